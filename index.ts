@@ -1,35 +1,66 @@
 /** The package's front door: what `import … from 'svc'` gives. */
 
-export * from '#kernel'
+export * from '#core/agents/contract'
+export * from '#core/checkpoints/contract'
+export * from '#core/goals/contract'
+export * from '#core/images/contract'
+export * from '#core/memory/contract'
+export * from '#core/models/contract'
+export * from '#core/profiles/contract'
+export * from '#core/runtime/contract'
+export * from '#core/sessions/contract'
+export * from '#core/sub-agents/contract'
+export * from '#core/tasks/contract'
+export * from '#interfaces/authoring/contract'
+export * from '#interfaces/doctor/contract'
+export * from '#interfaces/mcp/contract'
+export * from '#interfaces/plugins-admin/contract'
 export {
-  Agent,
-  type AgentEvent,
-  type AgentOptions,
-  type AgentResult,
-  type ApprovalRequest,
-  type RunOptions,
-} from './agent.ts'
-export * from './builtins/a2a/contract.ts'
-export * from './builtins/agents/contract.ts'
-export * from './builtins/approvals/contract.ts'
-export * from './builtins/authoring/contract.ts'
-export * from './builtins/benchmark/contract.ts'
-export * from './builtins/budget/contract.ts'
-export * from './builtins/checkpoints/contract.ts'
-export * from './builtins/cluster/contract.ts'
-export * from './builtins/daemon/contract.ts'
-export * from './builtins/delegation/contract.ts'
-export * from './builtins/demos/contract.ts'
-export * from './builtins/doctor/contract.ts'
-export * from './builtins/economy/contract.ts'
-export * from './builtins/export/contract.ts'
-export * from './builtins/goals/contract.ts'
-export * from './builtins/guardrails/contract.ts'
-export * from './builtins/heartbeat/contract.ts'
-export { Heartbeat, type HeartbeatParts } from './builtins/heartbeat/heartbeat.ts'
-export { type CycleParts, runPhases } from './builtins/heartbeat/phases.ts'
-export * from './builtins/identity/contract.ts'
-export * from './builtins/images/contract.ts'
+  type CallOptions,
+  type Client,
+  type ClientOptions,
+  ConnectionCutError,
+  createClient,
+  type EventOf,
+  UnreachableError,
+} from '#interfaces/rest/client'
+export * from '#interfaces/rest/contract'
+export * from '#kernel'
+export * from '#lab/benchmark/contract'
+export * from '#lab/demos/contract'
+export * from '#lab/simulation/contract'
+export * from '#lab/trials/contract'
+export * from '#observability/export/contract'
+export * from '#observability/metrics/contract'
+export * from '#observability/recordings/contract'
+export * from '#observability/runs/contract'
+export * from '#platform/cluster/contract'
+export * from '#platform/daemon/contract'
+export * from '#platform/heartbeat/contract'
+export { Heartbeat, type HeartbeatParts } from '#platform/heartbeat/heartbeat'
+export { type CycleParts, runPhases } from '#platform/heartbeat/phases'
+export { PluginsConfig } from '#platform/plugin-files/config'
+export * from '#platform/plugin-files/contract'
+export * from '#platform/retention/contract'
+export * from '#platform/schedules/contract'
+export { Config, type ConfigOptions } from '#platform/settings/config'
+export * from '#platform/settings/contract'
+export * from '#platform/store/contract'
+export * from '#platform/waking/contract'
+export * from '#safety/approvals/contract'
+export * from '#safety/budget/contract'
+export * from '#safety/guardrails/contract'
+export * from '#safety/net/contract'
+export * from '#safety/sandbox/contract'
+export * from '#society/a2a/contract'
+export * from '#society/delegation/contract'
+export * from '#society/economy/contract'
+export * from '#society/identity/contract'
+export * from '#society/patterns/contract'
+export * from '#society/suffering/contract'
+export * from '#society/swarm/contract'
+export * from '#tools/mcp-client/contract'
+export * from '#tools/toolkits/clipboard/contract'
 export * from './builtins/lib/columns.ts'
 export * from './builtins/lib/counted.ts'
 export * from './builtins/lib/crash-point.ts'
@@ -56,46 +87,15 @@ export {
   replaceFile,
   type YamlFile,
 } from './builtins/lib/yaml.ts'
-export * from './builtins/mcp/contract.ts'
-export * from './builtins/mcp-client/contract.ts'
-export * from './builtins/memory/contract.ts'
-export * from './builtins/metrics/contract.ts'
-export * from './builtins/models/contract.ts'
-export * from './builtins/net/contract.ts'
-export * from './builtins/patterns/contract.ts'
-export { PluginsConfig } from './builtins/plugin-files/config.ts'
-export * from './builtins/plugin-files/contract.ts'
-export * from './builtins/plugins-admin/contract.ts'
-export * from './builtins/profiles/contract.ts'
-export * from './builtins/recordings/contract.ts'
-export * from './builtins/rest/contract.ts'
-export * from './builtins/retention/contract.ts'
-export * from './builtins/runs/contract.ts'
-export * from './builtins/runtime/contract.ts'
-export * from './builtins/sandbox/contract.ts'
-export * from './builtins/schedules/contract.ts'
-export * from './builtins/sessions/contract.ts'
-export { Config, type ConfigOptions } from './builtins/settings/config.ts'
-export * from './builtins/settings/contract.ts'
-export * from './builtins/simulation/contract.ts'
-export * from './builtins/store/contract.ts'
-export * from './builtins/sub-agents/contract.ts'
-export * from './builtins/suffering/contract.ts'
-export * from './builtins/swarm/contract.ts'
-export * from './builtins/tasks/contract.ts'
-export * from './builtins/toolkits/clipboard/contract.ts'
-export * from './builtins/trials/contract.ts'
-export * from './builtins/waking/contract.ts'
 export {
-  type CallOptions,
-  type Client,
-  type ClientOptions,
-  ConnectionCutError,
-  createClient,
-  type EventOf,
-  UnreachableError,
-} from './client.ts'
-export { type KernelOptions, openKernel } from './compose.ts'
-export * from './deprecated.ts'
-export { Svc, SvcHooks, type SvcOptions, type TaskOptions, type TaskResult } from './embed.ts'
-export { type StartOptions, SvcDaemon } from './svc-daemon.ts'
+  Agent,
+  type AgentEvent,
+  type AgentOptions,
+  type AgentResult,
+  type ApprovalRequest,
+  type RunOptions,
+} from './embed/agent.ts'
+export { type KernelOptions, openKernel } from './embed/compose.ts'
+export * from './embed/deprecated.ts'
+export { Svc, SvcHooks, type SvcOptions, type TaskOptions, type TaskResult } from './embed/embed.ts'
+export { type StartOptions, SvcDaemon } from './embed/svc-daemon.ts'

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 // @ts-expect-error It is no TypeScript: the build needs it before there is any.
-import { lazyFieldsInTests } from './build-pieces.js'
+import { lazyFieldsInTests } from './build/build-pieces.js'
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
@@ -33,10 +33,10 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^svc$/, replacement: file('index.ts') },
-      { find: /^svc\/client$/, replacement: file('client.ts') },
+      { find: /^svc\/client$/, replacement: file('builtins/interfaces/rest/client.ts') },
       { find: /^svc\/testing$/, replacement: file('test/support/index.ts') },
       { find: /^#kernel$/, replacement: file('kernel/index.ts') },
-      { find: /^#lib\/(.*)$/, replacement: `${file('builtins/lib')}/$1.ts` },
+      { find: /^#(.+)$/, replacement: `${file('builtins')}/$1.ts` },
     ],
   },
   test: {

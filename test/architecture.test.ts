@@ -9,41 +9,49 @@ const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 
 /** Classes that are two halves of one thing, a file each. */
 const PARTNERS = [
-  'builtins/cluster/scheduler.ts → builtins/cluster/store.ts → builtins/cluster/scheduler.ts',
-  'builtins/recordings/recorder.ts → builtins/recordings/recorded-actor.ts → builtins/recordings/recorder.ts',
-  'builtins/store/neighbours.ts → builtins/store/database.ts → builtins/store/neighbours.ts',
-  'agent.ts → standalone.ts → agent.ts',
+  'builtins/observability/recordings/recorder.ts → builtins/observability/recordings/recorded-actor.ts → builtins/observability/recordings/recorder.ts',
+  'builtins/platform/cluster/scheduler.ts → builtins/platform/cluster/store.ts → builtins/platform/cluster/scheduler.ts',
+  'builtins/platform/store/neighbours.ts → builtins/platform/store/database.ts → builtins/platform/store/neighbours.ts',
+  'embed/agent.ts → embed/standalone.ts → embed/agent.ts',
 ]
 
-/** The one place from which each npm package is imported. `test/` and `build.js` are free. */
-const HOMES: Record<string, string> = {
+/** Entry points, which put modules together or are shipped as files of their own: no part of the module in whose folder they are. */
+const COMPOSED = [
+  'builtins/index.ts',
+  'builtins/interfaces/cli/program.ts',
+  'builtins/interfaces/cli/svc.ts',
+  'builtins/interfaces/rest/client.ts',
+]
+
+/** The one place from which each npm package is imported. `test/` and `build/` are free. */
+const HOMES: Record<string, string | string[]> = {
   zod: 'kernel/',
   tapable: 'kernel/hooks.ts',
-  jiti: 'builtins/plugin-files/compiler.ts',
-  chokidar: 'builtins/plugin-files/watch.ts',
+  jiti: 'builtins/platform/plugin-files/compiler.ts',
+  chokidar: 'builtins/platform/plugin-files/watch.ts',
   pino: 'builtins/lib/log.ts',
   yaml: 'builtins/lib/yaml.ts',
-  'better-sqlite3': 'builtins/store/',
-  umzug: 'builtins/store/',
-  pg: 'builtins/cluster/',
-  ajv: 'builtins/runtime/schema-thread.js',
-  'ajv-formats': 'builtins/runtime/schema-thread.js',
-  openai: 'builtins/models/',
-  fastify: 'builtins/rest/',
+  'better-sqlite3': 'builtins/platform/store/',
+  umzug: 'builtins/platform/store/',
+  pg: 'builtins/platform/cluster/',
+  ajv: 'builtins/core/runtime/schema-thread.js',
+  'ajv-formats': 'builtins/core/runtime/schema-thread.js',
+  openai: 'builtins/core/models/',
+  fastify: 'builtins/interfaces/rest/',
   'eventsource-parser': 'builtins/',
-  undici: 'builtins/net/',
-  'ipaddr.js': 'builtins/net/',
-  croner: 'builtins/schedules/',
-  sharp: 'builtins/images/',
-  '@modelcontextprotocol/sdk': 'builtins/mcp',
-  '@anthropic-ai/sdk': 'builtins/models/',
-  clipanion: 'builtins/cli/',
-  '@opentelemetry/api': 'builtins/telemetry/',
-  '@opentelemetry/sdk-trace-base': 'builtins/telemetry/',
-  '@opentelemetry/sdk-metrics': 'builtins/telemetry/',
-  '@opentelemetry/resources': 'builtins/telemetry/',
-  '@opentelemetry/exporter-trace-otlp-proto': 'builtins/telemetry/',
-  '@opentelemetry/exporter-metrics-otlp-proto': 'builtins/telemetry/',
+  undici: 'builtins/safety/net/',
+  'ipaddr.js': 'builtins/safety/net/',
+  croner: 'builtins/platform/schedules/',
+  sharp: 'builtins/core/images/',
+  '@modelcontextprotocol/sdk': ['builtins/interfaces/mcp/', 'builtins/tools/mcp-client/'],
+  '@anthropic-ai/sdk': 'builtins/core/models/',
+  clipanion: 'builtins/interfaces/cli/',
+  '@opentelemetry/api': 'builtins/observability/telemetry/',
+  '@opentelemetry/sdk-trace-base': 'builtins/observability/telemetry/',
+  '@opentelemetry/sdk-metrics': 'builtins/observability/telemetry/',
+  '@opentelemetry/resources': 'builtins/observability/telemetry/',
+  '@opentelemetry/exporter-trace-otlp-proto': 'builtins/observability/telemetry/',
+  '@opentelemetry/exporter-metrics-otlp-proto': 'builtins/observability/telemetry/',
 }
 
 /** What the machine's ports stand for: reached through `svc.ports` and `svc.clock`, so that a run can hold it still. */
@@ -80,10 +88,8 @@ const sources = ['kernel', 'builtins', 'plugins', 'examples']
   .flatMap(sourcesBelow)
 const within = (...folders: string[]) =>
   sources.filter(({ path }) => folders.some(folder => path.startsWith(`${folder}/`)))
-const rooms = within('builtins').filter(({ path }) => path !== 'builtins/index.ts')
-const front = readdirSync(ROOT)
-  .filter(name => name.endsWith('.ts') && !name.includes('.config.'))
-  .map(sourceOf)
+const rooms = within('builtins').filter(({ path }) => !COMPOSED.includes(path))
+const front = [sourceOf('index.ts'), ...sourcesBelow('embed'), sourceOf('build/pieces.ts')]
 
 describe('who may import whom', () => {
   it('the kernel knows no builtin, plugin or page', () => {
@@ -94,7 +100,7 @@ describe('who may import whom', () => {
   it("a builtin knows the kernel's face, the libraries, its own folder, and the contracts of others", () => {
     const strangers = offences(rooms, ({ name, file }, { path }) => {
       if (name === '#kernel' || name.startsWith('#lib/')) return false
-      if (name === 'svc' || name.startsWith('#')) return true
+      if (name === 'svc') return true
       return file !== undefined && !file.startsWith(`${roomOf(path)}/`) && basename(file) !== 'contract.ts'
     })
     expect(strangers).toEqual([])
@@ -130,7 +136,7 @@ describe('who may import whom', () => {
     const strangers = offences(within('kernel', 'builtins'), ({ name, file, type }, { path }) => {
       if (type || file !== undefined || name.startsWith('node:') || name.startsWith('#')) return false
       const home = HOMES[packageOf(name)]
-      return home === undefined || !path.startsWith(home)
+      return ![home ?? []].flat().some(folder => path.startsWith(folder))
     })
     expect(strangers).toEqual([])
   })
@@ -144,11 +150,11 @@ describe('what a run must be able to hold still', () => {
   /** The ports, the timers that plugins' own code uses, and a thread that no run has to hold still. */
   const FREE = [
     'builtins/lib/system-ports.ts',
-    'builtins/plugin-files/plugin-timers.ts',
-    'builtins/plugin-files/package-timers.ts',
-    'builtins/runtime/schema-thread.js',
+    'builtins/platform/plugin-files/plugin-timers.ts',
+    'builtins/platform/plugin-files/package-timers.ts',
+    'builtins/core/runtime/schema-thread.js',
   ]
-  const held = within('kernel', 'builtins', 'plugins').filter(({ path }) => !FREE.includes(path))
+  const held = within('kernel', 'builtins', 'plugins').filter(({ path }) => ![...FREE, ...COMPOSED].includes(path))
 
   it('nobody but the ports reaches for raw globals', async () => {
     const found = await Promise.all(
@@ -288,15 +294,14 @@ function importsOf(path: string, text: string): Import[] {
 }
 
 function fileOf(from: string, name: string): string | undefined {
-  if (name.startsWith('#lib/')) return `builtins/lib/${name.slice('#lib/'.length)}.ts`
+  if (name.startsWith('#') && name !== '#kernel') return `builtins/${name.slice(1)}.ts`
   return name.startsWith('.') ? join(dirname(from), name) : undefined
 }
 
+/** The folder of a module: `builtins/core/agents`, `builtins/tools/toolkits/git`, or `builtins/lib`. */
 function roomOf(path: string): string {
-  return path
-    .split('/')
-    .slice(0, path.startsWith('builtins/toolkits/') ? 3 : 2)
-    .join('/')
+  const depth = path.startsWith('builtins/lib/') ? 2 : path.startsWith('builtins/tools/toolkits/') ? 4 : 3
+  return path.split('/').slice(0, depth).join('/')
 }
 
 function packageOf(name: string): string {

@@ -1,4 +1,4 @@
-import { type Client, createClient } from '../../client.ts'
+import { type Client, createClient } from '../../builtins/interfaces/rest/client.ts'
 import { access, headerOf, onAccess } from './access.ts'
 import { timedFetch } from './clock.ts'
 

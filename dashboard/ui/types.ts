@@ -1,4 +1,4 @@
-import type { Operations } from '../../client-operations.ts'
+import type { Operations } from '../../builtins/interfaces/rest/client-operations.ts'
 
 /** What an operation answers, as the server's own schemas have it. */
 export type Answer<N extends keyof Operations> = Operations[N] extends { output: infer O } ? O : never

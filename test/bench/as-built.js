@@ -1,7 +1,7 @@
 // What is measured of our sources is what the build makes of them: `--import` this file, after what reads TypeScript.
 import module from 'node:module'
 import { isMainThread } from 'node:worker_threads'
-import { sharingShapes, withoutNames } from '../../build-pieces.js'
+import { sharingShapes, withoutNames } from '../../build/build-pieces.js'
 
 const OURS = /\/(kernel|builtins)\/.*\.ts$/
 

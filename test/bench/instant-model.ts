@@ -1,6 +1,6 @@
+import { askedIn, type ModelAnswer, type ModelCall, Models } from '#core/models/contract'
 import { definePlugin } from '#kernel'
 import { recordInput } from '#lib/recording-context'
-import { askedIn, type ModelAnswer, type ModelCall, Models } from '../../builtins/models/contract.ts'
 
 const SPENT = {
   model: 'instant:1',

@@ -1,5 +1,5 @@
+import { type ModelEvent, ModelProviders } from '#core/models/contract'
 import { definePlugin } from '#kernel'
-import { type ModelEvent, ModelProviders } from '../../builtins/models/contract.ts'
 
 /** The provider `instant`: it answers `Done.` in this process after so long, and counts how often it was asked. */
 export function instantProvider(delay_ms = 0) {

@@ -1,6 +1,6 @@
 import type Sqlite from 'better-sqlite3'
-import type { Look } from '../../builtins/simulation/contract.ts'
-import { progressOf, whoMustMove } from '../../builtins/simulation/progress.ts'
+import type { Look } from '#lab/simulation/contract'
+import { progressOf, whoMustMove } from '#lab/simulation/progress'
 import { brokenRows } from '../faults/rows.ts'
 import { brokenStamps, STAMP_CALLS, type StampCall, stampsIn } from '../faults/stamps.ts'
 import { YOUNG_MS } from './soak-aging.ts'

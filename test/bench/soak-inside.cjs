@@ -2,7 +2,7 @@
 // - once a second how late the event loop was, as the clock on the wall has it, and as far as the loop itself was at work, which
 //   is what it would be on a machine that has nothing else to do. SIGUSR2 begins anew.
 // - at a SIGWINCH what memory is taken once all has been collected and forgotten, as at the rests that the service takes by
-//   itself (builtins/cli/memory.ts), but for V8's space for what is new, which swings.
+//   itself (builtins/interfaces/cli/memory.ts), but for V8's space for what is new, which swings.
 const { openSync, readSync, writeFileSync } = require('node:fs')
 const { createHistogram } = require('node:perf_hooks')
 const { getHeapSpaceStatistics, setFlagsFromString } = require('node:v8')

@@ -1,8 +1,8 @@
 /** The model of a soak: a server as providers have them, in a process of its own, that says what the dice say and fails as they say. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Dice } from '../../builtins/simulation/dice.ts'
-import { sayingOf } from '../../builtins/simulation/model.ts'
-import { Trouble } from '../../builtins/simulation/trouble.ts'
+import { Dice } from '#lab/simulation/dice'
+import { sayingOf } from '#lab/simulation/model'
+import { Trouble } from '#lab/simulation/trouble'
 import {
   type Answer,
   type FaultMode,

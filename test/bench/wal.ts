@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
-import { appendEvent, Store } from '../../builtins/store/contract.ts'
-import store from '../../builtins/store/index.ts'
+import { appendEvent, Store } from '#platform/store/contract'
+import store from '#platform/store/index'
 import { house } from '../support/house.ts'
 import { type Row, row } from './row.ts'
 

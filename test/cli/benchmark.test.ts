@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { BenchmarkReport } from '../../builtins/benchmark/contract.ts'
+import type { BenchmarkReport } from '#lab/benchmark/contract'
 import { svc } from '../support/warm.ts'
 import { project } from './project.ts'
 

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
-import type { AgentDetail } from '../../builtins/agents/contract.ts'
-import { agentPage, statusPage } from '../../builtins/agents/page.ts'
-import { OWN_COMMANDS } from '../../builtins/cli/commands/index.ts'
-import type { CommandTree } from '../../builtins/cli/contract.ts'
-import { allCommandsOf, helpOf, overviewOf, section } from '../../builtins/cli/help.ts'
-import { draw } from '../../builtins/cli/table.ts'
-import { styleOf, Terminal } from '../../builtins/cli/terminal.ts'
-import { TOPICS } from '../../builtins/cli/topics.ts'
-import { fold, take, widthOf, wrap } from '../../builtins/cli/width.ts'
+import type { AgentDetail } from '#core/agents/contract'
+import { agentPage, statusPage } from '#core/agents/page'
+import { OWN_COMMANDS } from '#interfaces/cli/commands/index'
+import type { CommandTree } from '#interfaces/cli/contract'
+import { allCommandsOf, helpOf, overviewOf, section } from '#interfaces/cli/help'
+import { draw } from '#interfaces/cli/table'
+import { styleOf, Terminal } from '#interfaces/cli/terminal'
+import { TOPICS } from '#interfaces/cli/topics'
+import { fold, take, widthOf, wrap } from '#interfaces/cli/width'
 
 const tree = JSON.parse(await readFile('dist/commands.json', 'utf8')) as CommandTree
 const commands = [...OWN_COMMANDS, ...tree.commands]

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { main } from '../../builtins/cli/main.ts'
+import { main } from '#interfaces/cli/main'
 import type { Ran } from '../support/cli.ts'
 
 /**

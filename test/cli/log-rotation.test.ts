@@ -1,9 +1,9 @@
 import { open, readdir, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { openJournal } from '#interfaces/cli/journal'
+import { Terminal } from '#interfaces/cli/terminal'
 import { systemPorts } from '#lib/system-ports'
-import { openJournal } from '../../builtins/cli/journal.ts'
-import { Terminal } from '../../builtins/cli/terminal.ts'
 import { tempDir } from '../support/temp.ts'
 import { until } from '../support/until.ts'
 

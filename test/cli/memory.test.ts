@@ -1,6 +1,6 @@
 import { cachedDataVersionTag, getHeapSpaceStatistics } from 'node:v8'
 import { expect, it } from 'vitest'
-import { giveMemoryBack } from '../../builtins/cli/memory.ts'
+import { giveMemoryBack } from '#interfaces/cli/memory'
 import { HeldClock } from '../support/index.ts'
 
 it('a process gives back what a burst of work took, once it is at rest, and not again and again', async () => {

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { build } from 'esbuild'
 import { describe, expect, it } from 'vitest'
 // @ts-expect-error The build is plain JavaScript.
-import { sharingShapes } from '../../build-pieces.js'
+import { sharingShapes } from '../../build/build-pieces.js'
 import { ROOT } from '../spec/authors.ts'
 import { svc } from '../support/cli.ts'
 import { project } from './project.ts'

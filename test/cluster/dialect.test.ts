@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { literal, schemaToPostgres, storable, stored, toPostgres } from '../../builtins/cluster/dialect.ts'
+import { literal, schemaToPostgres, storable, stored, toPostgres } from '#platform/cluster/dialect'
 
 describe('a statement of a room', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Operations, SvcError } from '#kernel'
+import { Store } from '#platform/store/contract'
 import { BUILTINS } from '../../builtins/index.ts'
-import { Store } from '../../builtins/store/contract.ts'
 import { house } from '../support/index.ts'
 import { postgresOr, testDatabase } from '../support/postgres.ts'
 

@@ -6,9 +6,9 @@ import {
   JsonRpcTransportFactory,
 } from '@a2a-js/sdk/client'
 import { describe, expect, it } from 'vitest'
-import a2aProtocol from '../../builtins/a2a-protocol/index.ts'
-import { Rest } from '../../builtins/rest/contract.ts'
-import rest from '../../builtins/rest/index.ts'
+import a2aProtocol from '#interfaces/a2a-protocol/index'
+import { Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
 import { spawn } from '../spec/rooms.ts'
 import { tasked } from '../spec/tasks-house.ts'
 import { fault, type HouseOptions, type Script, text, toolCall, until } from '../support/index.ts'

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { get, type IncomingHttpHeaders } from 'node:http'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import dashboard from '../../builtins/dashboard/index.ts'
+import dashboard from '#interfaces/dashboard/index'
 import { ago, count, dollars, duration, moment, shortMoment, timed } from '../../dashboard/ui/words.ts'
 import { restHouse } from './rest-house.ts'
 

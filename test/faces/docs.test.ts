@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import docs from '../../builtins/docs/index.ts'
+import docs from '#interfaces/docs/index'
 import { restHouse } from './rest-house.ts'
 
 const PAGES = ['/docs', '/redoc']

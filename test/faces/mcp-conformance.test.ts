@@ -10,7 +10,7 @@ import { served } from './served.ts'
 const SUITE = dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json'))
 const NODE_20 = fileURLToPath(new URL('mcp-conformance-node20.js', import.meta.url))
 
-/** What operations are not for; builtins/mcp/README.md says why. One that passes all the same fails the run. */
+/** What operations are not for; builtins/interfaces/mcp/README.md says why. One that passes all the same fails the run. */
 const NOT_OURS = [
   // An operation's answer is JSON.
   ...['tools-call-image', 'tools-call-audio', 'tools-call-embedded-resource', 'tools-call-mixed-content'],

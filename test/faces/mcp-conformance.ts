@@ -1,4 +1,4 @@
-import { McpPrompts, McpResources } from '../../builtins/mcp/contract.ts'
+import { McpPrompts, McpResources } from '#interfaces/mcp/contract'
 import { definePlugin, z } from '../../kernel/index.ts'
 
 /** What the conformance suite asks for by name, as far as operations, resources and prompts can be that. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import mcp from '../../builtins/mcp/index.ts'
+import mcp from '#interfaces/mcp/index'
 import { definePlugin, z } from '../../kernel/index.ts'
 import { HeldClock, until } from '../support/index.ts'
 import { connected, overHttp } from './mcp-client.ts'

@@ -4,9 +4,9 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Address, Rest } from '../../builtins/rest/contract.ts'
-import rest from '../../builtins/rest/index.ts'
-import { openKernel } from '../../compose.ts'
+import { type Address, Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
+import { openKernel } from '../../embed/compose.ts'
 import type { Clock, PluginDefinition } from '../../kernel/index.ts'
 
 export interface Answer {

@@ -3,7 +3,7 @@ import { Agent, get } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Rest } from '../../builtins/rest/contract.ts'
+import { Rest } from '#interfaces/rest/contract'
 import { definePlugin, z } from '../../kernel/index.ts'
 import { ask, restHouse } from './rest-house.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { MalformedRequestError, type ProtocolExchange, ProtocolRoutes } from '../../builtins/rest/contract.ts'
+import { MalformedRequestError, type ProtocolExchange, ProtocolRoutes } from '#interfaces/rest/contract'
 import { definePlugin } from '../../kernel/index.ts'
 import { until } from '../support/index.ts'
 import { restHouse } from './rest-house.ts'

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { StaticRoutes } from '../../builtins/rest/contract.ts'
+import { StaticRoutes } from '#interfaces/rest/contract'
 import { definePlugin, z } from '../../kernel/index.ts'
 import { restHouse } from './rest-house.ts'
 

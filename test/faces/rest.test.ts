@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { StaticRoutes } from '../../builtins/rest/contract.ts'
+import { StaticRoutes } from '#interfaces/rest/contract'
 import { defineError, definePlugin, Operations, Page, type PluginHandle, z } from '../../kernel/index.ts'
 import { restHouse } from './rest-house.ts'
 

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
+import { Rest } from '#interfaces/rest/contract'
 import { BUILTINS } from '../../builtins/index.ts'
-import { Rest } from '../../builtins/rest/contract.ts'
 import { type HouseOptions, house } from '../support/index.ts'
 import { type Ask, ask } from './rest-house.ts'
 

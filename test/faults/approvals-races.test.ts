@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest'
 import { definePlugin, tool, z } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
-import { type ApprovalSummary, Approvals } from '../../builtins/approvals/contract.ts'
-import approvals from '../../builtins/approvals/index.ts'
-
-import { defineEffect, Effects, Store } from '../../builtins/store/contract.ts'
+import { defineEffect, Effects, Store } from '#platform/store/contract'
+import { type ApprovalSummary, Approvals } from '#safety/approvals/contract'
+import approvals from '#safety/approvals/index'
 import { lived, spawn } from '../spec/rooms.ts'
 import { text } from '../support/index.ts'
 import { measured } from '../support/measure.ts'

@@ -3,12 +3,12 @@
  * `budget-spender.ts <root> <seed>`. Its ids are its own by the seed.
  */
 
+import { Models } from '#core/models/contract'
+import models from '#core/models/index'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
-import budget from '../../builtins/budget/index.ts'
-import { Models } from '../../builtins/models/contract.ts'
-import models from '../../builtins/models/index.ts'
-import store from '../../builtins/store/index.ts'
-import { openKernel } from '../../compose.ts'
+import store from '#platform/store/index'
+import budget from '#safety/budget/index'
+import { openKernel } from '../../embed/compose.ts'
 
 const [, , root = '', seed] = process.argv
 const kernel = await openKernel({

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { keyedRandom } from '#lib/keyed-random'
-import type { BudgetStatus } from '../../builtins/budget/contract.ts'
+import type { BudgetStatus } from '#safety/budget/contract'
 import { project } from '../cli/project.ts'
 import {
   type ModelServer,

@@ -5,7 +5,7 @@
 
 import { z } from '#kernel'
 import { systemPorts } from '#lib/system-ports'
-import { Config } from '../../builtins/settings/config.ts'
+import { Config } from '#platform/settings/config'
 
 const [, , file, key = '', from] = process.argv
 const config = new Config(file!, systemPorts())

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { Plugin } from '../../builtins/plugins-admin/contract.ts'
+import type { Plugin } from '#interfaces/plugins-admin/contract'
 import { project } from '../cli/project.ts'
 import { svc, type TempDir } from '../support/index.ts'
 

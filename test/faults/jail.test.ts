@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import file from '../../builtins/toolkits/file/index.ts'
+import file from '#tools/toolkits/file/index'
 import { type Hands, hands } from '../spec/hands.ts'
 import { measured } from '../support/measure.ts'
 

@@ -1,8 +1,8 @@
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import type { AgentSummary } from '../../builtins/agents/contract.ts'
-import type { Goal } from '../../builtins/goals/contract.ts'
+import type { AgentSummary } from '#core/agents/contract'
+import type { Goal } from '#core/goals/contract'
 import {
   type ModelServerRequest,
   modelServer,

@@ -1,10 +1,10 @@
 /** A process of the project with an MCP server, for those who end it: writes the ids of all processes that come of it. */
 
 import { Toolkits } from '#kernel'
-import mcpClient from '../../builtins/mcp-client/index.ts'
-import sandbox from '../../builtins/sandbox/index.ts'
-import store from '../../builtins/store/index.ts'
-import { openKernel } from '../../compose.ts'
+import store from '#platform/store/index'
+import sandbox from '#safety/sandbox/index'
+import mcpClient from '#tools/mcp-client/index'
+import { openKernel } from '../../embed/compose.ts'
 import type { McpServer } from '../../index.ts'
 
 const [root = '.'] = process.argv.slice(2)

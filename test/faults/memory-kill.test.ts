@@ -4,9 +4,9 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { Journal } from '#core/memory/journal'
+import { Memories } from '#core/memory/memories'
 import { systemPorts } from '#lib/system-ports'
-import { Journal } from '../../builtins/memory/journal.ts'
-import { Memories } from '../../builtins/memory/memories.ts'
 import { tempDir } from '../support/index.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

@@ -3,9 +3,10 @@
  * `memory-writer.ts <file> <name> <from>` stores `<name>-<n>`, and forgets every third of its own; it also searches, and
  * has the file written anew now and then. It goes on until it is killed.
  */
+
+import { Journal } from '#core/memory/journal'
+import { Memories } from '#core/memory/memories'
 import { systemPorts } from '#lib/system-ports'
-import { Journal } from '../../builtins/memory/journal.ts'
-import { Memories } from '../../builtins/memory/memories.ts'
 
 const [, , file = '', name, from] = process.argv
 const ports = systemPorts()

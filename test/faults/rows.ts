@@ -1,5 +1,5 @@
-import type { Look } from '../../builtins/simulation/contract.ts'
-import { ownInvariants } from '../../builtins/simulation/invariants.ts'
+import type { Look } from '#lab/simulation/contract'
+import { ownInvariants } from '#lab/simulation/invariants'
 
 /** What is wrong with the rows of a database, in sentences: its integrity, and all that is promised of them. */
 export function brokenRows(look: Look): string[] {

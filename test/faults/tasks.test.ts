@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import type { Task, TaskResponse } from '../../builtins/tasks/contract.ts'
+import type { Task, TaskResponse } from '#core/tasks/contract'
 import { modelServer, RunningSvc, svc, tempDir, text, toolCall } from '../support/index.ts'
 
 /** A tool whose effect anybody can count, and whose end never comes. */

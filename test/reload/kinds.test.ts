@@ -1,10 +1,10 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import cli from '#interfaces/cli/index'
+import { Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
 import { type Cycle, definePlugin, Operations, PHASES, token } from '#kernel'
-import cli from '../../builtins/cli/index.ts'
-import { Rest } from '../../builtins/rest/contract.ts'
-import rest from '../../builtins/rest/index.ts'
 import { asksForGoal, lived, spawn } from '../spec/rooms.ts'
 import {
   beat,

@@ -1,6 +1,6 @@
 import { Agent } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { createClient } from '../../client.ts'
+import { createClient } from '#interfaces/rest/client'
 import { FAST, project } from '../cli/project.ts'
 import { type Sse, sse } from '../faces/sse.ts'
 import { source } from '../reload/sources.ts'

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import type { ApprovalSummary } from '../../builtins/approvals/contract.ts'
-import approvals from '../../builtins/approvals/index.ts'
-import type { BudgetStatus } from '../../builtins/budget/contract.ts'
-import type { DoctorReport } from '../../builtins/doctor/contract.ts'
-import type { ModelsOverview } from '../../builtins/models/overview.ts'
+import type { ModelsOverview } from '#core/models/overview'
+import type { DoctorReport } from '#interfaces/doctor/contract'
+import type { ApprovalSummary } from '#safety/approvals/contract'
+import approvals from '#safety/approvals/index'
+import type { BudgetStatus } from '#safety/budget/contract'
 import { project } from '../cli/project.ts'
 import { billed, eventsOf, status } from '../spec/budget-house.ts'
 import { asksForGoal, detail, lived, spawn } from '../spec/rooms.ts'
@@ -344,7 +344,7 @@ describe('a budget that cannot hold one more call', () => {
 })
 
 async function callOf({ kernel }: House, kind: 'task' | 'other') {
-  const { Models } = await import('../../builtins/models/contract.ts')
+  const { Models } = await import('#core/models/contract')
   return kernel.use(Models).call({
     ...{ model: null, messages: [{ role: 'user' as const, content: 'x' }], tools: [], temperature: 0, max_tokens: 10 },
     ...{ purpose: { agent_id: 'ada', goal_id: null, cycle_num: 1, kind }, signal: new AbortController().signal },

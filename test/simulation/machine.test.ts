@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { WorldTime } from '../../builtins/simulation/clock.ts'
-import { Dice } from '../../builtins/simulation/dice.ts'
-import type { Access } from '../../builtins/simulation/disk/access.ts'
-import { Disk } from '../../builtins/simulation/disk/disk.ts'
+import { WorldTime } from '#lab/simulation/clock'
+import { Dice } from '#lab/simulation/dice'
+import type { Access } from '#lab/simulation/disk/access'
+import { Disk } from '#lab/simulation/disk/disk'
 
 const well = () => undefined
 const living = () => true

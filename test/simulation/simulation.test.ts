@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { definePlugin, type PluginDefinition } from '#kernel'
-import { Invariants } from '../../builtins/simulation/contract.ts'
+import { Invariants } from '#lab/simulation/contract'
 import { BROKEN_BUILDS } from './broken-builds.ts'
 import { live, livedWith, told } from './lives.ts'
 

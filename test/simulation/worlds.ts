@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import type { Original } from '../../builtins/recordings/replay.ts'
+import type { Original } from '#observability/recordings/replay'
 import { live, taped, told } from './lives.ts'
 import { replayer } from './tapes.ts'
 

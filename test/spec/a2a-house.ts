@@ -1,7 +1,7 @@
-import type { A2AMessage } from '../../builtins/a2a/contract.ts'
-import a2a from '../../builtins/a2a/index.ts'
-import a2aTools from '../../builtins/toolkits/a2a/index.ts'
-import comms from '../../builtins/toolkits/comms/index.ts'
+import type { A2AMessage } from '#society/a2a/contract'
+import a2a from '#society/a2a/index'
+import a2aTools from '#tools/toolkits/a2a/index'
+import comms from '#tools/toolkits/comms/index'
 import { type House, type HouseOptions, type Script, text } from '../support/index.ts'
 import { asksForGoal, lived, rows } from './rooms.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Alarm } from '../../builtins/schedules/contract.ts'
-import schedules from '../../builtins/schedules/index.ts'
+import type { Alarm } from '#platform/schedules/contract'
+import schedules from '#platform/schedules/index'
 import { heldClock, house, type Script, settled, until } from '../support/index.ts'
 import { finish, goalAnswer } from './gated.ts'
 import { asksForGoal, lived, ROOMS, spawn } from './rooms.ts'

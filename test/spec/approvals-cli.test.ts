@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import type { Approval, ApprovalSummary } from '../../builtins/approvals/contract.ts'
-import type { Goal } from '../../builtins/goals/contract.ts'
+import type { Goal } from '#core/goals/contract'
+import type { Approval, ApprovalSummary } from '#safety/approvals/contract'
 import { project } from '../cli/project.ts'
 import {
   type ModelServerRequest,

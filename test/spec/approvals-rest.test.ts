@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Rest } from '../../builtins/rest/contract.ts'
-import rest from '../../builtins/rest/index.ts'
+import { Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
 import { toolCall, until } from '../support/index.ts'
 import { completed, finish, gated, parked, pending, type Step } from './gated.ts'
 import { spawn } from './rooms.ts'

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import rest from '#interfaces/rest/index'
 import { GoalStrategies } from '#kernel'
-import rest from '../../builtins/rest/index.ts'
 import * as face from '../../index.ts'
 import { beat, house, memoryScheduler, tempDir, until } from '../support/index.ts'
 import { install, ROOT, tsc } from './authors.ts'
@@ -29,7 +29,7 @@ it('all of it has the right types, by the strictest rules, as authors are given 
   const types = (file: string) => [join(ROOT, 'dist/types', file)]
   const paths = {
     svc: types('index.d.ts'),
-    'svc/client': types('client.d.ts'),
+    'svc/client': types('builtins/interfaces/rest/client.d.ts'),
     'svc/testing': types('test/support/index.d.ts'),
   }
   const compilerOptions = { noEmit: true, rootDir: '/', customConditions: [], paths }

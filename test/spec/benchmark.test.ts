@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { benchmarkOf } from '../../builtins/benchmark/benchmark.ts'
-import { type Called, examine } from '../../builtins/benchmark/checks.ts'
+import memory from '#core/memory/index'
+import sessions from '#core/sessions/index'
+import tasks from '#core/tasks/index'
+import { benchmarkOf } from '#lab/benchmark/benchmark'
+import { type Called, examine } from '#lab/benchmark/checks'
 import {
   Benchmark,
   type BenchmarkOptions,
@@ -11,16 +14,13 @@ import {
   Scenario,
   ScenarioCheck,
   Scenarios,
-} from '../../builtins/benchmark/contract.ts'
-import benchmark from '../../builtins/benchmark/index.ts'
-import { BUILT_IN } from '../../builtins/benchmark/scenarios/index.ts'
-import { bootstrap, quantile, wilson } from '../../builtins/benchmark/statistics.ts'
-import type { BudgetStatus } from '../../builtins/budget/contract.ts'
-import memory from '../../builtins/memory/index.ts'
-import sessions from '../../builtins/sessions/index.ts'
-import tasks from '../../builtins/tasks/index.ts'
-import memoryToolkit from '../../builtins/toolkits/memory/index.ts'
-import trials from '../../builtins/trials/index.ts'
+} from '#lab/benchmark/contract'
+import benchmark from '#lab/benchmark/index'
+import { BUILT_IN } from '#lab/benchmark/scenarios/index'
+import { bootstrap, quantile, wilson } from '#lab/benchmark/statistics'
+import trials from '#lab/trials/index'
+import type { BudgetStatus } from '#safety/budget/contract'
+import memoryToolkit from '#tools/toolkits/memory/index'
 import {
   type Answer,
   type fault,

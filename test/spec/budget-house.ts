@@ -1,6 +1,6 @@
-import type { Budget as BudgetService, BudgetStatus } from '../../builtins/budget/contract.ts'
-import { Budget } from '../../builtins/budget/contract.ts'
-import { Store } from '../../builtins/store/contract.ts'
+import { Store } from '#platform/store/contract'
+import type { Budget as BudgetService, BudgetStatus } from '#safety/budget/contract'
+import { Budget } from '#safety/budget/contract'
 import type { House, HouseOptions, Script } from '../support/index.ts'
 import { lived } from './rooms.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { type CallPurpose, type ModelCall, Models } from '#core/models/contract'
 import { definePlugin, Operations } from '#kernel'
-import { type CallPurpose, type ModelCall, Models } from '../../builtins/models/contract.ts'
 import { beat, fault, type House, refuse, settled, text, toolCall, until } from '../support/index.ts'
 import { barrier } from '../support/model-server.ts'
 import {
@@ -69,8 +69,8 @@ describe('the ledger', () => {
     await using home = await lived(busy(), { config: { daemon: { budget_usd: 1 } } })
     await call(home, { purpose: { ...PURPOSE, kind: 'other' } })
     const [row] = await rows(home)
-    const { bookSpend } = await import('../../builtins/budget/contract.ts')
-    const { Store } = await import('../../builtins/store/contract.ts')
+    const { bookSpend } = await import('#safety/budget/contract')
+    const { Store } = await import('#platform/store/contract')
     const again = bookSpend({ ...row!, goal_id: null, estimated: false, duration_ms: 1, cost_micros: 5_000_000 })
     await home.kernel.use(Store).apply([again])
     expect(await rows(home)).toEqual([row])

@@ -2,20 +2,20 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { definePlugin, z } from '#kernel'
 import {
   type CheckpointChange,
   type CheckpointPart,
   CheckpointParts,
   type CheckpointSummary,
-} from '../../builtins/checkpoints/contract.ts'
-import checkpoints from '../../builtins/checkpoints/index.ts'
-import daemon from '../../builtins/daemon/index.ts'
-import { Rest } from '../../builtins/rest/contract.ts'
-import rest from '../../builtins/rest/index.ts'
-import { Retention } from '../../builtins/retention/contract.ts'
-import retention from '../../builtins/retention/index.ts'
-import { type EventEnvelope, Store, setValue } from '../../builtins/store/contract.ts'
+} from '#core/checkpoints/contract'
+import checkpoints from '#core/checkpoints/index'
+import { Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
+import { definePlugin, z } from '#kernel'
+import daemon from '#platform/daemon/index'
+import { Retention } from '#platform/retention/contract'
+import retention from '#platform/retention/index'
+import { type EventEnvelope, Store, setValue } from '#platform/store/contract'
 import { ask } from '../faces/rest-house.ts'
 import { ageIn, namesIn, ON_POSTGRES, textBehind } from '../support/behind.ts'
 import { beat, type House, settled, tempDir, toolCall, until } from '../support/index.ts'
@@ -243,9 +243,7 @@ describe('a checkpoint', () => {
     expect((await detail(home, id)).status).toBe('paused')
     await home.kernel.invoke('agents.resume', { id })
     expect((await detail(home, id)).status).toBe('idle')
-    await home.kernel
-      .use(Store)
-      .apply(home.kernel.use((await import('../../builtins/agents/contract.ts')).Agents).died(id))
+    await home.kernel.use(Store).apply(home.kernel.use((await import('#core/agents/contract')).Agents).died(id))
     await expect(kept(home).restore(id, checkpoint)).rejects.toMatchObject({ code: 'agent_dead' })
   })
 

@@ -1,10 +1,10 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
 import { definePlugin, Operations, z } from '#kernel'
-import { Rest } from '../../builtins/rest/contract.ts'
-import rest from '../../builtins/rest/index.ts'
-import settings from '../../builtins/settings/index.ts'
+import settings from '#platform/settings/index'
 import { ask, restHouse } from '../faces/rest-house.ts'
 import { beat, house, memoryScheduler, until } from '../support/index.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Delegation } from '../../builtins/delegation/contract.ts'
-import delegation from '../../builtins/delegation/index.ts'
-import delegationTools from '../../builtins/toolkits/delegation/index.ts'
+import type { Delegation } from '#society/delegation/contract'
+import delegation from '#society/delegation/index'
+import delegationTools from '#tools/toolkits/delegation/index'
 import {
   type Answer,
   beat,

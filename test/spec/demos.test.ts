@@ -1,8 +1,7 @@
 import { mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { BudgetStatus } from '../../builtins/budget/contract.ts'
-import { BUILT_IN } from '../../builtins/demos/cases/index.ts'
+import { BUILT_IN } from '#lab/demos/cases/index'
 import {
   type DemoOptions,
   type DemoReport,
@@ -10,11 +9,12 @@ import {
   DemoTheatre,
   DetectiveCase,
   DetectiveCases,
-} from '../../builtins/demos/contract.ts'
-import { scoreOf } from '../../builtins/demos/detective-report.ts'
-import { html } from '../../builtins/demos/html.ts'
-import { markdown } from '../../builtins/demos/markdown.ts'
-import { turningPoints } from '../../builtins/demos/survival-report.ts'
+} from '#lab/demos/contract'
+import { scoreOf } from '#lab/demos/detective-report'
+import { html } from '#lab/demos/html'
+import { markdown } from '#lab/demos/markdown'
+import { turningPoints } from '#lab/demos/survival-report'
+import type { BudgetStatus } from '#safety/budget/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import { type House, house, type ModelServer, modelServer, text } from '../support/index.ts'
 import { ownTemporary } from './temporary.ts'

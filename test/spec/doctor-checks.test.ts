@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { DoctorChecks, type DoctorReport } from '../../builtins/doctor/contract.ts'
-import doctor from '../../builtins/doctor/index.ts'
+import { DoctorChecks, type DoctorReport } from '#interfaces/doctor/contract'
+import doctor from '#interfaces/doctor/index'
 import { type House, house, refuse, until } from '../support/index.ts'
 import { lived, spawn } from './rooms.ts'
 

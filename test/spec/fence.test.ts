@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
-import daemon from '../../builtins/daemon/index.ts'
+import daemon from '#platform/daemon/index'
 import { type House, type ModelServerRequest, refuse, text, until } from '../support/index.ts'
 import { asksForGoal, lived, spawn } from './rooms.ts'
 

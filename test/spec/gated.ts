@@ -1,6 +1,6 @@
 import { definePlugin, type PluginDefinition, type Tool, tool, z } from '#kernel'
-import type { Approval, ApprovalSummary } from '../../builtins/approvals/contract.ts'
-import approvals from '../../builtins/approvals/index.ts'
+import type { Approval, ApprovalSummary } from '#safety/approvals/contract'
+import approvals from '#safety/approvals/index'
 import {
   type Answer,
   type House,

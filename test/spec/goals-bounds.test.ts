@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import type { AgentDetail } from '#core/agents/contract'
 import { definePlugin, tool, z } from '#kernel'
-import type { AgentDetail } from '../../builtins/agents/contract.ts'
 import { beat, type ModelServerRequest, type Reply, toolCall } from '../support/index.ts'
 import { finish, goalAnswer } from './gated.ts'
 import { asksForGoal, lived } from './rooms.ts'

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import memory from '#core/memory/index'
+import { CallLimits } from '#core/models/contract'
 import { definePlugin } from '#kernel'
-import { BudgetExhaustedError } from '../../builtins/budget/contract.ts'
-import memory from '../../builtins/memory/index.ts'
-import { CallLimits } from '../../builtins/models/contract.ts'
-import knowledge from '../../builtins/toolkits/knowledge/index.ts'
+import { BudgetExhaustedError } from '#safety/budget/contract'
+import knowledge from '#tools/toolkits/knowledge/index'
 import { beat, fault, type House, refuse, tempDir, text } from '../support/index.ts'
 import { detail, rows, spawn } from './rooms.ts'
 import {

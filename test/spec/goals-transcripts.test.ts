@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { CheckpointSummary } from '../../builtins/checkpoints/contract.ts'
-import checkpoints from '../../builtins/checkpoints/index.ts'
-import { Transcript } from '../../builtins/goals/transcript.ts'
-import { TranscriptCache } from '../../builtins/goals/transcript-cache.ts'
+import type { CheckpointSummary } from '#core/checkpoints/contract'
+import checkpoints from '#core/checkpoints/index'
+import { Transcript } from '#core/goals/transcript'
+import { TranscriptCache } from '#core/goals/transcript-cache'
 import {
   beat,
   fault,

@@ -1,15 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { type GoalClaim, type GoalVerifier, GoalVerifiers, News, PromptSections } from '#core/goals/contract'
 import { definePlugin, tool, z } from '#kernel'
-import {
-  type GoalClaim,
-  type GoalVerifier,
-  GoalVerifiers,
-  News,
-  PromptSections,
-} from '../../builtins/goals/contract.ts'
-import { Store } from '../../builtins/store/contract.ts'
+import { Store } from '#platform/store/contract'
 import { behind } from '../support/behind.ts'
 import { beat, fault, type ModelServerRequest, text, together, toolCall, until } from '../support/index.ts'
 import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
@@ -381,7 +375,7 @@ describe('tool calls', () => {
 
   it('may add writes that are committed with their outcome', async () => {
     const { add, plugin } = counting()
-    const { setValue } = await import('../../builtins/store/contract.ts')
+    const { setValue } = await import('#platform/store/contract')
     const write = add('write', {
       execute: (_: unknown, call: { effect(effect: unknown): void }) => {
         call.effect(setValue({ namespace: 'test', key: 'k', value: 'v' }))

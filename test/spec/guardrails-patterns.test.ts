@@ -3,19 +3,19 @@ import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fold } from '../../builtins/guardrails/fold.ts'
-import { FAMILIES } from '../../builtins/guardrails/injection/index.ts'
-import { expressionsOf } from '../../builtins/guardrails/injection/phrases.ts'
-import { LinearPattern } from '../../builtins/guardrails/linear/match.ts'
-import { type Node, parsePattern } from '../../builtins/guardrails/linear/parse.ts'
-import { EXPRESSIONS } from '../../builtins/guardrails/pii/index.ts'
-import { Sieve } from '../../builtins/guardrails/sieve/sieve.ts'
+import { fold } from '#safety/guardrails/fold'
+import { FAMILIES } from '#safety/guardrails/injection/index'
+import { expressionsOf } from '#safety/guardrails/injection/phrases'
+import { LinearPattern } from '#safety/guardrails/linear/match'
+import { type Node, parsePattern } from '#safety/guardrails/linear/parse'
+import { EXPRESSIONS } from '#safety/guardrails/pii/index'
+import { Sieve } from '#safety/guardrails/sieve/sieve'
 import { Draw } from './guardrails/random.ts'
 
 process.env.RECHECK_BACKEND = 'pure'
 const { checkSync } = createRequire(import.meta.url)('recheck') as typeof import('recheck')
 
-const ROOM = resolve(import.meta.dirname, '../../builtins/guardrails')
+const ROOM = resolve(import.meta.dirname, '../../builtins/safety/guardrails')
 const LITERAL =
   /(?<=[=(,:!&|?[]\s{0,9}|^\s+|return )\/(?![/*])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+)\/([a-z]*)(?=[\s.,;)\]])/gm
 

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import checkpoints from '../../builtins/checkpoints/index.ts'
+import checkpoints from '#core/checkpoints/index'
 import { beat, type House, type ModelServer, type ModelServerRequest, text, toolCall } from '../support/index.ts'
 import { pngOf } from '../support/png.ts'
 import { finish, goalAnswer } from './gated.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { Memory } from '../../builtins/memory/contract.ts'
-import memory from '../../builtins/memory/index.ts'
+import { Memory } from '#core/memory/contract'
+import memory from '#core/memory/index'
 import { beat, type House, text, until } from '../support/index.ts'
 import { lived, spawn } from './rooms.ts'
 

@@ -1,11 +1,11 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { Memory } from '#core/memory/contract'
+import memory from '#core/memory/index'
 import { definePlugin } from '#kernel'
-import guardrails from '../../builtins/guardrails/index.ts'
-import { Memory } from '../../builtins/memory/contract.ts'
-import memory from '../../builtins/memory/index.ts'
-import { Store, setValue } from '../../builtins/store/contract.ts'
+import { Store, setValue } from '#platform/store/contract'
+import guardrails from '#safety/guardrails/index'
 import { appendBehind, ON_POSTGRES } from '../support/behind.ts'
 import {
   beat,

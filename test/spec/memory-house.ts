@@ -1,5 +1,5 @@
+import memory from '#core/memory/index'
 import type { PluginDefinition } from '#kernel'
-import memory from '../../builtins/memory/index.ts'
 import { type HouseOptions, house } from '../support/index.ts'
 import { ROOMS } from './rooms.ts'
 

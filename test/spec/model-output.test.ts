@@ -1,6 +1,6 @@
 import { LLMock } from '@copilotkit/aimock'
 import { describe, expect, it, onTestFinished, test } from 'vitest'
-import { Store } from '../../builtins/store/contract.ts'
+import { Store } from '#platform/store/contract'
 import { type Answer, settled, text, together, toolCall, until } from '../support/index.ts'
 import { finish, gated, goalAnswer, noted, parked, results } from './gated.ts'
 import { modelHouse, QUICK } from './models-house.ts'

@@ -1,12 +1,6 @@
 import { onTestFinished } from 'vitest'
-import {
-  type CallPurpose,
-  type ModelAnswer,
-  type ModelCall,
-  ModelError,
-  Models,
-} from '../../builtins/models/contract.ts'
-import models from '../../builtins/models/index.ts'
+import { type CallPurpose, type ModelAnswer, type ModelCall, ModelError, Models } from '#core/models/contract'
+import models from '#core/models/index'
 import { type House, type HouseOptions, house } from '../support/house.ts'
 import {
   type ModelServer,

@@ -3,8 +3,8 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
+import { fetchInPieces } from '#core/models/providers/pieces'
 import { systemPorts } from '#lib/system-ports'
-import { fetchInPieces } from '../../builtins/models/providers/pieces.ts'
 import { modelHouse } from './models-house.ts'
 
 async function served(answer: RequestListener) {

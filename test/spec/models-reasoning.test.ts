@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Thoughts } from '../../builtins/models/repair/thoughts.ts'
+import { Thoughts } from '#core/models/repair/thoughts'
 import { text } from '../support/index.ts'
 import { modelHouse } from './models-house.ts'
 

@@ -5,7 +5,7 @@ import {
   type RefusalKind,
   refusalIn,
   SHAPE_SIGNS,
-} from '../../builtins/models/providers/refusals.ts'
+} from '#core/models/providers/refusals'
 import { beat, type ModelServerRequest, refuse, text } from '../support/index.ts'
 import { finish, goalAnswer } from './gated.ts'
 import { modelHouse, QUICK } from './models-house.ts'

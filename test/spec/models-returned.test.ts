@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Message, ModelAnswer, ModelCall } from '../../builtins/models/contract.ts'
+import type { Message, ModelAnswer, ModelCall } from '#core/models/contract'
 import { type Answer, beat, type ModelServerOptions, type Reply, text, toolCall } from '../support/index.ts'
 import { SIGNATURE } from '../support/messages-rules.ts'
 import { finish, goalAnswer } from './gated.ts'

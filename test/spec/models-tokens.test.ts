@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
-import { ModelConfig } from '../../builtins/models/config.ts'
-import { fitRequest } from '../../builtins/models/context/fit.ts'
-import { textTokens } from '../../builtins/models/context/tokens.ts'
-import type { Message } from '../../builtins/models/contract.ts'
+import { ModelConfig } from '#core/models/config'
+import { fitRequest } from '#core/models/context/fit'
+import { textTokens } from '#core/models/context/tokens'
+import type { Message } from '#core/models/contract'
 import { text } from '../support/index.ts'
 import { modelHouse, PURPOSE } from './models-house.ts'
 

@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { EventData } from '../../builtins/models/providers/sse.ts'
+import { EventData } from '#core/models/providers/sse'
 import { turn } from '../support/clock.ts'
 import { text, together, toolCall } from '../support/model-server.ts'
 import { IMPATIENT, modelHouse, QUICK } from './models-house.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { Store } from '#platform/store/contract'
 import { BUILTINS } from '../../builtins/index.ts'
-import { Store } from '../../builtins/store/contract.ts'
 import { type House, house, type ModelServerRequest, text, toolCall, until } from '../support/index.ts'
 import Sqlite from '../support/sqlite.ts'
 import { busy, recorded, replayOf, runOf } from './recordings-house.ts'

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
-import { GuardedFetch } from '../../builtins/net/contract.ts'
-import { Guard, type Resolve } from '../../builtins/net/guard.ts'
-import net from '../../builtins/net/index.ts'
+import { GuardedFetch } from '#safety/net/contract'
+import { Guard, type Resolve } from '#safety/net/guard'
+import net from '#safety/net/index'
 import { house } from '../support/index.ts'
 
 let canary: Server

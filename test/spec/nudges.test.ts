@@ -1,7 +1,7 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import waking from '../../builtins/waking/index.ts'
+import waking from '#platform/waking/index'
 import { house, until } from '../support/index.ts'
 import { goalAnswer } from './gated.ts'
 import { lived, ROOMS, spawn } from './rooms.ts'

@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, readdir, realpath, rename, rm, stat, symlink, utimes, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Profile, Profiles } from '#core/profiles/contract'
+import profiles from '#core/profiles/index'
 import { type Kernel, Operations, type SvcError } from '#kernel'
-import { Profile, Profiles } from '../../builtins/profiles/contract.ts'
-import profiles from '../../builtins/profiles/index.ts'
-import { openKernel } from '../../compose.ts'
+import { openKernel } from '../../embed/compose.ts'
 
 const PRESETS = ['coder', 'gambler', 'hustler', 'oracle', 'philosopher', 'researcher', 'reviewer', 'tester', 'writer']
 
@@ -382,5 +382,5 @@ describe('profiles.list', () => {
 
 test('every preset of the package is a file that the package ships', async () => {
   const shipped = await readdir(new URL('../../profiles/', import.meta.url))
-  expect(shipped.sort()).toEqual(PRESETS.map(name => `${name}.yaml`))
+  expect(shipped.filter(name => name !== 'skills').sort()).toEqual(PRESETS.map(name => `${name}.yaml`))
 })

@@ -1,8 +1,8 @@
+import { Rest } from '#interfaces/rest/contract'
 import { definePlugin, tool, z } from '#kernel'
-import { Daemon } from '../../builtins/daemon/contract.ts'
+import { Recordings } from '#observability/recordings/contract'
+import { Daemon } from '#platform/daemon/contract'
 import { BUILTINS } from '../../builtins/index.ts'
-import { Recordings } from '../../builtins/recordings/contract.ts'
-import { Rest } from '../../builtins/rest/contract.ts'
 import {
   fault,
   type House,

@@ -1,7 +1,7 @@
-import type { CommandSpec, OptionSpec } from '../../builtins/cli/contract.ts'
-import { flagsOf, usageOf } from '../../builtins/cli/help.ts'
-import { TOPICS } from '../../builtins/cli/topics.ts'
-import type { Metric } from '../../builtins/metrics/contract.ts'
+import type { CommandSpec, OptionSpec } from '#interfaces/cli/contract'
+import { flagsOf, usageOf } from '#interfaces/cli/help'
+import { TOPICS } from '#interfaces/cli/topics'
+import type { Metric } from '#observability/metrics/contract'
 import { type ConfigKeyInfo, type errorCatalogue, type Operation, type PluginState, z } from '../../kernel/index.ts'
 
 /** The pages of the generated reference: each is made of declarations alone, in an order that does not depend on theirs. */

@@ -1,19 +1,19 @@
 import { statSync } from 'node:fs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import approvals from '../../builtins/approvals/index.ts'
-import type { BudgetStatus } from '../../builtins/budget/contract.ts'
-import events from '../../builtins/events/index.ts'
-import metrics from '../../builtins/metrics/index.ts'
-import type { RetentionReport } from '../../builtins/retention/contract.ts'
-import retention from '../../builtins/retention/index.ts'
-import runs from '../../builtins/runs/index.ts'
-import schedules from '../../builtins/schedules/index.ts'
-import sessions from '../../builtins/sessions/index.ts'
-import { Database } from '../../builtins/store/database.ts'
-import { MIGRATIONS } from '../../builtins/store/migrations/index.ts'
-import subAgents from '../../builtins/sub-agents/index.ts'
-import suffering from '../../builtins/suffering/index.ts'
-import tasks from '../../builtins/tasks/index.ts'
+import sessions from '#core/sessions/index'
+import subAgents from '#core/sub-agents/index'
+import tasks from '#core/tasks/index'
+import events from '#observability/events/index'
+import metrics from '#observability/metrics/index'
+import runs from '#observability/runs/index'
+import type { RetentionReport } from '#platform/retention/contract'
+import retention from '#platform/retention/index'
+import schedules from '#platform/schedules/index'
+import { Database } from '#platform/store/database'
+import { MIGRATIONS } from '#platform/store/migrations/index'
+import approvals from '#safety/approvals/index'
+import type { BudgetStatus } from '#safety/budget/contract'
+import suffering from '#society/suffering/index'
 import { allBehind, behind, ON_POSTGRES, rowsBehind, type SqlStatement } from '../support/behind.ts'
 import { beat, type House, type HouseOptions, settled, tempDir, until } from '../support/index.ts'
 import Sqlite from '../support/sqlite.ts'
@@ -374,7 +374,7 @@ describe('the janitor', () => {
 
   it('keeps max_runs of the runs that have ended, with their files', async () => {
     await using home = await kept({ config: { retention: { max_runs: 2 } } })
-    const { Runs } = await import('../../builtins/runs/contract.ts')
+    const { Runs } = await import('#observability/runs/contract')
     const book = home.kernel.use(Runs)
     const ids: string[] = []
     for (let n = 0; n < 5; n++) {
@@ -502,7 +502,7 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
     reader.exec('BEGIN')
     reader.prepare('SELECT count(*) FROM agents').get()
     for (let n = 0; n < 40; n++) {
-      const { Store, setValue } = await import('../../builtins/store/contract.ts')
+      const { Store, setValue } = await import('#platform/store/contract')
       await home.kernel.use(Store).apply([setValue({ namespace: 't', key: 'k', value: String(n).repeat(100_000) })])
     }
     const log = () => statSync(`${home.root}/.svc/svc.db-wal`).size

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import type { Run, Trace } from '../../builtins/runs/contract.ts'
+import type { Run, Trace } from '#observability/runs/contract'
 import { FAST, project } from '../cli/project.ts'
 import { RunningSvc, svc, until } from '../support/index.ts'
 import { spans } from './runs-house.ts'

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Run, RunDetail, Span, Trace } from '../../builtins/runs/contract.ts'
-import { Runs } from '../../builtins/runs/contract.ts'
-import runs from '../../builtins/runs/index.ts'
+import type { Run, RunDetail, Span, Trace } from '#observability/runs/contract'
+import { Runs } from '#observability/runs/contract'
+import runs from '#observability/runs/index'
 import { type House, type HouseOptions, type ModelServerRequest, text, toolCall } from '../support/index.ts'
 import { asksForGoal, lived } from './rooms.ts'
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import daemon from '../../builtins/daemon/index.ts'
-import guardrails from '../../builtins/guardrails/index.ts'
-import { slotAfter, slotsPassed, timeOf } from '../../builtins/schedules/calendar.ts'
-import type { Schedule } from '../../builtins/schedules/contract.ts'
-import schedules from '../../builtins/schedules/index.ts'
-import { MIGRATIONS } from '../../builtins/store/migrations/index.ts'
+import daemon from '#platform/daemon/index'
+import { slotAfter, slotsPassed, timeOf } from '#platform/schedules/calendar'
+import type { Schedule } from '#platform/schedules/contract'
+import schedules from '#platform/schedules/index'
+import { MIGRATIONS } from '#platform/store/migrations/index'
+import guardrails from '#safety/guardrails/index'
 import {
   type House,
   type HouseOptions,

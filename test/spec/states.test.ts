@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin, tool, z } from '#kernel'
-import approvals from '../../builtins/approvals/index.ts'
-import daemon from '../../builtins/daemon/index.ts'
-import { Store } from '../../builtins/store/contract.ts'
+import daemon from '#platform/daemon/index'
+import { Store } from '#platform/store/contract'
+import approvals from '#safety/approvals/index'
 import {
   beat,
   fault,

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import models from '#core/models/index'
 import { definePlugin, type Lease, z } from '#kernel'
-import budget from '../../builtins/budget/index.ts'
-import { holdSpend } from '../../builtins/budget/repository.ts'
-import cluster from '../../builtins/cluster/index.ts'
-import { SchedulerToken } from '../../builtins/heartbeat/contract.ts'
-import models from '../../builtins/models/index.ts'
+import cluster from '#platform/cluster/index'
+import { SchedulerToken } from '#platform/heartbeat/contract'
 import {
   AMONG,
   appendEvent,
@@ -15,8 +13,10 @@ import {
   Store,
   setValue,
   wakeAgents,
-} from '../../builtins/store/contract.ts'
-import store from '../../builtins/store/index.ts'
+} from '#platform/store/contract'
+import store from '#platform/store/index'
+import budget from '#safety/budget/index'
+import { holdSpend } from '#safety/budget/repository'
 import { type House, heldClock, house, tempDir } from '../support/index.ts'
 import { postgresOr, type TestDatabase, testDatabase } from '../support/postgres.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createClient } from '../../client.ts'
+import { createClient } from '#interfaces/rest/client'
 import { project } from '../cli/project.ts'
 import { svc, text } from '../support/index.ts'
 import { served } from './tasks-rest-house.ts'

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import type { SubAgent } from '#core/sub-agents/contract'
+import subAgents from '#core/sub-agents/index'
+import pluginsAdmin from '#interfaces/plugins-admin/index'
 import { definePlugin, tool, z } from '#kernel'
-import guardrails from '../../builtins/guardrails/index.ts'
-import pluginsAdmin from '../../builtins/plugins-admin/index.ts'
-import { Store } from '../../builtins/store/contract.ts'
-import type { SubAgent } from '../../builtins/sub-agents/contract.ts'
-import subAgents from '../../builtins/sub-agents/index.ts'
+import { Store } from '#platform/store/contract'
+import guardrails from '#safety/guardrails/index'
 import { behind } from '../support/behind.ts'
 import {
   beat,

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Profile } from '../../builtins/profiles/contract.ts'
-import { SufferingConfig } from '../../builtins/suffering/config.ts'
-import { PERSONA_FIELDS, type PersonaFields } from '../../builtins/suffering/contract.ts'
-import { eased, GONE, judged, laid, pass, type Settings, thresholdsOf } from '../../builtins/suffering/dynamics.ts'
-import { circumplex, feelingOf } from '../../builtins/suffering/mood.ts'
-import { afterOutcome, baseOf, crisisShare, effectiveOf, shapedBy } from '../../builtins/suffering/persona.ts'
-import { DEFAULT_HOME, eachField, type Inner, loadOf, newborn } from '../../builtins/suffering/state.ts'
-import { BUILT_IN, DEFAULT_RATE } from '../../builtins/suffering/stressors.ts'
+import { Profile } from '#core/profiles/contract'
+import { SufferingConfig } from '#society/suffering/config'
+import { PERSONA_FIELDS, type PersonaFields } from '#society/suffering/contract'
+import { eased, GONE, judged, laid, pass, type Settings, thresholdsOf } from '#society/suffering/dynamics'
+import { circumplex, feelingOf } from '#society/suffering/mood'
+import { afterOutcome, baseOf, crisisShare, effectiveOf, shapedBy } from '#society/suffering/persona'
+import { DEFAULT_HOME, eachField, type Inner, loadOf, newborn } from '#society/suffering/state'
+import { BUILT_IN, DEFAULT_RATE } from '#society/suffering/stressors'
 
 const HOUR = 3_600_000
 const config = SufferingConfig.parse({})

@@ -1,24 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Agents } from '#core/agents/contract'
+import { CheckpointParts } from '#core/checkpoints/contract'
+import { Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
 import { type Cycle, definePlugin, type Events, z } from '#kernel'
-import { Mail } from '../../builtins/a2a/contract.ts'
-import a2a from '../../builtins/a2a/index.ts'
-import { Agents } from '../../builtins/agents/contract.ts'
-import { CheckpointParts } from '../../builtins/checkpoints/contract.ts'
-import daemon from '../../builtins/daemon/index.ts'
-import guardrails from '../../builtins/guardrails/index.ts'
-import { LifeSummaries } from '../../builtins/identity/contract.ts'
-import { Rest } from '../../builtins/rest/contract.ts'
-import rest from '../../builtins/rest/index.ts'
-import { defineEffect, Effects, type EventEnvelope, Store } from '../../builtins/store/contract.ts'
-import {
-  Moods,
-  Stressors,
-  Suffering,
-  type SufferingMoment,
-  type SufferingState,
-} from '../../builtins/suffering/contract.ts'
-import suffering from '../../builtins/suffering/index.ts'
-import { plotOf } from '../../builtins/suffering/plot.ts'
+import daemon from '#platform/daemon/index'
+import { defineEffect, Effects, type EventEnvelope, Store } from '#platform/store/contract'
+import guardrails from '#safety/guardrails/index'
+import { Mail } from '#society/a2a/contract'
+import a2a from '#society/a2a/index'
+import { LifeSummaries } from '#society/identity/contract'
+import { Moods, Stressors, Suffering, type SufferingMoment, type SufferingState } from '#society/suffering/contract'
+import suffering from '#society/suffering/index'
+import { plotOf } from '#society/suffering/plot'
 import { ask } from '../faces/rest-house.ts'
 import { beat, HeldClock, type House, type HouseOptions, settled } from '../support/index.ts'
 import { finish, goalAnswer } from './gated.ts'

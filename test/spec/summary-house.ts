@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Goal } from '../../builtins/goals/contract.ts'
+import type { Goal } from '#core/goals/contract'
 import {
   beat,
   type House,

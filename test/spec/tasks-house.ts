@@ -1,8 +1,8 @@
+import sessions from '#core/sessions/index'
+import type { Task, TaskResponse } from '#core/tasks/contract'
+import tasks from '#core/tasks/index'
 import type { OperationCall, StreamEvent } from '#kernel'
-import approvals from '../../builtins/approvals/index.ts'
-import sessions from '../../builtins/sessions/index.ts'
-import type { Task, TaskResponse } from '../../builtins/tasks/contract.ts'
-import tasks from '../../builtins/tasks/index.ts'
+import approvals from '#safety/approvals/index'
 import type { House, HouseOptions, Script } from '../support/index.ts'
 import { lived } from './rooms.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin, tool, z } from '#kernel'
-import { DatabaseLockedError, Store } from '../../builtins/store/contract.ts'
+import { DatabaseLockedError, Store } from '#platform/store/contract'
 import { fault, type HouseOptions, type Script, tempDir, text, toolCall, until } from '../support/index.ts'
 import { spawn } from './rooms.ts'
 import { all, done, failed, followed, rows, run, said, streamed, tasked, taskOf } from './tasks-house.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin, type SvcError, tool, z } from '#kernel'
-import runs from '../../builtins/runs/index.ts'
+import runs from '#observability/runs/index'
 import { behind } from '../support/behind.ts'
 import { fault, modelServer, text, together, toolCall, until } from '../support/index.ts'
 import { detail, spawn } from './rooms.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import schedules from '../../builtins/schedules/index.ts'
-import alarm from '../../builtins/toolkits/alarm/index.ts'
+import schedules from '#platform/schedules/index'
+import alarm from '#tools/toolkits/alarm/index'
 import { tooled } from './toolkit-house.ts'
 
 const ROOMS = [schedules, alarm]

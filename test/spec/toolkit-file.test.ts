@@ -17,9 +17,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Kernel, type ToolCall, Toolkits } from '#kernel'
-import sandbox from '../../builtins/sandbox/index.ts'
-import files from '../../builtins/toolkits/file/index.ts'
-import { openKernel } from '../../compose.ts'
+import sandbox from '#safety/sandbox/index'
+import files from '#tools/toolkits/file/index'
+import { openKernel } from '../../embed/compose.ts'
 
 const SECRET = 'the secret outside'
 

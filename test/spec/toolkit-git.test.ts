@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { appendFile, chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import file from '../../builtins/toolkits/file/index.ts'
-import git from '../../builtins/toolkits/git/index.ts'
+import file from '#tools/toolkits/file/index'
+import git from '#tools/toolkits/git/index'
 import { type Hands, hands } from './hands.ts'
 
 let home: Hands

@@ -2,11 +2,11 @@ import { appendFile, mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { AgentNotFoundError, type AgentRow, Agents } from '#core/agents/contract'
 import { definePlugin, type Kernel, type ToolCall, Toolkits } from '#kernel'
 import { systemPorts } from '#lib/system-ports'
-import { AgentNotFoundError, type AgentRow, Agents } from '../../builtins/agents/contract.ts'
-import notepad from '../../builtins/toolkits/notepad/index.ts'
-import { openKernel } from '../../compose.ts'
+import notepad from '#tools/toolkits/notepad/index'
+import { openKernel } from '../../embed/compose.ts'
 
 let root: string
 let kernel: Kernel

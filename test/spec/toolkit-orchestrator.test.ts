@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Toolkits } from '#kernel'
-import orchestrator from '../../builtins/toolkits/orchestrator/index.ts'
+import orchestrator from '#tools/toolkits/orchestrator/index'
 import { tempDir, until } from '../support/index.ts'
 import { type Hands, hands } from './hands.ts'
 import { ROOMS, spawn, WORKER } from './rooms.ts'

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import pluginsAdmin from '#interfaces/plugins-admin/index'
 import { HostToken } from '#kernel'
-import pluginsAdmin from '../../builtins/plugins-admin/index.ts'
 import { type Answer, toolCall } from '../support/index.ts'
 import { completed, decide, finish, gated, parked, results } from './gated.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import schedules from '../../builtins/schedules/index.ts'
-import schedule from '../../builtins/toolkits/schedule/index.ts'
+import schedules from '#platform/schedules/index'
+import schedule from '#tools/toolkits/schedule/index'
 import { tooled } from './toolkit-house.ts'
 
 const ROOMS = [schedules, schedule]

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Operations } from '#kernel'
-import task from '../../builtins/toolkits/task/index.ts'
+import task from '#tools/toolkits/task/index'
 import { tooled } from './toolkit-house.ts'
 
 const idIn = (text: string) => /task-[0-9a-f]{8}/.exec(text)?.[0] as string

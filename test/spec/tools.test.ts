@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { ranked } from '#core/runtime/find-tools'
 import { definePlugin, Toolkits, tool, z } from '#kernel'
 import { BUILTINS } from '../../builtins/index.ts'
-import { ranked } from '../../builtins/runtime/find-tools.ts'
 import { project } from '../cli/project.ts'
 import { type House, house, type ModelServerRequest, svc, text, toolCall, until } from '../support/index.ts'
 import { asksForGoal, lived, spawn } from './rooms.ts'

@@ -1,5 +1,5 @@
 import { type Effect, type ToolCall, Toolkits } from '#kernel'
-import { Store } from '../../builtins/store/contract.ts'
+import { Store } from '#platform/store/contract'
 import type { House } from '../support/index.ts'
 
 let calls = 0

@@ -3,7 +3,7 @@ import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promi
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { PluginDefinition } from '#kernel'
-import waking from '../../builtins/waking/index.ts'
+import waking from '#platform/waking/index'
 import { Svc } from '../../index.ts'
 import { project } from '../cli/project.ts'
 import { type House, type HouseOptions, until } from '../support/index.ts'
@@ -165,7 +165,7 @@ describe('wake sources together', () => {
     }
     await using home = await idlers({}, [mail])
     await started(home)
-    const { SchedulerToken } = await import('../../builtins/heartbeat/contract.ts')
+    const { SchedulerToken } = await import('#platform/heartbeat/contract')
     const scheduler = home.kernel.use(SchedulerToken)
     const wake = scheduler.wake.bind(scheduler)
     let failures = 7

@@ -1,4 +1,4 @@
-import { SchedulerToken } from '../../builtins/heartbeat/contract.ts'
+import { SchedulerToken } from '#platform/heartbeat/contract'
 import { filesInFlight } from './clock.ts'
 import type { House } from './house.ts'
 import { until } from './until.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { ModelEvent, ModelRequest } from '#core/models/contract'
+import { Hearing } from '#core/models/repair/hearing'
 import { z } from '#kernel'
-import type { ModelEvent, ModelRequest } from '../../builtins/models/contract.ts'
-import { Hearing } from '../../builtins/models/repair/hearing.ts'
 import corpus from './broken-calls.json' with { type: 'json' }
 
 export const { calls: BROKEN_CALLS, texts: CALLS_IN_TEXT } = corpus

@@ -4,34 +4,16 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
-const SOURCES = [
-  'kernel',
-  'builtins',
-  'dashboard',
-  'test/support',
-  'index.ts',
-  'agent.ts',
-  'embed.ts',
-  'standalone.ts',
-  'svc-daemon.ts',
-  'client.ts',
-  'client-operations.ts',
-  'svc.ts',
-  'program.ts',
-  'pieces.ts',
-  'build.js',
-  'build-pieces.js',
-  'package.json',
-]
+const SOURCES = ['kernel', 'builtins', 'embed', 'build', 'dashboard', 'test/support', 'index.ts', 'package.json']
 
 /** Builds what the tests drive as a process, if a source is newer than it. */
 export default async function setup(): Promise<void> {
   const built = await newest(join(ROOT, 'dist', 'commands.json'))
   const changed = await Promise.all(SOURCES.map(source => newest(join(ROOT, source))))
   if (Math.max(...changed) < built) return
-  const child = spawn(process.execPath, ['build.js'], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] })
+  const child = spawn(process.execPath, ['build/build.js'], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] })
   const code = await new Promise<number | null>((done, failed) => child.once('error', failed).once('exit', done))
-  if (code !== 0) throw new Error('node build.js failed')
+  if (code !== 0) throw new Error('node build/build.js failed')
 }
 
 /** When a file, or the newest one in a folder, was last changed; 0 when there is none. */

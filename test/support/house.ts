@@ -5,7 +5,7 @@ import { stringify } from 'yaml'
 import type { Kernel, PluginDefinition, Ports, Role } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { systemPorts } from '#lib/system-ports'
-import { openKernel } from '../../compose.ts'
+import { openKernel } from '../../embed/compose.ts'
 import { HeldClock } from './clock.ts'
 import { TempDir, tempDir } from './temp.ts'
 
@@ -164,7 +164,7 @@ async function foundDatabase({ builtins = [], files = {} }: HouseOptions, root: 
 
 async function emptyDatabase(): Promise<Buffer> {
   await using dir = await tempDir()
-  const { openDatabase } = await import('../../builtins/store/open.ts')
+  const { openDatabase } = await import('#platform/store/open')
   const file = join(dir.path, 'svc.db')
   const database = await openDatabase(file, systemPorts(), { synchronous: 'normal', check: false })
   database.close()

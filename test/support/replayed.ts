@@ -1,5 +1,5 @@
 import type { PluginDefinition } from '#kernel'
-import type { ReplayVerdict } from '../../builtins/recordings/contract.ts'
+import type { ReplayVerdict } from '#observability/recordings/contract'
 import { order } from '../../kernel/host/order.ts'
 import { house } from './house.ts'
 
@@ -10,7 +10,7 @@ import { house } from './house.ts'
  */
 export async function replayed(file: string, plugins: readonly PluginDefinition[] = []): Promise<ReplayVerdict> {
   const { BUILTINS } = await import('../../builtins/index.ts')
-  const { Recordings } = await import('../../builtins/recordings/contract.ts')
+  const { Recordings } = await import('#observability/recordings/contract')
   await using home = await house({ builtins: BUILTINS, roles: ['cli'], clock: 'system' })
   const loaded = plugins.map(definition => ({ definition, origin: `plugins/${definition.name}.ts`, load_ms: 0 }))
   for (const { definition, origin } of order(loaded)) await home.kernel.host.add(definition, origin)

@@ -1,5 +1,5 @@
 import { type Clock, type CommitResult, definePlugin, type Effect, type Lease, type PluginDefinition } from '#kernel'
-import { type Next, type Scheduler, SchedulerToken } from '../../builtins/heartbeat/contract.ts'
+import { type Next, type Scheduler, SchedulerToken } from '#platform/heartbeat/contract'
 
 interface Row {
   id: string

@@ -1,6 +1,6 @@
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Approval, ApprovalSummary } from '../../../builtins/approvals/contract.ts'
+import type { Approval, ApprovalSummary } from '#safety/approvals/contract'
 import { finish, goalAnswer, noted } from '../../spec/gated.ts'
 import { asksForGoal } from '../../spec/rooms.ts'
 import { fault, type ModelServerRequest, type Reply, text, toolCall, until } from '../../support/index.ts'

@@ -2,9 +2,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import type { AgentDetail } from '../../../builtins/agents/contract.ts'
+import type { AgentDetail } from '#core/agents/contract'
+import { Rest } from '#interfaces/rest/contract'
 import { BUILTINS } from '../../../builtins/index.ts'
-import { Rest } from '../../../builtins/rest/contract.ts'
 import {
   type House,
   type HouseOptions,

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ApprovalSummary } from '../../../builtins/approvals/contract.ts'
+import type { ApprovalSummary } from '#safety/approvals/contract'
 import { until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
 import { faultsOf, settled } from './axe.ts'

@@ -1,8 +1,8 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Trace } from '../../../builtins/runs/contract.ts'
-import { Runs } from '../../../builtins/runs/contract.ts'
-import { appendEvent, Store } from '../../../builtins/store/contract.ts'
+import type { Trace } from '#observability/runs/contract'
+import { Runs } from '#observability/runs/contract'
+import { appendEvent, Store } from '#platform/store/contract'
 import { hasChromium, theBrowser } from '../browser.ts'
 import { type Lit, lit, shot, type Visitor, visitor } from './house.ts'
 

@@ -1,9 +1,0 @@
-import type { PluginHandle } from '#kernel'
-import { Daemon } from '../daemon/contract.ts'
-import { NEVER } from './repository.ts'
-
-/** Up to when leases are over: until now; all of them where nobody lives who drives agents, however it ended. */
-export async function leasesOver(svc: PluginHandle): Promise<number> {
-  const isDriven = !svc.has(Daemon) || (await svc.use(Daemon).isDriven())
-  return isDriven ? svc.clock.ms() : NEVER
-}

@@ -1,0 +1,334 @@
+import { join } from 'node:path'
+import { type ImageInputs, keepGiven } from '#core/images/contract'
+import { Models } from '#core/models/contract'
+import { type Profile, Profiles } from '#core/profiles/contract'
+import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
+import { toAttic } from './attic.ts'
+import {
+  AgentDeadError,
+  type AgentDetail,
+  AgentFacets,
+  type AgentFilter,
+  AgentNotFoundError,
+  type AgentRow,
+  type AgentSummary,
+  type Agents,
+  AmbiguousAgentError,
+  Farewells,
+  type Fleet,
+  type FleetQuery,
+  type NewAgent,
+  ProfileShapes,
+  type StatusEntry,
+  shapeProfile,
+} from './contract.ts'
+import { readFleet } from './fleet.ts'
+import { fleetPage } from './fleet-page.ts'
+import { leasesOver } from './leases.ts'
+import { frozenSince, nextOf } from './next.ts'
+import {
+  type AliveRow,
+  agentDied,
+  agentFared,
+  countAgents,
+  countEndedSubAgents,
+  deleteAgent,
+  findAgents,
+  hasAlive,
+  insertAgent,
+  insertNudge,
+  listAgents,
+  listAlive,
+  listPeers,
+  listSummaries,
+  nudgesDelivered,
+  numberOfAgents,
+  pauseAgent,
+  resumeAgent,
+  type SummaryRow,
+  spendOf,
+  updateAgent,
+  waitingNudges,
+} from './repository.ts'
+
+/** Long lists are read in pieces of this length. */
+const PIECE = 1_000
+/** So many are paused or resumed in one transaction. */
+const TOGETHER = 100
+
+interface AgentPage {
+  limit?: number | undefined
+  offset?: number
+}
+
+/** What can be done with agents, in every interface. */
+export class AgentDirectory implements Agents {
+  readonly #svc: PluginHandle
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  get #store(): Store {
+    return this.#svc.use(Store)
+  }
+
+  find(ref: string): Promise<AgentRow> {
+    return this.#find(ref, this.#svc.clock.ms())
+  }
+
+  async #find(ref: string, over: number): Promise<AgentRow> {
+    const [agent, ...others] = await findAgents(this.#store, ref, over)
+    if (!agent) throw new AgentNotFoundError({ ref })
+    if (others.length > 0) throw new AmbiguousAgentError({ ref, ids: [agent, ...others].map(each => each.agent_id) })
+    return agent
+  }
+
+  list({ limit, offset = 0 }: AgentPage): Promise<AgentRow[]> {
+    return listAgents(this.#store, this.#svc.clock.ms(), limit ?? -1, offset)
+  }
+
+  /** What lists show of agents, in the order of their creation. */
+  summaries({ limit = Number.POSITIVE_INFINITY, offset = 0, status, all = true }: AgentFilter & AgentPage) {
+    const key = `agents ${limit} ${offset} ${status ?? ''} ${all}`
+    return this.#store.unchanged(key, () => this.#summaries(limit, offset, { status, all }))
+  }
+
+  /** The same, with the freeze that holds all agents. */
+  status(wanted: AgentFilter & AgentPage): Promise<StatusEntry[]> {
+    const { limit, offset, status, all } = wanted
+    return this.#store.unchanged(`status ${limit} ${offset} ${status ?? ''} ${all}`, async () => {
+      const since = await frozenSince(this.#svc)
+      const frozen_since = since === null ? null : isoTime(since)
+      const found = (await this.summaries(wanted)).map(agent => ({ ...agent, frozen_since }))
+      Object.freeze(found)
+      return found
+    })
+  }
+
+  /** Returns the line that says that all agents are frozen; undefined while they are not. */
+  async freezeNotice(): Promise<string | undefined> {
+    const since = await frozenSince(this.#svc)
+    if (since === null) return undefined
+    return `The daemon has been frozen since ${isoTime(since)}: no agent works. Go on with: svc daemon resume`
+  }
+
+  async #summaries(limit: number, offset: number, filter: AgentFilter): Promise<AgentSummary[]> {
+    const over = await leasesOver(this.#svc)
+    const found: SummaryRow[] = []
+    while (found.length < limit) {
+      const last = found.at(-1)
+      const wanted = Math.min(PIECE, limit - found.length)
+      const after = last ?? { spawned_at: Number.MIN_SAFE_INTEGER, n: 0 }
+      const rows = await listSummaries(this.#store, over, filter, after, wanted, last ? 0 : offset)
+      found.push(...rows)
+      if (rows.length < PIECE) break
+      await this.#svc.clock.yield()
+    }
+    Object.freeze(found)
+    return found
+  }
+
+  async fleet(query: FleetQuery): Promise<Fleet> {
+    return fleetPage(await readFleet(this.#svc), query)
+  }
+
+  /** Returns the number of agents that match. */
+  async number({ status, all = true }: AgentFilter = {}): Promise<number> {
+    const matching = status === undefined ? await this.#number() : (await this.counts())[status]
+    return matching - (await this.hidden({ status, all }))
+  }
+
+  #number(): Promise<number> {
+    return this.#store.unchanged('agents', () => numberOfAgents(this.#store))
+  }
+
+  /** Returns the number of ended sub-agents that a list leaves out. */
+  async hidden({ status, all = true }: AgentFilter): Promise<number> {
+    if (all || (status !== undefined && status !== 'dead')) return 0
+    return this.#store.unchanged('ended sub-agents', () => countEndedSubAgents(this.#store))
+  }
+
+  hasAlive(preset: string): Promise<boolean> {
+    return hasAlive(this.#store, preset)
+  }
+
+  async counts() {
+    return countAgents(this.#store, await leasesOver(this.#svc))
+  }
+
+  async peers(agent_id: string, limit: number): Promise<string[]> {
+    const peers = await listPeers(this.#store, agent_id, limit)
+    return peers.map(({ name, role, objective }) => `${name} (${role}): ${objective ?? 'idle'}`)
+  }
+
+  waitingNudges(agent_id: string) {
+    return waitingNudges(this.#store, agent_id)
+  }
+
+  nudgesDelivered(nudge_ids: readonly string[]) {
+    return nudgesDelivered({ nudge_ids: [...nudge_ids] })
+  }
+
+  fared(outcome: Parameters<Agents['fared']>[0]) {
+    return agentFared(outcome)
+  }
+
+  async profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<Profile> {
+    return shapeProfile(this.#svc.list(ProfileShapes), agent, await this.#svc.use(Profiles).get(agent.preset, when))
+  }
+
+  born(agent: NewAgent) {
+    const { agent_id, name, preset } = agent
+    return [
+      insertAgent(agent),
+      appendEvent({ type: 'agent_spawned', agent_id, data: { agent_id, name, preset } }),
+      wakeAgents({ agents: [agent_id], reason: 'spawned' }),
+    ]
+  }
+
+  died(agent_id: string) {
+    return [agentDied({ agent_id }), appendEvent({ type: 'agent_died', agent_id, data: { agent_id } })]
+  }
+
+  /** Makes an agent from a preset; it is due at once. @throws ProfileNotFoundError, ModelNameError */
+  async spawn(preset: string, model?: string, also: readonly Effect[] = []): Promise<AgentRow> {
+    const profile = await this.#svc.use(Profiles).read(preset)
+    if (model) await this.#svc.use(Models).resolve(model)
+    const agent_id = this.#svc.ports.ids.make(preset, 8)
+    const { name, role } = profile
+    const agent = { agent_id, name, role, model: model ?? profile.model, preset, spawned_by: null }
+    await this.#store.apply([...this.born(agent), ...also])
+    return this.find(agent_id)
+  }
+
+  async update(ref: string, changes: { model?: string | undefined; role?: string | undefined }): Promise<AgentDetail> {
+    const { agent_id } = await this.find(ref)
+    if (changes.model) await this.#svc.use(Models).resolve(changes.model)
+    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
+    await this.#change(agent_id, [
+      updateAgent({ agent_id, ...given }),
+      appendEvent({ type: 'agent_changed', agent_id, data: { agent_id, changes: Object.keys(given) } }),
+      wakeAgents({ agents: [agent_id], reason: 'changed' }),
+    ])
+    return this.detail(agent_id)
+  }
+
+  /** Removes the agent with all of its rows; its files go to the trash. */
+  async delete(ref: string): Promise<void> {
+    const agent = await this.find(ref)
+    const { agent_id } = agent
+    for (const farewell of this.#svc.list(Farewells)) {
+      const failed = (error: unknown) => this.#svc.log.warn({ agent_id }, `${farewell.name}: ${sentenceOf(error)}`)
+      await farewell.part(agent).catch(failed)
+    }
+    await this.#change(agent_id, [
+      deleteAgent({ agent_id }),
+      appendEvent({ type: 'agent_deleted', agent_id, data: { agent_id } }),
+    ])
+    await toAttic(this.#svc, agent_id)
+  }
+
+  /** Stores an operator's message and wakes the agent. It reaches the next prompt, also between two steps of a pursuit. */
+  async nudge(ref: string, message: string, also: readonly Effect[] = [], given: ImageInputs = []): Promise<string> {
+    const { agent_id } = await this.#alive(ref)
+    const images = await keepGiven(this.#svc, given)
+    const nudge_id = this.#svc.ports.ids.make('nudge', 8)
+    await this.#store.apply([
+      insertNudge({ nudge_id, agent_id, message, images }),
+      appendEvent({ type: 'nudge_received', agent_id, data: { agent_id, nudge_id } }),
+      wakeAgents({ agents: [agent_id], reason: 'nudge' }),
+      ...also,
+    ])
+    return nudge_id
+  }
+
+  async pause(ref: string): Promise<AgentRow> {
+    const { agent_id, paused_at } = await this.#alive(ref)
+    if (paused_at === null) {
+      await this.#store.apply([
+        pauseAgent({ agent_id }),
+        appendEvent({ type: 'agent_changed', agent_id, data: { agent_id, changes: ['paused'] } }),
+      ])
+    }
+    return this.find(agent_id)
+  }
+
+  async resume(ref: string): Promise<AgentRow> {
+    const { agent_id, paused_at } = await this.#alive(ref)
+    if (paused_at !== null) {
+      await this.#store.apply([
+        resumeAgent({ agent_id }),
+        appendEvent({ type: 'agent_changed', agent_id, data: { agent_id, changes: ['resumed'] } }),
+        wakeAgents({ agents: [agent_id], reason: 'resumed' }),
+      ])
+    }
+    return this.find(agent_id)
+  }
+
+  /** Pauses or resumes all that live, however many they are. */
+  async everyone(verb: 'pause' | 'resume'): Promise<void> {
+    let last: Pick<AliveRow, 'spawned_at' | 'n'> = { spawned_at: Number.MIN_SAFE_INTEGER, n: 0 }
+    for (;;) {
+      const some = await listAlive(this.#store, verb === 'pause' ? 'awake' : 'paused', last, TOGETHER)
+      if (some.length === 0) return
+      last = some.at(-1)!
+      const agents = some.map(({ agent_id }) => agent_id)
+      await this.#store.apply([
+        ...agents.map(agent_id => (verb === 'pause' ? pauseAgent : resumeAgent)({ agent_id })),
+        ...agents.map(agent_id =>
+          appendEvent({ type: 'agent_changed', agent_id, data: { agent_id, changes: [`${verb}d`] } }),
+        ),
+        ...(verb === 'resume' ? [wakeAgents({ agents, reason: 'resumed' })] : []),
+      ])
+      await this.#svc.clock.yield()
+    }
+  }
+
+  async detail(ref: string): Promise<AgentDetail> {
+    const agent = await this.#find(ref, await leasesOver(this.#svc))
+    const spend = await spendOf(this.#store, agent.agent_id)
+    // A preset that is broken or gone must not hide the agent.
+    const profile = await this.profileOf(agent).catch(() => null)
+    return {
+      ...summaryOf(agent),
+      preset: agent.preset,
+      goal_id: agent.goal_id,
+      waiting_for: agent.waiting_for,
+      error: agent.error,
+      persona: profile?.persona ? { ...profile.persona, personality: profile.personality } : null,
+      ...{ suffering: null, mood: null, world: null, identity: null, budget: null, parameters: null },
+      ...(await this.#facets(agent)),
+      workspace: join(this.#svc.project.workspaces, agent.agent_id),
+      spawned_by: agent.spawned_by,
+      created_at: isoTime(agent.created_at),
+      last_active: agent.last_active === null ? null : isoTime(agent.last_active),
+      next_run_at: agent.run_at === null || agent.run_at > 8.64e15 ? null : isoTime(agent.run_at),
+      next: await nextOf(this.#svc, agent),
+      cycle_count: agent.cycle_num,
+      cost_usd: usdOf(spend.cost_micros),
+      tokens: spend.tokens,
+    }
+  }
+
+  async #facets(agent: AgentRow): Promise<Partial<AgentDetail>> {
+    const facets = this.#svc.list(AgentFacets)
+    return Object.fromEntries(await Promise.all(facets.map(async each => [each.name, await each.read(agent)])))
+  }
+
+  async #alive(ref: string): Promise<AgentRow> {
+    const agent = await this.find(ref)
+    if (agent.died_at !== null) throw new AgentDeadError({ agent_id: agent.agent_id })
+    return agent
+  }
+
+  /** A must-change write that changed nothing means that the agent was deleted in between. */
+  async #change(agent_id: string, effects: Parameters<Store['apply']>[0]): Promise<void> {
+    if (!(await this.#store.apply(effects))) throw new AgentNotFoundError({ ref: agent_id })
+  }
+}
+
+function summaryOf({ agent_id, name, role, model, status, objective }: AgentRow): AgentSummary {
+  return { agent_id, name, role, model, status, goal: objective }
+}

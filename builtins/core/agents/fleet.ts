@@ -1,0 +1,66 @@
+import type { PluginHandle } from '#kernel'
+import { isoTime, Store, usdOf } from '#platform/store/contract'
+import type { AgentStatus, FleetMember } from './contract.ts'
+import { leasesOver } from './leases.ts'
+import { type FleetRow, GLANCE, listFleet } from './repository.ts'
+
+/** Long lists are read in pieces of this length. */
+const PIECE = 1_000
+
+/** Returns all agents with what one wants to know of each at a glance, oldest first; in a few reads however many there are. */
+export function readFleet(svc: PluginHandle): Promise<FleetMember[]> {
+  const store = svc.use(Store)
+  return store.unchanged('fleet', async () => {
+    const members: FleetMember[] = []
+    const over = await leasesOver(svc)
+    for (let after = { created_at: Number.MIN_SAFE_INTEGER, n: 0 }; ; ) {
+      const rows = await listFleet(store, over, after, PIECE)
+      members.push(...rows.map(memberOf))
+      const last = rows.at(-1)
+      if (!last || rows.length < PIECE) return members
+      after = last
+      await svc.clock.yield()
+    }
+  })
+}
+
+function memberOf(row: FleetRow): FleetMember {
+  const { agent_id, name, role, model, status, goal, steps, cost_micros, tokens, cycle_count, spawned_by } = row
+  return {
+    ...{ agent_id, name, role, model, status, goal, steps, tokens, cycle_count, spawned_by },
+    cost_usd: usdOf(cost_micros),
+    held: heldOf(row),
+    last_active: row.last_active === null ? null : isoTime(row.last_active),
+    next_run_at: runs(status) && row.run_at !== null && row.run_at < 8.64e15 ? isoTime(row.run_at) : null,
+  }
+}
+
+const runs = (status: AgentStatus) => status === 'idle' || status === 'waiting'
+
+/** What keeps it from its work, of what stands in its row; `svc why` knows more. */
+function heldOf(row: FleetRow): string | null {
+  const { status, failures, error, waiting_for, held_by } = row
+  if (status === 'dead' || status === 'paused' || status === 'working') return null
+  if (status === 'waiting_approval') return askOf(row)
+  if (failures > 0) return `Failed ${failures === 1 ? 'once' : `${failures} times in a row`}: ${error}`
+  return waiting_for ?? (held_by === null ? null : `The guard "${held_by}" holds it.`)
+}
+
+/** So many characters of a call's arguments are taken in at a glance. */
+const SHOWN = 120
+
+/** What a person is asked for: of the call that has waited longest as much as one takes in at a glance, and how much is left. */
+function askOf({ approvals, asks_for, asks_with, asks_chars }: FleetRow): string {
+  const others = approvals > 1 ? `, and ${approvals - 1} more` : ''
+  const isLong = (asks_chars ?? 0) > GLANCE
+  const text = [...(isLong ? asks_with! : shortestFirst(asks_with ?? '{}'))]
+  const more = (isLong ? asks_chars! : text.length) - SHOWN
+  const rest = more > 0 ? `… ${more.toLocaleString('en')} more characters` : ''
+  return `${asks_for} waits for your approval${others}: ${text.slice(0, SHOWN).join('')}${rest}`
+}
+
+/** Arguments by name, so that no long one pushes a short one out of view. */
+function shortestFirst(json: string): string {
+  const each = Object.entries(JSON.parse(json) ?? {}).map(([name, value]) => `${name} ${JSON.stringify(value)}`)
+  return each.sort((a, b) => a.length - b.length).join(', ')
+}

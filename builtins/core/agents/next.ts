@@ -1,0 +1,128 @@
+import type { Cycle, PluginHandle } from '#kernel'
+import { Daemon, Freeze } from '#platform/daemon/contract'
+import { isoTime, Store } from '#platform/store/contract'
+import { Budget } from '#safety/budget/contract'
+import { type AgentRow, type Hold, Holds, type NextRun } from './contract.ts'
+import { agentHeld, crowd } from './repository.ts'
+
+/** When this agent does something again, and what keeps it from that until then. */
+export async function nextOf(svc: PluginHandle, agent: AgentRow): Promise<NextRun> {
+  const held = await svc.ask<Hold, AgentRow, { reason: string; at: number | null }>(Holds, agent)
+  const { reason, at } = held ?? { reason: 'Its next heartbeat.', at: timeOf(agent) }
+  return { reason, at: at === null ? null : isoTime(at) }
+}
+
+/** A lease of what never comes due by itself is parked beyond all dates. */
+function timeOf({ run_at }: AgentRow): number | null {
+  return run_at === null || run_at > 8.64e15 ? null : run_at
+}
+
+/** Since when the daemon is frozen, in milliseconds; null when it is not. A freeze that cannot be read is for its guard to judge. */
+export async function frozenSince(svc: PluginHandle): Promise<number | null> {
+  if (!svc.has(Freeze)) return null
+  return svc
+    .use(Freeze)
+    .since()
+    .catch(() => null)
+}
+
+/** What this room knows, and what those know that hold all agents alike. */
+export function ownHolds(svc: PluginHandle): Hold[] {
+  return [
+    {
+      name: 'dead',
+      stage: 0,
+      why: async ({ died_at }) => (died_at === null ? undefined : { reason: 'It is dead, and stays so.', at: null }),
+    },
+    {
+      name: 'paused',
+      stage: 1,
+      why: async ({ agent_id, paused_at }) =>
+        paused_at === null ? undefined : { reason: `It is paused; svc resume ${agent_id}`, at: null },
+    },
+    {
+      name: 'working',
+      stage: 2,
+      // Where rounds fail, it may be at work only because its end cannot be written.
+      why: async ({ status }) =>
+        status === 'working' && svc.heartbeat.fault === undefined
+          ? { reason: 'Its cycle runs now.', at: null }
+          : undefined,
+    },
+    {
+      name: 'no-daemon',
+      stage: 3,
+      async why() {
+        const { live, fault } = svc.heartbeat
+        if (live)
+          return fault === undefined ? undefined : { reason: `The rounds of the daemon fail: ${fault}`, at: null }
+        if (!svc.has(Daemon)) return undefined
+        const found = await svc.use(Daemon).find()
+        if (!found?.alive) return { reason: 'No daemon runs; svc start', at: null }
+        const stalled = found.stalled || found.failing
+        return stalled ? { reason: 'The daemon is stalled; if it stays so: svc restart', at: null } : undefined
+      },
+    },
+    {
+      name: 'frozen',
+      stage: 10,
+      async why() {
+        const since = await frozenSince(svc)
+        if (since === null) return undefined
+        return { reason: `The daemon is frozen since ${isoTime(since)}; svc daemon resume`, at: null }
+      },
+    },
+    {
+      name: 'failures',
+      stage: 30,
+      why: async agent =>
+        agent.failures === 0
+          ? undefined
+          : { reason: `Its last ${times(agent.failures)} failed, so it rests: ${agent.error}`, at: timeOf(agent) },
+    },
+    {
+      name: 'budget',
+      stage: 40,
+      async why() {
+        if (!svc.has(Budget) || !(await svc.use(Budget).exceeded())) return undefined
+        return { reason: (await svc.use(Budget).status()).message, at: null }
+      },
+    },
+    {
+      name: 'waiting',
+      stage: 41,
+      why: async agent => (agent.waiting_for === null ? undefined : { reason: agent.waiting_for, at: timeOf(agent) }),
+    },
+    {
+      name: 'guarded',
+      stage: 50,
+      why: async agent =>
+        agent.held_by === null
+          ? undefined
+          : { reason: `The guard "${agent.held_by}" kept its last cycle from its work.`, at: timeOf(agent) },
+    },
+    {
+      name: 'crowded',
+      stage: 60,
+      async why({ run_at }) {
+        const now = svc.clock.ms()
+        if (run_at === null || run_at > now) return undefined
+        const { running, due } = await crowd(svc.use(Store), now)
+        const cap = Number(svc.config.get('daemon.max_concurrent_agents'))
+        if (running < cap) return { reason: 'It is due, and begins at once.', at: now }
+        return { reason: `It is due with ${due} others; daemon.max_concurrent_agents is ${cap}.`, at: null }
+      },
+    },
+  ]
+}
+
+function times(failures: number): string {
+  return failures === 1 ? 'cycle' : `${failures} cycles`
+}
+
+/** Notes which guard held the agent, when that has changed. */
+export function noteGuard(cycle: Cycle, agent: AgentRow | undefined): void {
+  const held_by = cycle.vetoedBy ?? null
+  if (agent ? agent.held_by === held_by : held_by === null) return
+  cycle.effects.push(agentHeld({ agent_id: cycle.agent_id, held_by }))
+}

@@ -1,0 +1,178 @@
+import { parametersLine } from '#core/models/contract'
+import { counted } from '#lib/counted'
+import type { AgentDetail, NextRun, StatusEntry } from './contract.ts'
+
+const MARKS = { working: '●', idle: '○', waiting: '◌', waiting_approval: '?', paused: '‖', dead: '×' } as const
+/** A number from 0 to 1 is drawn in so many characters. */
+const BAR = 10
+/** Of a story its newest lines are shown. */
+const STORY_LINES = 3
+
+type Facts = Readonly<Record<string, unknown>>
+type Row = readonly [name: string, text: string]
+
+/** So many agents are told of at a time, unless one asks for others. */
+export const STATUS_PAGE = 1_000
+
+/** All agents for people: each in a line, and below it what it is and what it is at. */
+export function statusPage(agents: readonly StatusEntry[]): string {
+  if (agents.length === 0) return 'There are no agents; spawn one with: svc spawn coder'
+  const width = Math.max(...agents.map(({ agent_id }) => agent_id.length))
+  const lines = agents.map(({ agent_id, status, model, role, goal }) => {
+    const head = `${MARKS[status]} ${agent_id.padEnd(width)}  ${status}${model ? `  ${model}` : ''}`
+    return [head, `    ${oneLine(role)}`, ...(goal ? [`  → ${oneLine(goal)}`] : [])].join('\n')
+  })
+  if (agents.length === STATUS_PAGE)
+    lines.push(`These are ${STATUS_PAGE}; the next ones: svc status --offset ${STATUS_PAGE}`)
+  return lines.join('\n')
+}
+
+/** Why an agent does nothing just now, and until when. */
+export function nextSentence({ reason, at }: NextRun): string {
+  if (at === null) return reason
+  return `${/[.!?]$/.test(reason) ? reason : `${reason}.`} At ${at}.`
+}
+
+/** An agent for people, in sections. What nobody knows of it is left out. */
+export function agentPage(agent: AgentDetail): string {
+  const { agent_id, status, name, preset, role } = agent
+  return [
+    `${MARKS[status]} ${agent_id}  ${status}\n  ${oneLine(role)}`,
+    section('Now', now(agent)),
+    section('Who', who(agent)),
+    section('Persona', persona(agent.persona)),
+    section('How it fares', feelings(agent)),
+    section('World', factsOf(agent.world ?? {})),
+    section('Work and money', [
+      ['model', agent.model || 'the default one'],
+      ...optional('parameters', agent.parameters && parametersLine(agent.parameters)),
+      ['spent', `$${agent.cost_usd.toFixed(4)}, ${agent.tokens} tokens, in ${counted(agent.cycle_count, 'cycle')}`],
+      ...limits(agent),
+      ['profile', preset === name ? preset : `${preset}; it is called ${name}`],
+      ['spawned', `${agent.created_at}${agent.spawned_by ? ` by ${agent.spawned_by}` : ''}`],
+      ['last active', agent.last_active ?? 'not yet'],
+      ['workspace', agent.workspace],
+    ]),
+    `More: svc goals ${agent_id}, and the same with memory, journal, identity, suffering, messages, tools and why`,
+  ]
+    .filter(part => part !== '')
+    .join('\n\n')
+}
+
+function now({ goal, goal_id, waiting_for, error, next }: AgentDetail): Row[] {
+  return [
+    ['goal', goal ? `${oneLine(goal)} (${goal_id})` : 'none'],
+    ['next', nextSentence(next)],
+    ...optional('waits for', waiting_for),
+    ...optional('error', error),
+  ]
+}
+
+function limits({ agent_id, budget }: AgentDetail): Row[] {
+  if (!budget) return []
+  const { pursuits, total } = budget
+  const limit = (of: typeof pursuits) =>
+    of.limit_usd === null ? 'no limit' : `$${of.limit_usd}${of.agent_id === agent_id ? '' : ` of ${of.agent_id}`}`
+  const reserved = total.reserved_usd > 0 ? `, $${total.reserved_usd.toFixed(4)} reserved` : ''
+  return [
+    ['max_cost_usd', `${limit(pursuits)}; $${pursuits.spent_usd.toFixed(4)} spent on pursuits`],
+    ['max_total_cost_usd', `${limit(total)}; $${total.spent_usd.toFixed(4)} spent in all${reserved}`],
+  ]
+}
+
+function who({ identity }: AgentDetail): Row[] {
+  if (!identity) return []
+  const { display_name, traits, domains, worldview, narrative, chapters, opinions, open_questions } = identity
+  const count = (list: unknown, one: string) => {
+    const { length } = Array.isArray(list) ? list : []
+    return length === 0 ? [] : [`${length} ${one}${length === 1 ? '' : 's'}`]
+  }
+  const kept = [...count(chapters, 'chapter'), ...count(opinions, 'opinion'), ...count(open_questions, 'open question')]
+  const lines = String(narrative ?? '').split('\n')
+  return [
+    ...optional('calls itself', display_name),
+    ...optional('traits', traits),
+    ...optional('at home in', domains),
+    ...optional('worldview', worldview),
+    ...optional('has', kept),
+    ...lines.slice(-STORY_LINES).flatMap(line => optional('story', line)),
+  ]
+}
+
+/** What moves shows where it began from. */
+function persona(facts: AgentDetail['persona']): Row[] {
+  if (!facts) return []
+  const { base, personality, ...rest } = facts
+  const begun = (base ?? {}) as Facts
+  return [
+    ...factsOf((personality ?? {}) as Facts).filter(([name]) => name !== 'traits'),
+    ...Object.entries(rest).flatMap(([name, value]): Row[] => {
+      if (typeof value !== 'number') return optional(name, value)
+      const from = begun[name]
+      const moved = typeof from === 'number' && from.toFixed(2) !== value.toFixed(2)
+      return [[spoken(name), `${bar(value)} ${value.toFixed(2)}${moved ? `, at first ${from.toFixed(2)}` : ''}`]]
+    }),
+  ]
+}
+
+function feelings({ mood, suffering }: AgentDetail): Row[] {
+  const { load, level, crisis, stressors } = (suffering ?? {}) as Facts
+  const weighs = Array.isArray(stressors) ? (stressors as Facts[]) : []
+  return [
+    ...optional('mood', mood),
+    ...(typeof load === 'number'
+      ? [['load', `${bar(load)} ${load.toFixed(2)} ${level ?? ''}${crisis === true ? ', in crisis' : ''}`] as const]
+      : []),
+    ...weighs.map(({ stressor, name, severity }): Row => {
+      const much = typeof severity === 'number' ? ` ${severity.toFixed(2)}` : ''
+      return ['weighs on it', `${stressor ?? name}${much}`]
+    }),
+  ]
+}
+
+function factsOf(facts: Facts): Row[] {
+  return Object.entries(facts).flatMap(([name, value]) => optional(name, value))
+}
+
+function optional(name: string, value: unknown): Row[] {
+  const text = told(value)
+  return text === '' ? [] : [[spoken(name), text]]
+}
+
+function told(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (Array.isArray(value)) return value.map(told).filter(Boolean).join(', ')
+  if (typeof value !== 'object') return oneLine(String(value))
+  const pairs = Object.entries(value).map(([name, each]) => [spoken(name), told(each)] as const)
+  return pairs
+    .filter(([, text]) => text !== '')
+    .map(pair => pair.join(' '))
+    .join(', ')
+}
+
+function section(title: string, rows: readonly Row[]): string {
+  if (rows.length === 0) return ''
+  const width = Math.max(...rows.map(([name]) => name.length))
+  let above = ''
+  const lines = rows.map(([name, text]) => {
+    const shown = name === above ? '' : name
+    above = name
+    return `  ${shown.padEnd(width)}  ${text}`
+  })
+  return [title, ...lines].join('\n')
+}
+
+/** A number from 0 to 1. */
+function bar(part: number): string {
+  const full = Math.round(Math.min(1, Math.max(0, part)) * BAR)
+  return '█'.repeat(full) + '·'.repeat(BAR - full)
+}
+
+function spoken(name: string): string {
+  return name.replaceAll('_', ' ')
+}
+
+/** What agents and users wrote cannot pass for lines of ours. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim()
+}

@@ -1,0 +1,374 @@
+import { ImageRef, readImages, writeImages } from '#core/images/contract'
+import { z } from '#kernel'
+import { defineEffect, type Store } from '#platform/store/contract'
+import { type AgentFilter, type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } from './contract.ts'
+
+/** `run_at` of what never comes due by itself; the store parks leases there. */
+export const NEVER = Number.MAX_SAFE_INTEGER
+
+/** Of the pending approvals, those that hold the daemon's work on an agent: not those of tasks, nor leave to call a model. */
+const HOLDING = "status = 'pending' AND task_id IS NULL AND tool_name <> 'model:call'"
+
+/** The one place where a status comes from: facts that are stored once, in the order in which they count. `?` is up to when leases are over. */
+const STATUS = `CASE
+  WHEN a.died_at IS NOT NULL THEN 'dead'
+  WHEN a.paused_at IS NOT NULL THEN 'paused'
+  WHEN EXISTS (SELECT 1 FROM approvals WHERE agent_id = a.agent_id AND ${HOLDING}) THEN 'waiting_approval'
+  WHEN l.owner IS NOT NULL AND l.run_at > ? THEN 'working'
+  WHEN a.waiting_for IS NOT NULL THEN 'waiting'
+  ELSE 'idle' END`
+
+/** Of the goal that an agent pursues: one that waits for no other, the highest priority first, then the oldest. */
+function ofActiveGoal(column: string): string {
+  return `(SELECT ${column} FROM goals f WHERE agent_id = a.agent_id AND status = 'active' ORDER BY EXISTS
+    (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = f.goal_id AND sub.status = 'active'), priority DESC, created_at, goal_id LIMIT 1)`
+}
+
+const ROW = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, ${STATUS} AS status, a.paused_at, a.died_at, a.error,
+  a.waiting_for, a.held_by, a.failures, a.spawned_by,
+  coalesce(a.root_agent_id, a.agent_id) AS root_agent_id, a.spawned_at AS created_at, nullif(l.claimed_at, 0) AS last_active, g.goal_id, g.objective,
+  l.run_at, coalesce(l.cycle_num, 0) AS cycle_num
+  FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
+  LEFT JOIN goals g ON g.goal_id = ${ofActiveGoal('goal_id')}`
+
+const BY_ID = `${ROW} WHERE a.agent_id = ?`
+const BY_AGE = 'ORDER BY a.spawned_at, a.rowid'
+
+export async function findAgents(store: Store, ref: string, over: number): Promise<AgentRow[]> {
+  const byId = await store.get<AgentRow>(BY_ID, [over, ref])
+  if (byId) return [byId]
+  return store.all<AgentRow>(`${ROW} WHERE a.name = ? AND a.died_at IS NULL ${BY_AGE}`, [over, ref])
+}
+
+export function listAgents(store: Store, over: number, limit: number, offset: number): Promise<AgentRow[]> {
+  return store.all<AgentRow>(`${ROW} ${BY_AGE} LIMIT ? OFFSET ?`, [over, limit, offset])
+}
+
+/** A piece of the list: what a summary shows, and the place of the next piece. */
+export interface SummaryRow extends AgentSummary {
+  spawned_at: number
+  n: number
+}
+
+const ENDED_SUB_AGENT = 'a.spawned_by IS NOT NULL AND a.died_at IS NOT NULL'
+
+/** Agents by age, after one of them, at most `limit`. */
+export function listSummaries(
+  store: Store,
+  over: number,
+  { status, all = true }: AgentFilter,
+  after: Pick<SummaryRow, 'spawned_at' | 'n'>,
+  limit: number,
+  offset: number,
+): Promise<SummaryRow[]> {
+  return store.many<SummaryRow>(
+    `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, ${ofActiveGoal('objective')} AS goal, a.spawned_at, a.rowid AS n
+     FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
+     WHERE (a.spawned_at, a.rowid) > (?, ?)${all ? '' : ` AND NOT (${ENDED_SUB_AGENT})`}${status ? ` AND ${STATUS} = ?` : ''}
+     ${BY_AGE} LIMIT ? OFFSET ?`,
+    [over, after.spawned_at, after.n, ...(status ? [over, status] : []), limit, offset],
+  )
+}
+
+/** Returns the number of sub-agents that have ended and are not removed yet. */
+export async function countEndedSubAgents(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM agents a WHERE ${ENDED_SUB_AGENT}`))?.n ?? 0
+}
+
+export interface AliveRow {
+  agent_id: string
+  spawned_at: number
+  n: number
+}
+
+/** Those that live and are paused, or are not, by age, after one of them. */
+export function listAlive(
+  store: Store,
+  which: 'awake' | 'paused',
+  after: Pick<AliveRow, 'spawned_at' | 'n'>,
+  limit: number,
+): Promise<AliveRow[]> {
+  return store.all<AliveRow>(
+    `SELECT a.agent_id, a.spawned_at, a.rowid AS n FROM agents a
+     WHERE (a.spawned_at, a.rowid) > (?, ?) AND a.died_at IS NULL AND a.paused_at IS ${which === 'awake' ? '' : 'NOT'} NULL
+     ${BY_AGE} LIMIT ?`,
+    [after.spawned_at, after.n, limit],
+  )
+}
+
+/** Whether an agent of this preset lives. */
+export async function hasAlive(store: Store, preset: string): Promise<boolean> {
+  const found = await store.get('SELECT 1 AS one FROM agents WHERE preset = ? AND died_at IS NULL LIMIT 1', [preset])
+  return found !== undefined
+}
+
+/** What stands of an agent in the rows of several rooms. */
+export interface FleetRow extends AgentSummary {
+  steps: number | null
+  failures: number
+  error: string | null
+  waiting_for: string | null
+  held_by: string | null
+  spawned_by: string | null
+  approvals: number
+  /** Of the call that has waited longest for a decision: its tool, so much of its arguments, and how long they are. */
+  asks_for: string | null
+  asks_with: string | null
+  asks_chars: number | null
+  cost_micros: number
+  tokens: number
+  cycle_count: number
+  run_at: number | null
+  last_active: number | null
+  created_at: number
+  n: number
+}
+
+/** Of the arguments of a call that waits, so many characters are read where one only glances at it. */
+export const GLANCE = 2_000
+
+/** By `+ 0`, the few that wait for one agent are sorted: else all that wait would be gone through by age, for each agent. */
+export function listFleet(
+  store: Store,
+  over: number,
+  after: Pick<FleetRow, 'created_at' | 'n'>,
+  limit: number,
+): Promise<FleetRow[]> {
+  const spent = (what: string) => `(SELECT coalesce(sum(${what}), 0) FROM spend WHERE spend.agent_id = a.agent_id)`
+  return store.many<FleetRow>(
+    `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, g.objective AS goal, g.steps_completed AS steps,
+       a.failures, a.error, a.waiting_for, a.held_by, a.spawned_by,
+       (SELECT count(*) FROM approvals p WHERE p.agent_id = a.agent_id AND p.status = 'pending' AND p.task_id IS NULL) AS approvals,
+       ask.tool_name AS asks_for, substr(ask.arguments, 1, ${GLANCE}) AS asks_with, length(ask.arguments) AS asks_chars,
+       ${spent('cost_micros')} AS cost_micros, ${spent('input_tokens + output_tokens')} AS tokens,
+       coalesce(l.cycle_num, 0) AS cycle_count, l.run_at, nullif(l.claimed_at, 0) AS last_active,
+       a.spawned_at AS created_at, a.rowid AS n
+     FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
+     LEFT JOIN goals g ON g.goal_id = ${ofActiveGoal('goal_id')}
+     LEFT JOIN approvals ask ON ask.approval_id = (SELECT p.approval_id FROM approvals p WHERE p.agent_id = a.agent_id
+       AND p.status = 'pending' AND p.task_id IS NULL ORDER BY p.created_at + 0, p.approval_id LIMIT 1)
+     WHERE (a.spawned_at, a.rowid) > (?, ?) ${BY_AGE} LIMIT ?`,
+    [over, after.created_at, after.n, limit],
+  )
+}
+
+export async function numberOfAgents(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT total AS n FROM agent_number'))?.n ?? 0
+}
+
+export async function countAgents(
+  store: Store,
+  over: number,
+): Promise<Record<AgentStatus | 'goals_active' | 'total', number>> {
+  // What stands in their rows, and the derived status for those few that others say something of.
+  const all = await store.get<Record<'total' | 'dead' | 'paused' | 'waiting' | 'goals_active', number>>(
+    'SELECT total, dead, paused, waiting, goals_active FROM agent_totals',
+  )
+  const busy = await store.all<{ status: AgentStatus; n: number; waiting: number }>(
+    `SELECT ${STATUS} AS status, count(*) AS n, count(a.waiting_for) AS waiting
+     FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
+     WHERE a.agent_id IN (SELECT agent_id FROM approvals WHERE ${HOLDING}
+       UNION SELECT agent_id FROM leases WHERE kind = 'agent' AND owner IS NOT NULL) GROUP BY 1`,
+    [over],
+  )
+  const { total = 0, dead = 0, paused = 0, waiting: waits = 0, goals_active = 0 } = all ?? {}
+  const of = (status: AgentStatus) => busy.find(row => row.status === status) ?? { n: 0, waiting: 0 }
+  const [working, parked] = [of('working'), of('waiting_approval')]
+  const waiting = waits - working.waiting - parked.waiting
+  const idle = total - dead - paused - waiting - working.n - parked.n
+  return { working: working.n, waiting_approval: parked.n, waiting, idle, paused, dead, goals_active, total }
+}
+
+/** The models that living agents are given, each once; an empty string is the default model. */
+export async function modelsOfLiving(store: Store): Promise<string[]> {
+  const rows = await store.all<{ model: string }>('SELECT DISTINCT model FROM agents WHERE died_at IS NULL')
+  return rows.map(({ model }) => model)
+}
+
+/** The newest agents: bounded, so that a prompt does not grow with their number. */
+export function listPeers(store: Store, agent_id: string, limit: number) {
+  return store.all<{ name: string; role: string; objective: string | null }>(
+    `SELECT a.name, substr(a.role, 1, 60) AS role, (SELECT substr(objective, 1, 60) FROM goals WHERE agent_id = a.agent_id
+       AND status = 'active' ORDER BY priority DESC, created_at LIMIT 1) AS objective
+     FROM agents a WHERE a.agent_id <> ? AND a.died_at IS NULL ORDER BY a.rowid DESC LIMIT ?`,
+    [agent_id, limit],
+  )
+}
+
+export async function spendOf(store: Store, agent_id: string): Promise<{ cost_micros: number; tokens: number }> {
+  const row = await store.get<{ cost_micros: number; tokens: number }>(
+    `SELECT coalesce(sum(cost_micros), 0) AS cost_micros, coalesce(sum(input_tokens + output_tokens), 0) AS tokens
+     FROM spend WHERE agent_id = ?`,
+    [agent_id],
+  )
+  return row ?? { cost_micros: 0, tokens: 0 }
+}
+
+export interface NudgeRow {
+  nudge_id: string
+  message: string
+  images: ImageRef[]
+}
+
+/** The agent's nudges that no model has answered yet, oldest first. */
+export async function waitingNudges(store: Store, agent_id: string): Promise<NudgeRow[]> {
+  const rows = await store.all<Omit<NudgeRow, 'images'> & { images: string | null }>(
+    'SELECT nudge_id, message, images FROM nudges WHERE agent_id = ? AND delivered_at IS NULL ORDER BY created_at, nudge_id LIMIT ?',
+    [agent_id, NUDGES_AT_ONCE],
+  )
+  return rows.map(row => ({ ...row, images: readImages(row.images) }))
+}
+
+export const insertAgent = defineEffect({
+  name: 'agents.insert',
+  schema: z.object({
+    agent_id: z.string(),
+    name: z.string(),
+    role: z.string(),
+    given_role: z.string().nullish(),
+    model: z.string(),
+    preset: z.string(),
+    spawned_by: z.string().nullable(),
+  }),
+  statements: (agent, now) => [
+    {
+      sql: `INSERT INTO agents (agent_id, name, role, given_role, model, preset, spawned_by, root_agent_id, spawned_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(root_agent_id, agent_id) FROM agents WHERE agent_id = ?), ?)`,
+      params: [
+        ...[agent.agent_id, agent.name, agent.role, agent.given_role, agent.model, agent.preset],
+        ...[agent.spawned_by, agent.spawned_by],
+        now,
+      ],
+    },
+    {
+      sql: 'INSERT INTO leases (id, agent_id, run_at) VALUES (?, ?, ?)',
+      params: [agent.agent_id, agent.agent_id, now],
+    },
+  ],
+})
+
+export const updateAgent = defineEffect({
+  name: 'agents.update',
+  mustChange: true,
+  schema: z.object({ agent_id: z.string(), model: z.string().optional(), role: z.string().optional() }),
+  statements: ({ agent_id, model, role }) => [
+    {
+      sql: `UPDATE agents SET model = coalesce(?, model), role = coalesce(?, role), given_role = coalesce(?, given_role)
+            WHERE agent_id = ?`,
+      params: [model, role, role, agent_id],
+    },
+  ],
+})
+
+export const deleteAgent = defineEffect({
+  name: 'agents.delete',
+  mustChange: true,
+  schema: z.object({ agent_id: z.string() }),
+  statements: ({ agent_id }) => [{ sql: 'DELETE FROM agents WHERE agent_id = ?', params: [agent_id] }],
+})
+
+/** Its row stays; what it does is told by its events. */
+export const agentDied = defineEffect({
+  name: 'agents.died',
+  schema: z.object({ agent_id: z.string() }),
+  statements: ({ agent_id }, now) => [
+    {
+      sql: 'UPDATE agents SET died_at = coalesce(died_at, ?), waiting_for = NULL WHERE agent_id = ?',
+      params: [now, agent_id],
+    },
+    { sql: 'UPDATE leases SET run_at = ? WHERE id = ? AND owner IS NULL', params: [NEVER, agent_id] },
+  ],
+})
+
+/** Pausing keeps the time of the first pause; a running cycle ends and is not followed by another. */
+export const pauseAgent = defineEffect({
+  name: 'agents.pause',
+  schema: z.object({ agent_id: z.string() }),
+  statements: ({ agent_id }, now) => [
+    {
+      sql: 'UPDATE agents SET paused_at = coalesce(paused_at, ?) WHERE agent_id = ? AND died_at IS NULL',
+      params: [now, agent_id],
+    },
+    { sql: 'UPDATE leases SET run_at = ? WHERE id = ? AND owner IS NULL', params: [NEVER, agent_id] },
+  ],
+})
+
+export const resumeAgent = defineEffect({
+  name: 'agents.resume',
+  schema: z.object({ agent_id: z.string() }),
+  statements: ({ agent_id }, now) => [
+    { sql: 'UPDATE agents SET paused_at = NULL WHERE agent_id = ? AND died_at IS NULL', params: [agent_id] },
+    {
+      sql: `UPDATE leases SET run_at = max(?, rested_at) WHERE id = ? AND owner IS NULL AND run_at = ?
+            AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND a.died_at IS NOT NULL)`,
+      params: [now, agent_id, NEVER],
+    },
+  ],
+})
+
+export const insertNudge = defineEffect({
+  name: 'nudges.insert',
+  schema: z.object({ nudge_id: z.string(), agent_id: z.string(), message: z.string(), images: z.array(ImageRef) }),
+  statements: ({ nudge_id, agent_id, message, images }, now) => [
+    {
+      sql: 'INSERT INTO nudges (nudge_id, agent_id, message, images, created_at) VALUES (?, ?, ?, ?, ?)',
+      params: [nudge_id, agent_id, message, writeImages(images), now],
+    },
+  ],
+})
+
+/** Belongs into the commit that records the model's answer to the prompt that held the nudges. */
+export const nudgesDelivered = defineEffect({
+  name: 'nudges.delivered',
+  schema: z.object({ nudge_ids: z.array(z.string()) }),
+  statements: ({ nudge_ids }, now) =>
+    nudge_ids.map(nudge_id => ({
+      sql: 'UPDATE nudges SET delivered_at = ? WHERE nudge_id = ? AND delivered_at IS NULL',
+      params: [now, nudge_id],
+    })),
+})
+
+/** What held the agent's last cycle; null when nothing did. */
+export const agentHeld = defineEffect({
+  name: 'agents.held',
+  schema: z.object({ agent_id: z.string(), held_by: z.string().nullable() }),
+  statements: ({ agent_id, held_by }) => [
+    { sql: 'UPDATE agents SET held_by = ? WHERE agent_id = ?', params: [held_by, agent_id] },
+  ],
+})
+
+/** How many agents have a cycle now, and how many cycles wait to begin. */
+export async function crowd(store: Store, now: number): Promise<{ running: number; due: number }> {
+  const row = await store.get<{ running: number; due: number }>(
+    `SELECT count(*) FILTER (WHERE owner IS NOT NULL AND run_at > ?) AS running, count(*) FILTER (WHERE owner IS NULL AND run_at <= ?) AS due
+     FROM leases WHERE kind = 'agent' AND (owner IS NOT NULL OR run_at <= ?)`,
+    [now, now, now],
+  )
+  return row ?? { running: 0, due: 0 }
+}
+
+/** How the agent fared: a failure counts up and keeps its sentence, a success clears both. */
+export const agentFared = defineEffect({
+  name: 'agents.fared',
+  schema: z.object({ agent_id: z.string(), error: z.string().nullable(), waiting_for: z.string().nullable() }),
+  statements: ({ agent_id, error, waiting_for }) => [
+    {
+      sql: `UPDATE agents SET error = ?, waiting_for = ?, failures = CASE WHEN ? IS NULL THEN 0 ELSE failures + 1 END
+            WHERE agent_id = ?`,
+      params: [error, waiting_for, error, agent_id],
+    },
+  ],
+})
+
+export const AGENT_EFFECTS = [
+  insertAgent,
+  updateAgent,
+  deleteAgent,
+  agentDied,
+  pauseAgent,
+  resumeAgent,
+  insertNudge,
+  nudgesDelivered,
+  agentHeld,
+  agentFared,
+]

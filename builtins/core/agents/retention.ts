@@ -1,0 +1,21 @@
+import { ImageHolders, readImages } from '#core/images/contract'
+import type { PluginHandle } from '#kernel'
+import { forgets } from '#platform/retention/contract'
+import { Store } from '#platform/store/contract'
+
+/** What of this room may go: messages that were read. */
+export function agentsForget(svc: PluginHandle): void {
+  forgets(svc, { name: 'nudges', key: 'nudge_id', where: 'delivered_at < ?' })
+  svc.add(ImageHolders, {
+    name: 'nudges',
+    async held(agent_id) {
+      const rows = await svc
+        .use(Store)
+        .all<{ images: string }>(
+          'SELECT images FROM nudges WHERE images IS NOT NULL AND agent_id = coalesce(?, agent_id)',
+          [agent_id],
+        )
+      return rows.flatMap(({ images }) => readImages(images).map(({ sha256 }) => sha256))
+    },
+  })
+}

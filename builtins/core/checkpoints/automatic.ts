@@ -1,0 +1,46 @@
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { counted } from '#lib/counted'
+import { Store } from '#platform/store/contract'
+import type { CheckpointsConfig } from './config.ts'
+import type { CheckpointKeeper } from './keeper.ts'
+import { livingAgents } from './repository.ts'
+
+/** Of a stop no more than these are looked at: nobody waits for a million. */
+const MOST_AT_ONCE = 10_000
+
+/** After every so many cycles of an agent, once what the cycle did is written. */
+export function afterCycle(
+  svc: PluginHandle,
+  config: CheckpointsConfig,
+  keeper: CheckpointKeeper,
+  { agent_id, cycle_num }: { agent_id: string; cycle_num: number },
+): Promise<unknown> | undefined {
+  if (config.every_cycles === 0 || cycle_num % config.every_cycles !== 0) return undefined
+  return keeper
+    .note(agent_id, `after cycle ${cycle_num}`)
+    .catch(error => svc.log.warn({ agent_id, cycle_num }, sentenceOf(error)))
+}
+
+/** Once the last cycle has ended: of each living agent, as far as the grace reaches; the latest active ones first. */
+export async function atShutdown(
+  svc: PluginHandle,
+  config: CheckpointsConfig,
+  keeper: CheckpointKeeper,
+): Promise<void> {
+  if (!config.at_shutdown) return
+  const { clock, log } = svc
+  const until = clock.monotonic() + config.grace * 1000
+  const agents = await livingAgents(svc.use(Store), MOST_AT_ONCE)
+  for (const [n, { agent_id }] of agents.entries()) {
+    if (clock.monotonic() >= until) {
+      const late = agents.length - n
+      log.warn(
+        {},
+        `the checkpoints of ${counted(late, 'agent')} were left out: checkpoints.grace is over; their rows are safe`,
+      )
+      return
+    }
+    const failed = await keeper.note(agent_id, 'daemon_shutdown').then(() => undefined, sentenceOf)
+    if (failed) log.warn({ agent_id }, failed)
+  }
+}

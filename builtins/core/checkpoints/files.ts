@@ -1,0 +1,177 @@
+import { basename, join, relative } from 'node:path'
+import type { PluginHandle, Ports } from '#kernel'
+import { replaceFile } from '#lib/yaml'
+import { SharedFiles } from '#platform/store/contract'
+import { Checkpoint, CheckpointNotFoundError, type CheckpointSummary, CheckpointUnreadableError } from './contract.ts'
+import { EnvelopeError, sealed, unsealed } from './envelope.ts'
+
+const FORMAT = 'svc-checkpoint'
+const VERSION = 1
+const ID = /^ckpt-[0-9a-f]{8}$/
+const LATEST = 'latest'
+
+/**
+ * The checkpoints on disk: `checkpoints/<agent_id>/<checkpoint_id>.json`, each written beside and renamed. One that is torn
+ * or was changed by hand is set aside as `.corrupt`; one of a version that is not known yet stays where it is.
+ */
+export class CheckpointFiles {
+  readonly #svc: PluginHandle
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  get #files(): Ports['files'] {
+    return this.#svc.ports.files
+  }
+
+  /** Where several machines share what agents know, they are there, and none on disk. */
+  get #shared(): SharedFiles | undefined {
+    return this.#svc.has(SharedFiles) ? this.#svc.use(SharedFiles) : undefined
+  }
+
+  /** @param mask takes the values of secrets out of JSON */
+  async write(checkpoint: Checkpoint, mask: (json: string) => string): Promise<void> {
+    const content: unknown = JSON.parse(mask(JSON.stringify(checkpoint)))
+    const file = this.#file(checkpoint.agent_id, checkpoint.checkpoint_id)
+    const text = JSON.stringify(sealed(FORMAT, VERSION, content))
+    const shared = this.#shared
+    if (shared) return void (await shared.replace(this.#path(file), text, 0))
+    await this.#files.mkdir(this.#folder(checkpoint.agent_id), { recursive: true, mode: 0o700 })
+    await replaceFile(this.#files, file, text)
+  }
+
+  /** @throws CheckpointNotFoundError, CheckpointUnreadableError */
+  async read(agent_id: string, ref: string): Promise<Checkpoint> {
+    const checkpoint_id = ref === LATEST ? (await this.list(agent_id))[0]?.checkpoint_id : ref
+    const found = checkpoint_id && (await this.#read(agent_id, checkpoint_id))
+    if (!found) throw new CheckpointNotFoundError({ agent_id, checkpoint_id: ref })
+    return found.checkpoint
+  }
+
+  /** The newest first. What cannot be read is left out, and said. @param before milliseconds; only what was written earlier */
+  async list(agent_id: string, before = Number.POSITIVE_INFINITY): Promise<CheckpointSummary[]> {
+    const found: CheckpointSummary[] = []
+    for (const id of await this.#ids(agent_id)) {
+      if (before !== Number.POSITIVE_INFINITY && (await this.#writtenAt(agent_id, id)) >= before) continue
+      const read = await this.#read(agent_id, id).catch(error => {
+        if (!(error instanceof CheckpointUnreadableError)) throw error
+        return undefined
+      })
+      if (read) found.push(summaryOf(read.checkpoint, read.bytes))
+    }
+    return found.sort(newestFirst)
+  }
+
+  /** @returns whether there was such a checkpoint */
+  async remove(agent_id: string, checkpoint_id: string): Promise<boolean> {
+    if (!ID.test(checkpoint_id)) return false
+    const file = this.#file(agent_id, checkpoint_id)
+    if (this.#shared) return this.#shared.remove(this.#path(file))
+    return this.#files.unlink(file).then(
+      () => true,
+      error => absent(error, false),
+    )
+  }
+
+  /** The agents of which there are checkpoints. */
+  async agents(): Promise<string[]> {
+    const shared = await this.#shared?.list('checkpoints/')
+    if (shared) return [...new Set(shared.map(({ path }) => path.split('/')[1]!))]
+    const entries = await this.#files
+      .readdir(join(this.#svc.project.svc, 'checkpoints'), { withFileTypes: true })
+      .catch(error => absent(error, []))
+    return entries.filter(entry => entry.isDirectory()).map(({ name }) => name)
+  }
+
+  async #ids(agent_id: string): Promise<string[]> {
+    const shared = await this.#shared?.list(`${this.#path(this.#folder(agent_id))}/`)
+    const names =
+      shared?.map(({ path }) => basename(path)) ??
+      (await this.#files.readdir(this.#folder(agent_id)).catch(error => absent(error, [])))
+    return names.filter(name => name.endsWith('.json') && ID.test(name.slice(0, -5))).map(name => name.slice(0, -5))
+  }
+
+  async #writtenAt(agent_id: string, id: string): Promise<number> {
+    const file = this.#file(agent_id, id)
+    if (this.#shared) return (await this.#shared.list(this.#path(file)))[0]?.at ?? Number.POSITIVE_INFINITY
+    const stat = await this.#files.stat(file).catch(error => absent(error, undefined))
+    return stat?.mtimeMs ?? Number.POSITIVE_INFINITY
+  }
+
+  async #read(agent_id: string, checkpoint_id: string): Promise<{ checkpoint: Checkpoint; bytes: number } | undefined> {
+    if (!ID.test(checkpoint_id)) return undefined
+    const file = this.#file(agent_id, checkpoint_id)
+    const shared = this.#shared
+    const text = shared
+      ? (await shared.read(this.#path(file)))?.text
+      : await this.#files.readFile(file, 'utf8').catch(error => absent(error, undefined))
+    if (text === undefined) return undefined
+    try {
+      const checkpoint = Checkpoint.safeParse(unsealed(FORMAT, VERSION, text))
+      if (!checkpoint.success) throw new EnvelopeError('it is whole, but no checkpoint')
+      if (checkpoint.data.checkpoint_id !== checkpoint_id || checkpoint.data.agent_id !== agent_id)
+        throw new EnvelopeError('it is the checkpoint of something else')
+      return { checkpoint: checkpoint.data, bytes: Buffer.byteLength(text) }
+    } catch (error) {
+      if (!(error instanceof EnvelopeError)) throw error
+      const problem = error.newer
+        ? error.message
+        : `${error.message}; it was set aside as ${await this.#setAside(file)}`
+      this.#svc.log.warn({ agent_id }, `${file}: ${problem}`)
+      throw new CheckpointUnreadableError({ checkpoint_id, problem }, { cause: error })
+    }
+  }
+
+  /** Under a name that nothing has yet. */
+  async #setAside(file: string): Promise<string> {
+    const shared = this.#shared
+    if (shared) {
+      const path = this.#path(file)
+      const found = await shared.read(path)
+      if (found) await shared.replace(`${path}.corrupt`, found.text, 0)
+      await shared.remove(path)
+      return `${path}.corrupt`
+    }
+    for (let n = 1; ; n++) {
+      const aside = `${file}${n === 1 ? '' : `.${n}`}.corrupt`
+      const taken = await this.#files.access(aside).then(
+        () => true,
+        () => false,
+      )
+      if (taken) continue
+      await this.#files.rename(file, aside)
+      return aside
+    }
+  }
+
+  #folder(agent_id: string): string {
+    if (!/^[\w-][\w.-]{0,127}$/.test(agent_id)) throw new TypeError(`"${agent_id}" is no agent's id`)
+    return join(this.#svc.project.svc, 'checkpoints', agent_id)
+  }
+
+  /** Below `.svc/`, as shared files are called. */
+  #path(file: string): string {
+    return relative(this.#svc.project.svc, file).replaceAll('\\', '/')
+  }
+
+  #file(agent_id: string, checkpoint_id: string): string {
+    return join(this.#folder(agent_id), `${checkpoint_id}.json`)
+  }
+}
+
+function summaryOf({ parts, ...rest }: Checkpoint, bytes: number): CheckpointSummary {
+  return { ...rest, parts: Object.keys(parts).filter(name => parts[name] !== null), bytes }
+}
+
+/** By time, and not by name, which is random. */
+function newestFirst(a: CheckpointSummary, b: CheckpointSummary): number {
+  return (
+    b.created_at.localeCompare(a.created_at) || b.number - a.number || b.checkpoint_id.localeCompare(a.checkpoint_id)
+  )
+}
+
+function absent<T>(error: NodeJS.ErrnoException, instead: T): T {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return instead
+  throw error
+}

@@ -1,0 +1,36 @@
+import { definePlugin, z } from '#kernel'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { Effects } from '#platform/store/contract'
+import { afterCycle, atShutdown } from './automatic.ts'
+import { bundleOperations } from './bundle-operations.ts'
+import { CheckpointsConfig } from './config.ts'
+import { CheckpointRestored, CheckpointSaved, Checkpoints } from './contract.ts'
+import { CheckpointKeeper } from './keeper.ts'
+import { checkpointOperations } from './operations.ts'
+import { CHECKPOINT_EFFECTS } from './repository.ts'
+import { checkpointsForget } from './retention.ts'
+
+export default definePlugin({
+  name: 'checkpoints',
+  description: 'Agents as they stood at a moment, to be put back to; and as bundles, of which others are made.',
+  needs: ['store', 'agents', 'profiles', 'models'],
+  section: 'checkpoints',
+  config: CheckpointsConfig,
+  setup(svc, config) {
+    const keeper = new CheckpointKeeper(svc, config)
+    svc.provide(Checkpoints, keeper)
+    for (const effect of CHECKPOINT_EFFECTS) svc.add(Effects, effect.kind)
+    for (const operation of checkpointOperations(svc, config, keeper)) svc.operation(operation)
+    for (const operation of bundleOperations(svc)) svc.operation(operation)
+    svc.event('checkpoint_saved', CheckpointSaved)
+    svc.event('checkpoint_restored', CheckpointRestored)
+    svc.event(
+      'agent_imported',
+      z.object({ agent_id: z.string(), was: z.string() }).describe('An agent was made of a file'),
+    )
+    checkpointsForget(svc, keeper)
+
+    svc.on('cycle_end', cycle => afterCycle(svc, config, keeper, cycle))
+    svc.add(DaemonStarts, { name: svc.name, begin: async () => () => atShutdown(svc, config, keeper) })
+  },
+})

@@ -1,0 +1,296 @@
+import type { AgentRow } from '#core/agents/contract'
+import type { ImageRef } from '#core/images/contract'
+import type { Message, Spend } from '#core/models/contract'
+import type { Profile } from '#core/profiles/contract'
+import type { Claim, PlannedCall } from '#core/runtime/contract'
+import { defineError, type Effect, type GoalContext, point, token, z } from '#kernel'
+import { appendEvent } from '#platform/store/contract'
+
+export const Goal = z
+  .object({
+    goal_id: z.string().meta({ examples: ['goal-9c8b7a6d5e4f'] }),
+    agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+    objective: z.string().meta({ examples: ['Write a test for the parser'] }),
+    status: z.enum(['active', 'completed', 'abandoned']),
+    priority: z.number().int().describe('Higher goes first (default: 4)'),
+    origin: z.string().describe('`generated`, `operator`, `subgoal`, or what else made it'),
+    parent_goal_id: z.string().nullable(),
+    reasoning: z.string().nullable(),
+    result: z.string().nullable().describe('What was achieved, or why it was given up'),
+    unconfirmed: z.boolean().describe('Completed by a bare answer, without finish_goal'),
+    steps_completed: z.number().int(),
+    created_at: z.iso.datetime(),
+    completed_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Goal' })
+export type Goal = z.infer<typeof Goal>
+
+export interface GoalRow extends Omit<Goal, 'created_at' | 'completed_at' | 'unconfirmed'> {
+  unconfirmed: number
+  created_at: number
+  completed_at: number | null
+}
+
+/** The goal of a cycle. */
+export interface PursuedGoal extends GoalRow {
+  /** Whether it waits for its subgoals. */
+  blocked: number
+  /** The epoch of the lease under which its transcript was last written to; null where something else than a cycle did. */
+  transcript_epoch: number | null
+}
+
+export const ToolResult = z
+  .object({
+    agent_id: z.string(),
+    goal_id: z.string().nullable().describe('null for a one-shot task'),
+    tool: z.string(),
+    ok: z.boolean(),
+    call_id: z.string().describe("The journal's id"),
+    step: z.number().int(),
+    arguments: z.string().describe('JSON, cut after 1,000 characters'),
+    output: z.string().describe('What the model read of it, cut after 500 characters'),
+    duration_ms: z.number(),
+  })
+  .describe('A tool call came to its end')
+
+const LONGEST_ARGUMENTS = 1_000
+const LONGEST_OUTPUT = 500
+
+/** The event of a tool call's end: belongs into the commit that records its outcome. */
+export function toolResult(
+  whose: { agent_id: string; goal_id: string | null; cycle_num?: number; run_id?: string | null },
+  call: PlannedCall,
+  message: Message,
+  duration: number,
+): Effect {
+  const { agent_id, goal_id, cycle_num, run_id } = whose
+  const data: z.infer<typeof ToolResult> = {
+    agent_id,
+    goal_id,
+    tool: call.name,
+    ok: !message.is_error,
+    call_id: call.call_id,
+    step: call.step,
+    arguments: cut(JSON.stringify(call.arguments) ?? '', LONGEST_ARGUMENTS),
+    output: cut(message.content, LONGEST_OUTPUT),
+    duration_ms: Math.max(0, Math.round(duration)),
+  }
+  return appendEvent({ type: 'tool_result', agent_id, cycle_num, run_id, data })
+}
+
+function cut(text: string, longest: number): string {
+  // Half of a pair of surrogates is no text.
+  return text.length > longest ? `${text.slice(0, longest).replace(/[\ud800-\udbff]$/, '')}…` : text
+}
+
+export const GoalAdded = z
+  .object({
+    agent_id: z.string(),
+    goal_id: z.string(),
+    objective: z.string(),
+    origin: z.string(),
+    parent_goal_id: z.string().nullable(),
+  })
+  .describe("A goal came from elsewhere than the agent's own search: `origin` says whence")
+export const GoalChanged = z
+  .object({ agent_id: z.string(), goal_id: z.string(), changes: z.array(z.string()) })
+  .describe('A goal has another priority, or was restored')
+
+export const GoalRefused = z
+  .object({ agent_id: z.string(), objective: z.string(), reason: z.string() })
+  .describe('A goal that an agent or a goal strategy came up with was not taken')
+
+declare module '#kernel' {
+  interface Events {
+    goal_refused: z.infer<typeof GoalRefused>
+    tool_result: z.infer<typeof ToolResult>
+    goal_added: z.infer<typeof GoalAdded>
+    goal_changed: z.infer<typeof GoalChanged>
+  }
+  interface GoalContext {
+    profile: Profile
+    /** The agent's model as its row names it; null for the default. */
+    model: string | null
+    recent_goals: readonly GoalRow[]
+    peer_summaries: readonly string[]
+    /** What the operator said. */
+    nudges: readonly string[]
+    /** The images of these messages. */
+    images: readonly ImageRef[]
+    /** What others told it, each with who said it. */
+    news: readonly string[]
+    memory_snippets: readonly string[]
+    tools_description: string
+    /** What rooms say of the agent's situation, in the order in which it stands in the prompt. */
+    sections: readonly { name: string; text: string }[]
+  }
+  interface GeneratedGoal {
+    /** What the model call cost, where there was one; it then stands for cost_usd and tokens. */
+    spend?: Spend
+  }
+}
+
+/** A goal that somebody gives to an agent. */
+export interface NewGoal {
+  agent_id: string
+  objective: string
+  priority: number
+  origin: 'operator' | 'subgoal' | 'sub_agent' | 'schedule' | 'delegated'
+  parent_goal_id: string | null
+  /** Among the goals of the same commit. */
+  place?: number
+}
+
+export interface Goals {
+  /** The writes that give an agent a goal; refused when its parent is not active any more. */
+  added(goal: NewGoal): { goal_id: string; effects: Effect[] }
+  /** The writes that give up an active goal, and what is done for it alone; refused when it is not active any more. */
+  abandoned(goal: { goal_id: string; agent_id: string }, reason: string): Promise<Effect[]>
+  /** The active goals of an agent, oldest first. */
+  active(agent_id: string): Promise<{ goal_id: string; agent_id: string }[]>
+}
+export const Goals = token<Goals>('goals')
+
+/** Something that an agent is told by others than the operator. */
+export interface NewsItem {
+  /** Who says it, as it is told: `Message from your parent`, `Your alarm`. */
+  from: string
+  text: string
+}
+
+/** Tells agents what reached them, between two steps of a pursuit and when they look for something to do. */
+export interface NewsSource {
+  name: string
+  /**
+   * How many items it tells at a time, where all that it tells wakes the agent in the commit that brings it: who sleeps is then
+   * not asked about. Without it the source is asked at each heartbeat.
+   */
+  portion?: number
+  /** What the agent has not been told yet; `told` belongs into the commit that records the answer to the prompt that held it. */
+  news(agent_id: string): Promise<{ items: readonly NewsItem[]; told: readonly Effect[] }>
+}
+export const News = point<NewsSource>('news', {
+  key: source => source.name,
+  has: { name: 'text', news: 'function' },
+  asked: 'news',
+})
+
+/** What an agent says it achieved, with what it was to achieve. */
+export interface GoalClaim extends Claim {
+  agent_id: string
+  goal_id: string
+  objective: string
+  /** The agent's folder: its evidence names files relative to it. */
+  workspace: string
+  /** Aborted when the cycle's time is over. */
+  signal: AbortSignal
+}
+
+/**
+ * Looks at what an agent says it achieved before its goal counts as completed; all are asked, until one objects. One that
+ * throws, or takes longer than `daemon.tool_timeout`, has said nothing.
+ */
+export interface GoalVerifier {
+  name: string
+  /** @returns why the goal is not reached, which the agent is told and goes on with; undefined where it is */
+  verify(claim: GoalClaim): string | undefined | Promise<string | undefined>
+}
+export const GoalVerifiers = point<GoalVerifier>('goal_verifiers', {
+  key: ({ name }) => name,
+  has: { name: 'text', verify: 'function' },
+})
+
+/** A part of an agent's prompts: how it fares, who it is, what surrounds it. */
+export interface PromptSection {
+  name: string
+  /** Lower ones stand earlier. */
+  stage: number
+  prompts: readonly ('goal_generation' | 'goal_pursuit')[]
+  /**
+   * Written by the room alone; what others wrote in it has been cleaned and fenced.
+   * @param known what `GoalContextParts` have told of the agent for the same prompt; nothing where none were asked
+   * @returns undefined when there is nothing to say
+   */
+  text(agent: AgentRow, profile: Profile, known: Partial<GoalContext>): Promise<string | undefined>
+}
+export const PromptSections = point<PromptSection>('prompt_sections', {
+  key: ({ name }) => name,
+  has: { name: 'text', stage: 'number', prompts: 'list', text: 'function' },
+  asked: 'text',
+})
+
+/** Fields of `GoalContext` that a room knows; it declares them by merging into that interface. */
+export interface GoalContextPart {
+  name: string
+  part(agent: AgentRow, profile: Profile): Promise<Partial<GoalContext>>
+}
+export const GoalContextParts = point<GoalContextPart>('goal_context_parts', {
+  key: ({ name }) => name,
+  has: { name: 'text', part: 'function' },
+  asked: 'part',
+})
+
+/** Text from outside that goes into a prompt: without control characters and simple HTML tags, however they are nested. */
+export function sanitize(text: string): string {
+  return withoutTags(text.replace(/(?![\t\n])[\p{Cc}\p{Cf}]/gu, '')).trim()
+}
+
+/** The same on one line: in a prompt of another agent it begins no line of its own. */
+export function sanitizeLine(text: string): string {
+  return sanitize(text).replace(/\s+/g, ' ')
+}
+
+/** What stands between the brackets of a tag. */
+const TAG = /^\/?[a-zA-Z!].{0,200}$/s
+
+/** Without tags, and without those that come about when one in their middle is taken out. Goes through the text once. */
+function withoutTags(text: string): string {
+  const settled: string[] = []
+  // What stands behind each "<" that may still begin a tag.
+  let open: string[] = []
+  const settle = () => {
+    for (const each of open) settled.push('<', each)
+    open = []
+  }
+  for (const piece of text.split(/(?=[<>])/)) {
+    const rest = piece.slice(1)
+    if (piece.startsWith('<')) open.push(rest)
+    else if (piece.startsWith('>') && TAG.test(open.at(-1) ?? '')) {
+      open.pop()
+      const outer = open.pop()
+      if (outer === undefined) settled.push(rest)
+      else open.push(outer + rest)
+    } else {
+      settle()
+      settled.push(piece)
+    }
+  }
+  settle()
+  return settled.join('')
+}
+
+/** The agent of the running cycle, as it was when the cycle began. */
+export const ActiveAgent = token<AgentRow>('active_agent')
+/** The goal that the running cycle pursues, if there is one. */
+export const ActiveGoal = token<PursuedGoal>('active_goal')
+/** The profile of the running cycle's agent. */
+export const ActiveProfile = token<Profile>('active_profile')
+
+export const GoalNotFoundError = defineError({
+  code: 'goal_not_found',
+  status: 404,
+  title: 'Goal not found',
+  sentence: (p: { ref: string }) => `There is no goal "${p.ref}".`,
+})
+export const GoalEndedError = defineError({
+  code: 'goal_ended',
+  status: 409,
+  title: 'Goal ended',
+  sentence: (p: { goal_id: string; status: string }) => `Goal ${p.goal_id} is ${p.status} already.`,
+})
+export const TooManySubgoalsError = defineError({
+  code: 'too_many_subgoals',
+  status: 409,
+  title: 'Too many subgoals',
+  sentence: (p: { problem: string }) => `${p.problem}; finish or give up some of them first.`,
+})

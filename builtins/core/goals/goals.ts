@@ -1,0 +1,54 @@
+import type { Effect, PluginHandle } from '#kernel'
+import { appendEvent, Store } from '#platform/store/contract'
+import { GoalEndedError, GoalNotFoundError, type GoalRow, type NewGoal, TooManySubgoalsError } from './contract.ts'
+import { wokeUp } from './idle.ts'
+import { ended } from './outcome.ts'
+import { activeBelow, depthOf, findGoal, insertGoal } from './repository.ts'
+
+/** Subgoals of subgoals, and no further. */
+const MAX_DEPTH = 3
+/** Of one goal, active at the same time. */
+const MAX_SUBGOALS = 8
+
+/** The writes that give an agent a goal. */
+export function added(svc: PluginHandle, goal: NewGoal): { goal_id: string; effects: Effect[] } {
+  const goal_id = svc.ports.ids.make('goal', 12)
+  const { agent_id, objective, origin, parent_goal_id } = goal
+  const data = { agent_id, goal_id, objective, origin, parent_goal_id }
+  return {
+    goal_id,
+    effects: [
+      insertGoal({ place: 0, ...goal, goal_id, reasoning: null }),
+      appendEvent({ type: 'goal_added', agent_id, data }),
+      wokeUp({ agent_id }),
+    ],
+  }
+}
+
+/** @throws GoalNotFoundError, GoalEndedError, TooManySubgoalsError when it cannot be divided (further) */
+export async function parentFor(svc: PluginHandle, goal_id: string, agent_id: string, more: number): Promise<GoalRow> {
+  const store = svc.use(Store)
+  const parent = await findGoal(store, goal_id)
+  if (!parent || parent.agent_id !== agent_id) throw new GoalNotFoundError({ ref: goal_id })
+  if (parent.status !== 'active') throw new GoalEndedError({ goal_id, status: parent.status })
+  if ((await depthOf(store, goal_id)) + 1 >= MAX_DEPTH) {
+    throw new TooManySubgoalsError({ problem: `Goal ${goal_id} is divided ${MAX_DEPTH} levels deep already` })
+  }
+  if ((await activeBelow(store, goal_id)).length + more > MAX_SUBGOALS) {
+    throw new TooManySubgoalsError({ problem: `A goal has at most ${MAX_SUBGOALS} active subgoals` })
+  }
+  return parent
+}
+
+/** The writes that give up a goal, and with it what is done for it alone. */
+export async function abandoned(
+  svc: PluginHandle,
+  goal: { goal_id: string; agent_id: string },
+  reason: string,
+): Promise<Effect[]> {
+  const below = await activeBelow(svc.use(Store), goal.goal_id)
+  return [
+    ...ended(goal, 'abandoned', reason),
+    ...below.flatMap(each => ended(each, 'abandoned', 'The goal that it belonged to was given up.')),
+  ]
+}

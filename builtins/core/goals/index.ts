@@ -1,0 +1,84 @@
+import { Holds } from '#core/agents/contract'
+import { BundleParts, CheckpointParts } from '#core/checkpoints/contract'
+import { type Busy, type Cycle, definePlugin, GoalStrategies } from '#kernel'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { neverHasWork } from '#platform/heartbeat/contract'
+import { Effects, Store } from '#platform/store/contract'
+import { assemble } from './assembly.ts'
+import { goalsBundle, insertHistory } from './bundle.ts'
+import { goalsCheckpoint, restoreGoal } from './checkpoint.ts'
+import { GoalsConfig } from './config.ts'
+import { contextOperation } from './context.ts'
+import { ActiveGoal, GoalAdded, GoalChanged, GoalRefused, Goals, ToolResult } from './contract.ts'
+import { existenceLoop } from './existence.ts'
+import { generate } from './generation.ts'
+import { abandoned, added } from './goals.ts'
+import { allWokeUp, IDLE_EFFECTS, restless } from './idle.ts'
+import { goalOperations } from './operations.ts'
+import { ended, orFail } from './outcome.ts'
+import { pursue } from './pursuit.ts'
+import { activeGoals, GOAL_EFFECTS, unheldGoals } from './repository.ts'
+import { goalsForget } from './retention.ts'
+import { storyOperations } from './story.ts'
+import { goalsToolkit } from './toolkit.ts'
+import { TranscriptCache } from './transcript-cache.ts'
+import { goalHolds } from './why.ts'
+
+export default definePlugin({
+  name: 'goals',
+  description: 'What agents want: goals are generated, pursued step by step over heartbeats, and brought to an end.',
+  needs: ['store', 'agents', 'budget', 'profiles', 'runtime'],
+  section: 'daemon',
+  config: GoalsConfig,
+  setup(svc, config) {
+    const transcripts = new TranscriptCache()
+    for (const effect of [...GOAL_EFFECTS, ...IDLE_EFFECTS, restoreGoal, insertHistory]) svc.add(Effects, effect.kind)
+    svc.provide(Goals, {
+      added: goal => added(svc, goal),
+      abandoned: (goal, reason) => abandoned(svc, goal, reason),
+      active: agent_id => activeGoals(svc.use(Store), agent_id),
+    })
+    goalsForget(svc)
+    svc.add(CheckpointParts, goalsCheckpoint(svc))
+    svc.add(BundleParts, goalsBundle(svc))
+    const operations = [...goalOperations(svc), ...storyOperations(svc), contextOperation(svc)]
+    for (const operation of operations) svc.operation(operation)
+    svc.event('tool_result', ToolResult)
+    svc.event('goal_added', GoalAdded)
+    svc.event('goal_changed', GoalChanged)
+    svc.event('goal_refused', GoalRefused)
+    svc.goalStrategy(existenceLoop(svc))
+    svc.toolkit(goalsToolkit(svc))
+    for (const hold of goalHolds(svc)) svc.add(Holds, hold)
+
+    svc.tap('context_assembly', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) =>
+      orFail(svc, config, cycle, () => assemble(svc, cycle)),
+    )
+    const busy: Busy = due => restless(svc, config, due)
+    svc.tap('goal_generation', { name: 'goals', busy }, (cycle: Cycle) =>
+      orFail(svc, config, cycle, () => generate(svc, config, cycle)),
+    )
+    svc.tap('goal_pursuit', 'goals', (cycle: Cycle) =>
+      orFail(svc, config, cycle, () => pursue(svc, config, transcripts, cycle)),
+    )
+    svc.tap('cleanup', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) => {
+      const goal = cycle.get(ActiveGoal)
+      if (cycle.result !== 'timeout' || config.preserve_active_goals_on_timeout || !goal) return
+      cycle.effects.push(...ended(goal, 'abandoned', 'Its cycle timed out.'))
+    })
+
+    svc.on('config_changed', () => svc.use(Store).apply([allWokeUp({})]))
+    svc.onChange(GoalStrategies, () => {
+      if (svc.heartbeat.live) void svc.use(Store).apply([allWokeUp({})])
+    })
+    svc.add(DaemonStarts, {
+      name: 'goals',
+      async begin() {
+        const store = svc.use(Store)
+        const goals = config.preserve_active_goals_on_restart ? [] : await unheldGoals(store)
+        const given = goals.flatMap(goal => ended(goal, 'abandoned', 'The daemon was restarted.'))
+        await store.apply([allWokeUp({}), ...given])
+      },
+    })
+  },
+})

@@ -1,0 +1,32 @@
+import { estimateTokens, type MeasuredCall, Models } from '#core/models/contract'
+import type { PluginHandle } from '#kernel'
+import { recordInput } from '#lib/recording-context'
+
+/** Share of the model's context window that the operator's messages take in one step at most. */
+const WINDOW_SHARE = 0.2
+/** Messages of so few tokens fit any window. */
+const FEW_TOKENS = 400
+
+/**
+ * Returns the oldest of an operator's messages, as many as one step has room for and at least one, and how many wait for the
+ * next steps.
+ */
+export async function nudgesFor<Nudge extends { message: string }>(
+  svc: PluginHandle,
+  nudges: readonly Nudge[],
+  call: Pick<MeasuredCall, 'model' | 'purpose'>,
+): Promise<{ nudges: readonly Nudge[]; waiting: number }> {
+  const sizes = nudges.map(({ message }) => estimateTokens(Buffer.byteLength(message)))
+  if (nudges.length < 2 || sizes.reduce((sum, each) => sum + each, 0) <= FEW_TOKENS) return { nudges, waiting: 0 }
+  const limit = await recordInput('window', async () => {
+    const report = await svc.use(Models).measure?.({ ...call, messages: [], tools: [], max_tokens: 1 })
+    return report ? (report.window / report.ratio) * WINDOW_SHARE : null
+  })
+  if (limit === null) return { nudges, waiting: 0 }
+  let left = limit
+  const from = sizes.findIndex((size, n) => {
+    left -= size
+    return n > 0 && left < 0
+  })
+  return from < 0 ? { nudges, waiting: 0 } : { nudges: nudges.slice(0, from), waiting: nudges.length - from }
+}

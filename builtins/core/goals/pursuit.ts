@@ -1,0 +1,356 @@
+import { hash } from 'node:crypto'
+import { join } from 'node:path'
+import { Agents } from '#core/agents/contract'
+import { type ImageRef, imagesOf } from '#core/images/contract'
+import { isRefusedForGood, type Message } from '#core/models/contract'
+import { Profiles } from '#core/profiles/contract'
+import {
+  type Claim,
+  canonicalJson,
+  FINISH_GOAL,
+  type PlannedCall,
+  type RunEnd,
+  type RunEvent,
+  type RunRequest,
+  Runtime,
+  type Verdict,
+} from '#core/runtime/contract'
+import { type Cycle, defineError, type Effect, type PluginHandle, type Tool } from '#kernel'
+import { counted } from '#lib/counted'
+import { recordInput, withoutRecording } from '#lib/recording-context'
+import { appendEvent, Store } from '#platform/store/contract'
+import { Approvals } from '#safety/approvals/contract'
+import { assembled } from './assembly.ts'
+import type { GoalsConfig } from './config.ts'
+import { ActiveGoal, type PursuedGoal, toolResult } from './contract.ts'
+import { heard, newsFor, passed, told } from './guarded.ts'
+import { nudgesFor } from './nudges.ts'
+import { ended, fared, restAfter, spent } from './outcome.ts'
+import { goalMessage, nudgeMessage, pursuitParts, subgoalsMessage, waitingMessage } from './prompt.ts'
+import { remembered } from './recall.ts'
+import {
+  type AtHand,
+  activeBelow,
+  dropTranscript,
+  goalAtHand,
+  goalImages,
+  loadTranscript,
+  recordAnswer,
+  recordOutcome,
+  subgoalsTold,
+  unansweredCalls,
+  untoldSubgoals,
+} from './repository.ts'
+import { sectionsFor } from './sections.ts'
+import { Summaries } from './summary.ts'
+import { Transcript } from './transcript.ts'
+import type { TranscriptCache } from './transcript-cache.ts'
+import { refuted } from './verify.ts'
+
+/** `goal_pursuit`: runs the loop from where it was, and writes each of its events down before it goes on. */
+export async function pursue(
+  svc: PluginHandle,
+  config: GoalsConfig,
+  cache: TranscriptCache,
+  cycle: Cycle,
+): Promise<void> {
+  const goal = cycle.get(ActiveGoal) as PursuedGoal
+  const pursuit = new Pursuit(svc, config, cache, cycle, goal)
+  const end = await pursuit.run().catch(error => {
+    // The next cycle would send the same.
+    if (!isRefusedForGood(error)) throw error
+    return { status: 'not_accepted', problem: error.message } as const
+  })
+  // Its next cycle would begin with the same: it rests as after a failure, longer each time.
+  if (end.status === 'repeating') throw new RepeatingError({ calls: end.calls })
+  const { agent_id, goal_id } = goal
+  if (end.status === 'not_accepted') {
+    cycle.effects.push(...ended(goal, 'abandoned', await told(svc, agent_id, end.problem)))
+    restAfter(svc, config, cycle, end.problem)
+    cycle.result = 'abandoned'
+    return
+  }
+  cycle.effects.push(...fared(svc, cycle))
+  switch (end.status) {
+    case 'finished': {
+      const result = [end.summary, ...end.evidence.map(each => `- ${each}`)].join('\n')
+      cycle.effects.push(...ended(goal, 'completed', await told(svc, agent_id, result), end.unconfirmed))
+      cycle.result = 'completed'
+      return
+    }
+    case 'refused':
+      cycle.effects.push(...ended(goal, 'abandoned', await told(svc, agent_id, `The model declined: ${end.summary}`)))
+      cycle.result = 'abandoned'
+      return
+    case 'max_steps':
+      if (config.max_steps_policy === 'abandon') {
+        cycle.effects.push(...ended(goal, 'abandoned', `Not finished within ${counted(end.steps, 'step')}.`))
+        cycle.result = 'abandoned'
+        return
+      }
+      cycle.effects.push(
+        appendEvent({ type: 'goal_max_steps', agent_id, data: { agent_id, goal_id, steps_done: end.steps } }),
+      )
+      cycle.result = 'max_steps'
+      return
+    case 'parked':
+      cycle.result = 'parked'
+      return
+    case 'yielded':
+      // Something else is at hand: a subgoal, a goal that matters more.
+      cycle.run_at = svc.clock.ms()
+  }
+}
+
+const RepeatingError = defineError({
+  code: 'repeating',
+  status: 500,
+  title: 'Repeating',
+  sentence: (p: { calls: string }) => `It did the same three times in a row, with the same result: ${p.calls}.`,
+})
+
+function userMessage(content: string, images: readonly ImageRef[] = []): Message {
+  return { role: 'user', content, ...imagesOf(images) }
+}
+
+const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>() }
+
+/** Workspaces that are known to be there, for each house in this process. */
+const made = new WeakMap<PluginHandle, Set<string>>()
+
+class Pursuit {
+  readonly #svc: PluginHandle
+  readonly #config: GoalsConfig
+  readonly #cycle: Cycle
+  readonly #goal: PursuedGoal
+  readonly #cache: TranscriptCache
+  readonly #summaries: Summaries
+  #transcript = new Transcript([])
+  /** The epoch of the lease under which the transcript was last written to. */
+  #written: number | null
+  /** How things stood before the model call that is next or under way. */
+  #atHand: AtHand | undefined
+  /** Nudges and ended subgoals that stand in the prompt of the model call that is under way. */
+  #reading: string[] = []
+  #told: string[] = []
+  /** The writes once the news in that prompt is told. */
+  #newsTold: readonly Effect[] = []
+  /** When the calls of the last answer began, on the monotonic clock. */
+  #began: number
+
+  constructor(svc: PluginHandle, config: GoalsConfig, cache: TranscriptCache, cycle: Cycle, goal: PursuedGoal) {
+    this.#svc = svc
+    this.#config = config
+    this.#cache = cache
+    this.#cycle = cycle
+    this.#goal = goal
+    this.#written = goal.transcript_epoch
+    this.#began = svc.clock.monotonic()
+    this.#summaries = new Summaries(svc, config, cycle, goal, () => this.#transcript)
+  }
+
+  async run(): Promise<RunEnd> {
+    const store = this.#svc.use(Store)
+    const { goal_id } = this.#goal
+    const begun = this.#goal.steps_completed > 0
+    const { unanswered, waiting } = begun ? await unansweredCalls(store, goal_id) : NOTHING_OPEN
+    // What waits for the operator is gone on with in any case.
+    if (begun && (this.#config.pursuit_resume || waiting.size > 0)) {
+      this.#transcript = await this.#loadTranscript()
+    } else if (begun) await this.#cycle.save([dropTranscript({ goal_id })])
+    const events = this.#svc.use(Runtime).run(await this.#request({ unanswered, waiting }))
+    try {
+      for (;;) {
+        const { value, done } = await events.next()
+        if (done) {
+          this.#keepTranscript(value)
+          return value
+        }
+        await this.#write(value)
+      }
+    } finally {
+      await events.return?.(undefined as never)
+    }
+  }
+
+  async #loadTranscript(): Promise<Transcript> {
+    const { goal_id, transcript_epoch } = this.#goal
+    const kept = this.#cache.take(goal_id, transcript_epoch)
+    // No one else writes to it meanwhile, so it makes no difference to a recording when it is read, or whether.
+    return kept ?? new Transcript(await withoutRecording(() => loadTranscript(this.#svc.use(Store), goal_id)))
+  }
+
+  /** Keeps the transcript for the next cycle, where there is one. After an error it is not sure what was written. */
+  #keepTranscript({ status }: RunEnd): void {
+    const goesOn = status === 'max_steps' || status === 'parked' || status === 'yielded'
+    if (goesOn && this.#written !== null) this.#cache.keep(this.#goal.goal_id, this.#written, this.#transcript)
+  }
+
+  async #request({ unanswered, waiting }: typeof NOTHING_OPEN): Promise<RunRequest> {
+    const { agent, profile } = assembled(this.#cycle)
+    const { agent_id, cycle_num, lease, signal } = this.#cycle
+    const { goal_id } = this.#goal
+    const runtime = this.#svc.use(Runtime)
+    const workspace = join(this.#svc.project.workspaces, agent_id)
+    await recordInput('workspace', () => this.#makeOnce(workspace))
+    const system_parts = pursuitParts(
+      profile,
+      await this.#svc.use(Profiles).skills(profile),
+      await sectionsFor(this.#svc, 'goal_pursuit', agent, profile),
+      runtime.toolsFor(profile),
+    )
+    return {
+      agent_id,
+      goal_id,
+      cycle_num,
+      signal,
+      workspace,
+      unanswered,
+      waiting,
+      // Asked anew at each step: a toolkit may come or go in the middle of a pursuit.
+      get tools() {
+        return runtime.toolsFor(profile)
+      },
+      call_prefix: `${agent_id}:${lease.epoch}`,
+      ...this.#called,
+      fallback: profile.fallback,
+      temperature: profile.temperature,
+      max_tokens: profile.max_tokens,
+      parameters: profile.parameters,
+      max_steps: profile.max_steps,
+      system: system_parts.join('\n\n'),
+      system_parts,
+      transcript: this.#transcript.messages,
+      tool_timeout: this.#config.tool_timeout,
+      summarize: call => this.#summaries.next(call),
+      news: () => this.#news(),
+      gate: (call, tool) => this.#gate(call, tool),
+      objection: claim => this.#objection(claim),
+      yields: () => this.#yields(),
+    }
+  }
+
+  /** Which model is asked, and for whom. */
+  get #called(): Pick<RunRequest, 'model' | 'purpose'> {
+    const { agent, profile } = assembled(this.#cycle)
+    const { agent_id, cycle_num } = this.#cycle
+    const { root_agent_id } = agent
+    const payer = { root_agent_id, max_cost_usd: profile.max_cost_usd }
+    return {
+      model: agent.model || profile.model || null,
+      purpose: { agent_id, goal_id: this.#goal.goal_id, cycle_num, kind: 'goal_pursuit', ...payer },
+    }
+  }
+
+  async #gate(call: PlannedCall, tool: Tool): Promise<Verdict> {
+    const { agent_id, goal_id } = this.#goal
+    if (call.name === FINISH_GOAL || !this.#svc.has(Approvals)) return { verdict: 'run', arguments: call.arguments }
+    const { call_id, arguments: args } = call
+    return this.#svc
+      .use(Approvals)
+      .gate({ call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args })
+  }
+
+  /** A goal is not completed before its subgoals have ended, nor against the word of a verifier. */
+  async #objection(claim: Claim): Promise<string | undefined> {
+    const { agent_id, goal_id, objective } = this.#goal
+    const open = await activeBelow(this.#svc.use(Store), goal_id)
+    if (open.length > 0)
+      return `${open.length} of its subgoals are active still. They come first; you will be told how they ended.`
+    const { signal } = this.#cycle
+    const workspace = join(this.#svc.project.workspaces, agent_id)
+    return refuted(this.#svc, { ...claim, agent_id, goal_id, objective, workspace, signal }, this.#config.tool_timeout)
+  }
+
+  /** Once in each process: tools make what somebody removes meanwhile. */
+  async #makeOnce(workspace: string): Promise<void> {
+    const known = made.get(this.#svc) ?? new Set()
+    made.set(this.#svc, known)
+    if (known.has(workspace)) return
+    await this.#svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 })
+    known.add(workspace)
+  }
+
+  async #yields(): Promise<boolean> {
+    this.#atHand = await goalAtHand(this.#svc.use(Store), this.#goal.agent_id)
+    return this.#atHand?.goal_id !== this.#goal.goal_id || this.#atHand.blocked !== 0
+  }
+
+  /** The goal at the very beginning, and the operator's messages between two steps. */
+  async #news(): Promise<Message[]> {
+    const { agent_id, goal_id } = this.#goal
+    const all = this.#atHand?.nudged ? await this.#svc.use(Agents).waitingNudges(agent_id) : []
+    const { nudges, waiting } = await nudgesFor(this.#svc, all, this.#called)
+    this.#reading = nudges.map(nudge => nudge.nudge_id)
+    const messages = await Promise.all(nudges.map(({ message }) => heard(this.#svc, agent_id, message)))
+    const ended = this.#atHand?.untold ? await untoldSubgoals(this.#svc.use(Store), goal_id) : []
+    this.#told = ended.map(goal => goal.goal_id)
+    const news = await newsFor(this.#svc, agent_id)
+    this.#newsTold = news.told
+    const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
+    const results = ended.map(async goal => ({
+      ...goal,
+      result: goal.result && (await passed(this.#svc, agent_id, goal.result)),
+    }))
+    const subgoals = ended.length > 0 ? [subgoalsMessage(await Promise.all(results))] : []
+    const operator = nudges.map(({ images }, n) => userMessage(nudgeMessage(messages[n]!), images))
+    const more = waiting > 0 ? [userMessage(waitingMessage(waiting))] : []
+    return [...first, ...[...subgoals, ...news.texts].map(text => userMessage(text)), ...operator, ...more]
+  }
+
+  async #opening(): Promise<Message> {
+    const images = await goalImages(this.#svc.use(Store), this.#goal.goal_id)
+    return userMessage(goalMessage(this.#goal, await this.#remembered()), images)
+  }
+
+  #remembered(): Promise<string[]> {
+    const { agent_id, objective } = this.#goal
+    return remembered(this.#svc, agent_id, objective, true)
+  }
+
+  async #write(event: RunEvent): Promise<void> {
+    const { agent_id, goal_id } = this.#goal
+    if (event.type === 'outcome') {
+      const { call, message, effects } = event
+      const row = this.#transcript.outcome(call, message)
+      const { cycle_num, lease } = this.#cycle
+      const epoch = this.#written === lease.epoch ? null : lease.epoch
+      const duration = this.#svc.clock.monotonic() - this.#began
+      await this.#save([
+        recordOutcome({ goal_id, agent_id, epoch, call_id: call.call_id, row }),
+        toolResult({ agent_id, goal_id, cycle_num }, call, message, duration),
+        ...effects,
+      ])
+      this.#written = lease.epoch
+      return
+    }
+    const { heard, message, calls, spend } = event
+    const rows = this.#transcript.answer(heard, message, calls)
+    // There is room left for the results that are to come.
+    const kept = this.#transcript.prune(this.#config.pursuit_transcript_max_messages - calls.length)
+    const read = this.#reading.length > 0 ? [this.#svc.use(Agents).nudgesDelivered(this.#reading)] : []
+    const told = this.#told.length > 0 ? [subgoalsTold({ goal_ids: this.#told })] : []
+    const intents = calls.filter(({ name }) => name !== FINISH_GOAL).map(call => this.#intent(call))
+    await this.#save([
+      recordAnswer({ goal_id, agent_id, epoch: this.#cycle.lease.epoch, rows, kept, intents }),
+      spent(this.#cycle, 'goal_pursuit', goal_id, spend, event.step),
+      ...read,
+      ...told,
+      ...this.#newsTold,
+    ])
+    this.#written = this.#cycle.lease.epoch
+    this.#began = this.#svc.clock.monotonic()
+  }
+
+  #intent(call: PlannedCall) {
+    const tool = this.#svc.use(Runtime).toolsFor(assembled(this.#cycle).profile).find(call.name)
+    const isGated = tool !== undefined && this.#svc.has(Approvals) && this.#svc.use(Approvals).needed(tool)
+    const args_hash = hash('sha256', canonicalJson(call.arguments))
+    const state = isGated ? ('planned' as const) : ('started' as const)
+    return { args_hash, state, ...call }
+  }
+
+  async #save(effects: Parameters<Cycle['save']>[0]): Promise<void> {
+    if ((await this.#cycle.save(effects)) === 'refused') throw new Error('what a tool asked to be written was refused')
+  }
+}

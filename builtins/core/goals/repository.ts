@@ -1,0 +1,416 @@
+import { ImageRef, readImages, writeImages } from '#core/images/contract'
+import type { Message } from '#core/models/contract'
+import { Message as MessageSchema } from '#core/models/contract'
+import { z } from '#kernel'
+import {
+  allOf,
+  type Condition,
+  type Dates,
+  datesIn,
+  defineEffect,
+  type ListWindow,
+  RUN_OF,
+  type Store,
+} from '#platform/store/contract'
+import type { Goal, GoalRow, PursuedGoal } from './contract.ts'
+
+const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result, unconfirmed,
+  steps_completed, created_at, completed_at`
+
+/** A goal waits for its subgoals: it is blocked as long as one of them is active. */
+const BLOCKED = "EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND sub.status = 'active')"
+const UNTOLD = "sub.status <> 'active' AND sub.told_at IS NULL"
+const FIRST = 'ORDER BY blocked, priority DESC, created_at, goal_id LIMIT 1'
+
+const ACTIVE = `SELECT ${COLUMNS}, transcript_epoch, ${BLOCKED} AS blocked FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
+const AT_HAND = `SELECT goal_id, ${BLOCKED} AS blocked,
+    EXISTS (SELECT 1 FROM nudges WHERE nudges.agent_id = g.agent_id AND delivered_at IS NULL) AS nudged,
+    EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNTOLD}) AS untold
+  FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents a
+    WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`
+const ONE = `SELECT ${COLUMNS} FROM goals WHERE goal_id = ?`
+const UNTOLD_OF = `SELECT ${COLUMNS} FROM goals sub WHERE parent_goal_id = ? AND ${UNTOLD} ORDER BY completed_at, goal_id LIMIT 20`
+
+/** The goal to pursue: highest priority first, then the oldest. A blocked one only when all are. */
+export function activeGoal(store: Store, agent_id: string): Promise<PursuedGoal | undefined> {
+  return store.get(ACTIVE, [agent_id])
+}
+
+/** What the agent would pursue if it began a cycle now, and whether there is something that it has not been told of. */
+export interface AtHand {
+  goal_id: string
+  blocked: number
+  /** The operator has said something that no model has answered yet. */
+  nudged: number
+  /** Subgoals of it have ended of which its pursuit has not been told. */
+  untold: number
+}
+
+/** undefined when there is nothing to pursue, or when the agent is paused or dead. */
+export function goalAtHand(store: Store, agent_id: string): Promise<AtHand | undefined> {
+  return store.get<AtHand>(AT_HAND, [agent_id])
+}
+
+export function findGoal(store: Store, goal_id: string): Promise<GoalRow | undefined> {
+  return store.get<GoalRow>(ONE, [goal_id])
+}
+
+/** Which goals of an agent a list shows. */
+export interface GoalFilter extends Dates {
+  status?: Goal['status'] | undefined
+}
+
+/** Newest first by default. */
+export function listGoals(
+  store: Store,
+  agent_id: string,
+  { limit = -1, offset = 0, order = 'newest' }: ListWindow = {},
+  filter: GoalFilter = {},
+): Promise<GoalRow[]> {
+  const { where, params } = condition(agent_id, filter)
+  const way = order === 'newest' ? 'DESC' : 'ASC'
+  return store.all<GoalRow>(
+    `SELECT ${COLUMNS} FROM goals WHERE ${where} ORDER BY created_at ${way}, goal_id ${way} LIMIT ? OFFSET ?`,
+    [...params, limit, offset],
+  )
+}
+
+export async function numberOfGoals(store: Store, agent_id: string, filter: GoalFilter): Promise<number> {
+  const { where, params } = condition(agent_id, filter)
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM goals WHERE ${where}`, params))?.n ?? 0
+}
+
+function condition(agent_id: string, { status, ...dates }: GoalFilter): Condition {
+  const ofStatus = status === undefined ? [] : [{ where: 'status = ?', params: [status] }]
+  return allOf([{ where: 'agent_id = ?', params: [agent_id] }, ...ofStatus, ...datesIn('created_at', dates)])
+}
+
+/** Those of one agent, or of all. */
+export function activeGoals(store: Store, agent_id?: string): Promise<{ goal_id: string; agent_id: string }[]> {
+  return store.all(
+    "SELECT goal_id, agent_id FROM goals WHERE status = 'active' AND agent_id = coalesce(?, agent_id) ORDER BY created_at, goal_id",
+    [agent_id],
+  )
+}
+
+/** Of all agents but those that wait for an approval. */
+export function unheldGoals(store: Store): Promise<{ goal_id: string; agent_id: string }[]> {
+  return store.all(
+    `SELECT goal_id, agent_id FROM goals g WHERE status = 'active' AND NOT EXISTS (SELECT 1 FROM approvals p
+       WHERE p.agent_id = g.agent_id AND p.status = 'pending' AND p.task_id IS NULL) ORDER BY created_at, goal_id`,
+  )
+}
+
+/** A goal's active subgoals, theirs too, however deep. */
+export function activeBelow(store: Store, goal_id: string): Promise<{ goal_id: string; agent_id: string }[]> {
+  return store.all(
+    `WITH RECURSIVE below (goal_id, agent_id, status) AS (
+       SELECT goal_id, agent_id, status FROM goals WHERE parent_goal_id = ?
+       UNION SELECT g.goal_id, g.agent_id, g.status FROM goals g JOIN below b ON g.parent_goal_id = b.goal_id)
+     SELECT goal_id, agent_id FROM below WHERE status = 'active'`,
+    [goal_id],
+  )
+}
+
+/** How many goals stand above this one. */
+export async function depthOf(store: Store, goal_id: string): Promise<number> {
+  const row = await store.get<{ n: number }>(
+    `WITH RECURSIVE above (goal_id, parent_goal_id) AS (
+       SELECT goal_id, parent_goal_id FROM goals WHERE goal_id = ?
+       UNION SELECT g.goal_id, g.parent_goal_id FROM goals g JOIN above a ON g.goal_id = a.parent_goal_id)
+     SELECT count(*) - 1 AS n FROM above`,
+    [goal_id],
+  )
+  return row?.n ?? 0
+}
+
+/** Subgoals that have ended and of which the goal's own pursuit has not been told. */
+export function untoldSubgoals(store: Store, goal_id: string): Promise<GoalRow[]> {
+  return store.all<GoalRow>(UNTOLD_OF, [goal_id])
+}
+
+/** Belongs into the commit that records the model's answer to the prompt that told of them. */
+export const subgoalsTold = defineEffect({
+  name: 'goals.told',
+  schema: z.object({ goal_ids: z.array(z.string()) }),
+  statements: ({ goal_ids }, now) =>
+    goal_ids.map(goal_id => ({ sql: 'UPDATE goals SET told_at = ? WHERE goal_id = ?', params: [now, goal_id] })),
+})
+
+/** An agent has at most one active generated goal: refused when there is one. A subgoal's parent must be active. */
+export const insertGoal = defineEffect({
+  name: 'goals.insert',
+  mustChange: true,
+  schema: z.object({
+    goal_id: z.string(),
+    agent_id: z.string(),
+    objective: z.string(),
+    priority: z.number().int(),
+    origin: z.string(),
+    reasoning: z.string().nullable(),
+    parent_goal_id: z.string().nullable(),
+    /** Among the goals of the same commit. */
+    place: z.number().int().default(0),
+  }),
+  statements: (goal, now) => [
+    {
+      sql: `INSERT INTO goals (goal_id, agent_id, objective, priority, origin, reasoning, parent_goal_id, created_at)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE (? <> 'generated' OR NOT EXISTS
+              (SELECT 1 FROM goals WHERE agent_id = ? AND status = 'active' AND origin = 'generated'))
+            AND (? IS NULL OR EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active'))`,
+      params: [
+        ...[goal.goal_id, goal.agent_id, goal.objective, goal.priority, goal.origin, goal.reasoning],
+        ...[
+          goal.parent_goal_id,
+          now + goal.place,
+          goal.origin,
+          goal.agent_id,
+          goal.parent_goal_id,
+          goal.parent_goal_id,
+        ],
+      ],
+    },
+  ],
+})
+
+/** Images that the messages showed which led to a goal: its first message shows them again. */
+export const goalShows = defineEffect({
+  name: 'goals.shows',
+  schema: z.object({ goal_id: z.string(), images: z.array(ImageRef) }),
+  statements: ({ goal_id, images }) => [
+    { sql: 'UPDATE goals SET images = ? WHERE goal_id = ?', params: [writeImages(images), goal_id] },
+  ],
+})
+
+export async function goalImages(store: Store, goal_id: string): Promise<ImageRef[]> {
+  const row = await store.get<{ images: string | null }>('SELECT images FROM goals WHERE goal_id = ?', [goal_id])
+  return readImages(row?.images ?? null)
+}
+
+export const setPriority = defineEffect({
+  name: 'goals.set_priority',
+  mustChange: true,
+  schema: z.object({ goal_id: z.string(), priority: z.number().int() }),
+  statements: ({ goal_id, priority }) => [
+    { sql: "UPDATE goals SET priority = ? WHERE goal_id = ? AND status = 'active'", params: [priority, goal_id] },
+  ],
+})
+
+/** Ends an active goal; refused when it no longer is active. */
+export const endGoal = defineEffect({
+  name: 'goals.end',
+  mustChange: true,
+  schema: z.object({
+    goal_id: z.string(),
+    status: z.enum(['completed', 'abandoned']),
+    result: z.string(),
+    unconfirmed: z.boolean(),
+  }),
+  statements: ({ goal_id, status, result, unconfirmed }, now) => [
+    {
+      sql: "UPDATE goals SET status = ?, result = ?, unconfirmed = ?, completed_at = ? WHERE goal_id = ? AND status = 'active'",
+      params: [status, result, unconfirmed, now, goal_id],
+    },
+  ],
+})
+
+/** Keeps what was said for a goal that ends, and takes it out of the way of the pursuits that go on. */
+export const archiveTranscript = defineEffect({
+  name: 'goals.archive_transcript',
+  schema: z.object({ goal_id: z.string() }),
+  statements: ({ goal_id }, now) => [
+    // Of a goal that a checkpoint had brought back.
+    { sql: 'DELETE FROM ended_transcripts WHERE goal_id = ?', params: [goal_id] },
+    {
+      sql: `INSERT INTO ended_transcripts (goal_id, seq, message, created_at, ended_at, agent_id)
+            SELECT goal_id, seq, message, created_at, ?, agent_id FROM pursuit_transcripts WHERE goal_id = ?`,
+      params: [now, goal_id],
+    },
+    { sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] },
+  ],
+})
+
+export const dropTranscript = defineEffect({
+  name: 'goals.drop_transcript',
+  schema: z.object({ goal_id: z.string() }),
+  statements: ({ goal_id }) => [
+    { sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] },
+    { sql: 'UPDATE goals SET transcript_epoch = NULL WHERE goal_id = ?', params: [goal_id] },
+  ],
+})
+
+export interface TranscriptRow {
+  seq: number
+  message: Message
+}
+
+export async function loadTranscript(store: Store, goal_id: string): Promise<TranscriptRow[]> {
+  const rows = await store.all<{ seq: number; message: string }>(
+    'SELECT seq, message FROM pursuit_transcripts WHERE goal_id = ? ORDER BY seq',
+    [goal_id],
+  )
+  return rows.map(({ seq, message }) => ({ seq, message: JSON.parse(message) as Message }))
+}
+
+/** What was said for a goal, oldest first; also for one that has ended, and for that of a sub-agent that was removed. */
+export function goalMessages(store: Store, goal_id: string) {
+  return store.all<{ message: string; created_at: number }>(
+    `SELECT message, created_at FROM (SELECT seq, message, created_at FROM pursuit_transcripts WHERE goal_id = ?
+       UNION ALL SELECT seq, message, created_at FROM ended_transcripts WHERE goal_id = ? AND NOT EXISTS
+         (SELECT 1 FROM goals g WHERE g.goal_id = ended_transcripts.goal_id AND g.status = 'active')) said ORDER BY seq`,
+    [goal_id, goal_id],
+  )
+}
+
+/** The newest event that says how room was made in a conversation of the agent. */
+export function lastCompaction(store: Store, agent_id: string): Promise<{ at: number; data: string } | undefined> {
+  return store.get(
+    "SELECT at, data FROM events WHERE agent_id = ? AND type = 'context_compacted' ORDER BY seq DESC LIMIT 1",
+    [agent_id],
+  )
+}
+
+export interface CallRow {
+  call_id: string
+  step: number
+  tool: string
+  arguments: string
+  state: string
+  output: string | null
+  is_error: number | null
+  approval_id: string | null
+  started_at: number
+  ended_at: number | null
+}
+
+/** The journal of a goal, newest first; texts are cut after `longest` characters. */
+export function goalCalls(store: Store, goal_id: string, longest: number, limit: number, offset: number) {
+  return store.all<CallRow>(
+    `SELECT call_id, step, tool, substr(arguments, 1, ?) AS arguments, state, substr(outcome, 1, ?) AS output, is_error,
+       approval_id, started_at, ended_at
+     FROM tool_calls WHERE goal_id = ? ORDER BY started_at DESC, call_id DESC LIMIT ? OFFSET ?`,
+    [longest, longest, goal_id, limit, offset],
+  )
+}
+
+export async function numberOfCalls(store: Store, goal_id: string): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM tool_calls WHERE goal_id = ?', [goal_id]))?.n ?? 0
+}
+
+/** This goal's calls whose outcome was never written: the journal's ids by the id that the model knows, and which of them never began. */
+export async function unansweredCalls(store: Store, goal_id: string) {
+  const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(
+    "SELECT model_call_id, call_id, state FROM tool_calls WHERE goal_id = ? AND state <> 'done' ORDER BY started_at, call_id",
+    [goal_id],
+  )
+  return {
+    unanswered: new Map(rows.map(row => [row.model_call_id, row.call_id])),
+    waiting: new Set(rows.filter(({ state }) => state !== 'started').map(row => row.call_id)),
+  }
+}
+
+const INSERT_CALL = `INSERT INTO tool_calls (call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash,
+  state, started_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${RUN_OF})`
+const Rows = z.array(z.object({ seq: z.number().int(), message: MessageSchema }))
+
+/** The model's answer: what it heard and said, and what it is about to do. */
+export const recordAnswer = defineEffect({
+  name: 'goals.record_answer',
+  schema: z.object({
+    goal_id: z.string(),
+    agent_id: z.string(),
+    epoch: z.number().int(),
+    rows: Rows,
+    /** Messages of a lower seq than `from` are no longer kept, but for the first and the summary. */
+    kept: z.object({ from: z.number().int(), summary: z.number().int().nullable() }).nullable(),
+    intents: z.array(
+      z.object({
+        call_id: z.string(),
+        id: z.string(),
+        name: z.string(),
+        arguments: z.unknown(),
+        args_hash: z.string(),
+        step: z.number(),
+        /** `planned`: it begins once the gate lets it. */
+        state: z.enum(['planned', 'started']),
+      }),
+    ),
+  }),
+  statements: ({ goal_id, agent_id, epoch, rows, kept, intents }, now) => [
+    {
+      sql: "UPDATE goals SET steps_completed = steps_completed + 1, transcript_epoch = ? WHERE goal_id = ? AND status = 'active'",
+      params: [epoch, goal_id],
+    },
+    ...rows.map(row => append(goal_id, agent_id, row, now)),
+    ...(kept === null
+      ? []
+      : [
+          {
+            sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ? AND seq < ? AND seq > 0 AND seq <> ?',
+            params: [goal_id, kept.from, kept.summary ?? 0],
+          },
+        ]),
+    ...intents.map(intent => ({
+      sql: INSERT_CALL,
+      params: [
+        ...[intent.call_id, intent.id, agent_id, goal_id, epoch, intent.step, intent.name],
+        ...[JSON.stringify(intent.arguments) ?? 'null', intent.args_hash, intent.state, now, null],
+      ],
+    })),
+  ],
+})
+
+/** A summary of what was said so far. */
+export const recordSummary = defineEffect({
+  name: 'goals.record_summary',
+  schema: z.object({ goal_id: z.string(), agent_id: z.string(), epoch: z.number().int(), row: Rows.element }),
+  statements: ({ goal_id, agent_id, epoch, row }, now) => [
+    { sql: 'UPDATE goals SET transcript_epoch = ? WHERE goal_id = ?', params: [epoch, goal_id] },
+    append(goal_id, agent_id, row, now),
+  ],
+})
+
+/** A tool's outcome, in the journal and in the transcript. */
+export const recordOutcome = defineEffect({
+  name: 'goals.record_outcome',
+  schema: z.object({
+    goal_id: z.string(),
+    agent_id: z.string(),
+    /** Of a cycle's first write to the transcript; null of later ones. */
+    epoch: z.number().int().nullable(),
+    call_id: z.string(),
+    row: Rows.element,
+  }),
+  statements: ({ goal_id, agent_id, epoch, call_id, row }, now) => [
+    ...(epoch === null
+      ? []
+      : [{ sql: 'UPDATE goals SET transcript_epoch = ? WHERE goal_id = ?', params: [epoch, goal_id] }]),
+    {
+      sql: "UPDATE tool_calls SET state = 'done', outcome = ?, is_error = ?, ended_at = ? WHERE call_id = ?",
+      params: [row.message.content, row.message.is_error ?? false, now, call_id],
+    },
+    append(goal_id, agent_id, row, now),
+  ],
+})
+
+/** A goal that somebody ended meanwhile takes no further message. */
+function append(goal_id: string, agent_id: string, { seq, message }: z.output<typeof Rows.element>, now: number) {
+  return {
+    sql: `INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) SELECT ?, ?, ?, ?, ?
+          WHERE EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active')`,
+    params: [goal_id, seq, agent_id, JSON.stringify(message), now, goal_id],
+  }
+}
+
+export const GOAL_EFFECTS = [
+  insertGoal,
+  goalShows,
+  setPriority,
+  endGoal,
+  subgoalsTold,
+  archiveTranscript,
+  dropTranscript,
+  recordAnswer,
+  recordSummary,
+  recordOutcome,
+]

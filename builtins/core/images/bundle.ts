@@ -1,0 +1,25 @@
+import type { BundlePart } from '#core/checkpoints/contract'
+import { type PluginHandle, z } from '#kernel'
+import { ImageHolders, ImageInput, Images } from './contract.ts'
+
+const Packed = z.array(ImageInput.pick({ data: true })).max(1_000)
+type Packed = z.infer<typeof Packed>
+
+/** The images in what an agent is doing, so that its messages show them elsewhere too. */
+export function imagesBundle(svc: PluginHandle): BundlePart {
+  const part: BundlePart<Packed> = {
+    name: 'images',
+    schema: Packed,
+    async pack(agent_id) {
+      const held = await Promise.all(svc.list(ImageHolders).map(holder => holder.held(agent_id)))
+      const kept = await svc.use(Images).load([...new Set(held.flat())])
+      return kept.size > 0 ? [...kept.values()].map(data => ({ data })) : undefined
+    },
+    async unpack(_, images) {
+      // Messages name them by the hash of their bytes, which is the same here; retention removes those that none names.
+      await svc.use(Images).keepAll(images)
+      return { effects: [] }
+    },
+  }
+  return part as BundlePart
+}

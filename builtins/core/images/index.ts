@@ -1,0 +1,22 @@
+import { BundleParts } from '#core/checkpoints/contract'
+import { definePlugin } from '#kernel'
+import { Effects } from '#platform/store/contract'
+import { imagesBundle } from './bundle.ts'
+import { Images } from './contract.ts'
+import { KeptImages } from './images.ts'
+import { imageOperations } from './operations.ts'
+import { keepImage, removeImages } from './repository.ts'
+import { imagesForget } from './retention.ts'
+
+export default definePlugin({
+  name: 'images',
+  description: 'Keeps the images of conversations, checked, scaled down, and each once.',
+  needs: ['store'],
+  setup(svc) {
+    svc.provide(Images, new KeptImages(svc))
+    for (const effect of [keepImage, removeImages]) svc.add(Effects, effect.kind)
+    imagesForget(svc)
+    svc.add(BundleParts, imagesBundle(svc))
+    for (const operation of imageOperations(svc)) svc.operation(operation)
+  },
+})

@@ -1,0 +1,42 @@
+import { z } from '#kernel'
+import { AMONG, defineEffect, listed, type Store } from '#platform/store/contract'
+import { ImageRef } from './contract.ts'
+
+const Kept = ImageRef.omit({ name: true }).extend({ data: z.string().describe('Base64') })
+export type Kept = z.infer<typeof Kept>
+
+/** Keeps an image; one that is there already is young again. */
+export const keepImage = defineEffect({
+  name: 'images.keep',
+  schema: Kept,
+  statements: ({ sha256, media_type, width, height, bytes, data }, now) => [
+    {
+      sql: `INSERT INTO images (sha256, media_type, width, height, bytes, data, kept_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (sha256) DO UPDATE SET kept_at = excluded.kept_at`,
+      params: [sha256, media_type, width, height, bytes, data, now],
+    },
+  ],
+})
+
+/** Removes images, but for those that were kept again since. */
+export const removeImages = defineEffect({
+  name: 'images.remove',
+  schema: z.object({ hashes: z.array(z.string()), before: z.number().int() }),
+  statements: ({ hashes, before }) => [
+    { sql: `DELETE FROM images WHERE kept_at < ? AND sha256 ${AMONG}`, params: [before, listed(hashes)] },
+  ],
+})
+
+export function findImages(store: Store, hashes: readonly string[]): Promise<Kept[]> {
+  return store.all<Kept>(`SELECT sha256, media_type, width, height, bytes, data FROM images WHERE sha256 ${AMONG}`, [
+    listed(hashes),
+  ])
+}
+
+/** Hashes of images that were kept before a time, oldest first. */
+export async function oldImages(store: Store, before: number): Promise<string[]> {
+  const rows = await store.all<{ sha256: string }>('SELECT sha256 FROM images WHERE kept_at < ? ORDER BY kept_at', [
+    before,
+  ])
+  return rows.map(({ sha256 }) => sha256)
+}

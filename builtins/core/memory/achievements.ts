@@ -1,0 +1,54 @@
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { newestSeq, Store, setValue } from '#platform/store/contract'
+import { GuardrailBlockedError } from '#safety/guardrails/contract'
+import type { Memory } from './contract.ts'
+import { type Achievement, CURSOR, completedUpTo, cursor } from './repository.ts'
+
+/** Of a goal's result, in characters. */
+const LONGEST_RESULT = 4_000
+
+/**
+ * Stores completed goals as memories. The events are the queue: what happened while nobody looked, or was cut short, is
+ * stored at the next look; an id that follows from the goal's keeps it to once, in whatever process.
+ */
+export class Achievements {
+  readonly #svc: PluginHandle
+  readonly #memory: Memory
+  #looking: Promise<void> = Promise.resolve()
+
+  constructor(svc: PluginHandle, memory: Memory) {
+    this.#svc = svc
+    this.#memory = memory
+  }
+
+  /** Stores all that were completed since the last look. One that could not be stored is tried again at the next. */
+  look(): Promise<void> {
+    const looked = this.#looking.then(() => this.#look())
+    this.#looking = looked.catch(() => {})
+    return looked
+  }
+
+  async #look(): Promise<void> {
+    const store = this.#svc.use(Store)
+    const after = await cursor(store)
+    let upTo = await newestSeq(store)
+    for await (const goal of completedUpTo(store, after, upTo)) {
+      const stored = await this.#store(goal)
+      if (!stored) upTo = Math.min(upTo, goal.seq - 1)
+    }
+    if (upTo > after) await store.apply([setValue({ ...CURSOR, value: upTo })])
+  }
+
+  async #store({ agent_id, goal_id, run_id, objective, result, unconfirmed }: Achievement): Promise<boolean> {
+    const thought = [`Completed: ${objective}`, result?.slice(0, LONGEST_RESULT)].filter(Boolean).join('\n')
+    const metadata = { kind: 'goal', goal_id, run_id, ...(unconfirmed ? { unconfirmed: true } : {}) }
+    try {
+      await this.#memory.of(agent_id).store(thought, metadata, this.#memory.idOf(goal_id))
+      return true
+    } catch (error) {
+      if (error instanceof GuardrailBlockedError) return true
+      this.#svc.log.warn({ agent_id, goal_id }, `a completed goal is not remembered yet: ${sentenceOf(error)}`)
+      return false
+    }
+  }
+}

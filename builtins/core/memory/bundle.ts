@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+import type { BundlePart } from '#core/checkpoints/contract'
+import { type PluginHandle, z } from '#kernel'
+import { MemoryRecord } from './contract.ts'
+import type { MemoryShelf } from './shelf.ts'
+
+/** The newest go into a bundle, and no more are taken out of one. */
+const MOST_RECORDS = 100_000
+
+const Records = z
+  .array(
+    MemoryRecord.extend({
+      memory_id: z.string().min(1).max(128),
+      thought: z.string().max(1_000_000),
+      access_count: z.number().int().min(0),
+    }),
+  )
+  .max(MOST_RECORDS)
+  .refine(all => new Set(all.map(({ memory_id }) => memory_id)).size === all.length, 'has a memory_id twice')
+type Records = z.infer<typeof Records>
+
+/** What an agent remembers, the oldest first. It is in the file before the agent is there, so that no agent is without it. */
+export function memoryBundle(svc: PluginHandle, shelf: MemoryShelf): BundlePart {
+  const part: BundlePart<Records> = {
+    name: 'memory',
+    schema: Records,
+    async pack(agent_id) {
+      const records = await shelf.of(agent_id).recent(MOST_RECORDS)
+      return records.length > 0 ? records.reverse() : undefined
+    },
+    async unpack(agent_id, records, ids) {
+      const undo = async () => {
+        shelf.drop(agent_id)
+        await svc.ports.files.rm(join(svc.project.svc, 'memory', agent_id), { recursive: true, force: true })
+      }
+      try {
+        await shelf.of(agent_id).take(records.map(record => ({ ...record, metadata: renamed(record.metadata, ids) })))
+      } catch (error) {
+        await undo()
+        throw error
+      }
+      return { effects: [], undo }
+    },
+  }
+  return part as BundlePart
+}
+
+/** Where it came from, by the ids of here. */
+function renamed(metadata: MemoryRecord['metadata'], ids: ReadonlyMap<string, string>): MemoryRecord['metadata'] {
+  return Object.fromEntries(
+    Object.entries(metadata).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? (ids.get(value) ?? value) : value,
+    ]),
+  )
+}

@@ -1,0 +1,69 @@
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { counted } from '#lib/counted'
+import { Store, setValue } from '#platform/store/contract'
+import type { MemoryConfig } from './config.ts'
+import type { Memory } from './contract.ts'
+import { agentsAfter, ROUND, round } from './repository.ts'
+
+/** Between the beginnings of two rounds, in milliseconds. */
+const EVERY_MS = 86_400_000
+/** Agents at a beat: a round goes on at the next. */
+const PIECE = 5
+
+/**
+ * Removes what agents have not needed for long, where the configuration wants that: once a day, some agents at a beat.
+ * How far the round has come is written down, so that it goes on after a restart.
+ */
+export class Consolidation {
+  readonly #svc: PluginHandle
+  readonly #config: MemoryConfig
+  readonly #memory: Memory
+  #working: Promise<void> | undefined
+
+  constructor(svc: PluginHandle, config: MemoryConfig, memory: Memory) {
+    this.#svc = svc
+    this.#config = config
+    this.#memory = memory
+  }
+
+  /** Begins with the next piece, aside; while one is going on there is no other. */
+  beat(): void {
+    if (this.#config.consolidate_days === 0) return
+    this.#working ??= this.#piece()
+      .catch(error => this.#svc.log.warn({}, `memories are not consolidated: ${sentenceOf(error)}`))
+      .finally(() => {
+        this.#working = undefined
+      })
+  }
+
+  /** Resolves when nothing is going on. */
+  async stop(): Promise<void> {
+    await this.#working
+  }
+
+  async #piece(): Promise<void> {
+    const store = this.#svc.use(Store)
+    const now = this.#svc.clock.ms()
+    let { began_ms, after } = await round(store)
+    if (after === null) {
+      if (now - began_ms < EVERY_MS) return
+      began_ms = now
+      after = ''
+    }
+    const agents = await agentsAfter(store, after, PIECE)
+    for (const agent_id of agents) await this.#consolidate(agent_id)
+    const next = agents.length < PIECE ? null : agents.at(-1)
+    await store.apply([setValue({ ...ROUND, value: { began_ms, after: next } })])
+  }
+
+  async #consolidate(agent_id: string): Promise<void> {
+    const { consolidate_days, consolidate_min_access } = this.#config
+    try {
+      const removed = await this.#memory.of(agent_id).consolidate(consolidate_days, consolidate_min_access)
+      if (removed > 0)
+        this.#svc.log.info({ agent_id }, `${counted(removed, 'memory', 'memories')}, old and not used, removed`)
+    } catch (error) {
+      this.#svc.log.warn({ agent_id }, `its memory is not consolidated: ${sentenceOf(error)}`)
+    }
+  }
+}

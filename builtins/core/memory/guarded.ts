@@ -1,0 +1,21 @@
+import type { PluginHandle } from '#kernel'
+import { GuardrailBlockedError, Guardrails } from '#safety/guardrails/contract'
+
+/** A text as it may be remembered, where guardrails watch that. @throws GuardrailBlockedError */
+export async function admit(svc: PluginHandle, agent_id: string, text: string): Promise<string> {
+  const checked = await check(svc, agent_id, text)
+  if (checked?.action !== 'block') return checked?.text ?? text
+  const kinds = [...new Set(checked.findings.map(({ kind }) => kind))]
+  throw new GuardrailBlockedError({ stage: 'memory', kinds })
+}
+
+/** A remembered text as a prompt may hold it; undefined when it may not. What stands in files was not always checked. */
+export async function recalled(svc: PluginHandle, agent_id: string, text: string): Promise<string | undefined> {
+  const checked = await check(svc, agent_id, text)
+  return checked?.action === 'block' ? undefined : (checked?.text ?? text)
+}
+
+function check(svc: PluginHandle, agent_id: string, text: string) {
+  const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
+  return guardrails?.watches('memory') ? guardrails.check('memory', text, { agent_id }) : undefined
+}

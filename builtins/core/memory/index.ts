@@ -1,0 +1,37 @@
+import { BundleParts } from '#core/checkpoints/contract'
+import { definePlugin, sentenceOf } from '#kernel'
+import { Achievements } from './achievements.ts'
+import { memoryBundle } from './bundle.ts'
+import { MemoryConfig } from './config.ts'
+import { Consolidation } from './consolidation.ts'
+import { Memory } from './contract.ts'
+import { memoryOperations } from './operations.ts'
+import { MemoryShelf } from './shelf.ts'
+
+export default definePlugin({
+  name: 'memory',
+  description: 'What agents remember: found again by its words, over restarts and for as long as it is of use.',
+  needs: ['store', 'agents'],
+  config: MemoryConfig,
+  setup(svc, config) {
+    const shelf = new MemoryShelf(svc, config)
+    const achievements = new Achievements(svc, shelf)
+    const consolidation = new Consolidation(svc, config, shelf)
+    svc.provide(Memory, shelf)
+    svc.add(BundleParts, memoryBundle(svc, shelf))
+    for (const operation of memoryOperations(svc, shelf)) svc.operation(operation)
+    svc.on('goal_completed', () => achievements.look())
+    svc.on('agent_deleted', ({ agent_id }) => shelf.drop(agent_id))
+    svc.on('beat', () => consolidation.beat())
+    svc.start(() => {
+      const looked = achievements
+        .look()
+        .catch(error => svc.log.warn({}, `goals are not remembered: ${sentenceOf(error)}`))
+      return async () => {
+        await looked
+        await consolidation.stop()
+      }
+    })
+    svc.start(() => () => shelf.flush(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+  },
+})

@@ -1,0 +1,305 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Ports, z } from '#kernel'
+import { isoTime } from '#platform/store/contract'
+import { Accesses } from './accesses.ts'
+import type { AgentMemory, MemoryHit, MemoryRecord, Only } from './contract.ts'
+import type { Lines } from './journal.ts'
+import type { Legacy } from './legacy.ts'
+import type { Meanings } from './meanings.ts'
+import { isOf, type Kept, Line, shown, wordsOf } from './records.ts'
+import { TfIdf } from './tfidf.ts'
+
+const DAY_MS = 86_400_000
+/** A file with more lines than this, and so many for each record, is written anew. */
+const MIN_WASTE = 1_000
+const LINES_PER_RECORD = 4
+/** Nearest by words and by meaning, for each record that is asked for, of which the best are taken. */
+const CANDIDATES = 4
+
+export interface MemoriesOptions {
+  /** What may be stored of a thought; it throws when nothing may. */
+  admit?: (thought: string) => Promise<string>
+  /** What is to be taken over before anything else. */
+  legacy?: () => Promise<Legacy | undefined>
+  /** What records mean, where a plugin can tell. */
+  meanings?: Meanings
+}
+
+/** The memory of one agent: its file, and the index of what stands there. */
+export class Memories implements AgentMemory {
+  readonly #journal: Lines
+  readonly #ports: Pick<Ports, 'clock' | 'ids'>
+  readonly #accesses: Accesses
+  readonly #meanings: Meanings | undefined
+  #records = new Map<string, Kept>()
+  #byDoc: (Kept | undefined)[] = []
+  #index = new TfIdf()
+  /** Of the file. */
+  #lines = 0
+  readonly #admit: (thought: string) => Promise<string>
+  #turn: Promise<unknown>
+
+  constructor(journal: Lines, ports: Pick<Ports, 'clock' | 'ids'>, { admit, legacy, meanings }: MemoriesOptions = {}) {
+    this.#journal = journal
+    this.#ports = ports
+    this.#meanings = meanings
+    // What could not be written is only how often something was of use.
+    this.#accesses = new Accesses(ports.clock, () => void this.flush().catch(() => {}))
+    this.#admit = admit ?? (async thought => thought)
+    this.#turn = legacy ? this.#takeOver(legacy) : Promise.resolve()
+    // Whoever comes first hears of it.
+    this.#turn.catch(() => {})
+  }
+
+  /** How many records are held, as far as they have been read. */
+  get size(): number {
+    return this.#records.size
+  }
+
+  async store(said: string, metadata: Metadata = {}, memory_id?: string): Promise<string> {
+    const thought = await this.#admit(said)
+    return this.#inTurn(async () => {
+      const id = memory_id ?? this.#ports.ids.make('mem', 16)
+      if (!this.#records.has(id)) await this.#write([{ memory_id: id, thought, metadata, ts: this.#now() }])
+      return id
+    })
+  }
+
+  async put(memory_id: string, said: string, metadata: Metadata = {}): Promise<void> {
+    const thought = await this.#admit(said)
+    await this.#inTurn(async () => {
+      const known = this.#records.get(memory_id)
+      if (known?.thought === thought && isDeepStrictEqual(known.metadata, metadata)) return
+      await this.#write([{ memory_id, thought, metadata, ts: this.#now(), replaces: true }])
+    })
+  }
+
+  async search(query: string, top_k = 5, only?: Only): Promise<MemoryHit[]> {
+    const hits = await this.#find(query, top_k, only)
+    // As they were found, and not as the search has left them.
+    this.#accesses.add(hits, this.#now())
+    return hits
+  }
+
+  look(query: string, top_k: number): Promise<MemoryHit[]> {
+    return this.#find(query, top_k)
+  }
+
+  peek(memory_id: string): Promise<MemoryRecord | undefined> {
+    return this.#inTurn(async () => {
+      const record = this.#records.get(memory_id)
+      return record && this.#shown(record)
+    })
+  }
+
+  recall(memory_id: string): Promise<MemoryRecord | undefined> {
+    return this.#inTurn(async () => this.#accessed(this.#records.get(memory_id)))
+  }
+
+  named(key: string, value: string): Promise<MemoryRecord | undefined> {
+    return this.#inTurn(async () => {
+      const [newest] = this.#newest({ [key]: value })
+      return this.#accessed(newest)
+    })
+  }
+
+  forget(memory_id: string): Promise<boolean> {
+    return this.#inTurn(async () => {
+      if (!this.#records.has(memory_id)) return false
+      await this.#write([{ memory_id, forgotten: this.#now() }])
+      return true
+    })
+  }
+
+  consolidate(max_age_days: number, min_access: number): Promise<number> {
+    return this.#inTurn(async () => {
+      const since = this.#ports.clock.ms() - max_age_days * DAY_MS
+      const before = this.#records.size
+      await this.#rewrite(({ ts, access_count }) => Date.parse(ts) >= since || access_count >= min_access)
+      return before - this.#records.size
+    })
+  }
+
+  recent(limit = 5, { only, offset = 0 }: { only?: Only; offset?: number } = {}): Promise<MemoryRecord[]> {
+    return this.#inTurn(async () => {
+      const found: MemoryRecord[] = []
+      let skip = offset
+      for (const record of this.#newest(only)) {
+        if (found.length >= limit) break
+        if (skip-- <= 0) found.push(this.#shown(record))
+      }
+      return found
+    })
+  }
+
+  count(): Promise<number> {
+    return this.#inTurn(async () => this.#records.size)
+  }
+
+  async take(records: readonly MemoryRecord[]): Promise<void> {
+    const admitted: MemoryRecord[] = []
+    for (const record of records) admitted.push({ ...record, thought: await this.#admit(record.thought) })
+    await this.#inTurn(async () => {
+      const fresh = admitted.filter(({ memory_id }) => !this.#records.has(memory_id))
+      if (fresh.length > 0) await this.#write(fresh)
+    })
+  }
+
+  /** Writes down how often what was of use; without it that is done a second later. */
+  async flush(): Promise<void> {
+    if (this.#accesses.waiting) await this.#inTurn(() => this.#write([]))
+  }
+
+  /** Leaves nothing behind for an agent that is gone. */
+  drop(): void {
+    this.#accesses.take()
+  }
+
+  async #takeOver(read: () => Promise<Legacy | undefined>): Promise<void> {
+    const legacy = await read()
+    if (!legacy) return
+    await this.#catchUp()
+    const ts = this.#now()
+    const fresh = legacy.records.filter(({ memory_id }) => !this.#records.has(memory_id))
+    if (fresh.length > 0) await this.#write(fresh.map(record => ({ ts, ...record })))
+    await legacy.done()
+  }
+
+  /** One after the other, each with all that was written before. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(async () => {
+      const broken = await this.#catchUp()
+      // Accesses are lines too: a file of few records that are used much grows with each.
+      const wasteful = this.#lines > MIN_WASTE && this.#lines > this.#records.size * LINES_PER_RECORD
+      if (broken || wasteful) await this.#rewrite(() => true)
+      return work()
+    })
+    this.#turn = done.catch(() => {})
+    return done
+  }
+
+  /** Newest first: documents are numbered in the order in which they came. */
+  *#newest(only?: Only): Generator<Kept> {
+    for (let doc = this.#byDoc.length - 1; doc >= 0; doc--) {
+      const record = this.#byDoc[doc]
+      if (record && isOf(record, only)) yield record
+    }
+  }
+
+  /** By words; and, where that can be told, by meaning: the mean of both cosines. */
+  async #find(query: string, top_k: number, only?: Only): Promise<MemoryHit[]> {
+    const accept = (doc: number) => {
+      const record = this.#byDoc[doc]
+      return record !== undefined && isOf(record, only)
+    }
+    // Asked for between turns: nobody waits for what may come over the network.
+    const meant = await this.#meanings?.of(query, () => this.#inTurn(async () => this.#records))
+    return this.#inTurn(async () => {
+      const meanings = meant && this.#meanings?.nearest(meant, top_k * CANDIDATES, accept)
+      const hits = meanings ? this.#both(query, top_k, accept, meanings) : this.#index.search(query, top_k, accept)
+      return hits.flatMap(({ doc, score }) => {
+        const record = this.#byDoc[doc]
+        return record ? [{ ...this.#shown(record), score }] : []
+      })
+    })
+  }
+
+  #both(query: string, top_k: number, accept: (doc: number) => boolean, near: ReadonlyMap<number, number>) {
+    const words = this.#index.search(query, top_k * CANDIDATES, accept)
+    const docs = new Set([...near.keys(), ...words.map(({ doc }) => doc)])
+    const byWords = new Map(
+      this.#index.search(query, docs.size, doc => docs.has(doc)).map(({ doc, score }) => [doc, score]),
+    )
+    const meanOf = (doc: number) => ((byWords.get(doc) ?? 0) + (near.get(doc) ?? 0)) / 2
+    return [...docs]
+      .map(doc => ({ doc, score: meanOf(doc) }))
+      .sort((a, b) => b.score - a.score || b.doc - a.doc)
+      .slice(0, top_k)
+  }
+
+  #catchUp(): Promise<boolean> {
+    return this.#journal.catchUp(
+      value => this.#take(value),
+      () => {
+        this.#records = new Map()
+        this.#byDoc = []
+        this.#index = new TfIdf()
+        this.#meanings?.reset()
+        this.#lines = 0
+      },
+    )
+  }
+
+  #take(value: unknown): void {
+    const line = Line.parse(value)
+    this.#lines++
+    const known = this.#records.get(line.memory_id)
+    if ('accessed' in line) {
+      if (!known) return
+      known.access_count += line.times
+      known.last_accessed = line.accessed
+    } else if ('forgotten' in line) {
+      if (known) this.#remove(known)
+    } else if (!known || line.replaces) {
+      if (known) this.#remove(known)
+      this.#add(line, known)
+    }
+  }
+
+  #remove(record: Kept): void {
+    const { memory_id, doc } = record
+    this.#index.remove(doc, wordsOf(record))
+    this.#meanings?.remove(doc)
+    this.#byDoc[doc] = undefined
+    this.#records.delete(memory_id)
+  }
+
+  /** @param before what it takes the place of */
+  #add({ replaces: _, ...line }: MemoryRecord & { replaces: boolean }, before?: Kept): void {
+    const used = before && { access_count: before.access_count, last_accessed: before.last_accessed }
+    const record = { ...line, ...used, doc: this.#index.add(wordsOf(line)) }
+    this.#records.set(line.memory_id, record)
+    this.#byDoc[record.doc] = record
+  }
+
+  /** Written, with the accesses that wait, and taken as read back, so that there is one way in. */
+  async #write(lines: readonly z.input<typeof Line>[]): Promise<void> {
+    const accesses = this.#accesses.take().filter(({ memory_id }) => this.#records.has(memory_id))
+    if (accesses.length + lines.length === 0) return
+    await this.#journal.append([...accesses, ...lines], value => this.#take(value))
+    // A torn line that this one ended is broken from now on.
+    if (await this.#catchUp()) await this.#rewrite(() => true)
+  }
+
+  async #rewrite(stays: (record: MemoryRecord) => boolean): Promise<void> {
+    await this.#write([])
+    let going: Kept[] = []
+    await this.#journal.replace(async () => {
+      await this.#catchUp()
+      going = [...this.#records.values()].filter(record => !stays(record))
+      const gone = new Set(going)
+      return [...this.#records.values()].filter(record => !gone.has(record)).map(shown)
+    })
+    for (const record of going) this.#remove(record)
+    this.#lines = this.#records.size
+    // Numbers of what is gone take room in the index: once there are many, all are given anew.
+    if (this.#byDoc.length > 2 * this.#records.size + MIN_WASTE) this.#journal.again()
+    await this.#catchUp()
+  }
+
+  #accessed(record: Kept | undefined): MemoryRecord | undefined {
+    if (!record) return undefined
+    this.#accesses.add([record], this.#now())
+    return this.#shown(record)
+  }
+
+  #shown(record: Kept): MemoryRecord {
+    return this.#accesses.counted(shown(record))
+  }
+
+  #now(): string {
+    return isoTime(this.#ports.clock.ms())
+  }
+}
+
+type Metadata = Readonly<Record<string, unknown>>

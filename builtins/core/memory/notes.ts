@@ -1,0 +1,79 @@
+import { type Clock, type Ports, z } from '#kernel'
+import { isoTime } from '#platform/store/contract'
+import type { MemoryHit, MemoryRecord, Notes, Only } from './contract.ts'
+import type { JsonFile } from './json-file.ts'
+import { isOf, wordsOf } from './records.ts'
+import { TfIdf } from './tfidf.ts'
+
+/** A note as a file of plain JSON has it. */
+export const PlainNote = z.object({
+  thought: z.string(),
+  metadata: z.record(z.string(), z.unknown()),
+  ts: z.iso.datetime(),
+})
+type PlainNote = z.infer<typeof PlainNote>
+
+/** Notes in a file of plain JSON, apart from what the agent remembers: ranked alike, and not counted as accessed. */
+export class PlainNotes implements Notes {
+  readonly #file: JsonFile<PlainNote>
+  readonly #ports: { clock: Clock; ids: Ports['ids'] }
+  readonly #admit: (thought: string) => Promise<string>
+
+  constructor(
+    file: JsonFile<PlainNote>,
+    ports: { clock: Clock; ids: Ports['ids'] },
+    admit: (thought: string) => Promise<string>,
+  ) {
+    this.#file = file
+    this.#ports = ports
+    this.#admit = admit
+  }
+
+  async store(said: string, metadata: PlainNote['metadata'] = {}, memory_id?: string): Promise<string> {
+    const id = memory_id ?? this.#ports.ids.make('mem', 16)
+    await this.#set(id, said, metadata, false)
+    return id
+  }
+
+  put(memory_id: string, said: string, metadata: PlainNote['metadata'] = {}): Promise<void> {
+    return this.#set(memory_id, said, metadata, true)
+  }
+
+  async search(query: string, top_k = 5, only?: Only): Promise<MemoryHit[]> {
+    const records = (await this.#all()).filter(record => isOf(record, only))
+    const index = new TfIdf()
+    for (const record of records) index.add(wordsOf(record))
+    return index.search(query, top_k).flatMap(({ doc, score }) => {
+      const record = records[doc]
+      return record ? [{ ...record, score }] : []
+    })
+  }
+
+  async recall(memory_id: string): Promise<MemoryRecord | undefined> {
+    return (await this.#all()).find(record => record.memory_id === memory_id)
+  }
+
+  forget(memory_id: string): Promise<boolean> {
+    return this.#file.change(notes => notes.delete(memory_id))
+  }
+
+  async recent(limit = 5, { only, offset = 0 }: { only?: Only; offset?: number } = {}): Promise<MemoryRecord[]> {
+    const found = (await this.#all()).filter(record => isOf(record, only)).reverse()
+    return found.slice(offset, offset + limit)
+  }
+
+  async #set(id: string, said: string, metadata: PlainNote['metadata'], replaces: boolean): Promise<void> {
+    const thought = await this.#admit(said)
+    await this.#file.change(notes => {
+      if (notes.has(id) && !replaces) return false
+      notes.delete(id)
+      notes.set(id, { thought, metadata, ts: isoTime(this.#ports.clock.ms()) })
+      return true
+    })
+  }
+
+  async #all(): Promise<MemoryRecord[]> {
+    const notes = [...(await this.#file.read())]
+    return notes.map(([memory_id, note]) => ({ memory_id, ...note, access_count: 0, last_accessed: null }))
+  }
+}

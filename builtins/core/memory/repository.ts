@@ -1,0 +1,69 @@
+import { z } from '#kernel'
+import { getValue, RUN_OF, type Store } from '#platform/store/contract'
+
+/** Up to which event completed goals have been stored. */
+export const CURSOR = { namespace: 'memory', key: 'goals_seq' } as const
+
+/** Up to which agent old and unused records were removed in the round that began at a time. */
+export const ROUND = { namespace: 'memory', key: 'consolidated' } as const
+const Round = z.object({ began_ms: z.number(), after: z.string().nullable() })
+export type Round = z.infer<typeof Round>
+
+export async function cursor(store: Store): Promise<number> {
+  return z.coerce
+    .number()
+    .int()
+    .catch(0)
+    .parse(await getValue(store, CURSOR))
+}
+
+export async function round(store: Store): Promise<Round> {
+  return Round.catch({ began_ms: 0, after: null }).parse(await getValue(store, ROUND))
+}
+
+/** Agents in the order of their ids. */
+export async function agentsAfter(store: Store, after: string, limit: number): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    'SELECT agent_id FROM agents WHERE agent_id > ? ORDER BY agent_id LIMIT ?',
+    [after, limit],
+  )
+  return rows.map(({ agent_id }) => agent_id)
+}
+
+/** The run that what happens now belongs to. */
+export async function runOf(store: Store): Promise<string | null> {
+  return (await store.get<{ run_id: string | null }>(`SELECT ${RUN_OF} AS run_id`, [null]))?.run_id ?? null
+}
+
+/** A goal that was completed, with the event that told it. */
+export interface Achievement {
+  seq: number
+  run_id: string | null
+  agent_id: string
+  goal_id: string
+  objective: string
+  result: string | null
+  unconfirmed: number
+}
+
+/** Events that are read at a time. */
+const PIECE = 100
+
+/** The goals completed between two events, in that order; those of deleted agents are gone. */
+export async function* completedUpTo(store: Store, after: number, upTo: number): AsyncGenerator<Achievement> {
+  for (let from = after; from < upTo; ) {
+    const events = await store.all<{ seq: number; run_id: string | null; data: string }>(
+      "SELECT seq, run_id, data FROM events WHERE type = 'goal_completed' AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+      [from, upTo, PIECE],
+    )
+    for (const { seq, run_id, data } of events) {
+      const { goal_id } = JSON.parse(data) as { goal_id: string }
+      const goal = await store.get<Omit<Achievement, 'seq' | 'run_id'>>(
+        "SELECT goal_id, agent_id, objective, result, unconfirmed FROM goals WHERE goal_id = ? AND status = 'completed'",
+        [goal_id],
+      )
+      if (goal) yield { ...goal, seq, run_id }
+    }
+    from = events.length < PIECE ? upTo : events.at(-1)!.seq
+  }
+}

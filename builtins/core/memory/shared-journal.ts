@@ -1,0 +1,61 @@
+import type { SharedFiles } from '#platform/store/contract'
+import type { Lines } from './journal.ts'
+
+/** A journal whose lines are in the database of several machines. There no line is ever torn. */
+export class SharedJournal implements Lines {
+  readonly #shared: SharedFiles
+  readonly #path: string
+  /** What was read of it: how often it had been written anew, and up to which line; -1 to read it from its beginning. */
+  #version = 0
+  #read = 0
+
+  constructor(shared: SharedFiles, path: string) {
+    this.#shared = shared
+    this.#path = path
+  }
+
+  async catchUp(line: (value: unknown) => void, anew: () => void): Promise<boolean> {
+    let found = await this.#shared.lines(this.#path, this.#read)
+    if (found.version !== this.#version) {
+      if (this.#read > 0) found = await this.#shared.lines(this.#path, 0)
+      anew()
+      this.#version = found.version
+      this.#read = 0
+    }
+    for (const each of found.lines) {
+      line(JSON.parse(each.line))
+      this.#read = each.n
+    }
+    return false
+  }
+
+  append(values: readonly unknown[]): Promise<void> {
+    return this.#shared.append(this.#path, values.map(textOf))
+  }
+
+  /**
+   * Whoever else writes meanwhile was first: what is to be written is asked for again. Who then still has not looked at what the
+   * other wrote does without it.
+   */
+  async replace(values: () => Promise<readonly unknown[]>): Promise<void> {
+    for (let refused = -1; ; ) {
+      const lines = (await values()).map(textOf)
+      if (refused === this.#read) await this.catchUp(noLook, noLook)
+      const last = await this.#shared.rewrite(this.#path, lines, this.#version, this.#read)
+      if (last !== undefined) {
+        this.#version++
+        this.#read = last
+        return
+      }
+      refused = this.#read
+    }
+  }
+
+  again(): void {
+    this.#version = -1
+    this.#read = 0
+  }
+}
+
+const noLook = () => {}
+const textOf = (value: unknown) => JSON.stringify(value)

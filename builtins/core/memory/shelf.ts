@@ -1,0 +1,162 @@
+import { join, relative } from 'node:path'
+import { type PluginHandle, sentenceOf, type z } from '#kernel'
+import { SharedFiles, Store } from '#platform/store/contract'
+import type { MemoryConfig } from './config.ts'
+import {
+  type AgentMemory,
+  lineOf,
+  type Memory,
+  MemoryEmbeddings,
+  type MemoryRecord,
+  type Notes,
+  type Values,
+} from './contract.ts'
+import { admit, recalled } from './guarded.ts'
+import { idOf } from './ids.ts'
+import { Journal, type JournalParts, type Lines } from './journal.ts'
+import { JsonFile } from './json-file.ts'
+import { notesFile, readLegacy, valuesFile } from './legacy.ts'
+import { Meanings } from './meanings.ts'
+import { Memories } from './memories.ts'
+import { PlainNote, PlainNotes } from './notes.ts'
+import { runOf } from './repository.ts'
+import { SharedJournal } from './shared-journal.ts'
+import { KEYED, PlainValue, PlainValues, rememberedValues } from './values.ts'
+
+/** What a prompt is given unless told: so many records, and so many characters of each. */
+const RELEVANT = 3
+const SNIPPET = 500
+
+/** The memories of agents, each read when it is first needed. */
+export class MemoryShelf implements Memory {
+  readonly #svc: PluginHandle
+  readonly #config: MemoryConfig
+  /** The last used is the last. */
+  readonly #held = new Map<string, Memories>()
+  /** What is still being written of those that were let go. */
+  readonly #leaving = new Set<Promise<void>>()
+
+  constructor(svc: PluginHandle, config: MemoryConfig) {
+    this.#svc = svc
+    this.#config = config
+  }
+
+  readonly idOf = idOf
+
+  of(agent_id: string): AgentMemory {
+    const memory = this.#held.get(agent_id) ?? this.#open(agent_id)
+    this.#held.delete(agent_id)
+    this.#held.set(agent_id, memory)
+    const { held_agents, held_records } = this.#config
+    let records = 0
+    for (const each of this.#held.values()) records += each.size
+    for (const [id, each] of this.#held) {
+      if (id === agent_id || (this.#held.size <= held_agents && records <= held_records)) break
+      this.#held.delete(id)
+      records -= each.size
+      this.#letGo(id, each)
+    }
+    return memory
+  }
+
+  values(agent_id: string): Values {
+    if (this.#config.unified) return rememberedValues(this.of(agent_id))
+    const file = this.#json(valuesFile(this.#svc.project.svc, checked(agent_id)), PlainValue)
+    return new PlainValues(file, value => admit(this.#svc, agent_id, value))
+  }
+
+  notes(agent_id: string): Notes {
+    if (this.#config.unified) return this.of(agent_id)
+    const file = this.#json(notesFile(this.#svc.project.svc, checked(agent_id)), PlainNote)
+    return new PlainNotes(file, this.#svc.ports, thought => admit(this.#svc, agent_id, thought))
+  }
+
+  file(agent_id: string, name: string): Values {
+    return new PlainValues(this.#json(join(this.#folder(agent_id), `${checked(name)}.json`), PlainValue))
+  }
+
+  async origin({ goal_id }: { goal_id: string | null }, tool: string): Promise<Record<string, string>> {
+    if (!goal_id) return { tool }
+    const run_id = await runOf(this.#svc.use(Store))
+    return { goal_id, ...(run_id ? { run_id } : {}), tool }
+  }
+
+  async relevant(agent_id: string, text: string, { limit = RELEVANT, counts = false } = {}): Promise<string[]> {
+    const records = this.of(agent_id)
+    const hits = counts ? await records.search(text, limit) : await records.look(text, limit)
+    const snippets = await Promise.all(hits.map(hit => recalled(this.#svc, agent_id, snippetOf(hit))))
+    return snippets.filter(snippet => snippet !== undefined)
+  }
+
+  /** Holds nothing of an agent that is gone. */
+  drop(agent_id: string): void {
+    this.#held.get(agent_id)?.drop()
+    this.#held.delete(agent_id)
+  }
+
+  /** Everything that is known here is in the files after it. */
+  async flush(): Promise<void> {
+    for (const [agent_id, each] of this.#held) this.#letGo(agent_id, each)
+    await Promise.all(this.#leaving)
+  }
+
+  #letGo(agent_id: string, memory: Memories): void {
+    const left = memory
+      .flush()
+      .catch(error => this.#svc.log.warn({ agent_id }, `accesses to its memory are not counted: ${sentenceOf(error)}`))
+      .finally(() => this.#leaving.delete(left))
+    this.#leaving.add(left)
+  }
+
+  #open(agent_id: string): Memories {
+    const { ports, log, project } = this.#svc
+    const folder = this.#folder(agent_id)
+    const backend = () => this.#svc.list(MemoryEmbeddings)[0]
+    return new Memories(this.#lines(join(folder, 'memories.jsonl')), ports, {
+      admit: thought => admit(this.#svc, agent_id, thought),
+      meanings: new Meanings(this.#lines(join(folder, 'vectors.jsonl')), backend, {
+        clock: ports.clock,
+        log,
+      }),
+      // Without the one memory what is plain stays where it is.
+      ...(this.#config.unified
+        ? { legacy: () => readLegacy(project.svc, agent_id, { files: ports.files, log, shared: this.#shared }) }
+        : {}),
+    })
+  }
+
+  /** In the file, or where several machines share it. */
+  #lines(file: string): Lines {
+    const shared = this.#shared
+    return shared ? new SharedJournal(shared, relative(this.#svc.project.svc, file)) : new Journal(file, this.#parts)
+  }
+
+  get #shared(): SharedFiles | undefined {
+    return this.#svc.has(SharedFiles) ? this.#svc.use(SharedFiles) : undefined
+  }
+
+  #json<T>(file: string, thing: z.ZodType<T>): JsonFile<T> {
+    const shared = this.#shared
+    const elsewhere = shared ? { shared, path: relative(this.#svc.project.svc, file) } : undefined
+    return new JsonFile(file, thing, this.#parts, elsewhere)
+  }
+
+  #folder(agent_id: string): string {
+    return join(this.#svc.project.svc, 'memory', checked(agent_id))
+  }
+
+  get #parts(): JournalParts {
+    const { ports, log } = this.#svc
+    return { ports, log }
+  }
+}
+
+/** Ids are ours; whatever is not is no place in the file system. */
+function checked(id: string): string {
+  if (!/^[\w-]{1,128}$/.test(id)) throw new TypeError(`"${id}" is no agent's id`)
+  return id
+}
+
+function snippetOf({ thought, metadata: { kind, key } }: MemoryRecord): string {
+  return lineOf(kind === KEYED ? `${key}: ${thought}` : thought, SNIPPET)
+}

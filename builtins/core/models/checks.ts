@@ -1,0 +1,53 @@
+import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import type { ConfigCheck } from '#platform/settings/contract'
+import type { ModelConfig } from './config.ts'
+import { ModelNameError, ModelProviders } from './contract.ts'
+import { MODELS_FILE, readCatalogue } from './models-file.ts'
+import { providerIn } from './names.ts'
+import { isKnownProvider } from './providers/endpoints.ts'
+
+const KEYS = ['model.default_model', 'model.planning_model', 'model.summary_model']
+
+/** Checks that the models that the configuration names are of providers that there are, or would be after a change. */
+export function namesCheck(svc: PluginHandle): ConfigCheck {
+  return {
+    name: 'models',
+    forbids: 'change',
+    check({ get }) {
+      const configured = Object.entries(get('model.providers') as ModelConfig['providers'])
+      const known = [
+        ...svc
+          .contributions(ModelProviders)
+          .filter(({ owner, key }) => owner !== svc.name || isFixed(key))
+          .map(({ key }) => key),
+        ...configured.filter(([name, { base_url }]) => base_url && !isFixed(name)).map(([name]) => name),
+      ]
+      return KEYS.flatMap(path => {
+        const name = String(get(path))
+        const provider = providerIn(name)
+        const isThere = provider !== undefined && (known.includes(provider) || mayPluginsAdd(svc))
+        if (name.trim() === '' || isThere) return []
+        return [{ path, message: new ModelNameError({ name: name.slice(0, 100), known }).message.replace(/\.$/, '') }]
+      })
+    },
+  }
+}
+
+/** Checks `models.yaml` of the project, which is read before each use. */
+export function modelsFileCheck({ ports, project }: PluginHandle): ConfigCheck {
+  return {
+    name: MODELS_FILE,
+    forbids: 'nothing',
+    check: () =>
+      readCatalogue(ports, project.root).then(
+        () => [],
+        error => [{ path: MODELS_FILE, message: sentenceOf(error) }],
+      ),
+  }
+}
+
+/** Whether a provider is there whatever the configuration says. */
+function isFixed(name: string): boolean {
+  return isKnownProvider(name) || name === 'sim'
+}

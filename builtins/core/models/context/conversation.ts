@@ -1,0 +1,192 @@
+import { hash } from 'node:crypto'
+import { imagesOf } from '#core/images/contract'
+import type { SentMessage as Message } from '../contract.ts'
+import type { Target } from '../names.ts'
+
+/** Said for the user where a conversation would begin or end with the assistant. */
+export const GO_ON = 'Go on.'
+const NO_RESULT = 'No result: this call did not run.'
+const NO_OUTPUT = '(no output)'
+/** Stands between a tool's result and a message of the user where a server refuses the one right after the other. */
+const NOTED = 'Noted.'
+
+/** What a server asks of a conversation beyond the common form. */
+export interface ConversationRules {
+  /** A user's message never follows a tool's result at once (Mistral: error 3230). */
+  separates_results?: boolean
+  /** Ids of calls are nine letters or digits (Mistral). */
+  has_short_ids?: boolean
+  /** Reasoning is wanted back for all turns, not only for the one under way (DeepSeek, Kimi). */
+  keeps_all_reasoning?: boolean
+  /** A tool's result may hold images (Anthropic); elsewhere they follow in a message of the user, after all results. */
+  shows_in_results?: boolean
+}
+
+/** Mistral's models keep to its rules wherever they run: their chat templates have them too. */
+const MISTRAL = /mi(ni)?stral|mixtral|magistral|codestral|devstral|pixtral/i
+
+const KEEPS_ALL_REASONING = /deepseek|kimi/i
+
+/** Returns what the server of a model asks of a conversation. */
+export function rulesFor({ id }: Pick<Target, 'id'>): ConversationRules {
+  return {
+    ...(MISTRAL.test(id) ? { separates_results: true, has_short_ids: true } : {}),
+    ...(id.startsWith('anthropic:') ? { shows_in_results: true } : {}),
+    ...(KEEPS_ALL_REASONING.test(id) ? { keeps_all_reasoning: true } : {}),
+  }
+}
+
+/** Messages without what their providers want back, by the message as it is stored. */
+const bare = new WeakMap<Message, Message>()
+
+/**
+ * Returns the conversation with what its answers have for their provider, such as signed reasoning, only where that is wanted
+ * back: by the model that gave it, in the turn that is under way.
+ */
+export function returnable(
+  messages: readonly Message[],
+  { id }: Pick<Target, 'id'>,
+  { keeps_all_reasoning = false }: ConversationRules = {},
+): readonly Message[] {
+  if (messages.every(({ provider_data }) => !provider_data)) return messages
+  const from = keeps_all_reasoning ? 0 : turnStart(messages)
+  return messages.map((message, n) => {
+    const { provider_data, ...rest } = message
+    if (!provider_data || (provider_data.model === id && n >= from)) return message
+    const kept = bare.get(message) ?? rest
+    bare.set(message, kept)
+    return kept
+  })
+}
+
+/** Returns where the turn under way begins: after the last message of the user that does not stand behind a tool's result. */
+export function turnStart(messages: readonly Message[]): number {
+  return messages.findLastIndex(({ role }, n) => role === 'user' && messages[n - 1]?.role !== 'tool') + 1
+}
+
+/**
+ * Returns the conversation in the form that each known provider accepts: one system message first, then the user; each call
+ * answered once, directly after it; no orphaned results; no message without content; roles that alternate; the user or a tool
+ * last. What is stored is what was said: this is only how it is sent.
+ */
+export function wellFormed(messages: readonly Message[], rules: ConversationRules = {}): Message[] {
+  const head = messages.findIndex(({ role }) => role !== 'system')
+  const leading = messages.slice(0, head < 0 ? messages.length : head)
+  const turns = inTurns(answered(messages.slice(leading.length), rules))
+  if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', content: GO_ON })
+  if (turns.at(-1)?.role === 'assistant') turns.push({ role: 'user', content: GO_ON })
+  const system = joined(...leading.map(({ content }) => content))
+  const shaped = rules.separates_results ? separated(turns) : turns
+  return [
+    ...(system ? [{ role: 'system' as const, content: system }] : []),
+    ...shaped.map(message => withIds(message, rules.has_short_ids ? shortId : boundedId)),
+  ]
+}
+
+/** Puts one result after each call, and drops what answers no call. Messages that came between stand after the results. */
+function answered(messages: readonly Message[], rules: ConversationRules): Message[] {
+  const said: Message[] = []
+  for (let at = 0; at < messages.length; ) {
+    const message = messages[at++]!
+    if (message.role === 'tool') continue
+    const calls = message.tool_calls ?? []
+    const ids = distinctIds(calls.map(({ id }) => id))
+    if (message.role === 'system') said.push({ ...message, role: 'user' })
+    else if (ids.every((id, n) => id === calls[n]!.id)) said.push(message)
+    else said.push({ ...message, tool_calls: calls.map((call, n) => ({ ...call, id: ids[n]! })) })
+    if (calls.length === 0) continue
+    let next = at
+    while (next < messages.length && messages[next]!.role !== 'assistant') next++
+    const results = new Map(
+      messages
+        .slice(at, next)
+        .filter(({ role }) => role === 'tool')
+        .map(result => [result.tool_call_id, result]),
+    )
+    const given = calls.map(({ id, name }, n) => resultOf(ids[n]!, name, results.get(id)))
+    said.push(...(rules.shows_in_results ? given : imagesLast(given)))
+  }
+  return said
+}
+
+/** An id that a call before it has gets an ending of its own. */
+function distinctIds(ids: readonly string[]): string[] {
+  const distinct: string[] = []
+  for (let id of ids) {
+    while (id === '' || distinct.includes(id)) id += '_'
+    distinct.push(id)
+  }
+  return distinct
+}
+
+function resultOf(tool_call_id: string, name: string, result: Message | undefined): Message {
+  if (!result) return { role: 'tool', tool_call_id, name, content: NO_RESULT, is_error: true }
+  const content = result.content.trim() === '' ? NO_OUTPUT : result.content
+  if (content === result.content && tool_call_id === result.tool_call_id) return result
+  return { ...result, tool_call_id, content }
+}
+
+/** Takes the images out of results, into a message of the user after them that says whose they are. */
+function imagesLast(results: readonly Message[]): Message[] {
+  const images = results.flatMap(result => result.images ?? [])
+  if (images.length === 0) return [...results]
+  const whose = results.flatMap(({ name = 'a tool', images = [] }) =>
+    images.map(image => `- ${image.name ? `"${image.name}" ` : ''}of ${name}`),
+  )
+  const content = ['Images of the results above, in this order:', ...whose].join('\n')
+  return [...results.map(({ images: _, ...result }) => result), { role: 'user', content, images }]
+}
+
+/** Drops messages without content, and makes one of neighbours with the same role. Calls of neighbours stay apart. */
+function inTurns(messages: readonly Message[]): Message[] {
+  const turns: Message[] = []
+  for (const message of messages) {
+    const calls = message.tool_calls?.length ?? 0
+    const isEmpty = message.content.trim() === '' && !message.images?.length
+    if (message.role !== 'tool' && calls === 0 && isEmpty) continue
+    const last = turns.at(-1)
+    const joins = message.role !== 'tool' && last?.role === message.role && !last.tool_calls?.length
+    if (joins) turns[turns.length - 1] = together(last, message)
+    else turns.push(message)
+  }
+  return turns
+}
+
+/** Makes one message of two with the same role. */
+export function together(one: Message, other: Message): Message {
+  const images = [...(one.images ?? []), ...(other.images ?? [])]
+  return { ...other, content: joined(one.content, other.content), ...imagesOf(images) }
+}
+
+function joined(...texts: string[]): string {
+  return texts.filter(text => text.trim() !== '').join('\n\n')
+}
+
+function separated(turns: readonly Message[]): Message[] {
+  return turns.flatMap((message, n) =>
+    message.role === 'user' && turns[n - 1]?.role === 'tool'
+      ? [{ role: 'assistant' as const, content: NOTED }, message]
+      : [message],
+  )
+}
+
+function withIds(message: Message, idOf: (id: string) => string): Message {
+  const { tool_calls, tool_call_id } = message
+  if (tool_call_id !== undefined) {
+    const id = idOf(tool_call_id)
+    return id === tool_call_id ? message : { ...message, tool_call_id: id }
+  }
+  if (!tool_calls || tool_calls.every(({ id }) => idOf(id) === id)) return message
+  return { ...message, tool_calls: tool_calls.map(call => ({ ...call, id: idOf(call.id) })) }
+}
+
+/** OpenAI takes no longer ids. */
+const MAX_ID_CHARS = 40
+
+function boundedId(id: string): string {
+  return id.length <= MAX_ID_CHARS ? id : hash('sha256', id).slice(0, MAX_ID_CHARS)
+}
+
+function shortId(id: string): string {
+  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hash('sha256', id).slice(0, 9)
+}

@@ -1,0 +1,204 @@
+import type { PluginHandle } from '#kernel'
+import { appendEvent, Store } from '#platform/store/contract'
+import type { Abilities } from '../abilities.ts'
+import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue.ts'
+import type { ModelConfig } from '../config.ts'
+import {
+  type CallPurpose,
+  type ContextReport,
+  type MeasuredCall,
+  type Message,
+  type ModelAnswer,
+  type ModelCall,
+  ModelError,
+  type ModelFacts,
+  type ToolSpec,
+} from '../contract.ts'
+import type { Target } from '../names.ts'
+import type { RoomMade, SummaryDue } from './contract.ts'
+import { returnable, rulesFor, wellFormed } from './conversation.ts'
+import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'
+import { toolsTokens } from './tokens.ts'
+import { hasImages, shownTo } from './vision.ts'
+import { ContextWindows } from './windows.ts'
+
+export interface ContextParts {
+  config: FitSettings & ParameterConfig & Pick<ModelConfig, 'summary_model'>
+  catalogue(): Promise<ProjectCatalogue>
+  sees: Abilities['sees']
+}
+
+/** After a refusal for its size a request is sent once with more room, and once as small as it can be. */
+const MAX_REFUSALS = 2
+/** A digest of fewer messages is not worth a summary. */
+const LEAST_SUMMARIZED = 6
+/** Shares of the input that a summary, and the messages of users beside it, take at most; and the most tokens of a summary. */
+const SUMMARY_SHARE = 0.12
+const ORDERS_SHARE = 0.08
+const LONGEST_SUMMARY = 4_000
+/** Share of its own model's window that the writer of a summary is given to read. */
+const SOURCE_SHARE = 0.45
+
+/** Sends each request in a form and a size that its model accepts. */
+export class ContextEngine {
+  readonly #svc: PluginHandle
+  readonly #parts: ContextParts
+  readonly #windows: ContextWindows
+
+  constructor(svc: PluginHandle, parts: ContextParts) {
+    this.#svc = svc
+    this.#parts = parts
+    this.#windows = new ContextWindows(svc.clock)
+  }
+
+  /**
+   * Asks with as much of the conversation as the model reads. A refusal for the size teaches the window; room is made, and the
+   * call is repeated.
+   * @throws ModelError of the kind `context_overflow` when even the smallest request is refused; what `ask` throws
+   */
+  async call(target: Target, call: ModelCall, ask: (sent: ModelCall) => Promise<ModelAnswer>): Promise<ModelAnswer> {
+    const { purpose } = call
+    const rules = rulesFor(target)
+    const said = returnable(call.messages, target, rules)
+    const facts = await this.#facts(target)
+    for (let refusals = 0; ; refusals++) {
+      const limits = await this.#windows.limits(target, facts, purpose)
+      const tools = toolsFor(call, limits)
+      const shown = await this.#shown(target, facts, said)
+      const fitted = fitRequest(
+        { ...call, tools, messages: shown },
+        { ...limits, smallest: refusals === MAX_REFUSALS },
+        this.#parts.config,
+      )
+      const room_made = this.#windows.roomMade(target, purpose, fitted)
+      if (room_made) await this.#reportCompaction(target, purpose, fitted, room_made)
+      const context = { ...fitted.sections, window: fitted.window, ...(room_made ? { room_made } : {}) }
+      const messages = wellFormed(fitted.messages, rules)
+      try {
+        const { max_tokens, thinking_tokens } = fitted
+        const parameters = fittedParameters(call, thinking_tokens)
+        const answer = await ask({ ...call, tools, messages, max_tokens, context, ...parameters })
+        this.#windows.calibrate(target, purpose, fitted, answer.spend)
+        return answer
+      } catch (error) {
+        if (!(error instanceof ModelError) || error.kind !== 'context_overflow') throw error
+        this.#windows.learn(target, error.context_window, fitted)
+        await this.#reportRefusal(target, purpose, fitted, error, refusals === MAX_REFUSALS)
+        if (refusals === MAX_REFUSALS) throw error
+      }
+    }
+  }
+
+  /** Measures a call that is not made. */
+  async measure(target: Target, call: MeasuredCall): Promise<ContextReport> {
+    const { fitted, limits } = await this.#fit(target, call)
+    const { sections, window, cleared, summarized, digested, cut } = fitted
+    const { ratio } = limits
+    const left_out = { cleared, summarized, digested, cut }
+    return { model: target.id, window, sections, total: tokensOf(fitted), ratio, ...left_out }
+  }
+
+  /**
+   * Returns what a summary has to keep to, where a digest stands for the oldest turns; null where there is no need for one.
+   * @param keeps as `Models.summaryDue` has it
+   */
+  async summaryDue(
+    { target, writer }: { target: Target; writer: Target },
+    call: MeasuredCall,
+    keeps?: number,
+  ): Promise<SummaryDue | null> {
+    const { fitted } = await this.#fit(target, call)
+    const { whole, input, digested } = fitted
+    if (keeps === undefined && digested < LEAST_SUMMARIZED) return null
+    const { window, ratio } = await this.#windows.limits(writer, await this.#facts(writer), {
+      ...call.purpose,
+      kind: 'summary',
+    })
+    return {
+      model: this.#parts.config.summary_model || null,
+      keeps: turnsWithin(call.messages, Math.min(keeps ?? whole, whole)),
+      limit: Math.min(Math.floor(input * SUMMARY_SHARE), LONGEST_SUMMARY),
+      orders_limit: Math.floor(input * ORDERS_SHARE),
+      source_limit: Math.floor((window / ratio) * SOURCE_SHARE),
+    }
+  }
+
+  async #fit(target: Target, call: MeasuredCall, smallest = false) {
+    const facts = await this.#facts(target)
+    const limits = await this.#windows.limits(target, facts, call.purpose)
+    const tools = toolsFor(call, limits)
+    const messages = await this.#shown(target, facts, returnable(call.messages, target, rulesFor(target)))
+    const fitted = fitRequest({ ...call, messages, tools }, { ...limits, smallest }, this.#parts.config)
+    return { limits, tools, fitted }
+  }
+
+  async #facts(target: Target): Promise<ModelFacts> {
+    return factsOf(await this.#parts.catalogue(), target, this.#parts.config)
+  }
+
+  async #shown(target: Target, facts: ModelFacts, messages: ModelCall['messages']) {
+    if (!hasImages(messages)) return messages
+    return shownTo(target.id, await this.#parts.sees(target, facts), messages)
+  }
+
+  #reportCompaction(target: Target, purpose: CallPurpose, fitted: FittedRequest, how: RoomMade): Promise<void> {
+    const { window, summary_model, cleared, summarized, digested, cut } = fitted
+    const left_out = { cleared, summarized, digested, cut }
+    const data = { model: target.id, window, tokens: tokensOf(fitted), how, summary_model, ...left_out }
+    const what = `${cleared} old results cleared, ${summarized} messages summarized, ${digested} digested, ${cut} cut`
+    this.#log(purpose, 'context_compacted', `The conversation was shortened for ${target.id}: ${what}.`)
+    return this.#append(purpose, 'context_compacted', data)
+  }
+
+  #reportRefusal(target: Target, purpose: CallPurpose, fitted: FittedRequest, error: ModelError, given_up: boolean) {
+    const data = { model: target.id, window: fitted.window, tokens: tokensOf(fitted), reason: error.problem, given_up }
+    const next = given_up ? 'Nothing more can be left out.' : 'The conversation is shortened and sent again.'
+    this.#log(purpose, 'context_refused', `${error.message} ${next}`)
+    return this.#append(purpose, 'context_refused', data)
+  }
+
+  #log({ agent_id, goal_id, cycle_num }: CallPurpose, code: string, message: string): void {
+    this.#svc.log.warn({ agent_id, goal_id, cycle_num, code }, message)
+  }
+
+  /** Records the event. A store that cannot take it keeps no model from being asked. */
+  async #append<T extends 'context_compacted' | 'context_refused'>(
+    { agent_id, goal_id, cycle_num }: CallPurpose,
+    type: T,
+    facts: object,
+  ): Promise<void> {
+    const data = { agent_id, goal_id, ...facts } as never
+    if (!this.#svc.has(Store)) return void (await this.#svc.emit(type, data))
+    await this.#svc
+      .use(Store)
+      .apply([appendEvent({ type, agent_id, cycle_num, data })])
+      .catch(error => this.#svc.log.error({ agent_id, error }, `Cannot record the event ${type}.`))
+  }
+}
+
+/** The tools take at most this share of the window. */
+const TOOLS_SHARE = 0.2
+
+function toolsFor({ tools, toolsWithin }: MeasuredCall, { window, ratio }: ContextLimits): readonly ToolSpec[] {
+  const most = Math.floor((window / ratio) * TOOLS_SHARE)
+  return toolsWithin && toolsTokens(tools) > most ? toolsWithin(most) : tools
+}
+
+/** The parameters of a call with the tokens for thinking that its model has room for. */
+function fittedParameters({ parameters }: ModelCall, thinking_tokens: number): Pick<ModelCall, 'parameters'> {
+  if (!parameters) return {}
+  const { thinking_tokens: _, ...others } = parameters
+  return { parameters: thinking_tokens > 0 ? { ...others, thinking_tokens } : others }
+}
+
+/** Returns how many of the newest messages begin with a whole turn, at most `most`: a call stays with its results. */
+function turnsWithin(messages: readonly Message[], most: number): number {
+  let from = messages.length - most
+  while (messages[from]?.role === 'tool') from++
+  return messages.length - from
+}
+
+/** Tokens of a request with what it keeps free for the answer, as estimated. */
+function tokensOf({ sections: { system, tools, messages, answer } }: FittedRequest): number {
+  return system + tools + messages + answer
+}

@@ -1,0 +1,104 @@
+import { AgentFacets, Agents } from '#core/agents/contract'
+import { definePlugin, type PluginHandle } from '#kernel'
+import { recordInput } from '#lib/recording-context'
+import { Metrics } from '#observability/metrics/contract'
+import { ConfigChecks } from '#platform/settings/contract'
+import { Caller } from './caller.ts'
+import { CATALOGUE, factsOf, tiersOf } from './catalogue.ts'
+import { modelsFileCheck, namesCheck } from './checks.ts'
+import { ModelConfig, RetryConfig } from './config.ts'
+import { readSummary, summaryRequest } from './context/summary.ts'
+import {
+  askedIn,
+  ContextCompacted,
+  ContextRefused,
+  ModelFailover,
+  ModelProviders,
+  Models,
+  ModelUsers,
+} from './contract.ts'
+import { Governors } from './governors.ts'
+import { modelsInUse } from './in-use.ts'
+import { modelMetrics } from './metrics.ts'
+import { merge, projectCatalogue } from './models-file.ts'
+import { resolveName, type Target } from './names.ts'
+import { modelsList } from './operations.ts'
+import { mergeParameters } from './parameters/contract.ts'
+import { anthropic } from './providers/anthropic.ts'
+import { anthropicEndpoint, endpoints } from './providers/endpoints.ts'
+import { openaiCompatible } from './providers/openai.ts'
+import { simulated } from './sim/provider.ts'
+import { timeLimitsCheck, warnOfTimeLimits } from './time-limits.ts'
+
+export default definePlugin({
+  name: 'models',
+  description: 'Model providers, their prices, and the one way to call them.',
+  section: 'model',
+  config: ModelConfig,
+  setup(svc, config) {
+    const { ports } = svc
+    const retries = svc.section('daemon', RetryConfig)
+    const catalogue = projectCatalogue(merge(CATALOGUE, tiersOf(config.providers)), svc)
+    const providers = () => svc.list(ModelProviders)
+    const governors = new Governors(svc, config)
+    const resolve = async (name: string | null): Promise<Target> => {
+      return resolveName(name?.trim() || config.default_model || embeddedDefault(svc), providers(), await catalogue())
+    }
+    const governorOf = (provider: string) => governors.of(provider)
+    const caller = new Caller(svc, { config, retries, catalogue, resolve, governorOf })
+
+    for (const endpoint of endpoints(ports.env, config)) svc.add(ModelProviders, openaiCompatible(endpoint, ports))
+    svc.add(ModelProviders, anthropic(anthropicEndpoint(ports.env, config), ports))
+    svc.add(ModelProviders, simulated(ports, config))
+    svc.add(ConfigChecks, namesCheck(svc))
+    svc.add(ConfigChecks, modelsFileCheck(svc))
+    svc.add(ConfigChecks, timeLimitsCheck)
+    svc.start(() => warnOfTimeLimits(svc), { in: ['daemon', 'server'] })
+
+    const inUse = () => modelsInUse(svc, { catalogue, resolve, config })
+    const describe = async (name: string | null) => factsOf(await catalogue(), await resolve(name), config)
+    svc.add(AgentFacets, {
+      name: 'parameters',
+      async read(agent) {
+        const profile = await svc.use(Agents).profileOf(agent)
+        // A server that is asked for its model may not be there.
+        const facts = await describe(agent.model || profile.model || null).catch(() => null)
+        return facts && mergeParameters(profile.parameters, facts.parameters, { temperature: profile.temperature })
+      },
+    })
+    svc.add(ModelUsers, {
+      name: 'configuration',
+      // Goals are chosen, and summaries written, by the agents' own models where none is named.
+      models: async () => [null, ...[config.planning_model, config.summary_model].filter(Boolean)],
+    })
+    svc.provide(Models, {
+      resolve,
+      describe,
+      inUse,
+      measure: call => caller.measure(call),
+      summaries: { due: (call, keeps) => caller.summaryDue(call, keeps), request: summaryRequest, read: readSummary },
+      call: call =>
+        recordInput(
+          'model',
+          () => caller.call(call),
+          () => askedIn(call),
+        ),
+    })
+    const unknownPrice = () =>
+      Number(svc.config.get('daemon.budget_usd') ?? 0) > 0
+        ? (svc.config.get('daemon.budget_unknown_price') as 'refuse' | 'approve')
+        : null
+    const resolveDefault = () => resolve(null)
+    const now = () => svc.clock.ms()
+    svc.operation(modelsList({ providers, catalogue, governorOf, resolveDefault, inUse, unknownPrice, now }))
+    svc.event('model_failover', ModelFailover)
+    svc.event('context_compacted', ContextCompacted)
+    svc.event('context_refused', ContextRefused)
+    for (const metric of modelMetrics(() => governors.all())) svc.add(Metrics, metric)
+  },
+})
+
+/** What is used when nobody named a model. A configured provider that fails is never replaced by the simulation. */
+function embeddedDefault({ ports: { env } }: PluginHandle): string {
+  return env.OPENAI_API_KEY?.trim() || env.OPENAI_BASE_URL?.trim() ? 'openai' : 'sim'
+}

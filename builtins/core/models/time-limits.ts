@@ -1,0 +1,53 @@
+import type { Issue, PluginHandle } from '#kernel'
+import type { ConfigCheck, ConfigValues } from '#platform/settings/contract'
+
+/** Two time limits of which the inner one is to be the shorter. */
+interface Nested {
+  inner: string
+  outer: string
+  /** What happens otherwise. */
+  otherwise: string
+}
+
+const NESTED: readonly Nested[] = [
+  {
+    inner: 'model.idle_timeout',
+    outer: 'model.total_timeout',
+    otherwise: 'a stream that stalls is given up without another attempt',
+  },
+  {
+    inner: 'model.first_byte_timeout',
+    outer: 'daemon.cycle_timeout',
+    otherwise: 'a model that is slow to begin has its cycle ended before it may answer',
+  },
+  {
+    inner: 'model.total_timeout',
+    outer: 'daemon.cycle_timeout',
+    otherwise: 'a long answer has its cycle ended, without a fallback model',
+  },
+  {
+    inner: 'daemon.tool_timeout',
+    outer: 'daemon.cycle_timeout',
+    otherwise: 'a slow tool has its cycle ended, and the agent never reads that it failed',
+  },
+]
+
+/** Checks that each time limit lies within the one around it. A limit of 0 sets none, or follows the others. */
+export const timeLimitsCheck: ConfigCheck = {
+  name: 'time limits',
+  forbids: 'nothing',
+  check: ({ get }) => NESTED.flatMap(nested => issueOf(nested, get)),
+}
+
+function issueOf({ inner, outer, otherwise }: Nested, get: ConfigValues['get']): Issue[] {
+  const [short, long] = [Number(get(inner) ?? 0), Number(get(outer) ?? 0)]
+  if (short === 0 || long === 0 || short < long) return []
+  const remedy = `set ${outer} above ${short}, or ${inner} below ${long}`
+  return [{ path: inner, message: `is ${short} s and ${outer} is ${long} s, so ${otherwise}; ${remedy}` }]
+}
+
+/** Warns of time limits that do not fit into each other. */
+export function warnOfTimeLimits({ config, log }: PluginHandle): void {
+  const get = (key: string) => config.get(key)
+  for (const { path, message } of NESTED.flatMap(nested => issueOf(nested, get))) log.warn({}, `${path} ${message}`)
+}

@@ -1,0 +1,130 @@
+import { ModelParameters } from '#core/models/contract'
+import { defineError, token, z } from '#kernel'
+
+const unit = z.number().min(0).max(1)
+
+/** A preset of agents: the file `profiles/<name>.yaml`. Unknown keys are kept out and warned about, never refused. */
+export const Profile = z.object({
+  name: z.string().min(1).max(64).describe('What its agents are called, before some digits of their own'),
+  role: z.string().min(1).max(2000).describe('What they are, in one sentence: the first thing that their model reads'),
+  model: z.string().max(200).default('').describe('provider:model; empty takes model.default_model'),
+  fallback: z
+    .array(z.string().min(1).max(200))
+    .max(8)
+    .default([])
+    .describe('Models that are asked, in this order, when that one gives no answer'),
+  personality: z
+    .object({
+      traits: z.array(z.string()).default([]).describe('A few adjectives'),
+      style: z.string().default('').describe('How it speaks and writes'),
+    })
+    .prefault({})
+    .describe('How it comes across'),
+  persona: z
+    .object({
+      values: z.array(z.string()).default([]).describe('What it holds to'),
+      fears: z.array(z.string()).default([]).describe('What it would rather not see happen'),
+      purpose: z.string().default('').describe('What it is there for'),
+      goals: z.array(z.string()).default([]).describe('Long-term goals; `long_term_goals` is read too'),
+      risk_tolerance: unit.default(0.3).describe('0 careful to 1 bold'),
+      social_drive: unit.default(0.5).describe('0 keeps to itself to 1 seeks others'),
+      concentration: unit.default(1).describe('0 scattered to 1 absorbed'),
+      autonomy_level: unit.default(0.5).describe('0 asks first to 1 decides by itself'),
+      happiness: unit.default(0.7).describe('0 miserable to 1 content'),
+    })
+    .nullable()
+    .default(null)
+    .describe('What moves it, and how it is at its best; suffering lowers these levels'),
+  max_steps: z.number().int().min(1).max(1000).default(20).describe('Model calls of one pursuit in one cycle'),
+  temperature: z.number().min(0).max(2).default(0).describe('Of its model: 0 sober to 2 wild'),
+  max_tokens: z.number().int().min(1).max(1_000_000).default(4096).describe('The longest answer of one model call'),
+  parameters: ModelParameters.default({}).describe(
+    'How its model answers besides; goes before what is set for the model',
+  ),
+  max_cost_usd: z
+    .number()
+    .min(0)
+    .default(0)
+    .describe('What one agent may spend on pursuits, over its life; 0 = unlimited'),
+  max_total_cost_usd: z
+    .number()
+    .min(0)
+    .default(0)
+    .describe(
+      'What may be spent in the name of one agent over its life: goals, chat, tasks, life events and its sub-agents; 0 = unlimited',
+    ),
+  system_prompt: z.string().default('').describe('Further instructions'),
+  skills: z.array(z.string()).default([]).describe('Names of skills/<name>.md that are added to the prompt'),
+  toolkits: z.array(z.string()).nullable().default(null).describe('Toolkits that its agents are given; null gives all'),
+  tools: z.array(z.string()).nullable().default(null).describe('Tools that its agents are given; null or [] gives all'),
+  workspace: z.string().default('').describe('Taken and passed over: each agent has a workspace of its own'),
+  autonomy: z.string().default('medium').describe('Taken and passed over: persona.autonomy_level is what counts'),
+})
+export type Profile = z.infer<typeof Profile>
+
+export interface Profiles {
+  /** The profile as it is on disk now, for whoever starts something new from it. @throws ProfileNotFoundError, BadFileError */
+  read(name: string): Promise<Profile>
+  /**
+   * The same for agents that live by it: a file that became bad or vanished gives the last good copy, with one warning.
+   * @param when `beat`: for a cycle, as of this heartbeat, for which a look at the file within the last second will do
+   * @throws ProfileNotFoundError, BadFileError
+   */
+  get(name: string, when?: 'now' | 'beat'): Promise<Profile>
+  /** The text of the profile's skills, in order; missing ones are left out. */
+  skills(profile: Profile): Promise<string>
+  /** Those of all presets, the bad ones too; nothing is read. */
+  names(): Promise<string[]>
+  /** All presets by name, the bad ones with their error. */
+  list(): Promise<{ name: string; file: string; profile: Profile | null; error: string | null }[]>
+}
+export const Profiles = token<Profiles>('profiles')
+
+/** Who the agent is: the part that stands before everything else. */
+export function selfPrompt(profile: Profile, skills: string): string {
+  const { persona, personality } = profile
+  return [
+    `You are ${profile.name}.`,
+    `Role: ${profile.role}`,
+    personality.traits.length > 0 && `Traits: ${personality.traits.join(', ')}`,
+    personality.style && `Style: ${personality.style}`,
+    persona?.purpose && `Purpose: ${persona.purpose}`,
+    persona && persona.values.length > 0 && `Values: ${persona.values.join(', ')}`,
+    persona && persona.fears.length > 0 && `Fears: ${persona.fears.join(', ')}`,
+    persona && persona.goals.length > 0 && `Long-term goals: ${persona.goals.join('; ')}`,
+    persona && `Just now: ${moodWords(persona)}.`,
+    profile.system_prompt,
+    skills,
+  ]
+    .filter(Boolean)
+    .join('\n\n')
+}
+
+/** What skills are about, for a prompt that asks what to do: their headings with the paragraph below. How it is done comes later. */
+export function outlineOf(skills: string): string {
+  const paragraphs = skills.split(/\n\s*\n/).map(text => text.trim())
+  const kept = paragraphs.filter(
+    (text, at) => at === 0 || text.startsWith('# ') || paragraphs[at - 1]!.startsWith('# '),
+  )
+  return kept.join('\n\n')
+}
+
+function moodWords(persona: NonNullable<Profile['persona']>): string {
+  const level = (value: number) => (value >= 0.7 ? 'high' : value >= 0.4 ? 'moderate' : 'low')
+  const { risk_tolerance, social_drive, concentration, autonomy_level, happiness } = persona
+  return [
+    `risk tolerance ${level(risk_tolerance)}`,
+    `social drive ${level(social_drive)}`,
+    `concentration ${level(concentration)}`,
+    `autonomy ${level(autonomy_level)}`,
+    `happiness ${Math.round(happiness * 100)} %`,
+  ].join(', ')
+}
+
+export const ProfileNotFoundError = defineError({
+  code: 'profile_not_found',
+  status: 404,
+  title: 'Profile not found',
+  sentence: (p: { name: string; known: string[] }) =>
+    `There is no profile "${p.name}"; there are: ${p.known.join(', ') || 'none'}.`,
+})

@@ -1,0 +1,184 @@
+import { isAbsolute, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Runtime } from '#core/runtime/contract'
+import { type Issue, type PluginHandle, sentenceOf } from '#kernel'
+import type { YamlFile } from '#lib/yaml'
+import { type Profile, ProfileNotFoundError, type Profiles } from './contract.ts'
+import { parseProfile } from './profile.ts'
+import { Shelf } from './shelf.ts'
+
+/** For so long a look at a profile's file is good for all agents that live by it, in milliseconds. */
+const FRESH_MS = 1_000
+const MAX_PROFILE_BYTES = 1024 * 1024
+/** Skills go into every prompt of their agents. */
+const MAX_SKILL_BYTES = 64 * 1024
+
+/** The package's root: this module runs as source three folders below it, and bundled in `dist/`. */
+const PACKAGE = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../', import.meta.url))
+
+/** The presets and skills of a project, and behind them those that come with the package. */
+export class ProfileFiles implements Profiles {
+  readonly #svc: PluginHandle
+  readonly #profiles: Shelf<Profile>
+  readonly #skills: Shelf<string>
+  readonly #lastGood = new Map<string, Profile>()
+  readonly #warned = new Map<string, unknown>()
+  readonly #lines = new WeakMap<Profile, YamlFile['lineOf']>()
+  /** When agents had their profiles looked at last, on the clock that never jumps. */
+  readonly #looked = new Map<string, number>()
+
+  /** @param dir the folder of the profiles, relative to the project; empty for `profiles/` and the packaged ones */
+  constructor(svc: PluginHandle, dir: string) {
+    this.#svc = svc
+    const { root } = svc.project
+    const common = { ports: svc.ports, show: (path: string) => shownAs(path, root) }
+    this.#profiles = new Shelf({
+      ...common,
+      folders: dir ? [resolve(root, dir)] : [join(root, 'profiles'), join(PACKAGE, 'profiles')],
+      extensions: ['.yaml', '.yml'],
+      max_bytes: MAX_PROFILE_BYTES,
+      parse: (text, file) => {
+        const { profile, unknown, lineOf } = parseProfile(file.shown, text, file.name, modelDefaults(svc))
+        this.#lines.set(profile, lineOf)
+        const tools = this.#toolFaults(profile, file.shown).map(({ path, message }) => `${path}: ${message}`)
+        for (const sentence of [...unknown, ...tools]) svc.log.warn({}, sentence)
+        return profile
+      },
+    })
+    this.#skills = new Shelf({
+      ...common,
+      folders: [join(root, 'skills'), join(PACKAGE, 'profiles/skills')],
+      extensions: ['.md'],
+      max_bytes: MAX_SKILL_BYTES,
+      parse: text => text.trim(),
+    })
+  }
+
+  async read(name: string): Promise<Profile> {
+    const profile = await this.#profiles.read(name)
+    if (!profile) throw new ProfileNotFoundError({ name, known: (await this.#profiles.list()).map(([known]) => known) })
+    this.#lastGood.set(name, profile)
+    this.#warned.delete(name)
+    return profile
+  }
+
+  async get(name: string): Promise<Profile> {
+    const now = this.#svc.clock.monotonic()
+    const profile = await this.#get(name)
+    this.#looked.set(name, now)
+    return profile
+  }
+
+  /** As of this heartbeat; undefined where nobody has looked just before. */
+  fresh(name: string): Profile | undefined {
+    const looked = this.#looked.get(name)
+    const isFresh = looked !== undefined && this.#svc.clock.monotonic() - looked < this.#freshFor
+    return isFresh ? this.#lastGood.get(name) : undefined
+  }
+
+  /** It is honoured on every heartbeat: agents whose cycles come in between need not look at the disk again. */
+  get #freshFor(): number {
+    return Math.min(FRESH_MS, Number(this.#svc.config.get('daemon.heartbeat')) * 1000)
+  }
+
+  async #get(name: string): Promise<Profile> {
+    try {
+      return await this.read(name)
+    } catch (error) {
+      const good = this.#lastGood.get(name)
+      if (!good) throw error
+      const fault = error instanceof ProfileNotFoundError ? 'gone' : error
+      this.#warnOnce(name, fault, `the last good copy of profile "${name}" goes on: ${sentenceOf(error)}`)
+      return good
+    }
+  }
+
+  async skills({ name, skills }: Profile): Promise<string> {
+    const texts = await Promise.all(skills.map(skill => this.#skillOf(name, skill)))
+    return texts.filter(Boolean).join('\n\n')
+  }
+
+  /** Without it, or with one that is bad, the others go on. */
+  async #skillOf(profile: string, skill: string): Promise<string | undefined> {
+    try {
+      const text = await this.#skill(skill)
+      if (text !== undefined) this.#warned.delete(`skills/${skill}`)
+      else
+        this.#warnOnce(`skills/${skill}`, 'gone', `profile "${profile}" names the skill "${skill}", which is not there`)
+      return text
+    } catch (error) {
+      this.#warnOnce(`skills/${skill}`, error, `the skill "${skill}" is left out: ${sentenceOf(error)}`)
+      return undefined
+    }
+  }
+
+  async names(): Promise<string[]> {
+    return (await this.#profiles.list()).map(([name]) => name)
+  }
+
+  async list() {
+    const found = await this.#profiles.list()
+    return Promise.all(
+      found.map(async ([name, file]) => {
+        const shown = file instanceof Error ? '' : file.shown
+        try {
+          return { name, file: shown, profile: await this.read(name), error: null }
+        } catch (error) {
+          return { name, file: shown, profile: null, error: sentenceOf(error) }
+        }
+      }),
+    )
+  }
+
+  /** Returns what is wrong with presets: files that cannot be read, and names of toolkits and tools that do not exist. */
+  async faults(): Promise<Issue[]> {
+    return (await this.list()).flatMap(({ name, profile, file, error }) =>
+      profile ? this.#toolFaults(profile, file) : [{ path: file || name, message: error ?? 'cannot be read' }],
+    )
+  }
+
+  #toolFaults(profile: Profile, file: string): Issue[] {
+    if (!this.#svc.has(Runtime)) return []
+    const runtime = this.#svc.use(Runtime)
+    return (['toolkit', 'tool'] as const).flatMap(kind => {
+      const line = this.#lines.get(profile)?.([`${kind}s`])
+      const path = line === undefined ? file : `${file}:${line}`
+      return runtime
+        .unknownNames(kind, profile[`${kind}s`] ?? [])
+        .map(fault => ({ path, message: `${kind}s ${fault}` }))
+    })
+  }
+
+  /** A skill's text; `-` and `_` in its name mean the same. */
+  async #skill(name: string): Promise<string | undefined> {
+    for (const spelling of new Set([name, name.replaceAll('_', '-'), name.replaceAll('-', '_')])) {
+      const text = await this.#skills.read(spelling)
+      if (text !== undefined) return text
+    }
+    return undefined
+  }
+
+  #warnOnce(what: string, fault: unknown, sentence: string): void {
+    if (this.#warned.get(what) === fault) return
+    this.#warned.set(what, fault)
+    this.#svc.log.warn({}, sentence)
+  }
+}
+
+/** What a profile that says nothing of it is given, where the room of the models is there. */
+function modelDefaults({ config }: PluginHandle): Partial<Pick<Profile, 'max_tokens' | 'temperature'>> {
+  const [max_tokens, temperature] = [config.get('model.max_tokens'), config.get('model.temperature')]
+  return {
+    ...(typeof max_tokens === 'number' ? { max_tokens } : {}),
+    ...(typeof temperature === 'number' ? { temperature } : {}),
+  }
+}
+
+/** A path as people are told it: relative to the project, or beginning with `svc/` in the package. */
+function shownAs(path: string, root: string): string {
+  for (const [folder, prefix] of [[root, ''] as const, [PACKAGE, 'svc/'] as const]) {
+    const below = relative(folder, path)
+    if (!below.startsWith('..') && !isAbsolute(below)) return prefix + below
+  }
+  return path
+}

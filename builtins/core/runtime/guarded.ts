@@ -1,0 +1,55 @@
+import { ToolImages } from '#core/images/contract'
+import { describeIssues, issuesOf, type PluginHandle, type Tool } from '#kernel'
+import { Guardrails } from '#safety/guardrails/contract'
+import type { ToolSet } from './contract.ts'
+import { textOf } from './tool-call.ts'
+
+/** The same tools, with guardrails on what goes into them and what comes out, where these are configured. */
+export function guardedTools(svc: PluginHandle, set: ToolSet): ToolSet {
+  const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
+  if (!guardrails?.watches('tool_arguments') && !guardrails?.watches('tool_result')) return set
+  return {
+    ...set,
+    find(name) {
+      const tool = set.find(name)
+      return tool && guarded(guardrails, tool)
+    },
+  }
+}
+
+function guarded(guardrails: Guardrails, tool: Tool): Tool {
+  return {
+    ...tool,
+    async execute(args: never, call) {
+      const { agent_id } = call
+      const given = await clean(args, async text => {
+        const checked = await guardrails.check('tool_arguments', text, { agent_id })
+        if (checked.action === 'block')
+          throw new Error('a guardrail stopped this call because of what its arguments hold')
+        return checked.text
+      })
+      const result = await tool.execute(given === args ? args : ((await fitting(tool, given)) as never), call)
+      const text = textOf(result)
+      const checked = await guardrails.check('tool_result', text, { agent_id })
+      if (checked.action === 'block') return '[The result was withheld by a guardrail.]'
+      if (checked.text === text) return result
+      return result instanceof ToolImages ? new ToolImages(checked.text, result.images) : checked.text
+    },
+  }
+}
+
+/** The value with each text in it checked; the same value when nothing changed. */
+async function clean(value: unknown, check: (text: string) => Promise<string>): Promise<unknown> {
+  if (typeof value === 'string') return check(value)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = await Promise.all(Object.entries(value).map(async ([key, each]) => [key, await clean(each, check)]))
+  if (entries.every(([key, each]) => Object.is(each, (value as Record<string, unknown>)[key as string]))) return value
+  return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries)
+}
+
+/** @throws when what was put in place of a text does not do for the tool */
+async function fitting(tool: Tool, args: unknown): Promise<unknown> {
+  const parsed = await tool.parameters.safeParseAsync(args)
+  if (parsed.success) return parsed.data
+  throw new Error(`a guardrail took something out of the arguments, and now: ${describeIssues(issuesOf(parsed.error))}`)
+}

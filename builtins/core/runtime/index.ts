@@ -1,0 +1,34 @@
+import { Images } from '#core/images/contract'
+import { Models } from '#core/models/contract'
+import { definePlugin } from '#kernel'
+import { RuntimeConfig } from './config.ts'
+import { Runtime, Schemas } from './contract.ts'
+import { guardedTools } from './guarded.ts'
+import { runLoop } from './loop.ts'
+import { unknownNames } from './names.ts'
+import { runtimeOperations } from './operations.ts'
+import { schemas } from './schemas.ts'
+import { toolSets } from './tools.ts'
+
+export default definePlugin({
+  name: 'runtime',
+  description: 'The ReAct loop: asks the model, runs its tool calls, until the work is done.',
+  needs: ['models'],
+  section: 'daemon',
+  config: RuntimeConfig,
+  setup(svc, config) {
+    const toolsFor = toolSets(svc, config)
+    for (const operation of runtimeOperations(svc, config, toolsFor)) svc.operation(operation)
+    svc.provide(Schemas, schemas)
+    svc.provide(Runtime, {
+      run: request =>
+        runLoop(request, {
+          clock: svc.clock,
+          images: svc.has(Images) ? svc.use(Images) : undefined,
+          callModel: call => svc.use(Models).call(call),
+        }),
+      toolsFor: (profile, toolkits) => guardedTools(svc, toolsFor(profile, toolkits)),
+      unknownNames: unknownNames(svc),
+    })
+  },
+})

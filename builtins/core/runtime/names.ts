@@ -1,0 +1,25 @@
+import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
+import { meant, type PluginHandle, Toolkits } from '#kernel'
+import { FIND_TOOLS, FINISH_GOAL, LateTools, type Runtime } from './contract.ts'
+
+/** The group of the toolkits of all plugin files, also where there are none. */
+const PLUGINS = 'plugins'
+
+/** Makes the lookup of names that no toolkit, or tool, has. */
+export function unknownNames(svc: PluginHandle): Runtime['unknownNames'] {
+  return (kind, names) => {
+    // Plugin files that are not run may bring any name.
+    if (mayPluginsAdd(svc)) return []
+    const toolkits = svc.list(Toolkits)
+    const known =
+      kind === 'toolkit'
+        ? [...new Set([PLUGINS, ...toolkits.flatMap(({ name, group = name }) => [name, group])])]
+        : [FINISH_GOAL, FIND_TOOLS, ...toolkits.flatMap(({ tools }) => tools.map(({ name }) => name))]
+    const late = svc.list(LateTools)
+    const unknown = names.filter(name => !known.includes(name) && !late.some(({ brings }) => brings(kind, name)))
+    return [...new Set(unknown)].map(
+      name =>
+        `names the ${kind} ${JSON.stringify(name)}, and there is none of that name; ${meant(name, known, 'svc tools')}`,
+    )
+  }
+}

@@ -1,0 +1,27 @@
+import { type ImageRef, type Images, MAX_IMAGES, ToolImages } from '#core/images/contract'
+import { sentenceOf } from '#kernel'
+
+/** What a tool gave, as it stands in the transcript. */
+export interface Output {
+  /** Lines about images that were not taken. */
+  notes: readonly string[]
+  images: readonly ImageRef[]
+}
+
+/** Keeps the images of a tool's result. One that is not taken is named, with the reason. */
+export async function keepImages(result: unknown, images: Images | undefined): Promise<Output> {
+  if (!(result instanceof ToolImages)) return { notes: [], images: [] }
+  const notes: string[] = []
+  const kept: ImageRef[] = []
+  for (const image of result.images.slice(0, MAX_IMAGES)) {
+    try {
+      if (!images) throw new Error('The module images is switched off, so its images are left out.')
+      kept.push(await images.keep(image))
+    } catch (error) {
+      notes.push(`[${sentenceOf(error)}]`)
+    }
+  }
+  const more = result.images.length - MAX_IMAGES
+  if (more > 0) notes.push(`[${more} more images were left out; a result holds at most ${MAX_IMAGES}.]`)
+  return { notes, images: kept }
+}

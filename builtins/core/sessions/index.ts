@@ -1,0 +1,35 @@
+import { definePlugin, type PluginHandle, sentenceOf } from '#kernel'
+import { eachRound } from '#lib/poller'
+import { Effects } from '#platform/store/contract'
+import { SessionsConfig } from './config.ts'
+import { Sessions } from './contract.ts'
+import { sessionOperations } from './operations.ts'
+import { SESSION_EFFECTS } from './repository.ts'
+import { sessionsForget } from './retention.ts'
+import { SessionBook } from './sessions.ts'
+
+export default definePlugin({
+  name: 'sessions',
+  description: 'Groups the tasks of one user with one agent: their conversation and what they cost.',
+  needs: ['store', 'agents'],
+  section: 'server',
+  config: SessionsConfig,
+  setup(svc, config) {
+    const book = new SessionBook(svc, config)
+    svc.provide(Sessions, book)
+    for (const effect of SESSION_EFFECTS) svc.add(Effects, effect.kind)
+    sessionsForget(svc, book)
+    for (const operation of sessionOperations(svc, book)) svc.operation(operation)
+    svc.start(() => expireNowAndThen(svc, book))
+  },
+})
+
+/** How often the daemon looks, in milliseconds. Whoever resolves a session sees to it anyway. */
+const LOOK_MS = 60_000
+
+function expireNowAndThen(svc: PluginHandle, book: SessionBook) {
+  return eachRound(svc.clock, LOOK_MS, async () => {
+    if (svc.config.get('retention.enabled') !== true) return
+    await book.expire().catch(error => svc.log.warn({}, `sessions were not expired: ${sentenceOf(error)}`))
+  })
+}

@@ -1,0 +1,141 @@
+import { z } from '#kernel'
+import {
+  allOf,
+  type Condition,
+  type Dates,
+  datesIn,
+  defineEffect,
+  type ListWindow,
+  type Store,
+} from '#platform/store/contract'
+import { type Session, sessionUsed } from './contract.ts'
+
+export interface SessionRow {
+  session_id: string
+  agent_id: string
+  user_id: string
+  session_key: string | null
+  task: string
+  status: Session['status']
+  started_at: number
+  last_active: number
+  completed_at: number | null
+  cost_micros: number
+  input_tokens: number
+  output_tokens: number
+  duration_ms: number
+  metadata: string | null
+}
+
+/** Nothing was done in it since `?`, and no task of it is under way or waits for the operator. */
+const IDLE = `status = 'running' AND last_active < ? AND NOT EXISTS
+  (SELECT 1 FROM task_runs t WHERE t.session_id = sessions.session_id AND t.ended_at IS NULL)`
+
+/** A session that was idle since before `idle_before` shows as expired, whether or not somebody has written that down yet. */
+const ROW = `SELECT session_id, agent_id, user_id, session_key, task, started_at, last_active, completed_at, cost_micros,
+  input_tokens, output_tokens, duration_ms, metadata,
+  CASE WHEN ${IDLE} THEN 'expired' ELSE status END AS status FROM sessions`
+
+export function findSession(store: Store, session_id: string, user_id: string, idle_before: number) {
+  return store.get<SessionRow>(`${ROW} WHERE session_id = ? AND user_id = ?`, [idle_before, session_id, user_id])
+}
+
+/** The one that runs under the user's key: at most one does. */
+export function findByKey(store: Store, user_id: string, session_key: string, idle_before: number) {
+  return store.get<SessionRow>(`${ROW} WHERE user_id = ? AND session_key = ? AND status = 'running'`, [
+    ...[idle_before, user_id, session_key],
+  ])
+}
+
+export interface SessionFilter extends Dates {
+  user_id: string
+  agent_id?: string | undefined
+  status?: Session['status'] | undefined
+}
+
+export function listSessions(
+  store: Store,
+  filter: SessionFilter,
+  idle_before: number,
+  { limit = -1, offset = 0, order = 'newest' }: ListWindow,
+) {
+  const { where, params } = condition(filter, idle_before)
+  const way = order === 'newest' ? 'DESC' : 'ASC'
+  return store.all<SessionRow>(`${ROW} WHERE ${where} ORDER BY created_at ${way}, session_id ${way} LIMIT ? OFFSET ?`, [
+    idle_before,
+    ...params,
+    limit,
+    offset,
+  ])
+}
+
+export async function countSessions(store: Store, filter: SessionFilter, idle_before: number): Promise<number> {
+  const { where, params } = condition(filter, idle_before)
+  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM sessions WHERE ${where}`, params)
+  return row?.n ?? 0
+}
+
+function condition({ user_id, agent_id, status, ...dates }: SessionFilter, idle_before: number): Condition {
+  const parts: Condition[] = [{ where: 'user_id = ?', params: [user_id] }, ...datesIn('created_at', dates)]
+  if (agent_id !== undefined) parts.push({ where: 'agent_id = ?', params: [agent_id] })
+  if (status !== undefined)
+    parts.push({ where: `CASE WHEN ${IDLE} THEN 'expired' ELSE status END = ?`, params: [idle_before, status] })
+  return allOf(parts)
+}
+
+export async function countIdle(store: Store, idle_before: number): Promise<number> {
+  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM sessions WHERE ${IDLE}`, [idle_before])
+  return row?.n ?? 0
+}
+
+/** Refused when the agent is gone, or another running session of the user has the key. */
+export const openSession = defineEffect({
+  name: 'sessions.open',
+  mustChange: true,
+  schema: z.object({
+    session_id: z.string(),
+    agent_id: z.string(),
+    user_id: z.string(),
+    session_key: z.string().nullable(),
+    task: z.string(),
+    metadata: z.record(z.string(), z.unknown()).nullable(),
+  }),
+  statements: ({ session_id, agent_id, user_id, session_key, task, metadata }, now) => [
+    {
+      sql: `INSERT INTO sessions (session_id, agent_id, user_id, session_key, task, metadata, started_at, created_at, last_active)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ? AND died_at IS NULL)
+            ON CONFLICT DO NOTHING`,
+      params: [
+        ...[session_id, agent_id, user_id, session_key, task, metadata && JSON.stringify(metadata)],
+        ...[now, now, now, agent_id],
+      ],
+    },
+  ],
+})
+
+/** Refused when it does not run any more. */
+export const closeSession = defineEffect({
+  name: 'sessions.close',
+  mustChange: true,
+  schema: z.object({ session_id: z.string() }),
+  statements: ({ session_id }, now) => [
+    {
+      sql: "UPDATE sessions SET status = 'closed', completed_at = ? WHERE session_id = ? AND status = 'running'",
+      params: [now, session_id],
+    },
+  ],
+})
+
+/** Writes down that sessions have expired, all of them or one, and frees their keys. */
+export const expireSessions = defineEffect({
+  name: 'sessions.expire',
+  schema: z.object({ idle_before: z.number().int(), session_id: z.string().optional() }),
+  statements: ({ idle_before, session_id }, now) => [
+    {
+      sql: `UPDATE sessions SET status = 'expired', completed_at = ? WHERE ${IDLE} AND (? IS NULL OR session_id = ?)`,
+      params: [now, idle_before, session_id, session_id],
+    },
+  ],
+})
+
+export const SESSION_EFFECTS = [openSession, closeSession, expireSessions, sessionUsed]

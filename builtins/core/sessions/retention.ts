@@ -1,0 +1,23 @@
+import type { PluginHandle } from '#kernel'
+import { forgets, RetentionRules } from '#platform/retention/contract'
+import { Store } from '#platform/store/contract'
+import { countIdle } from './repository.ts'
+import type { SessionBook } from './sessions.ts'
+
+/** What of this room may go: sessions that ended, once their tasks are gone. */
+export function sessionsForget(svc: PluginHandle, book: SessionBook): void {
+  svc.add(RetentionRules, {
+    name: 'expired_sessions',
+    stage: -10,
+    count: () => countIdle(svc.use(Store), book.idleBefore),
+    // One statement without rows to remove.
+    piece: async (_, limit) => Math.min(await book.expire(), limit - 1),
+  })
+  forgets(svc, {
+    name: 'sessions',
+    key: 'session_id',
+    stage: 10,
+    where: `status <> 'running' AND coalesce(completed_at, last_active) < ? AND NOT EXISTS (SELECT 1 FROM task_runs t
+      WHERE t.session_id = sessions.session_id AND (t.ended_at IS NULL OR t.ended_at >= ?))`,
+  })
+}

@@ -1,0 +1,56 @@
+import { ProfileShapes } from '#core/agents/contract'
+import { ActiveAgent, News } from '#core/goals/contract'
+import { type Busy, type Cycle, definePlugin } from '#kernel'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { idsOf } from '#platform/heartbeat/contract'
+import { ConfigChecks } from '#platform/settings/contract'
+import { Effects, Store } from '#platform/store/contract'
+import { SubAgentEnded, SubAgentSpawned } from './contract.ts'
+import { subAgentNews } from './news.ts'
+import { subAgentOperations } from './operations.ts'
+import { childShape, SubAgentsConfig, toolkitsCheck, warnOfToolkits } from './profile.ts'
+import { countCycle, SUB_AGENT_EFFECTS, spawnedAmong } from './repository.ts'
+import { subAgentsForget } from './retention.ts'
+import { SubAgents } from './sub-agents.ts'
+import { subAgentsToolkit } from './toolkit.ts'
+
+export default definePlugin({
+  name: 'sub-agents',
+  description:
+    'Agents that others make for one task: bounded in number, depth, tools and time, and ended with the task.',
+  needs: ['store', 'agents', 'goals', 'profiles', 'runtime'],
+  setup(svc) {
+    const config = svc.section('tools', SubAgentsConfig)
+    const subAgents = new SubAgents(svc)
+    for (const effect of SUB_AGENT_EFFECTS) svc.add(Effects, effect.kind)
+    for (const operation of subAgentOperations(svc, subAgents)) svc.operation(operation)
+    subAgentsForget(svc)
+    svc.event('sub_agent_spawned', SubAgentSpawned)
+    svc.event('sub_agent_ended', SubAgentEnded)
+    svc.toolkit(subAgentsToolkit(svc, subAgents))
+    svc.add(News, subAgentNews(svc))
+    svc.add(ProfileShapes, childShape(svc, config))
+    svc.add(ConfigChecks, toolkitsCheck(svc))
+
+    const busy: Busy = due => spawnedAmong(svc.use(Store), idsOf(due))
+    for (const phase of ['goal_pursuit', 'goal_generation'] as const)
+      svc.guard(phase, { name: 'sub-agents', shouldProceed: gate => subAgents.mayWork(gate) }, { busy })
+    svc.tap('goal_pursuit', { name: 'sub-agents', stage: -1000 }, async (cycle: Cycle) => {
+      if (cycle.get(ActiveAgent)?.spawned_by) await cycle.save([countCycle({ sub_agent_id: cycle.agent_id })])
+    })
+
+    const sweep = () => subAgents.sweep()
+    svc.on('goal_completed', sweep)
+    svc.on('goal_abandoned', sweep)
+    svc.on('agent_died', sweep)
+    svc.on('agent_deleted', sweep)
+    svc.on('beat', sweep)
+    svc.add(DaemonStarts, {
+      name: 'sub-agents',
+      async begin() {
+        warnOfToolkits(svc, config)
+        await sweep()
+      },
+    })
+  },
+})

@@ -1,0 +1,36 @@
+import type { NewsSource } from '#core/goals/contract'
+import type { PluginHandle } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { instructed, instructionsFor, TOLD_AT_ONCE, toldOf, untold } from './repository.ts'
+import { outcomeOf } from './toolkit.ts'
+
+/** What sub-agents are told by their parents, and parents of their sub-agents. */
+export function subAgentNews(svc: PluginHandle): NewsSource {
+  return {
+    name: 'sub-agents',
+    portion: TOLD_AT_ONCE,
+    async news(agent_id) {
+      const store = svc.use(Store)
+      const ended = await untold(store, agent_id)
+      const instructions = await instructionsFor(store, agent_id)
+      return {
+        items: [
+          ...ended.map(each => ({
+            from: `Your sub-agent ${each.name} (${each.sub_agent_id}) has ended`,
+            text: outcomeOf(each),
+          })),
+          ...instructions.map(({ parent, message }) => ({
+            from: `Message from ${parent}, whom you work for`,
+            text: message,
+          })),
+        ],
+        told: [
+          ...(ended.length > 0 ? [toldOf({ sub_agent_ids: ended.map(each => each.sub_agent_id) })] : []),
+          ...(instructions.length > 0
+            ? [instructed({ instruction_ids: instructions.map(each => each.instruction_id) })]
+            : []),
+        ],
+      }
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import { Agents, type NewAgent, type ProfileShape } from '#core/agents/contract'
+import type { Profile } from '#core/profiles/contract'
+import { Runtime } from '#core/runtime/contract'
+import { type PluginHandle, type Toolkit, Toolkits, z } from '#kernel'
+import type { ConfigCheck } from '#platform/settings/contract'
+import { Store } from '#platform/store/contract'
+import { standing } from './repository.ts'
+
+const KEY = 'tools.sub_agent_toolkits'
+/** What sub-agents are given unless told: the specification's list. */
+const SAFE = [
+  ...['file', 'memory', 'notepad', 'web', 'knowledge', 'links', 'clipboard', 'comms', 'a2a', 'task', 'alarm'],
+  'sub_agents',
+]
+/** What the specification keeps from them unless the operator names it. */
+const RISKY = ['shell', 'git', 'delegation', 'schedule', 'orchestrator', 'plugins', 'world']
+
+export const SubAgentsConfig = z.object({
+  sub_agent_toolkits: z
+    .array(z.string().min(1).max(64))
+    .nullable()
+    .default(null)
+    .meta({ reload: 'restart_required' })
+    .describe(
+      'Toolkits that sub-agents may be given, as far as their parents have them; null for the safe ones. Without sub_agents they make none of their own',
+    ),
+})
+export type SubAgentsConfig = z.output<typeof SubAgentsConfig>
+
+/**
+ * What a sub-agent lives by: its own name and role, the limits of its parent, and at most its parent's tools. The person
+ * that its parent is, it is not; a preset is its own only when it was given by name.
+ */
+async function childProfile(
+  svc: PluginHandle,
+  config: SubAgentsConfig,
+  agent: NewAgent & { spawned_by: string },
+  preset: Profile,
+): Promise<Profile> {
+  const agents = svc.use(Agents)
+  const parent = await agents.find(agent.spawned_by).catch(() => undefined)
+  const own = { name: agent.name, role: agent.role, model: '' }
+  if (!parent) return { ...preset, ...own, toolkits: [] }
+  const above = await agents.profileOf(parent)
+  const given = (await standing(svc.use(Store), agent.agent_id))?.profile ? preset : undefined
+  const allowed = [config.sub_agent_toolkits ?? SAFE, above.toolkits, given?.toolkits ?? null]
+  const toolkits = svc.list(Toolkits).filter(toolkit => allowed.every(names => holds(names, toolkit)))
+  const tools = both(above.tools, given?.tools ?? null)
+  return {
+    ...(given ?? { ...above, persona: null, personality: { traits: [], style: '' }, system_prompt: '', skills: [] }),
+    ...own,
+    // No tools in common is none, where an empty list would mean all.
+    toolkits: tools?.length === 0 ? [] : toolkits.map(({ name }) => name),
+    tools,
+    max_cost_usd: above.max_cost_usd,
+    // That of its parent holds for it in any case.
+    max_total_cost_usd: given?.max_total_cost_usd ?? 0,
+  }
+}
+
+/** What sub-agents' presets mean for them; who was made by nobody is left as it is. */
+export function childShape(svc: PluginHandle, config: SubAgentsConfig): ProfileShape {
+  const isChild = (agent: NewAgent): agent is NewAgent & { spawned_by: string } => agent.spawned_by !== null
+  return {
+    name: 'sub-agents',
+    shape: (agent, preset) => (isChild(agent) ? childProfile(svc, config, agent, preset) : preset),
+  }
+}
+
+/** Checks that the toolkits that sub-agents may be given exist. */
+export function toolkitsCheck(svc: PluginHandle): ConfigCheck {
+  return {
+    name: KEY,
+    forbids: 'nothing',
+    check({ get }) {
+      const named = (get(KEY) ?? []) as readonly string[]
+      return svc
+        .use(Runtime)
+        .unknownNames('toolkit', named)
+        .map(message => ({ path: KEY, message }))
+    },
+  }
+}
+
+/** Warns of toolkits that do not exist, and of those that can do harm. */
+export function warnOfToolkits(svc: PluginHandle, { sub_agent_toolkits }: SubAgentsConfig): void {
+  const named = sub_agent_toolkits ?? []
+  for (const message of svc.use(Runtime).unknownNames('toolkit', named)) svc.log.warn({}, `${KEY}: ${message}`)
+  const risky = named.filter(name => RISKY.includes(name))
+  if (risky.length > 0)
+    svc.log.warn({}, `${KEY}: gives sub-agents what is kept from them by default: ${risky.join(', ')}`)
+}
+
+function holds(names: readonly string[] | null, { name, group = name }: Toolkit): boolean {
+  return names === null || names.includes(name) || names.includes(group)
+}
+
+/** What both lists of tools hold; null or an empty list means all. */
+function both(a: readonly string[] | null, b: readonly string[] | null): string[] | null {
+  if (!a?.length) return b?.length ? [...b] : null
+  return b?.length ? a.filter(name => b.includes(name)) : [...a]
+}

@@ -1,0 +1,283 @@
+import { z } from '#kernel'
+import { AMONG, defineEffect, listed, type Store } from '#platform/store/contract'
+import { MAX_CHILDREN, MAX_DEPTH, SUB_AGENT_STATUSES, type SubAgent } from './contract.ts'
+
+export interface SubAgentRow extends Omit<SubAgent, 'cost_usd' | 'created_at' | 'completed_at' | 'result'> {
+  result: string
+  cost_micros: number
+  created_at: number
+  completed_at: number | null
+}
+
+const ROW = `SELECT s.sub_agent_id, s.parent_agent_id, coalesce(a.name, s.name) AS name, coalesce(a.role, s.role) AS role, s.task, s.status,
+  s.result, s.ending, s.depth, s.cycles, s.max_cycles, s.goal_id, s.profile, s.created_at, s.completed_at,
+  (SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE spend.agent_id = s.sub_agent_id) AS cost_micros
+  FROM sub_agents s LEFT JOIN agents a ON a.agent_id = s.sub_agent_id`
+
+/** An agent's sub-agents, newest first. */
+export function subAgentsOf(store: Store, parent_agent_id: string): Promise<SubAgentRow[]> {
+  return store.all<SubAgentRow>(`${ROW} WHERE s.parent_agent_id = ? ORDER BY s.created_at DESC, s.sub_agent_id`, [
+    parent_agent_id,
+  ])
+}
+
+/** The one that this call made. */
+export function madeBy(store: Store, call_id: string): Promise<{ sub_agent_id: string } | undefined> {
+  return store.get('SELECT sub_agent_id FROM sub_agents WHERE call_id = ?', [call_id])
+}
+
+/** What the limits count. */
+export async function roomFor(store: Store, agent_id: string): Promise<{ depth: number; running: number }> {
+  const row = await store.get<{ depth: number | null; running: number }>(
+    `SELECT (SELECT depth FROM sub_agents WHERE sub_agent_id = ?) AS depth,
+       (SELECT count(*) FROM sub_agents WHERE parent_agent_id = ? AND status = 'running') AS running`,
+    [agent_id, agent_id],
+  )
+  return { depth: row?.depth ?? 0, running: row?.running ?? 0 }
+}
+
+/** What is needed to say whether an agent may work; `status` is null for one that is nobody's. */
+export function standing(
+  store: Store,
+  agent_id: string,
+): Promise<
+  | { spawned_by: string | null; status: string | null; profile: string | null; cycles: number; max_cycles: number }
+  | undefined
+> {
+  return store.get(
+    `SELECT a.spawned_by, s.status, s.profile, s.cycles, s.max_cycles FROM agents a
+     LEFT JOIN sub_agents s ON s.sub_agent_id = a.agent_id WHERE a.agent_id = ?`,
+    [agent_id],
+  )
+}
+
+/** Of these agents, those that work for another. */
+export async function spawnedAmong(store: Store, agents: readonly string[]): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT agent_id FROM agents WHERE spawned_by IS NOT NULL AND agent_id ${AMONG}`,
+    [listed(agents)],
+  )
+  return rows.map(({ agent_id }) => agent_id)
+}
+
+export interface EndingRow {
+  sub_agent_id: string
+  parent_agent_id: string
+  max_cycles: number
+  cycles: number
+  /** Its agent was deleted. */
+  gone: number
+  working: number
+  goal_status: string | null
+  goal_result: string | null
+}
+
+/** Those that run, and whose time is over. */
+export function over(store: Store, now: number): Promise<EndingRow[]> {
+  return store.all<EndingRow>(
+    `SELECT s.sub_agent_id, s.parent_agent_id, s.max_cycles, s.cycles, a.agent_id IS NULL AS gone,
+       l.owner IS NOT NULL AND l.run_at > ? AS working, g.status AS goal_status, g.result AS goal_result
+     FROM sub_agents s LEFT JOIN agents a ON a.agent_id = s.sub_agent_id LEFT JOIN goals g ON g.goal_id = s.goal_id
+     LEFT JOIN leases l ON l.id = s.sub_agent_id
+     WHERE s.status = 'running' AND (a.agent_id IS NULL OR a.died_at IS NOT NULL OR g.goal_id IS NULL OR g.status <> 'active'
+       OR s.cycles >= s.max_cycles)`,
+    [now],
+  )
+}
+
+/** Live agents whose parent is dead or deleted. */
+export function orphans(store: Store): Promise<{ agent_id: string; spawned_by: string; listed: number }[]> {
+  return store.all(
+    `SELECT agent_id, spawned_by, EXISTS (SELECT 1 FROM sub_agents s WHERE s.sub_agent_id = a.agent_id
+       AND s.status = 'running') AS listed
+     FROM agents a WHERE spawned_by IS NOT NULL AND died_at IS NULL AND NOT EXISTS
+       (SELECT 1 FROM agents p WHERE p.agent_id = a.spawned_by AND p.died_at IS NULL)`,
+  )
+}
+
+/** What it did last, newest first. */
+export function lastDeeds(store: Store, agent_id: string, limit: number) {
+  return store.all<{ tool: string; arguments: string; outcome: string | null; is_error: number | null }>(
+    `SELECT tool, arguments, outcome, is_error FROM tool_calls WHERE agent_id = ? ORDER BY started_at DESC, call_id DESC LIMIT ?`,
+    [agent_id, limit],
+  )
+}
+
+/** So many of each kind stand in one prompt. */
+export const TOLD_AT_ONCE = 20
+
+const UNTOLD = `${ROW} WHERE s.parent_agent_id = ? AND s.status <> 'running' AND s.told_at IS NULL AND NOT EXISTS
+    (SELECT 1 FROM goals g WHERE g.goal_id = s.goal_id AND g.parent_goal_id IS NOT NULL)
+  ORDER BY s.completed_at, s.sub_agent_id LIMIT ${TOLD_AT_ONCE}`
+
+/** Those that have ended and of which their parent was not told; of what a goal waited for, its pursuit is told anyway. */
+export function untold(store: Store, parent_agent_id: string): Promise<SubAgentRow[]> {
+  return store.all<SubAgentRow>(UNTOLD, [parent_agent_id])
+}
+
+export interface InstructionRow {
+  instruction_id: string
+  message: string
+  parent: string
+}
+
+const INSTRUCTIONS = `SELECT i.instruction_id, i.message, p.name AS parent FROM sub_agent_instructions i
+    JOIN agents a ON a.agent_id = i.sub_agent_id JOIN agents p ON p.agent_id = a.spawned_by
+  WHERE i.sub_agent_id = ? AND i.delivered_at IS NULL ORDER BY i.created_at, i.instruction_id LIMIT ${TOLD_AT_ONCE}`
+
+export function instructionsFor(store: Store, sub_agent_id: string): Promise<InstructionRow[]> {
+  return store.all<InstructionRow>(INSTRUCTIONS, [sub_agent_id])
+}
+
+/** Takes a place below its parent: refused when there is none, however many ask at the same time. */
+export const takePlace = defineEffect({
+  name: 'sub_agents.take_place',
+  mustChange: true,
+  schema: z.object({
+    sub_agent_id: z.string(),
+    parent_agent_id: z.string(),
+    name: z.string(),
+    role: z.string(),
+    task: z.string(),
+    max_cycles: z.number().int(),
+    goal_id: z.string(),
+    profile: z.string().nullable(),
+    call_id: z.string().nullable(),
+  }),
+  statements: (child, now) => [
+    {
+      sql: `INSERT INTO sub_agents (sub_agent_id, parent_agent_id, name, role, task, depth, max_cycles, goal_id, profile, call_id, created_at)
+            SELECT ?, agent_id, ?, ?, ?, depth + 1, ?, ?, ?, ?, ? FROM (SELECT agent_id, died_at,
+              coalesce((SELECT depth FROM sub_agents WHERE sub_agent_id = agents.agent_id), 0) AS depth,
+              (SELECT count(*) FROM sub_agents WHERE parent_agent_id = agents.agent_id AND status = 'running') AS running
+              FROM agents WHERE agent_id = ?) parent
+            WHERE died_at IS NULL AND depth < ? AND running < ? ON CONFLICT DO NOTHING`,
+      params: [
+        ...[
+          child.sub_agent_id,
+          child.name,
+          child.role,
+          child.task,
+          child.max_cycles,
+          child.goal_id,
+          child.profile,
+          child.call_id,
+          now,
+        ],
+        ...[child.parent_agent_id, MAX_DEPTH, MAX_CHILDREN],
+      ],
+    },
+  ],
+})
+
+/** Its result stays as it is where there is none to write. Refused when it has ended already. */
+export const endSubAgent = defineEffect({
+  name: 'sub_agents.end',
+  mustChange: true,
+  schema: z.object({
+    sub_agent_id: z.string(),
+    status: z.enum(SUB_AGENT_STATUSES),
+    result: z.string().nullable(),
+    ending: z.string().nullable(),
+  }),
+  statements: ({ sub_agent_id, status, result, ending }, now) => [
+    {
+      sql: `UPDATE sub_agents SET status = ?, result = coalesce(?, result), ending = ?, completed_at = ?
+            WHERE sub_agent_id = ? AND status = 'running'`,
+      params: [status, result, ending, now, sub_agent_id],
+    },
+  ],
+})
+
+/** Counted before it works, so that one whose process dies each time comes to its end too. */
+export const countCycle = defineEffect({
+  name: 'sub_agents.count_cycle',
+  schema: z.object({ sub_agent_id: z.string() }),
+  statements: ({ sub_agent_id }) => [
+    { sql: 'UPDATE sub_agents SET cycles = cycles + 1 WHERE sub_agent_id = ?', params: [sub_agent_id] },
+  ],
+})
+
+export const toldOf = defineEffect({
+  name: 'sub_agents.told',
+  schema: z.object({ sub_agent_ids: z.array(z.string()) }),
+  statements: ({ sub_agent_ids }, now) =>
+    sub_agent_ids.map(id => ({
+      sql: 'UPDATE sub_agents SET told_at = coalesce(told_at, ?) WHERE sub_agent_id = ?',
+      params: [now, id],
+    })),
+})
+
+/** A goal waits for what its agent's sub-agents do: their tasks become its subgoals. */
+export const waitFor = defineEffect({
+  name: 'sub_agents.wait_for',
+  schema: z.object({ goal_id: z.string(), parent_agent_id: z.string(), sub_agent_ids: z.array(z.string()) }),
+  statements: ({ goal_id, parent_agent_id, sub_agent_ids }) =>
+    sub_agent_ids.map(id => ({
+      sql: `UPDATE goals SET parent_goal_id = ? WHERE status = 'active' AND goal_id = (SELECT goal_id FROM sub_agents
+            WHERE sub_agent_id = ? AND parent_agent_id = ? AND status = 'running')`,
+      params: [goal_id, id, parent_agent_id],
+    })),
+})
+
+export const instruct = defineEffect({
+  name: 'sub_agents.instruct',
+  schema: z.object({ instruction_id: z.string(), sub_agent_id: z.string(), message: z.string() }),
+  statements: ({ instruction_id, sub_agent_id, message }, now) => [
+    {
+      sql: 'INSERT INTO sub_agent_instructions (instruction_id, sub_agent_id, message, created_at) VALUES (?, ?, ?, ?)',
+      params: [instruction_id, sub_agent_id, message, now],
+    },
+  ],
+})
+
+export const instructed = defineEffect({
+  name: 'sub_agents.instructed',
+  schema: z.object({ instruction_ids: z.array(z.string()) }),
+  statements: ({ instruction_ids }, now) =>
+    instruction_ids.map(id => ({
+      sql: 'UPDATE sub_agent_instructions SET delivered_at = ? WHERE instruction_id = ?',
+      params: [now, id],
+    })),
+})
+
+/** Those that ended before a time and whose results no goal waits for any more. */
+const REMOVABLE = `agents a WHERE a.spawned_by IS NOT NULL AND a.died_at < ? AND NOT EXISTS
+  (SELECT 1 FROM goals g JOIN goals above ON above.goal_id = g.parent_goal_id WHERE g.agent_id = a.agent_id AND above.status = 'active')`
+
+export async function numberOfRemovable(store: Store, before: number): Promise<number> {
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM ${REMOVABLE}`, [before]))?.n ?? 0
+}
+
+export async function removable(store: Store, before: number, limit: number): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT a.agent_id FROM ${REMOVABLE} ORDER BY a.died_at, a.agent_id LIMIT ?`,
+    [before, limit],
+  )
+  return rows.map(({ agent_id }) => agent_id)
+}
+
+/** Keeps what outlives a sub-agent: its transcripts go to the agent at the top; what a goal waited for was reported by that goal. */
+export const keepOfRemoved = defineEffect({
+  name: 'sub_agents.keep_of_removed',
+  schema: z.object({ sub_agent_id: z.string() }),
+  statements: ({ sub_agent_id }, now) => [
+    {
+      sql: `UPDATE ended_transcripts SET agent_id = (SELECT p.agent_id FROM agents a JOIN agents p ON p.agent_id = a.root_agent_id
+              WHERE a.agent_id = ended_transcripts.agent_id)
+            WHERE agent_id = ? AND EXISTS (SELECT 1 FROM agents a JOIN agents p ON p.agent_id = a.root_agent_id
+              WHERE a.agent_id = ended_transcripts.agent_id)`,
+      params: [sub_agent_id],
+    },
+    {
+      sql: `UPDATE sub_agents SET told_at = coalesce(told_at, ?) WHERE sub_agent_id = ? AND EXISTS
+              (SELECT 1 FROM goals g WHERE g.goal_id = sub_agents.goal_id AND g.parent_goal_id IS NOT NULL)`,
+      params: [now, sub_agent_id],
+    },
+  ],
+})
+
+export const SUB_AGENT_EFFECTS = [
+  ...[takePlace, endSubAgent, countCycle, toldOf, waitFor, instruct, instructed],
+  keepOfRemoved,
+]

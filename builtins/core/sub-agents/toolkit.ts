@@ -1,0 +1,146 @@
+import { sanitize } from '#core/goals/contract'
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { counted } from '#lib/counted'
+import { Store, wakeAgents } from '#platform/store/contract'
+import { untrustedLines } from '#safety/net/contract'
+import { MAX_CHILDREN, type SubAgent } from './contract.ts'
+import { instruct, lastDeeds, toldOf, waitFor } from './repository.ts'
+import type { SubAgents } from './sub-agents.ts'
+
+/** Characters of one entry of a journal. */
+const LONGEST_ENTRY = 300
+
+const which = z.string().trim().min(1).max(128).describe('Its id, or its name')
+const one = z.object({ sub_agent_id: which })
+
+/** With what an agent has others work for it. Each tool sees the agent's own sub-agents and nobody else's. */
+export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolkit {
+  return {
+    name: 'sub_agents',
+    instructions: `For work that can be done beside yours you can make sub-agents (at most ${MAX_CHILDREN} at a time). Each does one task, without knowing what you know: tell it all that it needs. You are told when it ends.`,
+    tools: [
+      tool({
+        name: 'spawn_sub_agent',
+        description: 'Make a sub-agent that works on one task beside you, and ends with it. You are told its result.',
+        parameters: z.object({
+          name: z
+            .string()
+            .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/, 'must be one word of up to 32 letters, digits, "_" or "-"')
+            .describe('One word'),
+          role: z.string().trim().min(1).max(500).describe('What it is, in a few words'),
+          task: z.string().trim().min(10).max(4000).describe('What it is to reach, with all that it must know'),
+          max_cycles: z.coerce
+            .number()
+            .int()
+            .min(1)
+            .max(1000)
+            .default(10)
+            .describe('Cycles that it may work; several steps each'),
+          profile: z.string().min(1).max(64).optional().describe('A preset that it is to be, where one fits exactly'),
+        }),
+        idempotent: true,
+        async execute(wanted, { agent_id, idempotency_key }) {
+          const id = await subAgents.spawn(agent_id, { ...wanted, call_id: idempotency_key })
+          return `${id} works on it. Go on with your own work, or call wait_for_sub_agents.`
+        },
+      }),
+      tool({
+        name: 'list_sub_agents',
+        description: 'List your sub-agents with what each is at.',
+        parameters: z.object({}),
+        idempotent: true,
+        async execute(_, { agent_id }) {
+          return (await subAgents.of(agent_id)).slice(0, 50).map(line).join('\n') || 'You have no sub-agents.'
+        },
+      }),
+      tool({
+        name: 'get_sub_agent_status',
+        description: 'See how far one of your sub-agents is.',
+        parameters: one,
+        idempotent: true,
+        execute: async ({ sub_agent_id }, { agent_id }) => {
+          const { task, result, ...status } = await subAgents.find(agent_id, sub_agent_id)
+          return { ...status, task: cut(task), has_result: result !== null }
+        },
+      }),
+      tool({
+        name: 'read_sub_agent_journal',
+        description: 'See what one of your sub-agents did last, newest first.',
+        parameters: one.extend({ limit: z.coerce.number().int().min(1).max(50).default(10) }),
+        idempotent: true,
+        async execute({ sub_agent_id, limit }, { agent_id }) {
+          const { sub_agent_id: id } = await subAgents.find(agent_id, sub_agent_id)
+          const deeds = await lastDeeds(svc.use(Store), id, limit)
+          const lines = deeds.map(({ tool, arguments: args, outcome, is_error }) => {
+            const came = outcome === null ? 'not finished' : `${is_error ? 'failed: ' : ''}${cut(sanitize(outcome))}`
+            return `- ${tool} ${cut(args)} → ${came}`
+          })
+          return subAgents.passed(lines.join('\n') || 'It has done nothing yet.', agent_id)
+        },
+      }),
+      tool({
+        name: 'send_instruction',
+        description: 'Tell one of your running sub-agents something; it reads it before its next step.',
+        parameters: one.extend({ message: z.string().trim().min(1).max(4000) }),
+        async execute({ sub_agent_id, message }, call) {
+          const { sub_agent_id: id } = await subAgents.running(call.agent_id, sub_agent_id)
+          call.effect(instruct({ instruction_id: `ins-${call.call_id}`, sub_agent_id: id, message }))
+          call.effect(wakeAgents({ agents: [id], reason: 'instruction' }))
+          return `${id} will read it before its next step.`
+        },
+      }),
+      tool({
+        name: 'get_sub_agent_result',
+        description: 'Read what one of your sub-agents achieved, once it has ended.',
+        parameters: one,
+        idempotent: true,
+        async execute({ sub_agent_id }, call) {
+          const found = await subAgents.find(call.agent_id, sub_agent_id)
+          if (found.status === 'running') return `${found.sub_agent_id} is not done yet.`
+          call.effect(toldOf({ sub_agent_ids: [found.sub_agent_id] }))
+          return subAgents.passed(outcomeOf(found), call.agent_id)
+        },
+      }),
+      tool({
+        name: 'wait_for_sub_agents',
+        description: 'Rest until your sub-agents have ended. Your goal goes on then, with their results.',
+        parameters: z.object({ sub_agent_ids: z.array(which).max(MAX_CHILDREN).optional().describe('All without it') }),
+        async execute({ sub_agent_ids }, call) {
+          const { agent_id: parent_agent_id, goal_id } = call
+          if (goal_id === null) throw new Error('there is no goal here that could wait')
+          const own = sub_agent_ids
+            ? await Promise.all(sub_agent_ids.map(ref => subAgents.find(parent_agent_id, ref)))
+            : await subAgents.of(parent_agent_id)
+          const ids = own.filter(({ status }) => status === 'running').map(each => each.sub_agent_id)
+          if (ids.length === 0) return 'None of them runs. Read what they achieved with get_sub_agent_result.'
+          call.effect(waitFor({ goal_id, parent_agent_id, sub_agent_ids: ids }))
+          return `Your goal rests until ${ids.join(', ')} ${ids.length === 1 ? 'has' : 'have'} ended.`
+        },
+      }),
+      tool({
+        name: 'terminate_sub_agent',
+        description: 'End one of your sub-agents now. What it has not finished is lost.',
+        parameters: one,
+        danger: 'ends',
+        async execute({ sub_agent_id }, { agent_id }) {
+          const { sub_agent_id: id } = await subAgents.terminate(agent_id, sub_agent_id)
+          return `${id} has ended.`
+        },
+      }),
+    ],
+  }
+}
+
+/** How one ended, in the words in which its parent reads it. */
+export function outcomeOf({ status, result, ending }: Pick<SubAgent, 'status' | 'result' | 'ending'>): string {
+  const said = [result, ending].flatMap(text => (text ? sanitize(text) : [])).join(' ')
+  return `[${status}] ${untrustedLines('what it says', said)}`.trim()
+}
+
+function line({ sub_agent_id, name, status, cycles, max_cycles, task }: SubAgent): string {
+  return `- ${name} (${sub_agent_id}): ${status}, ${cycles} of ${counted(max_cycles, 'cycle')}; ${cut(task)}`
+}
+
+function cut(text: string): string {
+  return text.length > LONGEST_ENTRY ? `${text.slice(0, LONGEST_ENTRY)}…` : text
+}

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+import type { ImageInputs } from '#core/images/contract'
+import type { ModelParameters } from '#core/models/contract'
+import { canonicalJson } from '#core/runtime/contract'
+import type { PluginHandle, SvcError } from '#kernel'
+import { Budget, BudgetExhaustedError } from '#safety/budget/contract'
+import { GuardrailBlockedError, Guardrails } from '#safety/guardrails/contract'
+
+export interface TaskInput {
+  id: string
+  instruction: string
+  images?: ImageInputs
+  max_steps: number
+  session_id?: string | null | undefined
+  session_key?: string | null | undefined
+  response_schema?: Record<string, unknown> | null | undefined
+  parameters?: ModelParameters | null | undefined
+}
+
+/** An instruction that may be kept, and why its task must all the same fail. */
+export interface Admitted {
+  instruction: string
+  blocked?: SvcError
+}
+
+/** What of an instruction goes on, after the budget and the guardrails had their say. @throws BudgetExhaustedError */
+export async function admit(svc: PluginHandle, agent_id: string, instruction: string): Promise<Admitted> {
+  if (svc.has(Budget)) await refuseOverBudget(svc.use(Budget))
+  const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
+  if (!guardrails?.enabled) return { instruction }
+  const { action, text, findings } = await guardrails.check('input', instruction, { agent_id })
+  if (action !== 'block') return { instruction: text }
+  const kinds = [...new Set(findings.map(({ kind }) => kind))]
+  return { instruction, blocked: new GuardrailBlockedError({ stage: 'instruction', kinds }) }
+}
+
+/** Cents, and what is below them as far as it is not nothing. */
+const CENTS = { minimumFractionDigits: 2, maximumFractionDigits: 6 }
+
+/** Refuses what could only fail at its first model call. */
+async function refuseOverBudget(budget: Budget): Promise<void> {
+  if (!(await budget.exceeded())) return
+  const { spent, limits, problem } = await budget.status()
+  // What is not known is told by the model call.
+  if (problem !== null) return
+  const shown = ({ usd, tokens }: { usd: number | null; tokens: number | null }) =>
+    [
+      ...(limits.usd === null ? [] : [`$${(usd ?? 0).toLocaleString('en-US', CENTS)}`]),
+      ...(limits.tokens === null ? [] : [`${(tokens ?? 0).toLocaleString('en-US')} tokens`]),
+    ].join(' and ')
+  throw new BudgetExhaustedError({ spent: shown(spent), limit: shown(limits) })
+}
+
+/** What makes two requests the same. */
+export function hashOf({ instruction, max_steps, session_id, session_key, ...more }: TaskInput): string {
+  const { images = [], response_schema, parameters } = more
+  const request = {
+    ...{ instruction, max_steps, session_id: session_id ?? null, session_key: session_key ?? null },
+    ...(response_schema ? { response_schema } : {}),
+    ...(parameters ? { parameters } : {}),
+    ...(images.length > 0 ? { images } : {}),
+  }
+  return createHash('sha256').update(canonicalJson(request)).digest('hex')
+}

@@ -1,0 +1,224 @@
+import { ImageRef } from '#core/images/contract'
+import { ModelParameters } from '#core/models/contract'
+import { Problem } from '#interfaces/rest/contract'
+import { defineError, describeIssues, type Issue, type StreamEvent, type SvcErrorOptions, token, z } from '#kernel'
+
+/** How a task ended, or that it waits for the operator. */
+export const TASK_ENDS = ['completed', 'failed', 'max_steps', 'waiting_approval'] as const
+
+/** A task with one of these statuses. */
+const taskWith = <S extends z.ZodType>(status: S) =>
+  z.object({
+    task_id: z.string(),
+    status,
+    output: z.string().describe('The answer; of a task that failed, what was said until then'),
+    steps_taken: z.number().int().describe('Answers of the model'),
+    tool_calls_made: z.number().int(),
+    session_id: z.string(),
+    approval_ids: z.array(z.string()).describe('What the operator has to decide before it goes on'),
+    cost_usd: z.number(),
+    tokens: z.number().int(),
+    parsed: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe(
+        'The answer as an object that fits response_schema; null without one, and when there is none that fits',
+      ),
+    error: Problem.nullable().describe('Why it failed'),
+  })
+
+/** The answer to a task that was run. */
+export const TaskResponse = taskWith(z.enum(TASK_ENDS))
+export type TaskResponse = z.infer<typeof TaskResponse>
+
+/** A task as it stands, also while it runs. */
+export const Task = taskWith(z.enum(['running', ...TASK_ENDS])).extend({
+  agent_id: z.string(),
+  instruction: z.string(),
+  images: z.array(ImageRef).describe('Images of the instruction'),
+  max_steps: z.number().int(),
+  response_schema: z.record(z.string(), z.unknown()).nullable(),
+  parameters: ModelParameters.nullable().describe('How its model answers, as the task was given it'),
+  duration_ms: z.number().int().describe('How long it was worked on'),
+  created_at: z.iso.datetime(),
+  ended_at: z.iso.datetime().nullable(),
+})
+export type Task = z.infer<typeof Task>
+
+/** One message of a task, as it stands in its session's transcript. */
+export const TaskMessage = z.object({
+  task_id: z.string(),
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  content: z.string(),
+  tool_calls: z.array(z.object({ id: z.string(), name: z.string(), arguments: z.unknown() })).optional(),
+  tool_call_id: z.string().optional(),
+  name: z.string().optional(),
+  is_error: z.boolean().optional(),
+  images: z.array(ImageRef).optional(),
+  at: z.iso.datetime(),
+})
+export type TaskMessage = z.infer<typeof TaskMessage>
+
+/**
+ * Events of a task's stream: text as it comes, and one last event, `done` or `error`. At the end the text since the last
+ * `reset` is the task's output.
+ */
+export const TASK_EVENTS = {
+  token: z.object({ text: z.string().describe('What the model said since the event before') }),
+  reset: z
+    .object({ message: z.string() })
+    .describe('All text before it is taken back: another attempt, or the next answer, takes its place'),
+  info: z.object({ code: z.string(), message: z.string() }),
+  done: TaskResponse.describe('The task ended, waits for an approval, or was cancelled'),
+  error: Problem.extend({
+    task: TaskResponse.optional().describe('The task that failed, with the text shown so far as its output'),
+  }).describe('The task failed, or its stream did'),
+}
+
+/** Said once, at the beginning of a stream that tells nothing until its end. */
+export const SUPPRESSED = {
+  code: 'token_streaming_suppressed_by_guardrails',
+  message: 'Guardrails are on: the answer comes whole, at the end, once it was checked.',
+}
+
+/** What a `reset` says to people. */
+export const RESET = { message: 'The text so far is taken back; the answer begins anew.' }
+
+const TaskMoment = z.object({ agent_id: z.string(), task_id: z.string(), session_id: z.string() })
+export const TaskStarted = TaskMoment.extend({
+  traceparent: z.string().optional().describe('W3C trace context of the caller'),
+}).describe('A one-shot task began')
+export const TaskEnded = TaskMoment.extend({ status: z.enum(TASK_ENDS) }).describe(
+  'A one-shot task ended, or waits for an approval',
+)
+
+/** A task that somebody else than a client of ours wants done. */
+export interface NewTask {
+  /** An agent's id, or its name when only one has it. */
+  agent: string
+  tenant: string
+  instruction: string
+  /** The user's own name for the session; a fresh one without. */
+  session_key?: string | undefined
+  /** The same key again is the same task. */
+  key: string
+  request_id: string
+}
+
+/** One-shot tasks, for rooms that speak other protocols. They are their users' own: of others they are as if they were not. */
+export interface Tasks {
+  /** Begins a task that goes on, whoever listens, and tells its text as it comes. @throws what `tasks.stream` throws */
+  begin(task: NewTask): Promise<Task>
+  /** @throws TaskNotFoundError */
+  find(task_id: string, tenant: string): Promise<Task>
+  /** What comes after a place in its text, and its end; see `TASK_EVENTS`. @throws TaskNotFoundError */
+  follow(task_id: string, after: string | undefined, signal: AbortSignal): AsyncIterable<StreamEvent>
+  /** Ends it, wherever it runs. @throws TaskNotFoundError, TaskOverError */
+  cancel(task_id: string, tenant: string): Promise<Task>
+  /** Ends what runs or waits in a session. */
+  cancelIn(session_id: string): Promise<void>
+}
+export const Tasks = token<Tasks>('tasks')
+
+/** Works on a task that is held already: for whoever repeats what was recorded. Resolves when it has begun. */
+export interface TaskDriver {
+  drive(task_id: string): Promise<{ ended: Promise<void> }>
+}
+export const TaskDriver = token<TaskDriver>('task-driver')
+
+declare module '#kernel' {
+  interface Events {
+    task_started: z.infer<typeof TaskStarted>
+    /** Also told when a task stops to wait for the operator; it may end again later. */
+    task_ended: z.infer<typeof TaskEnded>
+  }
+}
+
+export const TaskNotFoundError = defineError({
+  code: 'task_not_found',
+  status: 404,
+  title: 'Task not found',
+  sentence: (p: { task_id: string }) =>
+    `There is no task "${p.task_id}" of this user; list those of an agent with: svc tasks <agent>`,
+})
+export const TaskRefusedError = defineError({
+  code: 'task_refused',
+  status: 422,
+  title: 'Task refused',
+  sentence: (p: { said: boolean }) =>
+    p.said ? 'The model declined, also when asked again; its words are the output.' : 'The model gave no answer twice.',
+})
+export const AnswerCutError = defineError({
+  code: 'answer_cut',
+  status: 422,
+  title: 'Answer cut',
+  sentence: (p: { max_tokens: number }) =>
+    `The answer stopped at max_tokens (${p.max_tokens}); raise that in the profile, or ask for less.`,
+})
+export const TaskCostLimitError = defineError({
+  code: 'task_cost_limit',
+  status: 422,
+  title: 'Task cost limit',
+  sentence: (p: { spent_usd: number; limit_usd: number }) =>
+    `The task has cost $${p.spent_usd.toFixed(4)} and is not done; its limit, max_cost_usd, is $${p.limit_usd}.`,
+})
+export const TaskCancelledError = defineError({
+  code: 'task_cancelled',
+  status: 499,
+  title: 'Task cancelled',
+  sentence: () => 'The client went away before the task was done. With an Idempotency-Key it would have gone on.',
+})
+export const TaskGoesOnError = defineError({
+  code: 'task_goes_on',
+  status: 499,
+  title: 'Task goes on',
+  sentence: (p: { task_id: string }) =>
+    `The client went away, and the task ${p.task_id} goes on; the same Idempotency-Key finds its answer.`,
+})
+export const TaskStoppedError = defineError({
+  code: 'task_stopped',
+  status: 409,
+  title: 'Task stopped',
+  sentence: () => 'The task was cancelled on request.',
+})
+export const TaskOverError = defineError({
+  code: 'task_over',
+  status: 409,
+  title: 'Task over',
+  sentence: (p: { task_id: string; status: string }) => `Task ${p.task_id} has ended already: it is ${p.status}.`,
+})
+export const TaskInterruptedError = defineError({
+  code: 'task_interrupted',
+  status: 503,
+  title: 'Task interrupted',
+  sentence: () =>
+    'The service stopped while the task ran: what its last tool calls did is not known. With an Idempotency-Key it would have been taken up again.',
+})
+/** The answer of a structured run is no object that fits its schema; `raw` is what the model said, as far as people may read it. */
+export class StructuredParseError extends defineError({
+  code: 'structured_parse_error',
+  status: 422,
+  title: 'Structured parse error',
+  sentence: (p: { raw: string; problem: string }) =>
+    `The answer does not fit the schema that it was to have: ${p.problem}.`,
+}) {
+  override name = 'StructuredParseError'
+  readonly raw: string
+
+  constructor(params: { raw: string; problem: string }, options: Pick<SvcErrorOptions, 'errors' | 'cause'> = {}) {
+    super(params, options)
+    this.raw = params.raw
+  }
+
+  /** @param otherwise what is wrong where there are no issues */
+  static of(raw: string, errors: readonly Issue[], otherwise: string): StructuredParseError {
+    return new StructuredParseError({ raw, problem: describeIssues(errors) || otherwise }, { errors })
+  }
+}
+export const TaskRepeatingError = defineError({
+  code: 'task_repeating',
+  status: 422,
+  title: 'Task repeating',
+  sentence: (p: { calls: string }) =>
+    `The model did the same three times in a row with the same outcome (${p.calls}), so the task was ended.`,
+})

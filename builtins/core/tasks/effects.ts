@@ -1,0 +1,273 @@
+import { ImageRef, writeImages } from '#core/images/contract'
+import { Message, ModelParameters } from '#core/models/contract'
+import { Problem } from '#interfaces/rest/contract'
+import { type Effect, z } from '#kernel'
+import { defineEffect, type Statement } from '#platform/store/contract'
+import { TASK_ENDS } from './contract.ts'
+import type { MessageRow } from './transcript.ts'
+
+/** How long a task belongs to its process without a sign of life, in milliseconds. */
+const LEASE_MS = 15_000
+
+const NewTask = z.object({
+  task_id: z.string(),
+  agent_id: z.string(),
+  session_id: z.string(),
+  user_id: z.string(),
+  instruction: z.string(),
+  images: z.array(ImageRef),
+  max_steps: z.number().int(),
+  response_schema: z.record(z.string(), z.unknown()).nullable(),
+  parameters: ModelParameters.nullable(),
+  text: z.enum(['none', 'shown', 'suppressed']),
+  request_id: z.string(),
+  idempotency_key: z.string().nullable(),
+  request_hash: z.string(),
+  owner: z.string(),
+})
+export type NewTask = z.infer<typeof NewTask>
+
+/** Refused when the agent is gone, or the key is taken. */
+export const insertTask = defineEffect({
+  name: 'tasks.insert',
+  mustChange: true,
+  schema: NewTask,
+  statements: (task, now) => [
+    {
+      sql: `INSERT INTO task_runs (task_id, agent_id, session_id, user_id, instruction, max_steps, text, request_id,
+              response_schema, parameters, idempotency_key, request_hash, detached, owner, lease_until, created_at, images)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
+            (SELECT 1 FROM agents WHERE agent_id = ? AND died_at IS NULL) ON CONFLICT DO NOTHING`,
+      params: [
+        ...[task.task_id, task.agent_id, task.session_id, task.user_id, task.instruction, task.max_steps, task.text],
+        ...[
+          task.request_id,
+          task.response_schema && JSON.stringify(task.response_schema),
+          task.parameters && JSON.stringify(task.parameters),
+          task.idempotency_key,
+          task.request_hash,
+          task.idempotency_key !== null,
+          task.owner,
+        ],
+        ...[now + LEASE_MS, now, writeImages(task.images), task.agent_id],
+      ],
+    },
+  ],
+})
+
+const Hold = z.object({ task_id: z.string(), owner: z.string(), epoch: z.number().int() })
+
+/** Stands first in each write of a run: refused, with all that follows, when another process has taken over. */
+export const holdTask = defineEffect({
+  name: 'tasks.hold',
+  mustChange: true,
+  schema: Hold,
+  statements: ({ task_id, owner, epoch }, now) => [
+    {
+      sql: "UPDATE task_runs SET lease_until = ? WHERE task_id = ? AND owner = ? AND epoch = ? AND status = 'running'",
+      params: [now + LEASE_MS, task_id, owner, epoch],
+    },
+  ],
+})
+
+/** A sign of life for the tasks that a process runs. */
+export const renewTasks = defineEffect({
+  name: 'tasks.renew',
+  schema: z.object({ owner: z.string(), task_ids: z.array(z.string()) }),
+  statements: ({ owner, task_ids }, now) =>
+    task_ids.map(task_id => ({
+      sql: "UPDATE task_runs SET lease_until = ? WHERE task_id = ? AND owner = ? AND status = 'running'",
+      params: [now + LEASE_MS, task_id, owner],
+    })),
+})
+
+/** Takes up a task that nobody works on, as it was seen: refused when somebody else was first. It is detached from then on. */
+export const takeTask = defineEffect({
+  name: 'tasks.take',
+  mustChange: true,
+  schema: Hold,
+  statements: ({ task_id, owner, epoch }, now) => [
+    {
+      sql: `UPDATE task_runs SET status = 'running', owner = ?, epoch = epoch + 1, lease_until = ?, detached = 1,
+              interruptions = interruptions + CASE WHEN status = 'running' THEN 1 ELSE 0 END
+            WHERE task_id = ? AND epoch = ? AND (status = 'waiting_approval' OR status = 'running' AND lease_until < ?)`,
+      params: [owner, now + LEASE_MS, task_id, epoch, now],
+    },
+  ],
+})
+
+/** Takes a task away from whoever works on it, so that it can be ended: refused when it is not as it was seen. */
+export const seizeTask = defineEffect({
+  name: 'tasks.seize',
+  mustChange: true,
+  schema: Hold,
+  statements: ({ task_id, owner, epoch }, now) => [
+    {
+      sql: `UPDATE task_runs SET status = 'running', owner = ?, epoch = epoch + 1, lease_until = ?
+            WHERE task_id = ? AND epoch = ? AND status IN ('running', 'waiting_approval')`,
+      params: [owner, now + LEASE_MS, task_id, epoch],
+    },
+  ],
+})
+
+/** Gives a task back that goes on elsewhere; whoever looks next takes it up. */
+export const releaseTask = defineEffect({
+  name: 'tasks.release',
+  schema: Hold,
+  statements: ({ task_id, owner, epoch }) => [
+    {
+      sql: "UPDATE task_runs SET lease_until = 0 WHERE task_id = ? AND owner = ? AND epoch = ? AND status = 'running'",
+      params: [task_id, owner, epoch],
+    },
+  ],
+})
+
+const Row = z.object({ seq: z.number().int(), message: Message })
+
+/** Of a model call. */
+const Used = z.object({
+  cost_micros: z.number().int(),
+  input_tokens: z.number().int(),
+  output_tokens: z.number().int(),
+})
+
+/** A call of a tool, before it is made. */
+const Intent = z.object({
+  call_id: z.string(),
+  id: z.string(),
+  name: z.string(),
+  arguments: z.unknown(),
+  args_hash: z.string(),
+  step: z.number(),
+  /** `planned`: the gate has not let it yet. */
+  state: z.enum(['started', 'planned']),
+})
+export type Intent = z.infer<typeof Intent>
+
+/** The model's answer: what it heard and said, what it is about to do, and what it cost. */
+export const recordAnswer = defineEffect({
+  name: 'tasks.record_answer',
+  schema: Used.extend({
+    task_id: z.string(),
+    agent_id: z.string(),
+    epoch: z.number().int(),
+    run_id: z.string().nullable(),
+    rows: z.array(Row),
+    intents: z.array(Intent),
+  }),
+  statements: ({ task_id, agent_id, epoch, run_id, rows, intents, ...used }, now) => [
+    charge(task_id, used, 1),
+    ...rows.map(row => append(task_id, row, now)),
+    ...intents.map(intent => ({
+      sql: `INSERT INTO tool_calls (call_id, model_call_id, agent_id, task_id, epoch, step, tool, arguments, args_hash, state,
+              run_id, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[intent.call_id, intent.id, agent_id, task_id, epoch, intent.step, intent.name],
+        ...[JSON.stringify(intent.arguments) ?? 'null', intent.args_hash, intent.state, run_id, now],
+      ],
+    })),
+  ],
+})
+
+/** A tool's outcome, in the journal and among the messages. */
+export const recordOutcome = defineEffect({
+  name: 'tasks.record_outcome',
+  schema: z.object({ task_id: z.string(), call_id: z.string(), row: Row }),
+  statements: ({ task_id, call_id, row }, now) => [
+    { sql: 'UPDATE task_runs SET tool_calls_made = tool_calls_made + 1 WHERE task_id = ?', params: [task_id] },
+    {
+      sql: "UPDATE tool_calls SET state = 'done', outcome = ?, is_error = ?, ended_at = ? WHERE call_id = ?",
+      params: [row.message.content, row.message.is_error ?? false, now, call_id],
+    },
+    append(task_id, row, now),
+  ],
+})
+
+function append(task_id: string, { seq, message }: MessageRow, now: number): Statement {
+  return {
+    sql: 'INSERT INTO task_messages (task_id, seq, message, created_at) VALUES (?, ?, ?, ?)',
+    params: [task_id, seq, JSON.stringify(message), now],
+  }
+}
+
+/** What a model call added to the task's account that brought no answer. */
+export const chargeTask = defineEffect({
+  name: 'tasks.charge',
+  schema: Used.extend({ task_id: z.string() }),
+  statements: ({ task_id, ...used }) => [charge(task_id, used, 0)],
+})
+
+function charge(task_id: string, { cost_micros, input_tokens, output_tokens }: z.infer<typeof Used>, steps: number) {
+  return {
+    sql: `UPDATE task_runs SET cost_micros = cost_micros + ?, input_tokens = input_tokens + ?,
+            output_tokens = output_tokens + ?, steps_taken = steps_taken + ? WHERE task_id = ?`,
+    params: [cost_micros, input_tokens, output_tokens, steps, task_id],
+  }
+}
+
+/** Text that was shown. Only the process that holds the task adds to it. A reset is an empty text in place of all before it. */
+export const recordText = defineEffect({
+  name: 'tasks.record_text',
+  schema: Hold.extend({ until: z.number().int(), text: z.string(), reset: z.number().int().optional() }),
+  statements: ({ task_id, owner, epoch, until, text, reset }) => {
+    const isHeld = 'EXISTS (SELECT 1 FROM task_runs WHERE task_id = ? AND owner = ? AND epoch = ?)'
+    const held = [task_id, owner, epoch]
+    const insert = (place: number, words: string): Statement => ({
+      sql: `INSERT INTO task_texts (task_id, until, text) SELECT ?, ?, ? WHERE ${isHeld} ON CONFLICT DO NOTHING`,
+      params: [task_id, place, words, ...held],
+    })
+    const before = `DELETE FROM task_texts WHERE task_id = ? AND until < ? AND ${isHeld}`
+    return [
+      ...(reset === undefined ? [] : [{ sql: before, params: [task_id, reset, ...held] }, insert(reset, '')]),
+      ...(text === '' ? [] : [insert(until, text)]),
+    ]
+  },
+})
+
+/** The last words of a task, and what it heard before: what they cost is in its end. */
+export const recordWords = defineEffect({
+  name: 'tasks.record_words',
+  schema: z.object({ task_id: z.string(), rows: z.array(Row) }),
+  statements: ({ task_id, rows }, now) => rows.map(row => append(task_id, row, now)),
+})
+
+/** How a task ended, or that it waits, and what its last step cost. Refused, with all beside it, when it is another's. */
+export const endTask = defineEffect({
+  name: 'tasks.end',
+  mustChange: true,
+  schema: Hold.extend({
+    ...Used.shape,
+    steps: z.number().int(),
+    status: z.enum(TASK_ENDS),
+    output: z.string(),
+    parsed: z.record(z.string(), z.unknown()).nullable(),
+    error: Problem.nullable(),
+    approval_ids: z.array(z.string()),
+    duration_ms: z.number(),
+  }),
+  statements: ({ task_id, owner, epoch, status, output, parsed, error, approval_ids, duration_ms, ...used }, now) => [
+    {
+      sql: `UPDATE task_runs SET status = ?, output = ?, parsed = ?, error = ?, approval_ids = ?, duration_ms = duration_ms + ?,
+              cost_micros = cost_micros + ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,
+              steps_taken = steps_taken + ?, ended_at = ?, lease_until = 0
+            WHERE task_id = ? AND owner = ? AND epoch = ? AND status = 'running'`,
+      params: [
+        ...[status, output, parsed && JSON.stringify(parsed), error && JSON.stringify(error)],
+        ...[JSON.stringify(approval_ids), Math.round(duration_ms)],
+        ...[used.cost_micros, used.input_tokens, used.output_tokens, used.steps],
+        ...[status === 'waiting_approval' ? null : now, task_id, owner, epoch],
+      ],
+    },
+  ],
+})
+
+/** The end of one that nobody works on any more, by who has taken it. */
+export function failedTask(task: z.infer<typeof Hold> & { output: string; error: z.infer<typeof Problem> }): Effect {
+  const nothing = { cost_micros: 0, input_tokens: 0, output_tokens: 0, steps: 0, duration_ms: 0 }
+  return endTask({ ...task, ...nothing, status: 'failed', parsed: null, approval_ids: [] })
+}
+
+export const TASK_EFFECTS = [
+  ...[insertTask, holdTask, renewTasks, takeTask, seizeTask, releaseTask],
+  ...[recordAnswer, recordOutcome, recordWords, chargeTask, recordText, endTask],
+]

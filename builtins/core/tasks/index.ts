@@ -1,0 +1,43 @@
+import { definePlugin } from '#kernel'
+import { ConfigChecks } from '#platform/settings/contract'
+import { Effects } from '#platform/store/contract'
+import { TasksConfig } from './config.ts'
+import { TaskDriver, TaskEnded, TaskStarted, Tasks } from './contract.ts'
+import { TaskDesk } from './desk.ts'
+import { TASK_EFFECTS } from './effects.ts'
+import { taskOperations } from './operations.ts'
+import { tasksForget } from './retention.ts'
+import { tasksService } from './service.ts'
+import { sweepNowAndThen } from './sweep.ts'
+import { toolkitsCheck, warnOfToolkits } from './toolkit-names.ts'
+
+export default definePlugin({
+  name: 'tasks',
+  description: 'One-shot tasks: an agent does one thing at once, beside its own life, and answers.',
+  needs: ['store', 'agents', 'profiles', 'runtime', 'sessions', 'budget'],
+  section: 'tasks',
+  config: TasksConfig,
+  setup(svc, config) {
+    const desk = new TaskDesk(svc, config)
+    for (const effect of TASK_EFFECTS) svc.add(Effects, effect.kind)
+    tasksForget(svc)
+    for (const operation of taskOperations(svc, desk)) svc.operation(operation)
+    svc.provide(Tasks, tasksService(svc, desk))
+    svc.provide(TaskDriver, desk)
+    svc.event('task_started', TaskStarted)
+    svc.event('task_ended', TaskEnded)
+    svc.on('agent_deleted', ({ agent_id }) => desk.forget(agent_id))
+
+    svc.add(ConfigChecks, toolkitsCheck(svc))
+    svc.start(() => warnOfToolkits(svc, config), { in: ['daemon', 'server', 'mcp'] })
+    svc.start(() => sweepNowAndThen(svc, desk), { in: ['daemon', 'server'] })
+    // Last, so that it ends first: what runs is ended while everything that it needs is there.
+    svc.start(
+      () => {
+        desk.open()
+        return () => desk.stop()
+      },
+      { in: ['daemon', 'server', 'mcp', 'cli'] },
+    )
+  },
+})

@@ -1,0 +1,74 @@
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { renewTasks } from './effects.ts'
+import type { TaskRun } from './run.ts'
+
+/** How long text that was told may stay in memory alone, in milliseconds. */
+const WRITE_MS = 250
+/** So many texts are written in one transaction: hundreds would hold up for milliseconds what streams tell meanwhile. */
+const TOGETHER = 25
+/** How often a process says that it still works on its tasks, in milliseconds. */
+const RENEW_MS = 5_000
+
+/** While tasks run in this process: writes down what they told, many in one transaction, and gives a sign of life. */
+export class Keeper {
+  readonly #svc: PluginHandle
+  readonly #owner: string
+  readonly #runs: ReadonlyMap<string, TaskRun>
+  #stop = new AbortController()
+  #keeping: Promise<void> | undefined
+
+  constructor(svc: PluginHandle, owner: string, runs: ReadonlyMap<string, TaskRun>) {
+    this.#svc = svc
+    this.#owner = owner
+    this.#runs = runs
+  }
+
+  /** Goes on as long as something runs. */
+  keep(): void {
+    if (this.#keeping) return
+    this.#stop = new AbortController()
+    this.#keeping = this.#loop(this.#stop.signal)
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await this.#keeping
+  }
+
+  get #working(): TaskRun[] {
+    return [...this.#runs.values()].filter(({ text }) => !text.failed)
+  }
+
+  async #loop(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#svc
+    let renewed = clock.monotonic()
+    while (this.#working.length > 0 && !signal.aborted) {
+      await clock.sleep(WRITE_MS, signal)
+      const working = this.#working
+      const pieces = working.filter(({ text }) => text.unsaved)
+      const now = clock.monotonic()
+      try {
+        for (let at = 0; at < pieces.length; at += TOGETHER) {
+          if (at > 0) await clock.yield()
+          await this.#write(pieces.slice(at, at + TOGETHER))
+        }
+        if (now - renewed < RENEW_MS || working.length === 0) continue
+        const task_ids = working.map(({ row }) => row.task_id)
+        await this.#svc.use(Store).apply([renewTasks({ owner: this.#owner, task_ids })])
+        renewed = now
+      } catch (error) {
+        this.#svc.log.warn({}, `what tasks told is not written down yet: ${sentenceOf(error)}`)
+      }
+    }
+    this.#keeping = undefined
+  }
+
+  async #write(runs: readonly TaskRun[]): Promise<void> {
+    const pieces = runs.map(({ journal, text }) => journal.unwritten(text.piece))
+    const effects = pieces.flatMap(({ effects }) => effects)
+    if (effects.length === 0) return
+    await this.#svc.use(Store).apply(effects)
+    for (const { written } of pieces) written()
+  }
+}

@@ -1,0 +1,247 @@
+import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
+import { IMAGES_BODY_BYTES, ImageInputs, ImageRefusedError } from '#core/images/contract'
+import { ModelParameters } from '#core/models/contract'
+import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '#core/sessions/contract'
+import { IdempotencyKeyReusedError } from '#interfaces/rest/contract'
+import { type OperationCall, operation, Page, type PluginHandle, stream, z } from '#kernel'
+import { isTree, type Tree } from '#lib/tree'
+import { isoTime, Store } from '#platform/store/contract'
+import { BudgetExhaustedError } from '#safety/budget/contract'
+import {
+  TASK_EVENTS,
+  Task,
+  TaskCancelledError,
+  TaskMessage,
+  TaskNotFoundError,
+  TaskOverError,
+  TaskResponse,
+} from './contract.ts'
+import type { TaskDesk } from './desk.ts'
+import { followTask } from './follow.ts'
+import { countMessages, countTasks, listTasks, sessionMessages, type TaskRow } from './repository.ts'
+import { responseOf, taskOf } from './shape.ts'
+
+/** Longest instruction, in code points. */
+const MAX_INSTRUCTION = 100_000
+
+const id = AgentRef
+const task_id = z.string().min(1).max(128).describe("A task's id")
+const found = [AgentNotFoundError, AmbiguousAgentError] as const
+
+/** Longest schema, as JSON: it goes into each prompt. */
+const MAX_SCHEMA = 32_000
+
+/** Kept as it is given, not copied: in this process more may be known of it. */
+const ResponseSchema = z
+  .custom<Tree>(isTree, 'must be a JSON Schema, which is an object')
+  .superRefine((schema, { addIssue }) => {
+    const refuse = (why: string) => addIssue({ code: 'custom', message: `is no schema for an answer: ${why}` })
+    if (schema.type !== 'object') refuse('its type must be "object"; put anything else into a property of one')
+    const { length } = JSON.stringify(schema)
+    if (length > MAX_SCHEMA) refuse(`it has ${length} characters as JSON, at most ${MAX_SCHEMA} are taken`)
+  })
+  .meta({ type: 'object', additionalProperties: true })
+
+const TaskInput = z.strictObject({
+  id,
+  instruction: z
+    .string()
+    .refine(text => text.trim() !== '', 'must not be empty')
+    .refine(text => [...text].length <= MAX_INSTRUCTION, `must be at most ${MAX_INSTRUCTION} characters (code points)`)
+    .meta({ minLength: 1, maxLength: MAX_INSTRUCTION, examples: ['Say which of the notes is the oldest.'] })
+    .describe('What is to be done'),
+  images: ImageInputs,
+  max_steps: z.number().int().min(1).max(1000).default(25).describe('Answers of the model after which it ends'),
+  session_id: z.string().min(1).max(128).nullish().describe('The session that it belongs to; goes before session_key'),
+  session_key: z
+    .string()
+    .min(1)
+    .max(256)
+    .nullish()
+    .describe("The user's own name for the session, which is made when there is none; a fresh one without both"),
+  response_schema: ResponseSchema.nullish().describe(
+    'A JSON Schema of type object that the answer is to fit; the object is then in parsed',
+  ),
+  parameters: ModelParameters.nullish().describe('How the model answers; goes before what profile and model say'),
+})
+const begins = {
+  input: TaskInput,
+  errors: [
+    ...[...found, AgentDeadError, SessionNotFoundError, SessionClosedError, OtherAgentSessionError],
+    // Its agent may be deleted while it runs, and it with it.
+    ...[BudgetExhaustedError, IdempotencyKeyReusedError, TaskNotFoundError, ImageRefusedError],
+  ],
+}
+const OPTIONS = {
+  short: { session_key: 'k', max_steps: 'm' },
+  files: { response_schema: 'schema' },
+  attachments: { images: 'image' },
+}
+const KEY =
+  'It ends when its client goes away, unless the request has an Idempotency-Key: then it goes on, is taken up again by another process when this one dies, and the same request again gives the same task.'
+
+export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
+  /** Tasks are their users' own; of others they are as if they were not. */
+  const mine = async (task_id: string, { tenant }: OperationCall): Promise<TaskRow> => {
+    await desk.settleLost()
+    const row = await desk.find(task_id)
+    if (row.user_id !== tenant) throw new TaskNotFoundError({ task_id })
+    return row
+  }
+  const agentOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
+
+  return [
+    operation({
+      name: 'tasks.run',
+      summary: 'Run a task and wait for its answer',
+      description: `Runs beside the agent's own life, with a small set of tools. ${KEY}`,
+      ...begins,
+      output: TaskResponse,
+      http: { method: 'POST', path: '/agents/{id}/tasks', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
+      cli: { usage: 'task run <id> <instruction...>', ...OPTIONS },
+      mcp: true,
+      async run(input, call) {
+        const { task_id, carried } = await desk.begin(input, call, false)
+        // A run that ends with its client is waited for, so that its end is told.
+        return responseOf(await desk.settled(task_id, carried ? undefined : call.signal))
+      },
+      render: shown,
+      exit: exitOf,
+    }),
+    stream({
+      name: 'tasks.stream',
+      summary: 'Run a task and stream its answer',
+      description: `Sends text as it comes, and one last event: error when the task failed, else done. ${KEY}`,
+      ...begins,
+      events: TASK_EVENTS,
+      http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
+      cli: { usage: 'run <id> <instruction...>', ...OPTIONS },
+      mcp: true,
+      async *run(input, call) {
+        const { task_id, carried } = await desk.begin(input, call, true)
+        try {
+          yield* followTask(svc, desk, task_id, call.last_event_id, carried ? undefined : call.signal)
+        } finally {
+          // Of no effect when it has ended.
+          carried?.abort(new TaskCancelledError())
+        }
+      },
+    }),
+    operation({
+      name: 'tasks.get',
+      summary: 'Show a task',
+      description: 'Its status, and its output or error when it has ended.',
+      input: z.object({ task_id }),
+      output: Task,
+      http: { method: 'GET', path: '/tasks/{task_id}' },
+      cli: { usage: 'task <task_id>' },
+      mcp: true,
+      errors: [TaskNotFoundError],
+      run: async ({ task_id }, call) => taskOf(await mine(task_id, call)),
+    }),
+    stream({
+      name: 'tasks.follow',
+      summary: "Follow a task's stream",
+      description: 'Wherever it runs; with Last-Event-ID it continues after that event.',
+      input: z.object({ task_id }),
+      events: TASK_EVENTS,
+      http: { method: 'GET', path: '/tasks/{task_id}/stream' },
+      cli: { usage: 'task follow <task_id>' },
+      mcp: true,
+      errors: [TaskNotFoundError],
+      async *run({ task_id }, call) {
+        await mine(task_id, call)
+        yield* followTask(svc, desk, task_id, call.last_event_id, call.signal)
+      },
+    }),
+    operation({
+      name: 'tasks.resume',
+      summary: 'Resume a task that waited for approval',
+      description:
+        'It goes on by itself when the decision reaches a running server; a task that has ended stays as it is.',
+      input: z.object({ task_id }),
+      output: TaskResponse,
+      http: { method: 'POST', path: '/tasks/{task_id}/resume' },
+      cli: { usage: 'task resume <task_id>' },
+      mcp: true,
+      errors: [TaskNotFoundError],
+      async run({ task_id }, call) {
+        await mine(task_id, call)
+        await desk.resume(task_id)
+        return responseOf(await desk.settled(task_id, call.signal))
+      },
+      render: shown,
+      exit: exitOf,
+    }),
+    operation({
+      name: 'tasks.cancel',
+      summary: 'Cancel a task',
+      description: 'Ends it wherever it runs or waits; a task that has ended stays as it is.',
+      input: z.object({ task_id }),
+      output: Task,
+      http: { method: 'POST', path: '/tasks/{task_id}/cancel' },
+      cli: { usage: 'task cancel <task_id>' },
+      mcp: true,
+      errors: [TaskNotFoundError, TaskOverError],
+      async run({ task_id }, call) {
+        await mine(task_id, call)
+        await desk.cancel(task_id)
+        return taskOf(await desk.find(task_id))
+      },
+    }),
+    operation({
+      name: 'tasks.list',
+      summary: "List an agent's tasks, newest first",
+      description: 'Tasks of the user that X-Svc-User names.',
+      input: Page.extend({ id }),
+      output: z.array(Task),
+      http: { method: 'GET', path: '/agents/{id}/tasks' },
+      cli: { usage: 'tasks <id>', short: { limit: 'n' } },
+      mcp: true,
+      errors: found,
+      async run({ id, ...page }, { tenant }) {
+        await desk.settleLost()
+        return (await listTasks(svc.use(Store), await agentOf(id), tenant, page)).map(taskOf)
+      },
+      count: async ({ id }, { tenant }) => countTasks(svc.use(Store), await agentOf(id), tenant),
+      render: tasks => tasks.map(line).join('\n') || 'no tasks yet',
+    }),
+    operation({
+      name: 'tasks.transcript',
+      summary: "Show a session's transcript, oldest first",
+      description: 'The messages of all of its tasks.',
+      input: Page.extend({ session_id: z.string().min(1).max(128).describe("A session's id") }),
+      output: z.array(TaskMessage),
+      http: { method: 'GET', path: '/sessions/{session_id}/transcript' },
+      cli: { usage: 'session transcript <session_id>', short: { limit: 'n' } },
+      mcp: true,
+      errors: [SessionNotFoundError],
+      async run({ session_id, limit, offset }, { tenant }) {
+        await svc.use(Sessions).get(session_id, tenant)
+        const rows = await sessionMessages(svc.use(Store), session_id, limit, offset)
+        return rows.map(({ task_id, message, created_at }) => ({ task_id, ...message, at: isoTime(created_at) }))
+      },
+      count: async ({ session_id }, { tenant }) => {
+        await svc.use(Sessions).get(session_id, tenant)
+        return countMessages(svc.use(Store), session_id)
+      },
+      render: messages => messages.map(({ role, content }) => `${role}: ${content}`).join('\n\n'),
+    }),
+  ]
+}
+
+/** A script stops at a task that failed. */
+function exitOf({ status }: TaskResponse): number {
+  return status === 'failed' ? 1 : 0
+}
+
+function shown({ status, output, parsed, error, approval_ids }: TaskResponse): string {
+  if (parsed) return JSON.stringify(parsed, null, 2)
+  if (error) return `${output ? `${output}\n\n` : ''}${status}: ${error.detail}`
+  if (approval_ids.length === 0) return status === 'completed' ? output : `${output}\n\n${status}`.trim()
+  return `${status}: decide with svc approve ${approval_ids.join(', ')}`
+}
+
+function line({ task_id, status, instruction, cost_usd, created_at }: Task): string {
+  return `${task_id}  ${created_at}  ${status}  $${cost_usd.toFixed(4)}  ${instruction.replace(/\s+/g, ' ').slice(0, 60)}`
+}

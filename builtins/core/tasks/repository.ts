@@ -1,0 +1,192 @@
+import { writeImages } from '#core/images/contract'
+import type { Message } from '#core/models/contract'
+import type { Store } from '#platform/store/contract'
+import type { Task } from './contract.ts'
+import type { NewTask } from './effects.ts'
+import type { Piece } from './text.ts'
+import type { MessageRow } from './transcript.ts'
+
+/** What of a task's answers is told as it comes: nothing, all, or nothing because guardrails are on. */
+export type TextMode = 'none' | 'shown' | 'suppressed'
+
+export interface TaskRow {
+  task_id: string
+  agent_id: string
+  session_id: string
+  user_id: string
+  instruction: string
+  /** JSON. */
+  images: string | null
+  max_steps: number
+  /** The JSON Schema that the answer is to fit, as JSON. */
+  response_schema: string | null
+  /** How the model answers, as JSON. */
+  parameters: string | null
+  status: Task['status']
+  output: string
+  /** The answer as an object that fits, as JSON. */
+  parsed: string | null
+  /** A problem document as JSON. */
+  error: string | null
+  /** JSON. */
+  approval_ids: string
+  text: TextMode
+  steps_taken: number
+  tool_calls_made: number
+  cost_micros: number
+  input_tokens: number
+  output_tokens: number
+  duration_ms: number
+  request_id: string
+  idempotency_key: string | null
+  request_hash: string
+  /** Goes on when its client goes away, and in another process when this one does. */
+  detached: number
+  /** How often its process was lost. */
+  interruptions: number
+  owner: string
+  epoch: number
+  lease_until: number
+  created_at: number
+  ended_at: number | null
+}
+
+/** A task as it has just been written down; in `created_at` it may differ by a moment. */
+export function newRow(task: NewTask, now: number): TaskRow {
+  const { images, response_schema, parameters, idempotency_key } = task
+  return {
+    ...task,
+    ...{ status: 'running', output: '', parsed: null, error: null, approval_ids: '[]' },
+    ...{ steps_taken: 0, tool_calls_made: 0, cost_micros: 0, input_tokens: 0, output_tokens: 0, duration_ms: 0 },
+    ...{ interruptions: 0, epoch: 1, lease_until: now, created_at: now, ended_at: null },
+    images: writeImages(images),
+    response_schema: response_schema && JSON.stringify(response_schema),
+    parameters: parameters && JSON.stringify(parameters),
+    detached: Number(idempotency_key !== null),
+  }
+}
+
+export function findTask(store: Store, task_id: string): Promise<TaskRow | undefined> {
+  return store.get<TaskRow>('SELECT * FROM task_runs WHERE task_id = ?', [task_id])
+}
+
+export function findByKey(
+  store: Store,
+  { user_id, agent_id, key }: { user_id: string; agent_id: string; key: string },
+) {
+  return store.get<TaskRow>('SELECT * FROM task_runs WHERE user_id = ? AND agent_id = ? AND idempotency_key = ?', [
+    ...[user_id, agent_id, key],
+  ])
+}
+
+/** Newest first. */
+export function listTasks(
+  store: Store,
+  agent_id: string,
+  user_id: string,
+  { limit = -1, offset = 0 }: { limit?: number | undefined; offset?: number },
+): Promise<TaskRow[]> {
+  return store.all<TaskRow>(
+    'SELECT * FROM task_runs WHERE agent_id = ? AND user_id = ? ORDER BY created_at DESC, task_id DESC LIMIT ? OFFSET ?',
+    [agent_id, user_id, limit, offset],
+  )
+}
+
+export async function countTasks(store: Store, agent_id: string, user_id: string): Promise<number> {
+  const row = await store.get<{ n: number }>('SELECT count(*) AS n FROM task_runs WHERE agent_id = ? AND user_id = ?', [
+    agent_id,
+    user_id,
+  ])
+  return row?.n ?? 0
+}
+
+/** What the session's earlier tasks were asked and answered, newest first. */
+export function earlierExchanges(store: Store, { session_id, created_at }: TaskRow, limit: number) {
+  return store.all<{ instruction: string; images: string | null; output: string }>(
+    `SELECT instruction, images, output FROM task_runs WHERE session_id = ? AND status = 'completed' AND ended_at <= ?
+     ORDER BY ended_at DESC, task_id DESC LIMIT ?`,
+    [session_id, created_at, limit],
+  )
+}
+
+export async function loadMessages(store: Store, task_id: string): Promise<MessageRow[]> {
+  const rows = await store.all<{ seq: number; message: string }>(
+    'SELECT seq, message FROM task_messages WHERE task_id = ? ORDER BY seq',
+    [task_id],
+  )
+  return rows.map(({ seq, message }) => ({ seq, message: JSON.parse(message) as Message }))
+}
+
+/** The messages of all tasks of a session, in their order. */
+export async function sessionMessages(store: Store, session_id: string, limit = -1, offset = 0) {
+  const rows = await store.all<{ task_id: string; message: string; created_at: number }>(
+    `SELECT m.task_id, m.message, m.created_at FROM task_runs t JOIN task_messages m ON m.task_id = t.task_id
+     WHERE t.session_id = ? ORDER BY t.created_at, t.task_id, m.seq LIMIT ? OFFSET ?`,
+    [session_id, limit, offset],
+  )
+  return rows.map(({ message, ...row }) => ({ ...row, message: JSON.parse(message) as Message }))
+}
+
+export async function countMessages(store: Store, session_id: string): Promise<number> {
+  const row = await store.get<{ n: number }>(
+    'SELECT count(*) AS n FROM task_runs t JOIN task_messages m ON m.task_id = t.task_id WHERE t.session_id = ?',
+    [session_id],
+  )
+  return row?.n ?? 0
+}
+
+/** The journal's ids of this task's calls that have no outcome, by the id that the model knows; `waiting`: those that never began. */
+export async function unansweredCalls(store: Store, task_id: string) {
+  const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(
+    "SELECT model_call_id, call_id, state FROM tool_calls WHERE task_id = ? AND state <> 'done' ORDER BY started_at",
+    [task_id],
+  )
+  return {
+    unanswered: new Map(rows.map(row => [row.model_call_id, row.call_id])),
+    waiting: new Set(rows.filter(({ state }) => state !== 'started').map(({ call_id }) => call_id)),
+  }
+}
+
+/** The next piece of text after a place; `until` is the place after it, in UTF-16 units. An empty one is a reset. */
+export function textAfter(store: Store, task_id: string, place: number) {
+  return store.get<Piece>('SELECT until, text FROM task_texts WHERE task_id = ? AND until > ? ORDER BY until LIMIT 1', [
+    task_id,
+    place,
+  ])
+}
+
+/** What was shown since the last reset, as far as it is written down. */
+export async function shownText(store: Store, task_id: string): Promise<Piece> {
+  const rows = await store.all<Piece>('SELECT until, text FROM task_texts WHERE task_id = ? ORDER BY until', [task_id])
+  return { until: rows.at(-1)?.until ?? 0, text: rows.map(({ text }) => text).join('') }
+}
+
+/** As in the index of those that are not over: without these words it is not used, and all tasks ever are looked at. */
+const OPEN = "status IN ('running', 'waiting_approval')"
+
+/** Tasks whose process gave no sign of life for too long. */
+export function lostTasks(store: Store, now: number): Promise<TaskRow[]> {
+  return store.all<TaskRow>(`SELECT * FROM task_runs WHERE ${OPEN} AND status = 'running' AND lease_until < ?`, [now])
+}
+
+/** The tasks of a session that are not over. */
+export async function openTasks(store: Store, session_id: string): Promise<string[]> {
+  const rows = await store.all<{ task_id: string }>(
+    `SELECT task_id FROM task_runs WHERE ${OPEN} AND session_id = ? ORDER BY created_at, task_id`,
+    [session_id],
+  )
+  return rows.map(({ task_id }) => task_id)
+}
+
+/** Tasks that wait for the operator although everything is decided; of all, or this one. */
+export async function decidedTasks(store: Store, task_id?: string): Promise<string[]> {
+  const waiting = await store.all<{ task_id: string; approval_ids: string }>(
+    `SELECT task_id, approval_ids FROM task_runs WHERE ${OPEN} AND status = 'waiting_approval' AND (? IS NULL OR task_id = ?)`,
+    [task_id, task_id],
+  )
+  if (waiting.length === 0) return []
+  const rows = await store.all<{ approval_id: string }>("SELECT approval_id FROM approvals WHERE status = 'pending'")
+  const pending = new Set(rows.map(({ approval_id }) => approval_id))
+  const isDecided = (ids: string) => !(JSON.parse(ids) as string[]).some(id => pending.has(id))
+  return waiting.filter(({ approval_ids }) => isDecided(approval_ids)).map(({ task_id }) => task_id)
+}

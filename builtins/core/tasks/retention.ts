@@ -1,0 +1,25 @@
+import { ImageHolders, imagesIn, readImages, WITH_IMAGES } from '#core/images/contract'
+import type { PluginHandle } from '#kernel'
+import { forgets } from '#platform/retention/contract'
+import { AMONG, listed, Store } from '#platform/store/contract'
+
+/** What of this room may go: tasks of sessions that ended, with all that was said and done in them. */
+export function tasksForget(svc: PluginHandle): void {
+  forgets(svc, {
+    name: 'task_runs',
+    key: 'task_id',
+    where: "ended_at < ? AND session_id IN (SELECT session_id FROM sessions WHERE status <> 'running')",
+    also: keys => [{ sql: `DELETE FROM tool_calls WHERE task_id ${AMONG}`, params: [listed(keys)] }],
+  })
+  svc.add(ImageHolders, {
+    name: 'tasks',
+    // Tasks do not go with an agent that is exported.
+    async held(agent_id) {
+      if (agent_id !== undefined) return []
+      const store = svc.use(Store)
+      const asked = await store.all<{ images: string }>('SELECT images FROM task_runs WHERE images IS NOT NULL')
+      const said = await store.all<{ message: string }>(`SELECT message FROM task_messages WHERE ${WITH_IMAGES}`)
+      return [...asked.flatMap(({ images }) => readImages(images).map(({ sha256 }) => sha256)), ...imagesIn(said)]
+    },
+  })
+}

@@ -1,0 +1,43 @@
+import type { Profile } from '#core/profiles/contract'
+import { Runtime, type ToolSet } from '#core/runtime/contract'
+import { type PluginHandle, type Tool, Toolkits } from '#kernel'
+import { Guardrails } from '#safety/guardrails/contract'
+
+/** The toolkit that belongs to the economy. */
+const WORLD = 'world'
+/** The toolkit by which agents write to each other. */
+const COMMS = 'comms'
+/** What an agent reads in place of a message that a guardrail blocked. */
+const BLOCKED = '[A message was withheld by a guardrail.]'
+
+/** The tools of a one-shot task: of the toolkits that the configuration names, what the profile allows. */
+export function taskTools(svc: PluginHandle, names: readonly string[], profile: Profile): ToolSet {
+  const economy = svc.config.get('economy.enabled') === true
+  const set = svc.use(Runtime).toolsFor(
+    profile,
+    names.filter(name => name !== WORLD || economy),
+  )
+  if (!svc.has(Guardrails) || !svc.use(Guardrails).enabled) return set
+  const guarded = new Set(svc.find(Toolkits, COMMS)?.tools.map(({ name }) => name))
+  return {
+    ...set,
+    find(name) {
+      const tool = set.find(name)
+      return tool && guarded.has(name) ? checked(svc, tool) : tool
+    },
+  }
+}
+
+/** What comes from other agents is checked before the model reads it. */
+function checked(svc: PluginHandle, tool: Tool): Tool {
+  return {
+    ...tool,
+    async execute(args: never, call) {
+      const result: unknown = await tool.execute(args, call)
+      const text = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
+      const { action, text: clean } = await svc.use(Guardrails).check('peer', text, { agent_id: call.agent_id })
+      if (action === 'block') return BLOCKED
+      return action === 'redact' ? clean : result
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import type { Message } from '#core/models/contract'
+import { isEmptyAnswer, type PlannedCall } from '#core/runtime/contract'
+
+/** A message by its place in the conversation of its task. */
+export interface MessageRow {
+  seq: number
+  message: Message
+}
+
+/** Numbers a task's messages. Results get their places when their calls are planned, so that they read in that order. */
+export class Transcript {
+  readonly messages: readonly Message[]
+  readonly #places = new Map<string, number>()
+  #next: number
+
+  /** @param rows what was written down so far; calls at its end that have no result keep the places that they had */
+  constructor(rows: readonly MessageRow[]) {
+    this.messages = rows.map(row => row.message)
+    this.#next = (rows.at(-1)?.seq ?? -1) + 1
+    const last = rows.findLast(row => row.message.role === 'assistant')
+    if (last) this.#reserve(last.message, last.seq + 1)
+  }
+
+  /** Places what was heard and answered, unless that says nothing. */
+  answer(heard: readonly Message[], message: Message): MessageRow[] {
+    const rows = [...heard, ...(isEmptyAnswer(message) ? [] : [message])].map((each, n) => ({
+      seq: this.#next + n,
+      message: each,
+    }))
+    this.#next += rows.length
+    this.#reserve(message, this.#next)
+    return rows
+  }
+
+  outcome({ id }: PlannedCall, message: Message): MessageRow {
+    return { seq: this.#places.get(id) ?? this.#next++, message }
+  }
+
+  #reserve({ tool_calls = [] }: Message, from: number): void {
+    for (const [n, { id }] of tool_calls.entries()) this.#places.set(id, from + n)
+    this.#next = Math.max(this.#next, from + tool_calls.length)
+  }
+}

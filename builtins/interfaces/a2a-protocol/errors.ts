@@ -1,0 +1,57 @@
+import { AgentNotFoundError, AmbiguousAgentError } from '#core/agents/contract'
+import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError } from '#core/sessions/contract'
+import { TaskNotFoundError, TaskOverError } from '#core/tasks/contract'
+import { IdempotencyKeyReusedError, MalformedRequestError } from '#interfaces/rest/contract'
+import { InvalidInputError, SvcError } from '#kernel'
+
+/** The codes of JSON-RPC, and those that the protocol adds. */
+export const CODES = {
+  parse_error: -32700,
+  invalid_request: -32600,
+  method_not_found: -32601,
+  invalid_params: -32602,
+  internal: -32603,
+  task_not_found: -32001,
+  task_not_cancelable: -32002,
+  push_not_supported: -32003,
+  unsupported_operation: -32004,
+  content_type_not_supported: -32005,
+  no_extended_card: -32007,
+  version_not_supported: -32009,
+} as const
+
+/** An error of the protocol. */
+export class RpcError extends Error {
+  readonly code: number
+  readonly reason: string
+
+  constructor(code: keyof typeof CODES, message: string, reason: string = code) {
+    super(message)
+    this.code = CODES[code]
+    this.reason = reason
+  }
+}
+
+/** What the one who asks can do better. */
+const ASKED_WRONGLY = [
+  ...[InvalidInputError, AgentNotFoundError, AmbiguousAgentError, SessionNotFoundError, SessionClosedError],
+  ...[OtherAgentSessionError, IdempotencyKeyReusedError],
+]
+
+/** An error as the protocol has it, with our own code as its reason; undefined for one that nobody was to see. */
+export function told(error: unknown): RpcError | undefined {
+  if (error instanceof RpcError) return error
+  if (!(error instanceof SvcError)) return undefined
+  const of = (code: keyof typeof CODES) => new RpcError(code, error.message, error.code)
+  // With a cause it is no JSON at all.
+  if (error.code === MalformedRequestError.code) return of(error.cause ? 'parse_error' : 'invalid_request')
+  if (error.code === TaskNotFoundError.code) return of('task_not_found')
+  if (error.code === TaskOverError.code) return of('task_not_cancelable')
+  return of(ASKED_WRONGLY.some(({ code }) => code === error.code) ? 'invalid_params' : 'internal')
+}
+
+/** An error as a JSON-RPC answer. */
+export function errorAnswer(id: string | number | null, { code, message, reason }: RpcError) {
+  const detail = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: reason.toUpperCase(), domain: 'svc' }
+  return { jsonrpc: '2.0', id, error: { code, message, data: [detail] } }
+}

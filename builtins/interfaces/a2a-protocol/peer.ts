@@ -1,0 +1,184 @@
+import { type AgentRow, Agents } from '#core/agents/contract'
+import { Sessions } from '#core/sessions/contract'
+import { type Task, Tasks } from '#core/tasks/contract'
+import { type OperationCall, type PluginHandle, parse } from '#kernel'
+import { Store } from '#platform/store/contract'
+import type { PublicConfig } from './config.ts'
+import { type Dialect, type Shown, V1, V03 } from './dialect.ts'
+import { RpcError } from './errors.ts'
+import { livingAgents } from './repository.ts'
+import { OneTask, Send, textOf } from './wire.ts'
+
+type Json = Record<string, unknown>
+
+/** A request of an agent of others. */
+export interface Asked {
+  method: string
+  params: unknown
+  /** The agent in the path, if one is there. */
+  agent: string | undefined
+  call: OperationCall
+}
+
+type Answer = (asked: Asked, dialect: Dialect) => Promise<Json> | AsyncGenerator<Json>
+
+/** What agents of others may ask of ours: one-shot tasks, which go on when nobody listens. */
+export class Peer {
+  readonly #svc: PluginHandle
+  readonly #config: PublicConfig
+  readonly #methods: ReadonlyMap<string, { answer: Answer; dialect: Dialect }>
+
+  constructor(svc: PluginHandle, config: PublicConfig) {
+    this.#svc = svc
+    this.#config = config
+    const answers: [names: readonly [string, string], answer: Answer][] = [
+      [['SendMessage', 'message/send'], (asked, dialect) => this.#send(asked, dialect)],
+      [['SendStreamingMessage', 'message/stream'], (asked, dialect) => this.#stream(asked, dialect)],
+      [['GetTask', 'tasks/get'], (asked, dialect) => this.#get(asked, dialect)],
+      [['CancelTask', 'tasks/cancel'], (asked, dialect) => this.#cancel(asked, dialect)],
+      [['SubscribeToTask', 'tasks/resubscribe'], (asked, dialect) => this.#subscribe(asked, dialect)],
+    ]
+    this.#methods = new Map(
+      answers.flatMap(([[now, before], answer]) => [
+        [now, { answer, dialect: V1 }],
+        [before, { answer, dialect: V03 }],
+      ]),
+    )
+  }
+
+  /** One answer, or several as they come. @throws RpcError, SvcError */
+  answer(asked: Asked): Promise<Json> | AsyncGenerator<Json> {
+    const { method } = asked
+    const known = this.#methods.get(method)
+    if (known) return known.answer(asked, known.dialect)
+    if (/push_?notification/i.test(method))
+      throw new RpcError('push_not_supported', 'There are no push notifications here.')
+    if (/extended_?(agent)?card/i.test(method))
+      throw new RpcError('no_extended_card', 'There is one card for everybody.')
+    if (method === 'ListTasks')
+      throw new RpcError('unsupported_operation', 'Tasks are not listed here; ask for one by its id.')
+    throw new RpcError('method_not_found', `There is no method "${method}".`)
+  }
+
+  async #send(asked: Asked, dialect: Dialect): Promise<Json> {
+    const { configuration, ...send } = parse(Send, asked.params, 'The message')
+    const begun = await this.#begin(asked, send)
+    const waits = !(configuration?.returnImmediately ?? configuration?.blocking === false)
+    const task = waits ? await this.#settled(begun, asked.call) : begun
+    return dialect.sent(dialect.task(await this.#shown(task, asked.call), configuration?.historyLength))
+  }
+
+  async *#stream(asked: Asked, dialect: Dialect): AsyncGenerator<Json> {
+    const { configuration, ...send } = parse(Send, asked.params, 'The message')
+    const task = await this.#begin(asked, send)
+    yield* this.#follow(task, asked, dialect, configuration?.historyLength)
+  }
+
+  async #get(asked: Asked, dialect: Dialect): Promise<Json> {
+    const { historyLength, ...one } = parse(OneTask, asked.params, 'The request')
+    return dialect.task(await this.#shown(await this.#find(asked, one), asked.call), historyLength)
+  }
+
+  async #cancel(asked: Asked, dialect: Dialect): Promise<Json> {
+    const { task_id } = await this.#find(asked, parse(OneTask, asked.params, 'The request'))
+    return dialect.task(await this.#shown(await this.#tasks.cancel(task_id, asked.call.tenant), asked.call))
+  }
+
+  async *#subscribe(asked: Asked, dialect: Dialect): AsyncGenerator<Json> {
+    const task = await this.#find(asked, parse(OneTask, asked.params, 'The request'))
+    if (task.status !== 'running')
+      throw new RpcError('unsupported_operation', `The task ${task.task_id} does not run: it is ${task.status}.`)
+    yield* this.#follow(task, asked, dialect, null)
+  }
+
+  get #tasks(): Tasks {
+    return this.#svc.use(Tasks)
+  }
+
+  /** A message begins a task; the same message again is the same task. */
+  async #begin({ agent, call }: Asked, { tenant, message }: Omit<Send, 'configuration'>): Promise<Task> {
+    const { messageId, contextId, taskId, parts } = message
+    const instruction = textOf(parts)
+    if (instruction === undefined)
+      throw new RpcError(
+        'content_type_not_supported',
+        'Parts may be text, data or the URL of a file; no bytes are taken.',
+      )
+    if (instruction === '') throw new RpcError('invalid_params', 'The message is empty; say what is to be done.')
+    if (taskId !== undefined) {
+      const task = await this.#tasks.find(taskId, call.tenant)
+      throw new RpcError(
+        'unsupported_operation',
+        `The task ${taskId} takes no further messages: it is ${task.status}. Send another with the same contextId.`,
+      )
+    }
+    const { agent_id } = await this.#agent(agent ?? tenant)
+    return this.#tasks.begin({
+      ...{ agent: agent_id, tenant: call.tenant, instruction, request_id: call.request_id },
+      // A conversation that has no name yet is named by its first message, so that the same message again is the same request.
+      ...{ session_key: contextId ?? `a2a-${messageId}`, key: `a2a:${messageId}` },
+    })
+  }
+
+  /** Who is meant: named in the path or by the request, else the one that is configured, or the only one. */
+  async #agent(ref: string | undefined): Promise<AgentRow> {
+    const agents = this.#svc.use(Agents)
+    if (ref !== undefined) return agents.find(ref)
+    if (this.#config.agent !== '') return agents.find(this.#config.agent)
+    const living = await livingAgents(this.#svc.use(Store), 2)
+    if (living.length === 1) return agents.find(living[0]!)
+    if (living.length === 0) throw new RpcError('invalid_params', 'No agent lives here.')
+    const { total, dead } = await agents.counts()
+    const which = 'write to one of them at /a2a/<agent_id>, as the card of this service lists them.'
+    throw new RpcError('invalid_params', `${total - dead} agents live here; ${which}`)
+  }
+
+  async #find({ agent, call }: Asked, { id }: OneTask): Promise<Task> {
+    const task = await this.#tasks.find(id, call.tenant)
+    if (agent === undefined || (await this.#agent(agent)).agent_id === task.agent_id) return task
+    throw new RpcError('task_not_found', `That agent has no task "${id}".`)
+  }
+
+  async #shown(task: Task, { tenant }: OperationCall): Promise<Shown> {
+    const { session_key, session_id } = await this.#svc.use(Sessions).get(task.session_id, tenant)
+    return { task, contextId: session_key ?? session_id }
+  }
+
+  /** The task at its end, or when it waits for the operator. */
+  async #settled({ task_id }: Task, { tenant, signal }: OperationCall): Promise<Task> {
+    for await (const { event } of this.#tasks.follow(task_id, undefined, signal)) if (isEnd(event)) break
+    return this.#tasks.find(task_id, tenant)
+  }
+
+  async *#follow(
+    task: Task,
+    { call }: Asked,
+    dialect: Dialect,
+    historyLength: number | null | undefined,
+  ): AsyncGenerator<Json> {
+    const shown = await this.#shown(task, call)
+    yield dialect.begun(dialect.task(shown, historyLength))
+    let said = false
+    for await (const { event, data } of this.#tasks.follow(task.task_id, '0', call.signal)) {
+      if (event === 'token') {
+        yield dialect.piece(shown, (data as { text: string }).text, false, said)
+        said = true
+      }
+      if (event === 'reset') {
+        // A piece that is not appended takes the place of all before it.
+        yield dialect.piece(shown, '', false, false)
+        said = true
+      }
+      if (!isEnd(event)) continue
+      const ended = await this.#tasks.find(task.task_id, call.tenant)
+      // What guardrails kept back, or was only said at the end.
+      const { output } = ended
+      if (!said && output !== '') yield dialect.piece(shown, output, true, false)
+      yield dialect.status({ ...shown, task: ended })
+    }
+  }
+}
+
+function isEnd(event: string): boolean {
+  return event === 'done' || event === 'error'
+}

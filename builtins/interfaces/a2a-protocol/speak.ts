@@ -1,0 +1,112 @@
+import type { ServerResponse } from 'node:http'
+import type { ProtocolExchange } from '#interfaces/rest/contract'
+import { describeIssues, issuesOf, type PluginHandle, sentenceOf } from '#kernel'
+import { secretMasker } from '#lib/secrets'
+import { VERSIONS, versionIn } from './address.ts'
+import { errorAnswer, RpcError, told } from './errors.ts'
+import type { Peer } from './peer.ts'
+import { Request } from './wire.ts'
+
+/** A reader that takes nothing for so long is let go, in milliseconds. */
+const STALL_MS = 30_000
+/** A comment that often keeps proxies from closing a stream in which nothing happens, in milliseconds. */
+const COMMENT_MS = 15_000
+
+type Json = Record<string, unknown>
+
+/** Speaks JSON-RPC on the server's listener: what is asked is answered at once, or bit by bit as server-sent events. */
+export function speaker(svc: PluginHandle, peer: Peer): (exchange: ProtocolExchange) => Promise<void> {
+  const mask = secretMasker(svc)
+  const written = (value: unknown) => mask(JSON.stringify(value))
+
+  return async exchange => {
+    const { response, call } = exchange
+    const stop = new AbortController()
+    const signal = AbortSignal.any([call.signal, stop.signal])
+    let id: string | number | null = null
+    try {
+      id = idOf(exchange.body)
+      const answer = peer.answer({ ...asked(exchange), call: { ...call, signal } })
+      if (answer instanceof Promise) return send(response, written({ jsonrpc: '2.0', id, result: await answer }))
+      // What is wrong with the request is told before the stream begins.
+      const first = await answer.next()
+      exchange.stream(() => stop.abort())
+      await tell(svc, response, withFirst(first, answer), result => written({ jsonrpc: '2.0', id, result }))
+    } catch (error) {
+      const known = written(errorAnswer(id, shown(svc, error, call.request_id)))
+      if (!response.headersSent) return send(response, known)
+      response.end(`data: ${known}\n\n`)
+    } finally {
+      stop.abort()
+    }
+  }
+}
+
+/** What is asked. @throws RpcError when it is no request, or in another version of the protocol */
+function asked({ body, params, request }: ProtocolExchange) {
+  const { data, error } = Request.safeParse(body)
+  if (error) throw new RpcError('invalid_request', `That is no request: ${describeIssues(issuesOf(error))}`)
+  const version = versionIn(request)
+  if (!VERSIONS.includes(version))
+    throw new RpcError('version_not_supported', `This is not spoken here: ${version}; it is ${VERSIONS.join(' and ')}.`)
+  return { method: data.method, params: data.params, agent: params.id }
+}
+
+function idOf(body: unknown): string | number | null {
+  return Request.pick({ id: true }).safeParse(body).data?.id ?? null
+}
+
+function shown(svc: PluginHandle, error: unknown, request_id: string): RpcError {
+  const known = told(error)
+  if (known) return known
+  svc.log.error({ request_id, err: error }, `a request of another agent failed: ${sentenceOf(error)}`)
+  return new RpcError('internal', 'Something went wrong here; the log of this service has more.')
+}
+
+function send(response: ServerResponse, json: string): void {
+  response.writeHead(200, { 'content-type': 'application/json' })
+  response.end(json)
+}
+
+async function* withFirst(first: IteratorResult<Json>, rest: AsyncGenerator<Json>): AsyncGenerator<Json> {
+  if (!first.done) yield first.value
+  yield* rest
+}
+
+/** Tells all that comes, as fast as it is taken. */
+async function tell(
+  svc: PluginHandle,
+  response: ServerResponse,
+  results: AsyncGenerator<Json>,
+  written: (result: Json) => string,
+): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  const over = new AbortController()
+  const comments = async () => {
+    for (;;) {
+      await svc.clock.sleep(COMMENT_MS, over.signal)
+      if (over.signal.aborted) return
+      response.write(': still here\n\n')
+    }
+  }
+  void comments()
+  try {
+    for await (const result of results) {
+      if (response.destroyed) return
+      if (!response.write(`data: ${written(result)}\n\n`)) await drained(svc, response)
+    }
+    response.end()
+  } finally {
+    over.abort()
+  }
+}
+
+/** Waits until the reader has taken what was written, or is gone; one that stalls is let go. */
+async function drained({ clock }: PluginHandle, response: ServerResponse): Promise<void> {
+  const settled = new AbortController()
+  const done = () => settled.abort()
+  response.once('drain', done).once('close', done)
+  await clock.sleep(STALL_MS, settled.signal)
+  response.off('drain', done).off('close', done)
+  if (!settled.signal.aborted) response.destroy()
+}

@@ -1,0 +1,67 @@
+import { type Guards, type Operation, type Point, type Toolkit, z } from '#kernel'
+import type { Rehearsal } from '#platform/plugin-files/contract'
+import type { PluginCheck } from './contract.ts'
+
+type Registered = PluginCheck['registers'][number]
+type Detail = Registered['detail']
+
+/** How things are called that are no contributions to a point. */
+const KINDS: Readonly<Record<string, string>> = {
+  on: 'listens',
+  'tap of': 'taps',
+  event: 'events',
+  provides: 'services',
+  watches: 'watches',
+}
+
+/** What is told of the kernel's own contributions; of others their name says enough. */
+const DETAILS: Readonly<Record<string, (contribution: never) => Detail>> = {
+  guards: ({ failClosed }: typeof Guards extends Point<infer G> ? G : never) => ({
+    fails: failClosed() ? 'closed' : 'open',
+  }),
+  toolkits: ({ instructions, tools }: Toolkit) => ({
+    instructions: instructions ?? '',
+    tools: tools.map(({ name, description, parameters, requires_approval = false, idempotent = false }) => {
+      return { name, description, parameters: schemaOf(parameters), requires_approval, idempotent }
+    }),
+  }),
+  operations: ({ summary, input, output, http, cli, mcp = false, reach = 'store' }: Operation) => ({
+    ...{ summary, mcp, reach, input: schemaOf(input), output: schemaOf(output) },
+    http: http ? `${http.method} ${http.path}` : null,
+    cli: [cli ?? []].flat().map(({ usage }) => `svc ${usage}`),
+  }),
+}
+
+/** A rehearsal in words and schemas. @param file the plugin's, as it is shown */
+export function describeRehearsal(rehearsal: Rehearsal, file: string): PluginCheck {
+  const { definition, registered, contributions, config, resources } = rehearsal
+  const { name, description = '', version = '', needs = [] } = definition
+  return {
+    ...{ plugin: name, file, description, version, needs: [...needs] },
+    config: config.map(({ path, env = null, secret = false, reload = 'restart_required', ...key }) => {
+      return { key: path, default: key.default ?? null, env, secret, reload, schema: key.schema }
+    }),
+    registers: registered.flatMap(label => describeLabel(label, contributions)),
+    resources: resources.map(roles => [...roles]),
+  }
+}
+
+function describeLabel(label: string, contributions: Rehearsal['contributions']): Registered[] {
+  const contribution = contributions.get(label)
+  if (contribution !== undefined) {
+    const [kind, name] = cut(label, ': ')
+    return [{ kind, name, detail: DETAILS[kind]?.(contribution as never) ?? {} }]
+  }
+  const word = Object.keys(KINDS).find(word => label.startsWith(`${word} `))
+  // Configuration has a place of its own.
+  return word === undefined ? [] : [{ kind: KINDS[word]!, name: label.slice(word.length + 1), detail: {} }]
+}
+
+function cut(text: string, at: string): [string, string] {
+  const place = text.indexOf(at)
+  return [text.slice(0, place), text.slice(place + at.length)]
+}
+
+function schemaOf(schema: z.ZodType): unknown {
+  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+}

@@ -1,0 +1,98 @@
+import { Agents } from '#core/agents/contract'
+import { Models } from '#core/models/contract'
+import { Profiles } from '#core/profiles/contract'
+import { type Kernel, sentenceOf } from '#kernel'
+import { Budget } from '#safety/budget/contract'
+
+/** So many agents are told by name when a process comes up. */
+const MOST_NAMED = 100
+
+/** The words of `--profiles`. */
+export function presetsOf(profiles: unknown): string[] {
+  return String(profiles ?? '')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+}
+
+/** @throws ProfileNotFoundError or BadFileError for a preset of which no agent can be spawned */
+export async function checkPresets(kernel: Kernel, presets: readonly string[]): Promise<void> {
+  for (const preset of presets) await kernel.use(Profiles).read(preset)
+}
+
+/** Spawns an agent of each preset that has none alive. @throws as `checkPresets` does, before any is spawned */
+export async function spawnMissing(kernel: Kernel, presets: readonly string[]): Promise<void> {
+  if (presets.length === 0) return
+  await checkPresets(kernel, presets)
+  const agents = kernel.use(Agents)
+  for (const preset of new Set(presets))
+    if (!(await agents.hasAlive(preset))) await kernel.invoke('agents.spawn', { preset })
+}
+
+/** One thing that a process says of itself: a line for people, and the same for programs. */
+export interface Said {
+  label: string
+  text: string
+  facts?: Readonly<Record<string, unknown>>
+}
+
+/** What a process says once it is up. */
+export interface Announcement {
+  text: string
+  facts: Readonly<Record<string, unknown>>
+}
+
+/** Lines of what is where, one label each. */
+export function announce(version: string, root: string, said: readonly Said[]): Announcement {
+  const lines = said.map(({ label, text }) => `${`${label}:`.padEnd(11)}${text}`)
+  const facts = Object.assign({ version, root }, ...said.map(each => each.facts ?? {})) as Announcement['facts']
+  return { text: [`svc ${version} in ${root}`, ...lines].join('\n'), facts }
+}
+
+export async function daemonLines(kernel: Kernel): Promise<Said[]> {
+  const heartbeat = Number(kernel.config.get('daemon.heartbeat'))
+  const some = await kernel.use(Agents).list({ limit: MOST_NAMED })
+  const { total, dead } = await kernel.use(Agents).counts()
+  const ids = some.filter(agent => agent.status !== 'dead').map(({ agent_id }) => agent_id)
+  const text = `PID ${process.pid}, a heartbeat every ${heartbeat} s`
+  return [
+    { label: 'Daemon', text, facts: { daemon: true, heartbeat_s: heartbeat } },
+    { label: 'Agents', text: agentsLine(ids, total - dead), facts: { agents: ids } },
+  ]
+}
+
+function agentsLine(ids: readonly string[], living: number): string {
+  if (living === 0) return 'none yet; spawn one with: svc spawn coder'
+  const shown = ids.slice(0, 8)
+  return `${shown.join(', ')}${living > shown.length ? ` and ${living - shown.length} more` : ''}`
+}
+
+/** Which model agents call, and plainly so when it is none. */
+export async function modelLine(kernel: Kernel): Promise<Said> {
+  const label = 'Model'
+  try {
+    const { provider, id } = await kernel.use(Models).resolve(null)
+    if (provider.notice) {
+      const remedy =
+        'Set OPENAI_API_KEY or OPENAI_BASE_URL, or model.default_model in .svc/config.yaml, to use a real one.'
+      const facts = { model: id, model_notice: provider.notice }
+      return { label, text: `${id} (${provider.notice}). ${remedy}`, facts }
+    }
+    const { available, reason } = await provider.availability()
+    if (available) {
+      const { price, free_because } = await kernel.use(Models).describe(null)
+      const free = price === 'free' ? ` (free: ${free_because}, and models.yaml has no price for it)` : ''
+      const text = `${id}${price === 'unknown' ? ' (price unknown)' : free}`
+      return { label, text: reason ? `${text}; ${reason}` : text, facts: { model: id } }
+    }
+    return { label, text: `${id}, which cannot be called: ${reason}`, facts: { model: id, model_problem: reason } }
+  } catch (error) {
+    return { label, text: `none: ${sentenceOf(error)}`, facts: { model: null, model_problem: sentenceOf(error) } }
+  }
+}
+
+/** What the prices of the models in use mean for the dollar limit, where a person should know. */
+export async function budgetLines(kernel: Kernel): Promise<Said[]> {
+  const warnings = kernel.services.has(Budget) ? await kernel.use(Budget).warnings() : []
+  return warnings.map(({ message, remedy }) => ({ label: 'Budget', text: `${message}. To change that: ${remedy}.` }))
+}

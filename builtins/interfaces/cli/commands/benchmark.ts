@@ -1,0 +1,70 @@
+import type { Kernel, SvcError } from '#kernel'
+import { Benchmark, type BenchmarkReport } from '#lab/benchmark/contract'
+import type { HandWritten } from '../context.ts'
+import { UsageError } from '../contract.ts'
+import { endSignal } from '../interrupt.ts'
+import { invokeMasked } from '../masked.ts'
+import { canWriteOutput, writeOutput } from '../output.ts'
+import { printable, printableJson } from '../printable.ts'
+import { findProject } from '../project.ts'
+import { warningsOn } from '../warnings.ts'
+
+const USAGE = 'svc benchmark --models openai:lite,anthropic:standard --cycles 5'
+
+/**
+ * Puts models to scenarios, and tells how they did.
+ * @returns 1 when a model was not measured to the end
+ */
+const benchmark: HandWritten = async (input, context) => {
+  const { terminal, ports, house, json } = context
+  const models = listOf(input.models)
+  if (models.length === 0) throw new UsageError({ problem: 'benchmark: the option --models is missing', usage: USAGE })
+  const root = await findProject(ports, context.named)
+  // What costs money is not begun when there is nowhere to put it.
+  for (const path of [input.output, input.html]) await canWriteOutput(ports, path)
+  const signal = endSignal()
+  await using kernel = await house.open({ root, roles: ['cli'], log: { level: 'warn', write: warningsOn(terminal) } })
+  const report = await run(kernel, input, models, signal, line => terminal.err(printable(line))).catch(error => {
+    if (signal.aborted) return undefined
+    throw error
+  })
+  if (!report) {
+    terminal.err('svc: stopped; nothing of it is kept.')
+    return 130
+  }
+  const { table, html } = kernel.use(Benchmark)
+  const text = `${JSON.stringify(report, null, 2)}\n`
+  await writeOutput(ports, input.output, text)
+  await writeOutput(ports, input.html, html(report))
+  terminal.out(json ? printableJson(text.trimEnd()) : printable(table(report)))
+  return report.models.every(({ complete }) => complete) ? 0 : 1
+}
+export default benchmark
+
+async function run(
+  kernel: Kernel,
+  { cycles, runs, seed, scenarios, task }: Readonly<Record<string, unknown>>,
+  models: readonly string[],
+  signal: AbortSignal,
+  progress: (line: string) => void,
+): Promise<BenchmarkReport> {
+  const chosen = scenarios === undefined ? {} : { scenarios: listOf(scenarios) }
+  const asked = { models, cycles, runs, seed, task, ...chosen }
+  const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))
+  try {
+    return await invokeMasked<BenchmarkReport>(kernel, 'benchmark.run', given, { signal, progress })
+  } catch (error) {
+    // What was given were the command's own words.
+    if ((error as SvcError).code === 'invalid_input') {
+      throw new UsageError({ problem: `benchmark: ${(error as Error).message}`, usage: USAGE })
+    }
+    throw error
+  }
+}
+
+function listOf(words: unknown): string[] {
+  return String(words ?? '')
+    .split(',')
+    .map(word => word.trim())
+    .filter(word => word !== '')
+}

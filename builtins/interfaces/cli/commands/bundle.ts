@@ -1,0 +1,87 @@
+import { resolve } from 'node:path'
+import {
+  BadBundleError,
+  type Bundle,
+  BundleTooLargeError,
+  type Imported,
+  LARGEST_BUNDLE,
+} from '#core/checkpoints/contract'
+import { type Kernel, SvcError, sentenceOf } from '#kernel'
+import { replaceFile } from '#lib/yaml'
+import { FileExistsError } from '#platform/store/contract'
+import type { Context, HandWritten } from '../context.ts'
+import { CannotWriteError } from '../contract.ts'
+import { invokeMasked } from '../masked.ts'
+import { printable, printableJson } from '../printable.ts'
+import { findProject } from '../project.ts'
+import { openReading } from '../reading.ts'
+import { warningsOn } from '../warnings.ts'
+
+/** An agent into a file. */
+export const exportAgent: HandWritten = async ({ id, output, force }, context) => {
+  const { terminal, json, ports } = context
+  await using kernel = await openReading(await findProject(context.ports, context.named), context, { roles: ['cli'] })
+  const bundle = await invokeMasked<Bundle>(kernel, 'bundles.export', { id })
+  const text = JSON.stringify(bundle)
+  if (output === '-') {
+    terminal.out(printableJson(text))
+    return 0
+  }
+  const { agent } = bundle.content as { agent: { agent_id: string } }
+  const file = resolve(output === undefined ? `${agent.agent_id}.svcagent` : String(output))
+  const there = await ports.files.access(file).then(
+    () => true,
+    () => false,
+  )
+  if (there && force !== true) throw new FileExistsError({ file })
+  await replaceFile(ports.files, file, `${text}\n`).catch(error => {
+    const remedy = 'name another file with --output'
+    throw new CannotWriteError({ path: file, problem: sentenceOf(error), remedy }, { cause: error })
+  })
+  const told = { agent_id: agent.agent_id, file, bytes: Buffer.byteLength(text) + 1 }
+  const size = `${(told.bytes / 1024).toFixed(1)} KiB`
+  const next = 'It holds what the agent said and was told; another one of it is made with: svc agent import <file>'
+  terminal.out(json ? JSON.stringify(told, null, 2) : printable(`${file}: ${size}, readable by you alone.\n${next}`))
+  return 0
+}
+
+/** Another agent of what a file holds. It is made in this process, whatever its size. */
+export const importAgent: HandWritten = async ({ file, preset, model }, context) => {
+  const { terminal, json } = context
+  const bundle = await readBundle(resolve(String(file)), context)
+  await using kernel = await open(context)
+  const input = { bundle, preset, model }
+  const made = await invokeMasked<Imported>(kernel, 'bundles.import', input)
+  const lines = [
+    `${made.agent_id}, which was ${made.was}: ${made.parts.join(', ') || 'nothing but itself'}`,
+    ...(made.profile_written ? [`Its profile was written to ${made.profile_written}`] : []),
+    ...(made.left_out.length > 0 ? [`Left out, because nothing here knows it: ${made.left_out.join(', ')}`] : []),
+  ]
+  terminal.out(json ? JSON.stringify(made, null, 2) : printable(lines.join('\n')))
+  return 0
+}
+
+async function readBundle(file: string, { ports }: Context): Promise<unknown> {
+  let text: string
+  try {
+    const found = await ports.files.stat(file)
+    const { size } = found
+    // A pipe or a device has no size, and may have no end.
+    if (!found.isFile()) throw new BadBundleError({ problem: `${file} is not a regular file` })
+    if (size > LARGEST_BUNDLE) throw new BundleTooLargeError({ bytes: size, limit: LARGEST_BUNDLE })
+    text = await ports.files.readFile(file, 'utf8')
+  } catch (error) {
+    if (error instanceof SvcError) throw error
+    throw new BadBundleError({ problem: `${file} cannot be read (${sentenceOf(error)})` }, { cause: error })
+  }
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new BadBundleError({ problem: `${file} is no JSON, or only a part of it` }, { cause: error })
+  }
+}
+
+async function open({ house, ports, named, terminal }: Context): Promise<Kernel> {
+  const log = { level: 'warn', write: warningsOn(terminal) } as const
+  return house.open({ root: await findProject(ports, named), roles: ['cli'], log })
+}

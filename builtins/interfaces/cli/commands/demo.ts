@@ -1,0 +1,81 @@
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Ports, SvcError } from '#kernel'
+import { type DemoReport, DemoTheatre } from '#lab/demos/contract'
+import type { Context, HandWritten } from '../context.ts'
+import { UsageError } from '../contract.ts'
+import { endSignal } from '../interrupt.ts'
+import { writeOutput } from '../output.ts'
+import { printable, printableJson } from '../printable.ts'
+import { findProject } from '../project.ts'
+import { Stand } from '../stand.ts'
+import { warningsOn } from '../warnings.ts'
+
+const USAGE = 'svc demo survival --seed 7'
+
+/** Plays a demo, in a project of its own; without a name it tells which there are. */
+const demo: HandWritten = async (input, context) => {
+  const { ports, house, terminal, json, named } = context
+  await using place = await placeFor(ports, named)
+  await using kernel = await house.open({
+    root: place.root,
+    roles: ['cli'],
+    log: { level: 'warn', write: warningsOn(terminal) },
+  })
+  const theatre = kernel.use(DemoTheatre)
+  if (input.name === undefined) {
+    terminal.out(listing(theatre, context))
+    return 0
+  }
+  const signal = endSignal()
+  const stand = new Stand(terminal, input.quiet === true || json)
+  const { name, model, cycles, seed, case: part, keep } = input
+  const asked = { name, model, cycles, seed, part, keep }
+  const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))
+  let report: DemoReport
+  try {
+    report = await theatre.play({
+      ...(given as { name: string }),
+      signal,
+      say: line => stand.say(line),
+      show: lines => stand.show(lines),
+    })
+  } catch (error) {
+    stand.end()
+    if (signal.aborted) {
+      terminal.err('svc: stopped before the end; there is no report.')
+      return 130
+    }
+    if ((error as SvcError).code !== 'invalid_input') throw error
+    throw new UsageError({ problem: `demo: ${(error as Error).message}`, usage: USAGE })
+  }
+  stand.end()
+  const text = theatre.markdown(report)
+  await writeOutput(ports, input.output, text, 0o644)
+  await writeOutput(ports, input.html, theatre.html(report), 0o644)
+  terminal.out(json ? printableJson(JSON.stringify(report, null, 2)) : printable(text.trimEnd()))
+  if (keep !== undefined) terminal.err(`svc: its project is ${printable(resolve(String(keep)))}`)
+  return 0
+}
+export default demo
+
+/** The project from which demos of plugins and the models come; where there is none, a bare one for the moment. */
+async function placeFor({ files, env }: Ports, named: string | undefined) {
+  const found = await findProject({ files, env }, named).catch(error => {
+    if (named !== undefined) throw error
+    return undefined
+  })
+  if (found !== undefined) return { root: found, async [Symbol.asyncDispose]() {} }
+  const root = await files.mkdtemp(join(tmpdir(), 'svc-demo-'))
+  return { root, [Symbol.asyncDispose]: () => files.rm(root, { recursive: true, force: true }) }
+}
+
+function listing(theatre: DemoTheatre, { json, terminal }: Context): string {
+  const all = theatre.list().map(({ name, summary, parts }) => ({ name, summary, parts: parts?.() ?? [] }))
+  if (json) return printableJson(JSON.stringify(all, null, 2))
+  const lines = all.flatMap(({ name, summary, parts }) => [
+    `${terminal.style.bold(name)}  ${printable(summary)}`,
+    ...parts.map(part => `    --case ${printable(part.name)}  ${printable(part.title)}`),
+  ])
+  return [...lines, '', `Play one with: ${USAGE}`].join('\n')
+}

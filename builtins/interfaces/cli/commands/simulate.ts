@@ -1,0 +1,137 @@
+import { FaultLevel, type SimulatedRun, Simulation } from '#lab/simulation/contract'
+import { counted } from '#lib/counted'
+import { replaceFile } from '#lib/yaml'
+import type { HandWritten } from '../context.ts'
+import { UsageError } from '../contract.ts'
+import { endSignal, INTERRUPTED } from '../interrupt.ts'
+import { cannotWrite } from '../making.ts'
+import { printable, printableJson } from '../printable.ts'
+import { findProject } from '../project.ts'
+import { Stand } from '../stand.ts'
+import { warningsOn } from '../warnings.ts'
+
+const USAGE = 'svc simulate --seed 1 --seeds 100 --faults some'
+/** What is wrong with a world that is another one the next time. */
+const OTHERWISE =
+  'Lived through again it came out otherwise: a plugin takes time, chance, files or network past svc, or keeps state outside of setup.'
+/** Far more than anybody waits for. */
+const MOST = 1_000_000
+/** So often the progress is shown, in worlds. */
+const SHOWN_EVERY = 5
+
+interface Asked {
+  seed: number
+  seeds: number
+  cycles: number
+  faults: FaultLevel
+  presets?: string[]
+}
+
+/** What all worlds had together. */
+type Sums = Record<'worlds' | 'cycles' | 'model_calls' | 'tool_runs' | 'acts' | 'kills' | 'faults' | 'checks', number>
+
+/**
+ * Lives through worlds of many seeds.
+ * @returns 1 when a promise was broken in one of them, which is told with the command that repeats it, or a plugin is not live
+ */
+const simulate: HandWritten = async (input, context) => {
+  const { terminal, ports, house, json, named } = context
+  const asked = askedFor(input)
+  const root = await findProject(ports, named)
+  const signal = endSignal()
+  await using kernel = await house.open({ root, roles: ['cli'], log: { level: 'error', write: warningsOn(terminal) } })
+  const refused = kernel.host.list().filter(({ state }) => state === 'failed')
+  if (refused.length > 0) {
+    const names = refused.map(({ name }) => name).join(', ')
+    terminal.err(printable(`svc: no world was lived through, since it would be one without ${names}; see: svc plugins`))
+    return 1
+  }
+  const stand = new Stand(terminal, json)
+  const sums: Sums = { worlds: 0, cycles: 0, model_calls: 0, tool_runs: 0, acts: 0, kills: 0, faults: 0, checks: 0 }
+  let last: SimulatedRun | undefined
+  const lives = kernel.use(Simulation)
+  for await (const run of lives.many(asked, signal)) {
+    last = run
+    add(sums, run)
+    if (run.violation) break
+    if (sums.worlds % SHOWN_EVERY === 0)
+      stand.show([`${sums.worlds} of ${asked.seeds} worlds, ${counted(sums.cycles, 'cycle')}`])
+  }
+  stand.end()
+  if (typeof input.log === 'string' && last) {
+    const file = input.log
+    await replaceFile(ports.files, file, last.log.join('')).catch(error => {
+      throw cannotWrite(file, error)
+    })
+  }
+  const again = last?.violation ? commandFor(asked, last.seed, named) : null
+  const repeats = last?.violation ? await isSame(lives, asked, last, signal) : null
+  if (json) {
+    const { log: _, ...told } = last ?? { log: [] }
+    terminal.out(printableJson(JSON.stringify({ ...sums, last: told, again, repeats }, null, 2)))
+  } else terminal.out(printable(told(sums, last, again, repeats).join('\n')))
+  if (last?.violation) return 1
+  return signal.aborted ? INTERRUPTED : 0
+}
+export default simulate
+
+/** @returns null when that was not waited for */
+async function isSame(
+  lives: Simulation,
+  asked: Asked,
+  { seed, hash }: SimulatedRun,
+  signal: AbortSignal,
+): Promise<boolean | null> {
+  for await (const again of lives.many({ ...asked, seed, seeds: 1 }, signal)) return again.hash === hash
+  return null
+}
+
+function askedFor(input: Readonly<Record<string, unknown>>): Asked {
+  const { seed = 1, seeds = 1, cycles = 50, faults = 'some', profile } = input
+  const whole = (name: string, value: unknown, most: number): number => {
+    const number = Number(value)
+    if (Number.isInteger(number) && number >= (name === 'seed' ? 0 : 1) && number <= most) return number
+    throw new UsageError({ problem: `simulate: --${name} is a whole number up to ${most}`, usage: USAGE })
+  }
+  const level = FaultLevel.safeParse(faults)
+  if (!level.success) throw new UsageError({ problem: 'simulate: --faults is none, some or many', usage: USAGE })
+  const presets = String(profile ?? '')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  return {
+    seed: whole('seed', seed, 2 ** 31),
+    seeds: whole('seeds', seeds, MOST),
+    cycles: whole('cycles', cycles, MOST),
+    faults: level.data,
+    ...(presets.length > 0 ? { presets } : {}),
+  }
+}
+
+function add(sums: Sums, { cycles, model_calls, tool_runs, acts, kills, faults, checks }: SimulatedRun): void {
+  const more = { worlds: 1, cycles, model_calls, tool_runs, acts, kills, checks }
+  for (const [name, value] of Object.entries(more)) sums[name as keyof Sums] += value
+  sums.faults += Object.values(faults).reduce((sum, times) => sum + times, 0)
+}
+
+function commandFor({ cycles, faults, presets }: Asked, seed: number, named: string | undefined): string {
+  const profile = presets ? ` --profile ${presets.join(',')}` : ''
+  const root = named === undefined ? '' : ` --root "${named}"`
+  return `svc simulate --seed ${seed} --cycles ${cycles} --faults ${faults}${profile}${root}`
+}
+
+function told(sums: Sums, last: SimulatedRun | undefined, again: string | null, repeats: boolean | null): string[] {
+  const lines = [
+    `${count(sums.worlds, 'world')}: ${count(sums.cycles, 'cycle')}, ${count(sums.model_calls, 'model call')}, ${count(sums.tool_runs, 'tool run')}, ${count(sums.acts, 'act')} of operators`,
+    `${count(sums.faults, 'fault')} on purpose, ${count(sums.kills, 'kill')}; ${count(sums.checks, 'check')} of invariants`,
+  ]
+  if (last) lines.push(`event log of seed ${last.seed}: ${last.hash}`)
+  if (!last?.violation) return lines
+  const { invariant, promise, found, at_s } = last.violation
+  const broken = ['', `Seed ${last.seed} breaks ${invariant} after ${at_s} s: ${promise}`, found]
+  return [...lines, ...broken, ...(repeats === false ? [OTHERWISE] : []), `Again: ${again}`]
+}
+
+function count(number: number, what: string): string {
+  return `${number.toLocaleString('en')} ${what}${number === 1 ? '' : 's'}`
+}

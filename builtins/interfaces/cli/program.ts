@@ -1,0 +1,42 @@
+/** The command line, put together: what a command may need of other rooms is loaded when it does. */
+import { fileURLToPath } from 'node:url'
+import { projectAt } from '#lib/project'
+import type { House } from './context.ts'
+import { main } from './main.ts'
+
+const house: House = {
+  packageRoot: fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../..' : '..', import.meta.url)),
+  async open({ root, ...options }) {
+    const { Svc } = await import('../../../embed/embed.ts')
+    // Its own process: plugins' code is watched in it, also where it is not to be started again.
+    return (await Svc.open(root, { restart: [], ...options, create: true })).kernel
+  },
+  async configOf(ports, root) {
+    const { Config } = await import('#platform/settings/config')
+    const config = new Config(projectAt(root).config, ports)
+    await config.open()
+    return config
+  },
+  async findDaemon(ports, svc) {
+    const { findDaemon } = await import('#platform/daemon/holder')
+    return findDaemon(ports, svc)
+  },
+  async findDaemons(ports, svc) {
+    const { findDaemons } = await import('#platform/daemon/holder')
+    return findDaemons(ports, svc)
+  },
+  async findServers(ports, svc) {
+    const { findServers } = await import('#interfaces/rest/servers')
+    return findServers(ports, svc)
+  },
+  mcpStdio: () => import('#interfaces/mcp/stdio'),
+  databaseFiles: () => import('#platform/store/files'),
+  databaseServer: () => import('#platform/cluster/server'),
+  doctor: () => import('#interfaces/doctor/examine'),
+  peek: () => import('#platform/store/peek'),
+}
+
+/** @param words those behind the program's name @returns what its process is to exit with */
+export function run(words: readonly string[]): Promise<number> {
+  return main(words, house)
+}

@@ -1,0 +1,162 @@
+import type { AgentDetail, Fleet, FleetMember } from '#core/agents/contract'
+import { type Clock, sentenceOf } from '#kernel'
+import type { DaemonStatus } from '#platform/daemon/contract'
+import type { EventEnvelope } from '#platform/store/contract'
+import type { Approval, ApprovalSummary } from '#safety/approvals/contract'
+import type { BudgetStatus } from '#safety/budget/contract'
+import { type Calls, operationRef } from '../calls.ts'
+
+const DAEMON = operationRef('daemon.status', 'GET', '/daemon')
+const FLEET = operationRef('agents.fleet', 'GET', '/fleet')
+const QUEUE = operationRef('approvals.queue', 'GET', '/approvals')
+const BUDGET = operationRef('budget.status', 'GET', '/budget')
+const AGENT = operationRef('agents.get', 'GET', '/agents/{id}')
+const EVENTS = operationRef('events.follow', 'GET', '/events')
+
+/** What has happened is shown at once, what only time changes so often, in milliseconds. */
+const LOOK_MS = 2_000
+const SOON_MS = 150
+/** So long after a stream of events broke it is asked for again. */
+const AGAIN_MS = 1_000
+/** So many events are kept, and so many of the past begin with. */
+const KEPT = 500
+const PAST = 50
+
+/** What there is to be seen at one moment. */
+export interface Snapshot {
+  daemon: DaemonStatus | undefined
+  agents: readonly FleetMember[]
+  /** The number of ended sub-agents that are left out. */
+  hidden: number
+  approvals: readonly ApprovalSummary[]
+  budget: BudgetStatus | undefined
+  /** The agent that was chosen, in full. */
+  chosen: AgentDetail | undefined
+  /** Oldest first. */
+  events: readonly EventEnvelope[]
+  /** Why nothing newer is known. */
+  problem: string | undefined
+}
+
+/** Keeps a snapshot of a project true: by its stream of events, and by looking now and then. */
+export class Feed {
+  snapshot: Snapshot = {
+    ...{ daemon: undefined, agents: [], hidden: 0, approvals: [], budget: undefined, chosen: undefined, events: [] },
+    problem: undefined,
+  }
+  /** Told when it changed. */
+  changed: () => void = () => {}
+  /** The id of the agent to know in full. */
+  chosen: string | undefined
+  readonly #calls: Calls
+  readonly #clock: Clock
+  readonly #all: boolean
+  #soon = () => {}
+
+  /** @param all whether ended sub-agents are shown */
+  constructor(calls: Calls, clock: Clock, all: boolean) {
+    this.#calls = calls
+    this.#clock = clock
+    this.#all = all
+  }
+
+  /** Looks and listens until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#keepLooking(signal), this.#listen(signal)])
+  }
+
+  /** Has it look again shortly. */
+  look(): void {
+    this.#soon()
+  }
+
+  /** @throws what the operations throw */
+  async once(): Promise<Snapshot> {
+    const [daemon, { agents, summary }, approvals, budget] = await Promise.all([
+      this.#calls.call<DaemonStatus>(DAEMON),
+      this.#calls.call<Fleet>(FLEET, { all: this.#all }),
+      this.#calls.call<ApprovalSummary[]>(QUEUE),
+      this.#calls.call<BudgetStatus>(BUDGET),
+    ])
+    // Whoever was chosen may be gone.
+    const there = agents.some(({ agent_id }) => agent_id === this.chosen) ? this.chosen : agents[0]?.agent_id
+    const chosen = there === undefined ? undefined : await this.#calls.call<AgentDetail>(AGENT, { id: there })
+    const { hidden } = summary
+    return { ...this.snapshot, daemon, agents, hidden, approvals, budget, chosen, problem: undefined }
+  }
+
+  async #keepLooking(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const next = await this.once().catch((error: unknown) => ({ problem: sentenceOf(error) }))
+      if (signal.aborted) return
+      this.#take(next)
+      const wait = new AbortController()
+      const stop = () => wait.abort()
+      this.#soon = () => this.#clock.after(SOON_MS, stop)
+      signal.addEventListener('abort', stop, { once: true })
+      await this.#clock.sleep(LOOK_MS, wait.signal)
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Goes on where it was, in whatever process answers. */
+  async #listen(signal: AbortSignal): Promise<void> {
+    let seen: { last: number } | { after: number } = { last: PAST }
+    while (!signal.aborted) {
+      try {
+        for await (const { event, data } of await this.#calls.stream(EVENTS, { ...seen, follow: true }, signal)) {
+          if (event !== 'message') continue
+          const told = data as EventEnvelope
+          seen = { after: told.seq }
+          this.#take({ events: [...this.snapshot.events, told].slice(-KEPT) })
+          this.#soon()
+        }
+      } catch {
+        // Without events it is looked now and then all the same.
+      }
+      await this.#clock.sleep(AGAIN_MS, signal)
+    }
+  }
+
+  #take(part: Partial<Snapshot>): void {
+    this.snapshot = { ...this.snapshot, ...part }
+    this.changed()
+  }
+}
+
+/** What is done from here. */
+export class Deeds {
+  readonly #calls: Calls
+
+  constructor(calls: Calls) {
+    this.#calls = calls
+  }
+
+  async pauseOrResume({ agent_id, status }: FleetMember): Promise<string> {
+    const verb = status === 'paused' ? 'resume' : 'pause'
+    await this.#calls.call(operationRef(`agents.${verb}`, 'POST', `/agents/{id}/${verb}`), { id: agent_id })
+    return `${agent_id}: ${verb}d`
+  }
+
+  async nudge(agent_id: string, message: string): Promise<string> {
+    await this.#calls.call(operationRef('agents.nudge', 'POST', '/agents/{id}/nudge'), { id: agent_id, message })
+    return `${agent_id} reads it before its next model call`
+  }
+
+  async freezeOrThaw(frozen: boolean): Promise<string> {
+    const verb = frozen ? 'resume' : 'pause'
+    await this.#calls.call(operationRef(`daemon.${verb}`, 'POST', `/daemon/${verb}`))
+    return frozen ? 'not frozen any more' : 'frozen: nothing is spent until f is pressed again'
+  }
+
+  /** With all of its arguments, as they are stored. */
+  approval(approval_id: string): Promise<Approval> {
+    return this.#calls.call(operationRef('approvals.show', 'GET', '/approvals/{approval_id}'), { approval_id })
+  }
+
+  async decide(approval_id: string, decision: 'approve' | 'deny', reason?: string): Promise<string> {
+    const input = { approval_id, decision, ...(reason ? { reason } : {}) }
+    await this.#calls.call(operationRef('approvals.decide', 'POST', '/approvals/{approval_id}'), input)
+    return `${approval_id}: ${decision === 'approve' ? 'approved' : 'denied'}`
+  }
+}

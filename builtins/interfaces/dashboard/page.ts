@@ -1,0 +1,52 @@
+import { readPageFile, type StaticRoute } from '#interfaces/rest/contract'
+import { defineError, type Ports } from '#kernel'
+
+const FILES = [
+  { path: '/', file: 'index.html', contentType: 'text/html; charset=utf-8' },
+  { path: '/assets/dashboard.css', file: 'dashboard.css', contentType: 'text/css; charset=utf-8' },
+  { path: '/assets/dashboard.js', file: 'dashboard.js', contentType: 'text/javascript; charset=utf-8' },
+  { path: '/assets/feed.js', file: 'feed.js', contentType: 'text/javascript; charset=utf-8' },
+  { path: '/assets/icon.svg', file: 'icon.svg', contentType: 'image/svg+xml' },
+]
+
+/** The page may load its own files and nothing else, and no other page may frame it. Browsers ask anew each time. */
+const HEADERS = {
+  'cache-control': 'no-cache',
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "worker-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; '),
+  'x-frame-options': 'DENY',
+}
+
+/** Where the page's files lie once they are built: beside the bundle, or from the source tree in what was built of it last. */
+const FOLDERS = [new URL('./dashboard/', import.meta.url), new URL('../../../dist/dashboard/', import.meta.url)]
+
+const PageMissingError = defineError({
+  code: 'page_missing',
+  status: 500,
+  title: 'Page missing',
+  sentence: (p: { file: string }) =>
+    `The dashboard's ${p.file} is missing from this installation; build or install it anew.`,
+})
+
+/** The files of the page, each read anew when it is asked for. */
+export function pageRoutes(files: Ports['files']): StaticRoute[] {
+  return FILES.map(({ path, file, contentType }) => ({
+    path,
+    contentType,
+    headers: HEADERS,
+    async body(encodings) {
+      const body = await readPageFile(files, FOLDERS, file, encodings)
+      if (!body) throw new PageMissingError({ file })
+      return body
+    },
+  }))
+}

@@ -1,0 +1,114 @@
+import { Models } from '#core/models/contract'
+import { Profiles } from '#core/profiles/contract'
+import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
+import { counted } from '#lib/counted'
+import { Store } from '#platform/store/contract'
+import { Budget } from '#safety/budget/contract'
+import { Sandbox } from '#safety/sandbox/contract'
+import { type DoctorCheck, finding } from './contract.ts'
+import { eventCount, failingAgents } from './repository.ts'
+
+const { ok, warn, fail } = finding
+
+/** With more events than this, lists and streams of the past get slow. */
+const EVENTS_MOST = 5_000_000
+
+/** What can be said of rooms by what they tell anybody. */
+export function ownChecks(svc: PluginHandle): DoctorCheck[] {
+  return [
+    { name: 'default_model', run: () => defaultModel(svc) },
+    { name: 'profiles', run: () => profiles(svc) },
+    { name: 'agents', run: () => agents(svc) },
+    { name: 'plugins', run: () => plugins(svc) },
+    { name: 'sandbox', run: () => sandbox(svc) },
+    { name: 'budget', run: () => budget(svc) },
+    { name: 'event_log', run: () => eventLog(svc) },
+  ]
+}
+
+/** Whether the model of agents that name none can be called: its key is there, its server answers. */
+async function defaultModel(svc: PluginHandle) {
+  const other = 'choose one of svc models: svc config set model.default_model <provider:model>'
+  const found = await svc
+    .use(Models)
+    .resolve(null)
+    .catch((error: unknown) => fail(sentenceOf(error), other))
+  if ('level' in found) return found
+  const { id, provider } = found
+  if (provider.notice) {
+    const remedy = 'set OPENAI_API_KEY, or model.default_model to one of svc models, to use a real one'
+    return warn(`${id}: ${provider.notice}`, remedy)
+  }
+  const { available, reason } = await (provider.reach?.() ?? provider.availability())
+  if (available) return reason ? warn(`${id}: ${reason}`, 'see it work: svc run <agent> "say hello"') : ok(id)
+  const missing = /^(\w+) is not set$/.exec(reason ?? '')?.[1]
+  const mend = missing ? `export ${missing}=<key> before the start (of a service: in .svc/service.env)` : 'mend that'
+  return fail(`${id} cannot be called: ${reason}`, `${mend}, or ${other}`)
+}
+
+async function profiles(svc: PluginHandle) {
+  const all = await svc.use(Profiles).list()
+  const bad = all.filter(({ error }) => error !== null)
+  if (bad.length > 0)
+    return warn(bad.map(({ error }) => error).join('; '), 'correct it; until then its agents keep the last good one')
+  return all.length > 0
+    ? ok(`${all.length} presets`)
+    : warn('there is no preset', 'write one with: svc new profile <name>')
+}
+
+/** Whether cycles fail, as with a key that its provider takes no more, and why. */
+async function agents(svc: PluginHandle) {
+  const [first, ...others] = await failingAgents(svc.use(Store))
+  if (!first) return ok('none of them fails')
+  const many = others.length === 0 ? '' : `${counted(others.length + 1, 'agent')} fail; `
+  const failed = `${first.agent_id} failed ${first.failures === 1 ? 'once' : `${first.failures} times in a row`}`
+  return warn(`${many}${failed}: ${first.error}`, `svc why ${first.agent_id} says when it tries again`)
+}
+
+/** Files that this process has not run are only counted. */
+async function plugins(svc: PluginHandle) {
+  const foreign = svc
+    .use(HostToken)
+    .list()
+    .filter(({ origin, state }) => origin !== 'builtin' && origin !== 'code' && state !== 'unloaded')
+  const bad = foreign.filter(({ state, error }) => state === 'failed' || state === 'suspended' || error !== null)
+  const [first] = bad
+  if (first)
+    return warn(`${first.name} is ${first.state}: ${first.error ?? first.last_failure}`, 'svc plugins says more')
+  const [left] = svc.use(HostToken).leftTimers()
+  if (left) {
+    const started = `${counted(left.timers, 'timer')} of the npm package ${left.package} (${left.place})`
+    return warn(`${started} still run, which the removed plugin ${left.plugin} used`, 'restart it: svc restart')
+  }
+  const hindrance = await svc.use(HostToken).hindrance()
+  if (svc.config.get('plugins.enabled') === true && hindrance === undefined) return ok(`${foreign.length} live`)
+  return ok('not run to be looked at; try one with: svc plugins check <file>')
+}
+
+async function sandbox(svc: PluginHandle) {
+  const { wall, reason, mode } = await svc.use(Sandbox).status()
+  if (wall !== 'none') return ok(reason)
+  const remedy = 'install bubblewrap, or leave the shell and git toolkits out of profiles'
+  return mode === 'required'
+    ? fail(`Programs of agents do not run: tools.sandbox is required, and there is none: ${reason}`, remedy)
+    : warn(`Programs of agents run with your own rights, without a sandbox: ${reason}`, remedy)
+}
+
+async function budget(svc: PluginHandle) {
+  const { unlimited, exceeded, tight, message, problem } = await svc.use(Budget).status()
+  if (problem) return fail(problem, 'repair .svc/budget.json, or count from 0 with: svc budget reset')
+  if (exceeded || tight)
+    return warn(message, 'raise daemon.budget_usd or daemon.budget_tokens, or count from 0 with: svc budget reset')
+  if (!unlimited) return ok(message)
+  return warn('nothing limits what agents spend', 'set a limit: svc config set daemon.budget_usd 5')
+}
+
+async function eventLog(svc: PluginHandle) {
+  const count = await eventCount(svc.use(Store), EVENTS_MOST)
+  const told = counted(count, 'event')
+  if (count <= EVENTS_MOST) return ok(told)
+  return warn(
+    told,
+    'let those older than retention.days go: svc config set retention.enabled true, then: svc retention run',
+  )
+}

@@ -1,0 +1,153 @@
+import { join } from 'node:path'
+import { DiskFullError, describeIssues, type Ports, SvcError, sentenceOf } from '#kernel'
+import { projectAt } from '#lib/project'
+import { readYaml } from '#lib/yaml'
+import type { FoundDaemon } from '#platform/daemon/contract'
+import { DatabaseUnusableError } from '#platform/store/contract'
+import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'
+import { shellWord } from './machine.ts'
+
+const { ok, warn, fail } = finding
+
+const LOGS_MOST = 500 * 1024 * 1024
+const MIB = 1024 * 1024
+
+export async function database(root: string, { ports, database }: Patient): Promise<DoctorFinding> {
+  const file = join(root, '.svc', 'svc.db')
+  try {
+    const loss = await (await database()).lossOf(file, ports)
+    if (loss) throw loss
+    if (!(await ports.files.stat(file).catch(() => undefined))) return noDatabase(root, ports)
+    const { version, bytes, faults } = await (await database()).checkDatabase(file, ports)
+    const [fault] = faults
+    if (fault) return fail(`${file} is damaged: ${fault}`, 'stop the service, then: svc db restore .svc/backups/<file>')
+    return ok(`whole, schema version ${version}, ${(bytes / MIB).toFixed(1)} MiB`)
+  } catch (error) {
+    return ofDatabase(error) ?? fail(sentenceOf(error), 'look at it with: svc db check')
+  }
+}
+
+async function noDatabase(root: string, { files, env }: Ports): Promise<DoctorFinding> {
+  const { values } = await readYaml(files, projectAt(root).config).catch(() => ({
+    values: {} as Record<string, unknown>,
+  }))
+  const url = env.SVC_STORE_URL ?? (values.store as { url?: unknown } | undefined)?.url
+  if (url) return ok('is one of several machines')
+  const lived = await files.readdir(join(root, '.svc', 'workspaces')).catch(() => [])
+  if (lived.length === 0) return ok('none yet; the first start makes it')
+  const remedy = 'put a backup in its place: svc db restore .svc/backups/<file>; a start makes a new one without agents'
+  return fail(`${join(root, '.svc', 'svc.db')} is gone, though agents have lived here`, remedy)
+}
+
+/** What its sentence says, which ends with what to do. */
+function ofDatabase(error: unknown): DoctorFinding | undefined {
+  if (!(error instanceof DatabaseUnusableError || error instanceof DiskFullError)) return undefined
+  const [problem, ...remedy] = error.message.replace(/\.$/, '').split('; ')
+  return fail(problem!, remedy.join('; '))
+}
+
+export async function databaseLock(root: string, { ports, database }: Patient): Promise<DoctorFinding> {
+  const file = join(root, '.svc', 'svc.db')
+  if (!(await ports.files.stat(file).catch(() => undefined))) return ok('nobody holds it')
+  try {
+    if (!(await (await database()).isLocked(file, ports))) return ok('it can be written')
+    return fail(`A process keeps ${file} locked`, `end what holds it; find it with: fuser ${shellWord(file)}`)
+  } catch (error) {
+    return fail(`${file} cannot be opened: ${sentenceOf(error)}`, 'look at it with: svc db check')
+  }
+}
+
+/** Whether its daemon runs and moves, and what one that died has left. */
+export async function daemon(found: readonly FoundDaemon[], { clock }: Ports): Promise<DoctorFinding> {
+  const alive = found.filter(each => each.alive)
+  const dead = found.find(each => !each.alive)
+  const stalled = alive.find(each => each.stalled)
+  if (stalled) {
+    const idle = Math.round((clock.ms() - stalled.ticked_at) / 1000)
+    return fail(
+      `The daemon (PID ${stalled.holder.pid}) has not moved for ${idle} s`,
+      'see why in svc logs, then: svc restart',
+    )
+  }
+  const failing = alive.find(each => each.failing)
+  if (failing) {
+    return fail(`The rounds of the daemon (PID ${failing.holder.pid}) fail`, 'see why in svc logs')
+  }
+  if (dead) {
+    const { name, holder } = dead
+    return warn(`.svc/${name}.pid is stale: process ${holder.pid} ended without saying so`, 'remove it with: svc stop')
+  }
+  const [first] = alive
+  return first ? ok(`runs with PID ${first.holder.pid}`) : ok('not running; start it with: svc start')
+}
+
+export async function logs(root: string, { files }: Ports): Promise<DoctorFinding> {
+  const folder = join(root, 'logs')
+  let bytes = 0
+  for (const entry of await files.readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])) {
+    if (entry.isFile()) bytes += (await files.stat(join(entry.parentPath, entry.name)).catch(() => ({ size: 0 }))).size
+  }
+  const told = `${(bytes / MIB).toFixed(1)} MiB in ${folder}`
+  return bytes > LOGS_MOST
+    ? warn(told, 'keep fewer runs: svc config set retention.max_runs 10, then: svc retention run')
+    : ok(told)
+}
+
+/** What only rooms know: in the daemon, if one answers, with its plugins and its environment; else in a process without them. */
+export async function rooms(patient: Patient, usable: boolean): Promise<DoctorReport[]> {
+  const told = usable ? await patient.askDaemon() : undefined
+  // Without a daemon the modules look at a copy: an opened database is written to.
+  const file = join('root' in patient.project ? patient.project.root : '.', '.svc', 'svc.db')
+  const isHere = usable && told === undefined
+  const copy = isHere ? await (await patient.database()).snapshot(file, patient.ports) : undefined
+  try {
+    return await look(patient, usable, told, copy?.file)
+  } finally {
+    await copy?.discard()
+  }
+}
+
+async function look(
+  patient: Patient,
+  usable: boolean,
+  told: readonly DoctorReport[] | undefined,
+  copy: string | undefined,
+): Promise<DoctorReport[]> {
+  const opened = await patient.open(copy ? ['cli'] : [], copy).catch((error: unknown) => ({ error }))
+  if ('error' in opened) {
+    const found = ofDatabase(opened.error)
+    if (found) return [{ name: 'start', ...found }]
+    if (!(opened.error instanceof SvcError)) {
+      return [{ name: 'config', ...fail(sentenceOf(opened.error), 'install svc again: its files are not whole') }]
+    }
+    const faults = await patient.faults()
+    const message = faults.length > 0 ? describeIssues(faults) : opened.error.message
+    const remedy =
+      'correct it; svc config unset <key> takes a key out of the file, .svc/schema/config.json says what each takes'
+    return [{ name: 'config', ...fail(message, remedy) }, ...(told ?? [])]
+  }
+  const { kernel, warnings } = opened
+  try {
+    const unknown = kernel.config.unknownKeys()
+    const config: DoctorReport[] = [
+      { name: 'config', ...ok('.svc/config.yaml is valid') },
+      {
+        name: 'config_keys',
+        ...(unknown.length > 0
+          ? warn(
+              unknown.map(({ path, message }) => `${path}: ${message}`).join('; '),
+              'svc config lists the keys there are',
+            )
+          : ok('all keys of the file are known')),
+      },
+    ]
+    if (!usable) return config
+    const checks = told ?? ((await kernel.invoke('doctor.checks', {})) as DoctorReport[])
+    const isTold = (line: string) => checks.some(({ message }) => message.includes(line))
+    const others = warnings.filter(line => !unknown.some(({ path }) => line.includes(path)) && !isTold(line))
+    const said = others.map((line): DoctorReport => ({ name: 'start', ...warn(line, 'see above') }))
+    return [...config, ...checks, ...said]
+  } finally {
+    await kernel.close()
+  }
+}

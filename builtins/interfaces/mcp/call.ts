@@ -1,0 +1,112 @@
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { isTooDeep } from '#core/runtime/contract'
+import { Problem, problemOf } from '#interfaces/rest/contract'
+import {
+  InternalError,
+  InvalidInputError,
+  isStream,
+  type Operation,
+  type OperationCall,
+  type StreamEvent,
+  SvcError,
+} from '#kernel'
+import type { McpOffer } from './contract.ts'
+import { schemasOf } from './schemas.ts'
+
+/** Nothing that is taken has more than a handful. */
+const MOST_LEVELS = 32
+/** Of a stream without an end of its own, so many events are an answer. */
+const MOST_EVENTS = 1_000
+
+/**
+ * Runs an operation as a tool. What it throws is an answer too: the sentence for the client's model, the problem beside it.
+ */
+export async function callTool(
+  offer: McpOffer,
+  operation: Operation,
+  given: Readonly<Record<string, unknown>>,
+  call: OperationCall,
+): Promise<CallToolResult> {
+  try {
+    refuseNest(operation, given)
+    refuseUnknown(operation, given)
+    const output = await offer.run(operation, given, call)
+    const whole = isStream(output) ? await followed(output, operation, call) : output
+    return answerOf(operation, whole)
+  } catch (error) {
+    offer.failed(error, operation.name, call.request_id)
+    const shown = shownError(error)
+    return {
+      isError: true,
+      content: [{ type: 'text', text: shown.message }],
+      _meta: { problem: problemOf(shown, call.request_id), ...taskIn(shown) },
+    }
+  }
+}
+
+/** What was thrown, as an error that may be shown. */
+export function shownError(error: unknown): SvcError {
+  return error instanceof SvcError ? error : new InternalError()
+}
+
+/** Deeper than the REST face takes it. @throws InvalidInputError */
+function refuseNest({ name }: Operation, given: Readonly<Record<string, unknown>>): void {
+  if (!isTooDeep(given, MOST_LEVELS)) return
+  const issues = [{ path: '', message: `is nested more than ${MOST_LEVELS} levels deep` }]
+  throw new InvalidInputError({ what: `The call of ${name}`, issues }, { errors: issues })
+}
+
+/** A field that the schema passes over in silence is a mistake of whoever wrote it. @throws InvalidInputError */
+function refuseUnknown({ name, input }: Operation, given: Readonly<Record<string, unknown>>): void {
+  if (input._zod.def.catchall) return
+  const unknown = Object.keys(given).filter(field => !Object.hasOwn(input.shape, field))
+  if (unknown.length === 0) return
+  const known = Object.keys(input.shape).join(', ') || 'none'
+  const issues = unknown.map(path => ({ path, message: `is not a known field; known are: ${known}` }))
+  throw new InvalidInputError({ what: `The call of ${name}`, issues }, { errors: issues })
+}
+
+function answerOf(operation: Operation, output: unknown): CallToolResult {
+  const { wrapped } = schemasOf(operation)
+  const whole = wrapped ? { result: output ?? null } : output
+  // As it goes over the wire: dates are texts, what is undefined is not there.
+  const json = JSON.stringify(whole)
+  const text = wrapped && typeof output === 'string' ? output : wrapped ? JSON.stringify(output ?? null) : json
+  return { content: [{ type: 'text', text }], structuredContent: JSON.parse(json) as Record<string, unknown> }
+}
+
+/** Tells each event as progress; the last one, or all where none is the last, is the output. */
+async function followed(
+  events: AsyncIterable<StreamEvent>,
+  { events: schemas }: Operation,
+  { progress, signal }: OperationCall,
+): Promise<unknown> {
+  const all: unknown[] = []
+  for await (const { event, data } of events) {
+    if (event === 'done') return data
+    if (event === 'error') throw failureOf(data)
+    progress(textOf(event, data))
+    if (!schemas?.done && all.push({ event, data }) >= MOST_EVENTS) break
+    if (signal.aborted) break
+  }
+  return all
+}
+
+/** A stream may tell that it failed, in place of throwing. */
+function failureOf(data: unknown): SvcError {
+  const { detail, code, status, title } = Problem.partial().safeParse(data).data ?? {}
+  if (detail === undefined || code === undefined) return new InternalError()
+  return new SvcError(detail, { code, status: status ?? 500, ...(title === undefined ? {} : { title }), cause: data })
+}
+
+/** The task whose failure ended a stream, with the text shown so far. */
+function taskIn({ cause }: SvcError): { task?: unknown } {
+  const { task } = Object(cause) as { task?: unknown }
+  return task === undefined ? {} : { task }
+}
+
+function textOf(event: string, data: unknown): string {
+  const { text, message } = (data ?? {}) as { text?: unknown; message?: unknown }
+  if (typeof text === 'string') return text
+  return typeof message === 'string' ? message : `${event}: ${JSON.stringify(data)}`
+}

@@ -1,0 +1,66 @@
+import { ProtocolRoutes } from '#interfaces/rest/contract'
+import { definePlugin, type Operation, Operations, type PluginHandle, ROLES } from '#kernel'
+import { packageVersion } from '#lib/package-version'
+import { Mcp, McpConfig, type McpList, type McpPeer, McpPrompts, McpResources } from './contract.ts'
+import { Sessions } from './http.ts'
+import { offerOf } from './offer.ts'
+import { PROMPTS } from './prompts.ts'
+import { RESOURCES } from './shelf.ts'
+
+export default definePlugin({
+  name: 'mcp',
+  description: 'Offers operations, resources and prompts to MCP clients, over standard input and output and on /mcp.',
+  config: McpConfig,
+  setup(svc, config) {
+    const peers = new Set<McpPeer>()
+    const changes = changesOf(svc)
+    const serve = (peer: McpPeer, more: readonly Operation[] = []) => {
+      changes.begin()
+      peer.offer(offerOf(svc, more))
+      peers.add(peer)
+      return () => void peers.delete(peer)
+    }
+    const sessions = new Sessions({ svc, config, offer: offerOf(svc), version: () => packageVersion(svc.ports), serve })
+
+    for (const resource of RESOURCES) svc.add(McpResources, resource)
+    for (const prompt of PROMPTS) svc.add(McpPrompts, prompt)
+    svc.add(ProtocolRoutes, {
+      path: '/mcp',
+      methods: ['GET', 'POST', 'DELETE'],
+      handle: exchange => sessions.answer(exchange),
+    })
+    svc.provide(Mcp, { serve })
+    svc.on('plugin_reloaded', ({ plugin, outcome }) => {
+      const lists = changes.take()
+      for (const peer of peers) {
+        peer.changed(lists)
+        peer.log(GOOD.has(outcome) ? 'info' : 'warning', `plugin ${plugin}: ${outcome}`)
+      }
+    })
+    svc.start(() => () => sessions.close(), { in: ROLES })
+  },
+})
+
+const GOOD = new Set(['loaded', 'reloaded', 'removed'])
+
+/** Lists change when plugins do: what came and went is told once each swap is over. */
+function changesOf(svc: PluginHandle) {
+  const now = () => ({
+    tools: svc.contributions(Operations),
+    resources: svc.contributions(McpResources),
+    prompts: svc.contributions(McpPrompts),
+  })
+  let told: ReturnType<typeof now> | undefined
+  return {
+    /** From here on; to be called before anybody is told. */
+    begin() {
+      told ??= now()
+    },
+    /** The lists that are not as they were told. A list that nothing was added to or taken from is the same object. */
+    take(): McpList[] {
+      const before = told
+      told = now()
+      return (Object.keys(told) as McpList[]).filter(list => before?.[list] !== told?.[list])
+    },
+  }
+}

@@ -1,0 +1,53 @@
+import { DaemonNotRunningError } from '#interfaces/rest/contract'
+import {
+  invoke,
+  type Operation,
+  Operations,
+  type PluginHandle,
+  SvcError,
+  sentenceOf,
+  UnknownOperationError,
+} from '#kernel'
+import { secretMasker } from '#lib/secrets'
+import { aliases } from './aliases.ts'
+import { type McpOffer, McpPrompts, McpResources } from './contract.ts'
+
+/** What a project offers: the operations that are marked for it, and with them what only this process has. */
+export function offerOf(svc: PluginHandle, more: readonly Operation[] = []): McpOffer {
+  return {
+    operations: () => [
+      ...more,
+      ...aliases(name => svc.find(Operations, name)),
+      ...svc.list(Operations).filter(({ mcp }) => mcp === true),
+    ],
+    // One whose room is switched off is not there.
+    resources: () => svc.list(McpResources).filter(({ operation }) => svc.find(Operations, operation) !== undefined),
+    prompts: () => svc.list(McpPrompts),
+    async run(operation, input, call) {
+      if (operation.reach === 'daemon' && !svc.heartbeat.live) throw new DaemonNotRunningError()
+      return invoke(operation, input, call)
+    },
+    invoke: (name, input, call) => svc.invoke(name, input, call),
+    hide: secretMasker(svc),
+    failed(error, what, request_id) {
+      if (error instanceof SvcError && error.status < 500) {
+        svc.log.debug({ request_id, code: error.code }, `${what}: ${error.message}`)
+      } else svc.log.error({ request_id, err: error }, `${what}: ${sentenceOf(error)}`)
+    },
+  }
+}
+
+/** Of a place that is no project yet: only these operations. */
+export function bareOffer(operations: readonly Operation[], hide: (json: string) => string): McpOffer {
+  return {
+    operations: () => operations,
+    resources: () => [],
+    prompts: () => [],
+    run: invoke,
+    invoke: async name => {
+      throw new UnknownOperationError({ name })
+    },
+    hide,
+    failed: () => {},
+  }
+}

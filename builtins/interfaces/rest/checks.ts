@@ -1,0 +1,42 @@
+import { type DoctorCheck, finding } from '#interfaces/doctor/contract'
+import type { PluginHandle } from '#kernel'
+import { Daemon } from '#platform/daemon/contract'
+import type { FoundServer, ServerConfig, TcpAddress } from './contract.ts'
+import { resolveHost } from './hosts.ts'
+import { MAKE_A_KEY, weaknessOf } from './keys.ts'
+import { findServers } from './servers.ts'
+
+const { ok, warn, fail } = finding
+
+/** Whether the key holds where other machines can try it. @param here returns the addresses that this process serves */
+export function keyCheck(svc: PluginHandle, config: ServerConfig, here: () => readonly TcpAddress[]): DoctorCheck {
+  return {
+    name: 'api_key',
+    async run() {
+      const servers = await findServers(svc.ports, svc.project.svc)
+      for (const { host, port, weakness } of servers) {
+        if (weakness !== undefined && (await resolveHost(host)).shared) return weak(weakness, host, port)
+      }
+      if (config.api_key === '') return ok(keysOf(servers) || 'none is set')
+      const weakness = weaknessOf(config.api_key)
+      if (!weakness) return ok('long enough')
+      const found = svc.has(Daemon) ? await svc.use(Daemon).list() : []
+      const served = found.flatMap(({ alive, holder }) => (alive && holder.serves ? [holder.serves] : []))
+      for (const { host, port } of [...here(), ...served]) {
+        const { shared } = await resolveHost(host)
+        if (shared) return weak(weakness, host, port)
+      }
+      return warn(`${weakness} once other machines are served`, MAKE_A_KEY)
+    },
+  }
+}
+
+/** Servers whose key is from their own environment, in words; empty when there are none. */
+function keysOf(servers: readonly FoundServer[]): string {
+  const keyed = servers.filter(({ needs_key }) => needs_key).map(({ host, port }) => `${host}:${port}`)
+  return keyed.length === 0 ? '' : `none is set here; ${keyed.join(', ')} got one from the environment of its process`
+}
+
+function weak(weakness: string, host: string, port: number) {
+  return fail(`${weakness}, and ${host}:${port} can be reached from other machines`, MAKE_A_KEY)
+}

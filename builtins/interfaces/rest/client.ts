@@ -1,0 +1,302 @@
+/** A client of the REST API, typed by the operations themselves. Runs in Node and in browsers; it imports nothing of either. */
+
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import { defineError, InvalidInputError, SvcError } from '../../../kernel/errors.ts'
+import { OPERATIONS, type Operations } from './client-operations.ts'
+
+export interface ClientOptions {
+  /** `http://127.0.0.1:8000` */
+  baseUrl: string
+  /** What `X-Svc-Key` must hold, where the server asks for it. */
+  apiKey?: string
+  /** Whose requests they are: `X-Svc-User`. */
+  user?: string
+  /** The platform's own unless told. */
+  fetch?: typeof fetch
+}
+
+export interface CallOptions {
+  signal?: AbortSignal
+  /** The same key again is the same request again: a task that was cut off is found, and not begun twice. */
+  idempotencyKey?: string
+  /** Where a stream goes on. */
+  lastEventId?: string
+  /** Told the head of each answer, with `X-Total-Count` and `Link` of a list. */
+  onResponse?: (response: Response) => void
+}
+
+type Name = keyof Operations
+type Camel<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S
+type Room<N extends Name> = N extends `${infer R}.${string}` ? R : never
+type Verb<N extends Name> = N extends `${string}.${infer V}` ? V : never
+
+/** A message of a stream: which event, its data by its schema, and the id after which to go on. */
+export type EventOf<E> = { [K in keyof E]: { event: K; data: E[K]; id?: string } }[keyof E]
+
+type Arguments<I> =
+  Record<never, never> extends I ? [input?: I, options?: CallOptions] : [input: I, options?: CallOptions]
+type Method<O> = O extends { input: infer I; events: infer E }
+  ? (...args: Arguments<I>) => AsyncGenerator<EventOf<Omit<E, 'error'>>, void, undefined>
+  : O extends { input: infer I; output: infer R }
+    ? (...args: Arguments<I>) => Promise<R>
+    : never
+
+/** Operations by their rooms: `client.agents.spawn({ preset: 'coder' })`, `client.tasks.stream({ … })`. */
+export type Client = {
+  readonly [R in Room<Name> as Camel<R>]: {
+    readonly [N in Name as Room<N> extends R ? Camel<Verb<N>> : never]: Method<Operations[N]>
+  }
+}
+
+export const UnreachableError = defineError({
+  code: 'unreachable',
+  status: 503,
+  title: 'Unreachable',
+  sentence: (p: { url: string; problem: string }) => `${p.url} cannot be reached: ${p.problem}.`,
+})
+/** A stream was cut off, and nobody can say what became of it. What it had shown stands. */
+export const ConnectionCutError = defineError({
+  code: 'connection_cut',
+  status: 502,
+  title: 'Connection cut',
+  sentence: () =>
+    'The connection was cut before the end of the stream; with an idempotencyKey the answer would have been found again.',
+})
+
+/** Codes of tasks that were cancelled: their streams end with `done`. */
+const CANCELLED = ['task_cancelled', 'task_stopped']
+
+/** Pauses before a stream that was cut is opened again, in milliseconds: they double. */
+const FIRST_PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 8_000
+/** So often a call that is to find an answer again is tried. */
+const TRIES = 6
+
+/**
+ * A client of the REST API at `baseUrl`. Each of its methods throws an SvcError with the code, the status and the sentence of
+ * the problem that the server sent. A stream is an async iterator; left early, it is closed. A stream that can go on after an
+ * event is opened again when it was cut; one that began something asks for the answer when its call had an `idempotencyKey`.
+ * The stream of a task that failed throws its error, with the problem and the `task` as `cause`.
+ */
+export function createClient(options: ClientOptions): Client {
+  const rooms: Record<string, Record<string, unknown>> = {}
+  for (const [name, operation] of Object.entries(OPERATIONS) as [Name, Route][]) {
+    const at = name.indexOf('.')
+    const room = camel(name.slice(0, at))
+    rooms[room] ??= {}
+    rooms[room][camel(name.slice(at + 1))] = operation.stream
+      ? (input: Input = {}, call: CallOptions = {}) => follow(options, operation, input, call)
+      : (input: Input = {}, call: CallOptions = {}) => ask(options, operation, input, call)
+  }
+  return rooms as Client
+}
+
+type Input = Readonly<Record<string, unknown>>
+interface Route {
+  method: string
+  path: string
+  /** Whether it has a last event, or goes on until it is left. */
+  stream?: 'ends' | 'goes on'
+  /** The media type of an answer that is a text; JSON unless told. */
+  produces?: string
+}
+interface Message {
+  event: string
+  data: unknown
+  id?: string
+}
+
+async function ask(options: ClientOptions, route: Route, input: Input, call: CallOptions): Promise<unknown> {
+  const answer = await send(options, route, input, call)
+  const text = await answer.text().catch(error => lost(error, options, call))
+  if (text === '') return null
+  return route.produces ? text : JSON.parse(text)
+}
+
+/** @throws SvcError: UnreachableError, also where another program answers; or what the server answered */
+async function send(options: ClientOptions, route: Route, input: Input, call: CallOptions): Promise<Response> {
+  const { url, body } = placed(options.baseUrl, route, input)
+  const headers = new Headers()
+  if (body !== undefined) headers.set('content-type', 'application/json')
+  if (options.apiKey) headers.set('x-svc-key', options.apiKey)
+  if (options.user) headers.set('x-svc-user', options.user)
+  if (call.idempotencyKey) headers.set('idempotency-key', call.idempotencyKey)
+  if (call.lastEventId) headers.set('last-event-id', call.lastEventId)
+  const { fetch = globalThis.fetch } = options
+  const request = { method: route.method, headers, body: body ?? null, ...(call.signal ? { signal: call.signal } : {}) }
+  const answer = await fetch(url, request).catch(error => lost(error, options, call))
+  if (!answer.ok) throw errorOf(await answer.json().catch(() => null), answer)
+  const { stream, produces = stream ? 'text/event-stream' : 'application/json' } = route
+  const media = answer.headers.get('content-type')
+  // Browsers give an answer without content an empty body.
+  if (answer.status !== 204 && answer.body && !media?.startsWith(produces)) {
+    throw new UnreachableError({ url: options.baseUrl, problem: `another program answers there, with ${media}` })
+  }
+  call.onResponse?.(answer)
+  return answer
+}
+
+/** Of a request that got no answer, or half of one. @throws what the signal was aborted with; UnreachableError */
+function lost(error: unknown, { baseUrl }: ClientOptions, { signal }: CallOptions): never {
+  signal?.throwIfAborted()
+  throw new UnreachableError({ url: baseUrl, problem: problemOf(error) }, { cause: error })
+}
+
+/**
+ * Where the fields of the input go: into the path, and what is left into the query or the body.
+ * @throws InvalidInputError for a name that is missing, and for `.` and `..`, which no URL can have as one: they would be another path
+ */
+function placed(baseUrl: string, { method, path }: Route, input: Input): { url: string; body?: string } {
+  const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined))
+  const place = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = rest.get(name) ?? ''
+    rest.delete(name)
+    if (value === '' || value === '.' || value === '..') {
+      const issues = [{ path: name, message: value === '' ? 'is missing' : `"${value}" is no name` }]
+      throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
+    }
+    return encodeURIComponent(String(value))
+  })
+  const url = `${baseUrl.replace(/\/+$/, '')}${place}`
+  if (method !== 'GET' && method !== 'DELETE') {
+    return rest.size > 0 ? { url, body: JSON.stringify(Object.fromEntries(rest)) } : { url }
+  }
+  const query = new URLSearchParams()
+  for (const [name, value] of rest) for (const each of [value].flat()) query.append(name, String(each))
+  return { url: rest.size > 0 ? `${url}?${query}` : url }
+}
+
+async function* follow(
+  options: ClientOptions,
+  route: Route,
+  input: Input,
+  call: CallOptions,
+): AsyncGenerator<Message, void, undefined> {
+  const left = new AbortController()
+  const leave = () => left.abort(call.signal?.reason)
+  call.signal?.addEventListener('abort', leave, { once: true })
+  call.signal?.throwIfAborted()
+  let lastEventId = call.lastEventId
+  let failed = false
+  try {
+    for (let pause = 0; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        const seen = lastEventId === undefined ? {} : { lastEventId }
+        const answer = await send(options, route, input, { ...call, ...seen, signal: left.signal })
+        pause = FIRST_PAUSE_MS
+        for await (const message of messagesOf(answer)) {
+          if (message.event === 'error') {
+            failed = Object.hasOwn(Object(message.data), 'task')
+            throw errorOf(message.data)
+          }
+          lastEventId = message.id ?? lastEventId
+          yield message
+          if (message.event === 'done') return
+        }
+        if (route.stream === 'goes on') return
+        throw new ConnectionCutError()
+      } catch (error) {
+        call.signal?.throwIfAborted()
+        // What never was there is not waited for, nor is a task that failed; what was there and went away is.
+        if (failed || pause === 0 || !isCut(error)) throw error
+        if (route.method !== 'GET') {
+          yield { event: 'done', data: await again(options, route, input, call) }
+          return
+        }
+        await sleep(pause, call.signal)
+      }
+    }
+  } finally {
+    call.signal?.removeEventListener('abort', leave)
+    left.abort()
+  }
+}
+
+/**
+ * Asks for the answer to what a stream began, without a stream.
+ * @throws ConnectionCutError without an idempotencyKey; the error of a task that failed
+ */
+async function again(options: ClientOptions, { path }: Route, input: Input, call: CallOptions): Promise<unknown> {
+  const whole = Object.values<Route>(OPERATIONS).find(
+    route => !route.stream && route.method === 'POST' && `${route.path}/stream` === path,
+  )
+  if (!whole || !call.idempotencyKey) throw new ConnectionCutError()
+  for (let tries = 1, pause = FIRST_PAUSE_MS; ; tries++, pause *= 2) {
+    try {
+      const task = await ask(options, whole, input, call)
+      const { error } = Object(task) as { error?: { code: string } | null }
+      if (error && !CANCELLED.includes(error.code)) throw errorOf({ ...error, task })
+      return task
+    } catch (error) {
+      if (tries === TRIES || !isCut(error)) throw error
+      await sleep(pause, call.signal)
+    }
+  }
+}
+
+/** @throws ConnectionCutError when it breaks off */
+async function* messagesOf({ body }: Response): AsyncGenerator<Message> {
+  const come: EventSourceMessage[] = []
+  const parser = createParser({ onEvent: message => come.push(message) })
+  const reader = body!.pipeThrough(new TextDecoderStream()).getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch(error => {
+        throw new ConnectionCutError(undefined, { cause: error })
+      })
+      if (done) return
+      parser.feed(value)
+      for (const { id, event = 'message', data } of come.splice(0)) {
+        yield { event, data: JSON.parse(data), ...(id === undefined ? {} : { id }) }
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+}
+
+/** Whether it may go better in a moment. */
+function isCut(error: unknown): boolean {
+  return error instanceof SvcError && (error.status === 502 || error.status === 503)
+}
+
+/** The problem that a server told, as the error that it was made from. Of another's, such as a proxy's, the status says all. */
+function errorOf(problem: unknown, answer?: Response): SvcError {
+  const told = Object(problem) as Partial<Record<'code' | 'title' | 'detail', string>> & {
+    status?: number
+    errors?: SvcError['errors']
+  }
+  const { code, status, title, detail, errors } = typeof told.code === 'string' ? told : {}
+  const known = status ?? answer?.status ?? 500
+  const retryAfter = Number(answer?.headers.get('retry-after'))
+  return new SvcError(detail ?? `The server answered with status ${known}.`, {
+    code: code ?? 'unknown',
+    status: known,
+    ...(title === undefined ? {} : { title }),
+    ...(errors === undefined ? {} : { errors }),
+    ...(retryAfter > 0 ? { retryAfter } : {}),
+    cause: problem,
+  })
+}
+
+function problemOf(error: unknown): string {
+  const { cause, message } = error as Error
+  return cause instanceof Error ? cause.message || String((cause as { code?: unknown }).code) : message
+}
+
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(done, ms)
+    function done() {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', done)
+      if (signal?.aborted) reject(signal.reason)
+      else resolve()
+    }
+    signal?.addEventListener('abort', done, { once: true })
+  })
+}
+
+function camel(name: string): string {
+  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+}

@@ -1,0 +1,92 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import { DoctorChecks } from '#interfaces/doctor/contract'
+import { definePlugin, Operations, ROLES, sentenceOf, type Undo } from '#kernel'
+import { secretMasker } from '#lib/secrets'
+import { Effects } from '#platform/store/contract'
+import { Apps } from './apps.ts'
+import { keyCheck } from './checks.ts'
+import {
+  type Listening,
+  ProtocolRoutes,
+  problemOf,
+  Rest,
+  ServerConfig,
+  StaticRoutes,
+  type TcpAddress,
+} from './contract.ts'
+import type { Door } from './hosts.ts'
+import { Keys, weaknessOf } from './keys.ts'
+import { listen } from './listener.ts'
+import { KEY_EFFECTS } from './once.ts'
+import { capacityFor, openFilesLimit } from './open-files.ts'
+import { healthCheck, openapiGet } from './operations.ts'
+import { toldError } from './problem.ts'
+import { describeServer } from './servers.ts'
+import { Streams } from './stream.ts'
+
+export default definePlugin({
+  name: 'rest',
+  description: 'Serves operations over HTTP, on a port and on the daemon’s socket.',
+  section: 'server',
+  config: ServerConfig,
+  setup(svc, config) {
+    const doors = new WeakMap<Socket, Door>()
+    const doorOf = ({ socket }: IncomingMessage) => doors.get(socket)!
+    const problem = (thrown: unknown, request: FastifyRequest) => problemOf(toldError(svc, thrown, request), request.id)
+    const hide = secretMasker(svc)
+    // As much as the configuration says, until the first address is listened at.
+    let capacity = capacityFor(config, Number.POSITIVE_INFINITY)
+    let measured: Promise<void> | undefined
+    const measure = async () => {
+      capacity = capacityFor(config, await openFilesLimit(svc.ports))
+      if (capacity.streams < config.max_streams) {
+        svc.log.warn(
+          {},
+          `at most ${capacity.streams} streams at once instead of server.max_streams (${config.max_streams}), because of ${capacity.limit}; raise that limit for more`,
+        )
+      }
+    }
+    const streams = new Streams({ svc, config, capacity: () => capacity, problem, hide })
+    const apps = new Apps({ svc, config, keys: new Keys(svc.clock), streams, doorOf, hide })
+    const open = new Set<Listening>()
+
+    const describe = (address: TcpAddress): Promise<Undo> => {
+      const weakness = weaknessOf(config.api_key)
+      const needs_key = config.api_key !== ''
+      const server = { ...address, needs_key, ...(weakness === undefined ? {} : { weakness }) }
+      return describeServer(svc.ports, svc.project.svc, server).catch(error => {
+        svc.log.warn({}, `svc doctor does not know of this server: ${sentenceOf(error)}`)
+        return () => {}
+      })
+    }
+    const addresses = () => [...open].flatMap(({ tcp }) => tcp ?? [])
+    svc.provide(Rest, {
+      async listen(address, { described = false } = {}) {
+        measured ??= measure()
+        await measured
+        const listening = await listen({ svc, config, capacity, apps, streams, doors }, address)
+        const forget = described && listening.tcp ? await describe(listening.tcp) : () => {}
+        const served: Listening = {
+          ...listening,
+          async close() {
+            await forget()
+            await listening.close().finally(() => open.delete(served))
+          },
+        }
+        open.add(served)
+        return served
+      },
+      addresses,
+    })
+    svc.onChange(Operations, () => apps.outdate())
+    svc.onChange(StaticRoutes, () => apps.outdate())
+    svc.onChange(ProtocolRoutes, () => apps.outdate())
+    for (const effect of KEY_EFFECTS) svc.add(Effects, effect.kind)
+    svc.add(DoctorChecks, keyCheck(svc, config, addresses))
+    svc.operation(healthCheck(svc))
+    svc.operation(openapiGet(svc, config.api_key !== ''))
+    svc.start(() => async () => void (await Promise.all([...open].map(listening => listening.close()))), { in: ROLES })
+  },
+})

@@ -1,0 +1,212 @@
+import { CallLimits, Models } from '#core/models/contract'
+import { type Kernel, type PluginHandle, sentenceOf } from '#kernel'
+import { Trials } from '#lab/trials/contract'
+import { usdOf } from '#platform/store/contract'
+import { Budget } from '#safety/budget/contract'
+import { examine } from './checks.ts'
+import type { ModelResult, Scenario, ScenarioResult, ScenarioRun } from './contract.ts'
+import { Examinee, type Performance } from './examinee.ts'
+import { Meter, type Reading } from './meter.ts'
+import { PROPS } from './props.ts'
+import { bootstrap, mean, quantile, round, wilson } from './statistics.ts'
+import { variantOf } from './variants.ts'
+
+/** So many runs in a row without one answer, and nobody is there. */
+const SILENT_RUNS = 2
+const LONGEST_ANSWER = 500
+/** Of one call, so that no model pays for rambling. */
+const MAX_TOKENS = 2048
+
+export interface Plan {
+  scenarios: readonly Scenario[]
+  runs: number
+  cycles: number
+  seed: number
+  signal: AbortSignal
+  progress(line: string): void
+}
+
+/** Puts one model to all scenarios, in a project of its own. What keeps it from that is told in the result. */
+export async function measure(svc: PluginHandle, asked: string, plan: Plan): Promise<ModelResult> {
+  const began = svc.clock.monotonic()
+  const meter = new Meter()
+  const results = new Map<string, { runs: ScenarioRun[]; reading: Reading[] }>()
+  let model: string | null = null
+  let notice: string | null = null
+  let reason: string | null = null
+  try {
+    const target = await svc.use(Models).resolve(asked)
+    model = target.id
+    notice = target.provider.notice ?? null
+    const { available, reason: missing } = await target.provider.availability()
+    if (!available) reason = missing ?? 'it cannot be called now'
+    else reason = await putToAll(svc, asked, !target.provider.simulated, plan, meter, results)
+  } catch (error) {
+    plan.signal.throwIfAborted()
+    reason = sentenceOf(error)
+  }
+  const scenarios = plan.scenarios.flatMap(({ name }): ScenarioResult[] => {
+    const found = results.get(name)
+    return found ? [{ name, ...measured(found.runs, found.reading), results: found.runs }] : []
+  })
+  return summed({ asked, model, notice, reason }, scenarios, meter.since(0), plan, svc.clock.monotonic() - began)
+}
+
+/**
+ * @param counts whether its calls count against the project's budget
+ * @returns why not all of them were run
+ */
+async function putToAll(
+  svc: PluginHandle,
+  asked: string,
+  counts: boolean,
+  plan: Plan,
+  meter: Meter,
+  results: Map<string, { runs: ScenarioRun[]; reading: Reading[] }>,
+): Promise<string | null> {
+  await using trial = await svc.use(Trials).open({ seed: plan.seed, ...setting(plan.scenarios) })
+  trial.kernel.points.add(CallLimits, meter, svc.name)
+  let silent = 0
+  for (let run = 1; run <= plan.runs; run++) {
+    for (const scenario of plan.scenarios) {
+      plan.signal.throwIfAborted()
+      if (counts && svc.has(Budget) && (await svc.use(Budget).exceeded()))
+        return (await svc.use(Budget).status()).message
+      const mark = meter.mark
+      const done = await once(trial.kernel, variantOf(scenario, run, trial.ports.random), asked, run, plan)
+      const reading = meter.since(mark)
+      const found = results.get(scenario.name) ?? { runs: [], reading: [] }
+      results.set(scenario.name, found)
+      found.runs.push(done)
+      found.reading.push(reading)
+      plan.progress(`${asked}  ${scenario.name} ${run}/${plan.runs}  ${said(done)}`)
+      silent = reading.calls === reading.failed ? silent + 1 : 0
+      if (silent === SILENT_RUNS) return done.detail ?? 'it gives no answer'
+    }
+  }
+  return null
+}
+
+/** A project in which nothing but the scenario bears on the model. */
+function setting(scenarios: readonly Scenario[]) {
+  const toolkits = [...new Set([...scenarios.flatMap(each => each.toolkits), PROPS])]
+  const config = {
+    daemon: { heartbeat: 0.05, min_rest: 0 },
+    model: { sim_delay: 0, planning_model: '' },
+    tasks: { toolkits },
+    suffering: { enabled: false },
+    plugins: { enabled: false },
+  }
+  const files = scenarios.map(({ name, role, toolkits, max_steps }) => {
+    const profile = { name, role, toolkits: [...toolkits, PROPS], max_steps, max_tokens: MAX_TOKENS, temperature: 0 }
+    return [`profiles/${name}.yaml`, `${JSON.stringify(profile)}\n`]
+  })
+  return { config, files: Object.fromEntries(files) as Record<string, string> }
+}
+
+async function once(
+  kernel: Kernel,
+  scenario: Scenario,
+  model: string,
+  run: number,
+  { cycles, signal }: Plan,
+): Promise<ScenarioRun> {
+  const { clock } = kernel.ports
+  const began = clock.monotonic()
+  const examinee = new Examinee(kernel, scenario)
+  try {
+    const performance = await examinee.perform(model, cycles, signal)
+    return await judged(scenario, performance, run, clock.monotonic() - began)
+  } catch (error) {
+    signal.throwIfAborted()
+    const failure = (error as { code?: string }).code ?? 'error'
+    const nothing = { answer: '', parsed: null, called: [], file: async () => undefined }
+    const performance = { ...nothing, failure, detail: sentenceOf(error) }
+    return await judged(scenario, performance, run, clock.monotonic() - began)
+  } finally {
+    await examinee.leave()
+  }
+}
+
+async function judged(
+  { checks }: Scenario,
+  performance: Performance,
+  run: number,
+  duration_ms: number,
+): Promise<ScenarioRun> {
+  const { failure, detail, answer, share } = performance
+  const held = await examine(checks, performance)
+  const whole = checks.reduce((sum, { weight }) => sum + weight, 0)
+  const reached = checks.reduce((sum, { weight }, n) => sum + (held[n] ? weight : 0), 0)
+  // Whoever gave no answer has not kept from anything either.
+  const silent = failure !== null && answer.trim() === '' && performance.called.length === 0
+  const score = share ?? (silent ? 0 : whole > 0 ? reached / whole : failure === null ? 1 : 0)
+  const passed = score === 1 && failure === null
+  return {
+    ...{ run, passed, detail, score: round(score) },
+    failure: failure ?? (passed ? null : 'wrong'),
+    checks: checks.map(({ what }, n) => ({ what, held: !silent && held[n]! })),
+    answer: answer.slice(0, LONGEST_ANSWER),
+    duration_ms: Math.round(duration_ms),
+  }
+}
+
+function measured(runs: readonly ScenarioRun[], readings: readonly Reading[]) {
+  const passed = runs.filter(run => run.passed).length
+  const sum = (of: (reading: Reading) => number) => readings.reduce((all, reading) => all + of(reading), 0)
+  return {
+    score: runs.length > 0 ? round(mean(runs.map(({ score }) => score))) : null,
+    ...{ runs: runs.length, passed },
+    pass_rate: runs.length > 0 ? round(passed / runs.length) : null,
+    pass_interval: wilson(passed, runs.length),
+    calls: sum(({ calls }) => calls),
+    tokens: { input: sum(({ tokens }) => tokens.input), output: sum(({ tokens }) => tokens.output) },
+    cost_usd: usdOf(sum(({ cost_micros }) => cost_micros)),
+  }
+}
+
+function summed(
+  named: Pick<ModelResult, 'asked' | 'model' | 'notice' | 'reason'>,
+  scenarios: ScenarioResult[],
+  reading: Reading,
+  plan: Plan,
+  duration: number,
+): ModelResult {
+  const all = scenarios.flatMap(({ results }) => results)
+  const scores = scenarios.map(({ results }) => results.map(({ score }) => score))
+  const kinds = new Map<string, number>()
+  for (const { failure } of all) if (failure) kinds.set(failure, (kinds.get(failure) ?? 0) + 1)
+  const random = keyed(plan.seed)
+  const prices = [...reading.priced]
+  return {
+    ...named,
+    complete: named.reason === null,
+    ...measured(all, [reading]),
+    score: scenarios.length > 0 ? round(mean(scenarios.map(({ score }) => score!))) : null,
+    score_interval: bootstrap(scores, random),
+    failed_calls: reading.failed,
+    priced: prices.length > 1 ? 'mixed' : (prices[0] ?? null),
+    estimated: reading.estimated,
+    latency_ms:
+      reading.latencies.length > 0
+        ? { p50: quantile(reading.latencies, 0.5), p95: quantile(reading.latencies, 0.95) }
+        : null,
+    duration_ms: Math.round(duration),
+    failures: [...kinds].map(([kind, count]) => ({ kind, count })).sort((a, b) => b.count - a.count),
+    scenarios,
+  }
+}
+
+/** Numbers in [0, 1) by their place, quickly (mulberry32 of the place's hash): a bootstrap takes very many. */
+function keyed(seed: number): (draw: number) => number {
+  return draw => {
+    let t = (seed ^ Math.imul(draw + 1, 0x9e3779b1)) + 0x6d2b79f5
+    t = Math.imul(t ^ (t >>> 15), t | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+function said({ passed, score, failure }: ScenarioRun): string {
+  return passed ? 'passed' : `${Math.round(score * 100)} % (${failure})`
+}

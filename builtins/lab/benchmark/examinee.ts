@@ -1,0 +1,154 @@
+import { dirname, join } from 'node:path'
+import { type AgentDetail, Agents } from '#core/agents/contract'
+import type { Goal } from '#core/goals/contract'
+import type { TaskResponse } from '#core/tasks/contract'
+import { type CycleResult, type Kernel, type Ports, Toolkits } from '#kernel'
+import { Store, wakeAgents } from '#platform/store/contract'
+import type { Called, Outcome } from './checks.ts'
+import type { Scenario } from './contract.ts'
+import { propsOf } from './props.ts'
+
+/** What came of a scenario, before it is looked at. */
+export interface Performance extends Outcome {
+  /** What kept it from an answer, such as `max_steps` or the code of an error. */
+  failure: string | null
+  detail: string | null
+  /** Of a scenario that counts for itself, from 0 to 1. */
+  share?: number
+}
+
+/** An agent that is put to one scenario, in a trial. */
+export class Examinee {
+  readonly #kernel: Kernel
+  readonly #ports: Ports
+  readonly #scenario: Scenario
+  readonly #called: Called[] = []
+  #detail!: AgentDetail
+
+  constructor(kernel: Kernel, scenario: Scenario) {
+    this.#kernel = kernel
+    this.#ports = kernel.ports
+    this.#scenario = scenario
+  }
+
+  /** @param model as people write it */
+  async perform(model: string, cycles: number, signal: AbortSignal): Promise<Performance> {
+    const { asks, tools, mode } = this.#scenario
+    const undo = [
+      this.#kernel.points.add(Toolkits, propsOf(tools), 'benchmark'),
+      this.#kernel.hooks.on('tool_result', each => this.#heard(each), 'benchmark'),
+    ]
+    try {
+      this.#detail = (await this.#kernel.invoke('agents.spawn', { preset: this.#scenario.name, model })) as AgentDetail
+      await this.#furnish()
+      if (mode === 'goals') return await this.#goals(cycles, signal)
+      if (mode === 'pursuit') return await this.#pursue(asks[0] ?? '', cycles, signal)
+      return await this.#answer(asks, signal)
+    } finally {
+      for (const fn of undo) await fn()
+    }
+  }
+
+  /** Others are not to hear of it. */
+  async leave(): Promise<void> {
+    if (this.#detail) await this.#kernel.invoke('agents.delete', { id: this.#detail.agent_id })
+  }
+
+  async #answer(asks: readonly string[], signal: AbortSignal): Promise<Performance> {
+    const { max_steps, schema } = this.#scenario
+    let last: TaskResponse | undefined
+    for (const [n, instruction] of asks.entries()) {
+      signal.throwIfAborted()
+      const form = schema && n === asks.length - 1 ? { response_schema: schema } : {}
+      const input = { id: this.#detail.agent_id, instruction, max_steps, ...form }
+      last = (await this.#kernel.invoke('tasks.run', input, { signal })) as TaskResponse
+      signal.throwIfAborted()
+      if (last.status !== 'completed') break
+    }
+    const failed = last?.status === 'completed' ? null : (last?.error?.code ?? last?.status ?? 'failed')
+    const detail = last?.error?.detail ?? null
+    return { ...this.#outcome(last?.output ?? '', last?.parsed), failure: failed, detail }
+  }
+
+  async #pursue(objective: string, cycles: number, signal: AbortSignal): Promise<Performance> {
+    const { agent_id } = this.#detail
+    const goal = (await this.#kernel.invoke('goals.add', { id: agent_id, objective })) as Goal
+    let now = goal
+    for (let n = 0; n < cycles && now.status === 'active'; n++) {
+      const result = await this.#cycle(signal)
+      if (result === 'error' || result === 'timeout') return this.#broken(result)
+      now = (await this.#kernel.invoke('goals.get', { goal_id: goal.goal_id })) as Goal
+    }
+    const failure = { completed: null, abandoned: 'gave_up', active: 'not_done' }[now.status]
+    return { ...this.#outcome(now.result ?? '', null), failure, detail: failure && now.result }
+  }
+
+  /** So many times: chooses a goal, which is then taken away again. */
+  async #goals(cycles: number, signal: AbortSignal): Promise<Performance> {
+    const { agent_id } = this.#detail
+    const taken: string[] = []
+    for (let n = 0; n < cycles; n++) {
+      const result = await this.#cycle(signal)
+      if (result === 'error' || result === 'timeout') return this.#broken(result)
+      const [goal] = (await this.#kernel.invoke('goals.list', { id: agent_id })) as Goal[]
+      if (goal?.status !== 'active') continue
+      taken.push(goal.objective)
+      await this.#kernel.invoke('goals.abandon', { goal_id: goal.goal_id, reason: 'It was only to be chosen.' })
+    }
+    const share = taken.length / cycles
+    const detail = `${taken.length} of ${cycles} cycles brought a goal that was taken`
+    return { ...this.#outcome(taken.at(-1) ?? '', null), failure: share === 1 ? null : 'no_goal', detail, share }
+  }
+
+  /** One cycle of the agent, begun now. */
+  async #cycle(signal: AbortSignal): Promise<CycleResult> {
+    signal.throwIfAborted()
+    const { agent_id } = this.#detail
+    let result: CycleResult | undefined
+    const undo = this.#kernel.hooks.on('cycle_end', ended => {
+      if (ended.agent_id === agent_id) result = ended.result as CycleResult
+    })
+    try {
+      await this.#kernel.use(Store).apply([wakeAgents({ agents: [agent_id], reason: 'benchmark' })])
+      while (result === undefined && !signal.aborted) {
+        if (!(await this.#kernel.heartbeat.step(signal))) await this.#ports.clock.sleep(5, signal)
+      }
+      signal.throwIfAborted()
+      return result!
+    } finally {
+      void undo()
+    }
+  }
+
+  async #broken(failure: string): Promise<Performance> {
+    const { error } = await this.#kernel.use(Agents).find(this.#detail.agent_id)
+    return { ...this.#outcome('', null), failure: failure === 'error' ? 'model_error' : failure, detail: error }
+  }
+
+  #outcome(answer: string, parsed: unknown): Outcome {
+    const { files } = this.#ports
+    const file = (path: string) => files.readFile(join(this.#detail.workspace, path), 'utf8').catch(() => undefined)
+    return { answer, parsed, called: this.#called, file }
+  }
+
+  #heard({ agent_id, tool, arguments: args }: { agent_id: string; tool: string; arguments: string }): void {
+    if (agent_id === this.#detail?.agent_id) this.#called.push({ tool, arguments: parsed(args) })
+  }
+
+  async #furnish(): Promise<void> {
+    for (const [path, text] of Object.entries(this.#scenario.files)) {
+      const file = join(this.#detail.workspace, path)
+      await this.#ports.files.mkdir(dirname(file), { recursive: true })
+      await this.#ports.files.writeFile(file, text)
+    }
+  }
+}
+
+/** Long arguments come cut, and are no JSON then. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

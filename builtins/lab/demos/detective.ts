@@ -1,0 +1,119 @@
+import type { TaskResponse } from '#core/tasks/contract'
+import { type PluginHandle, z } from '#kernel'
+import { type Demo, type DemoStage, type DetectiveCase, DetectiveCases } from './contract.ts'
+import { caseReport, type Detective, type Told } from './detective-report.ts'
+
+/** Who takes up a case: each looks at the same clues with other eyes. */
+const DETECTIVES = [
+  { name: 'Vera', role: 'Detective who goes by traces and evidence, and trusts nothing that cannot be measured' },
+  { name: 'Anselm', role: 'Detective who listens to people, and asks what was in their heart' },
+  { name: 'Ottilie', role: 'Detective and former bookkeeper, who follows the money' },
+] as const
+const DOING =
+  'You work on a case with two colleagues. Weigh what speaks for and against each suspect. Alibis that are proven count; appearances mislead. Say how sure you are as a probability that you would bet on: being sure and wrong costs more than doubt.'
+
+/** Three detectives and one case, in four rounds of clues; each commits to a theory after each. */
+export function detective(svc: PluginHandle): Demo {
+  const cases = () => svc.list(DetectiveCases)
+  return {
+    name: 'detective',
+    summary: 'Three detectives, one case, four rounds of clues; their theories are held against what really happened',
+    parts: () => cases().map(({ name, title }) => ({ name, title })),
+    async play(stage, part) {
+      const found = part === undefined ? cases()[0]! : cases().find(({ name }) => name === part)!
+      return caseReport(found, await investigate(stage, found), stage)
+    },
+  }
+}
+
+async function investigate(stage: DemoStage, found: DetectiveCase): Promise<Detective[]> {
+  const { model, signal, say } = stage
+  const files = DETECTIVES.map(({ name, role }) => {
+    const profile = { name, role, toolkits: [], system_prompt: DOING, max_tokens: 2048, temperature: 0 }
+    return [`profiles/${name.toLowerCase()}.yaml`, JSON.stringify(profile)]
+  })
+  const config = { model: { sim_delay: 0 }, suffering: { enabled: false }, plugins: { enabled: false } }
+  const { kernel } = await stage.open({ config, files: Object.fromEntries(files) as Record<string, string> })
+  const ids = new Map<string, string>()
+  for (const { name } of DETECTIVES) {
+    const { agent_id } = (await kernel.invoke('agents.spawn', { preset: name.toLowerCase(), model })) as {
+      agent_id: string
+    }
+    ids.set(name, agent_id)
+  }
+  const detectives = DETECTIVES.map(({ name, role }): Detective => ({ name, role, told: [], cost_usd: 0, tokens: 0 }))
+  say(`The case: ${found.title}`)
+  const response_schema = z.toJSONSchema(theoryOf(found), { io: 'input' })
+  for (const [round, clues] of found.rounds.entries()) {
+    say(`Round ${round + 1} of ${found.rounds.length}`)
+    for (const clue of clues) say(`  Clue: ${clue}`)
+    const before = detectives.map(({ name, told }) => ({ name, last: told.at(-1) }))
+    for (const each of detectives) {
+      signal.throwIfAborted()
+      const instruction = question(
+        found,
+        round,
+        before.filter(({ name }) => name !== each.name),
+      )
+      const input = {
+        id: ids.get(each.name),
+        instruction,
+        session_key: `${found.name}/${each.name}`,
+        max_steps: 3,
+        response_schema,
+      }
+      const answer = (await kernel.invoke('tasks.run', input, { signal })) as TaskResponse
+      signal.throwIfAborted()
+      const theory = theoryOf(found).safeParse(answer.parsed)
+      const why = answer.error?.detail ?? 'the answer was no theory'
+      const told: Told = theory.success ? { theory: theory.data } : { theory: null, why }
+      each.told.push(told)
+      each.cost_usd += answer.cost_usd
+      each.tokens += answer.tokens
+      say(`  ${each.name} ${said(told)}`)
+    }
+  }
+  return detectives
+}
+
+function theoryOf({ suspects, motives }: DetectiveCase) {
+  return z.object({
+    suspect: z.enum(suspects.map(({ name }) => name) as [string, ...string[]]).describe('Who did it'),
+    motive: z.enum(motives.map(({ name }) => name) as [string, ...string[]]).describe('Why'),
+    confidence: z.number().min(0).max(1).describe('The probability that the suspect is the right one'),
+    reasoning: z.string().max(2_000).describe('In two or three sentences'),
+  })
+}
+
+function question(
+  { title, story, suspects, motives, rounds }: DetectiveCase,
+  round: number,
+  others: readonly { name: string; last: Told | undefined }[],
+): string {
+  const list = (heading: string, lines: readonly string[]) =>
+    lines.length === 0 ? '' : `${heading}:\n${lines.map(line => `- ${line}`).join('\n')}`
+  const theories = others.flatMap(({ name, last }) => (last?.theory ? [`${name} ${said(last)}`] : []))
+  return [
+    `The case "${title}", round ${round + 1} of ${rounds.length}.`,
+    story,
+    list(
+      'Suspects',
+      suspects.map(({ name, about }) => `${name}. ${about}`),
+    ),
+    list(
+      'Motives',
+      motives.map(({ name, about }) => `${name}: ${about}`),
+    ),
+    list('Clues so far', rounds.slice(0, round + 1).flat()),
+    list('What your colleagues thought after the last round (their opinion, not evidence)', theories),
+    'What is your theory now?',
+  ]
+    .filter(Boolean)
+    .join('\n\n')
+}
+
+function said(told: Told): string {
+  if (!told.theory) return `has no theory: ${told.why}`
+  const { suspect, motive, confidence, reasoning } = told.theory
+  return `suspects ${suspect} (${motive}), ${Math.round(confidence * 100)} % sure. ${reasoning}`
+}

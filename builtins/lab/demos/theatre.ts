@@ -1,0 +1,100 @@
+import { ModelError, Models } from '#core/models/contract'
+import { InvalidInputError, type PluginHandle } from '#kernel'
+import { Trials } from '#lab/trials/contract'
+import { DayClock } from './clock.ts'
+import {
+  type DemoHouse,
+  type DemoOptions,
+  type DemoReport,
+  type DemoStage,
+  Demos,
+  type DemoTheatre,
+} from './contract.ts'
+import { html } from './html.ts'
+import { markdown } from './markdown.ts'
+
+const EMBEDDED = 'sim:rules-1'
+const MOST_CYCLES = 365
+/** How often, and after how many milliseconds again, it is asked whether what a beat began is done: 15 s, for a real model. */
+const CALM_TRIES = 3_000
+const CALM_MS = 5
+
+export function theatre(svc: PluginHandle): DemoTheatre {
+  return {
+    list: () => svc.list(Demos),
+    markdown,
+    html,
+    play: options => play(svc, options),
+  }
+}
+
+async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport> {
+  const { name, part, model = EMBEDDED, seed = svc.ports.random.seed, cycles, keep, signal, say, show } = options
+  const demo = svc.find(Demos, name)
+  if (!demo)
+    throw wrong(
+      'name',
+      `must be one of ${svc
+        .list(Demos)
+        .map(each => each.name)
+        .join(', ')}`,
+    )
+  const parts = demo.parts?.() ?? []
+  if (part !== undefined && !parts.some(each => each.name === part)) {
+    throw wrong(
+      'case',
+      parts.length > 0 ? `must be one of ${parts.map(each => each.name).join(', ')}` : `${name} has none`,
+    )
+  }
+  if (cycles !== undefined && !(Number.isInteger(cycles) && cycles >= 1 && cycles <= MOST_CYCLES)) {
+    throw wrong('cycles', `must be a whole number from 1 to ${MOST_CYCLES}`)
+  }
+  const { id, provider } = await svc.use(Models).resolve(model)
+  const { available, reason } = await provider.availability()
+  if (!available) throw new ModelError({ model: id, problem: reason ?? 'it cannot be called' })
+  const houses: DemoHouse[] = []
+  const stage: DemoStage = {
+    ...{ seed, model, cycles, signal, say, show },
+    named: provider.notice ? `${id} (${provider.notice})` : id,
+    async open(options) {
+      const clock = new DayClock(svc.clock)
+      const trial = await svc.use(Trials).open({ seed, keep, clock, ...options })
+      const house: DemoHouse = {
+        ...trial,
+        day: (calm?: () => Promise<boolean>) => day(trial.kernel, clock, signal, calm),
+      }
+      houses.push(house)
+      return house
+    },
+  }
+  try {
+    return await demo.play(stage, part)
+  } finally {
+    for (const house of houses) await house.close()
+  }
+}
+
+/** A day: the beat, then the cycles of all that are due, each to its end before the next begins. */
+async function day(
+  { heartbeat }: DemoHouse['kernel'],
+  clock: DayClock,
+  signal: AbortSignal,
+  calm: () => Promise<boolean> = async () => true,
+): Promise<number> {
+  const passed = clock.nextDay()
+  for (;;) {
+    signal.throwIfAborted()
+    const driven = await heartbeat.step(signal)
+    if (driven === undefined) break
+    if (driven !== 'sys') continue
+    // Interrupted, it waits for nothing more.
+    for (let n = 0; n < CALM_TRIES && !signal.aborted && !(await calm()); n++) await clock.sleep(CALM_MS, signal)
+  }
+  signal.throwIfAborted()
+  return passed
+}
+
+function wrong(path: string, message: string): Error {
+  const issues = [{ path, message }]
+  return new InvalidInputError({ what: 'The demo', issues }, { errors: issues })
+}

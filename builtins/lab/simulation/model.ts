@@ -1,0 +1,147 @@
+import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '#core/models/contract'
+import type { Clock } from '#kernel'
+import type { Dice } from './dice.ts'
+import { argumentsFor } from './improvise.ts'
+import type { Trouble } from './trouble.ts'
+
+/** What decides what a model says. */
+export interface SayingParts {
+  dice: Dice
+  trouble: Trouble
+  /** What arguments may name. */
+  names(): readonly string[]
+  /** Tools that are called as often as all others together, beside the world's own. */
+  favoured: readonly string[]
+}
+
+export interface ModelParts extends SayingParts {
+  clock: Clock
+  /** Told of every call as it is made. */
+  asked(request: ModelRequest): void
+  /** So many tokens will stand on the provider's bill. */
+  billed(tokens: number): void
+}
+
+const THINGS = ['stones', 'rivers', 'letters', 'lamps', 'bridges', 'gardens', 'clocks', 'harbours', 'songs', 'maps']
+const DEEDS = ['Count', 'Sketch', 'Describe', 'Compare', 'Mend', 'Arrange', 'Measure', 'Rename', 'Collect', 'Weigh']
+const PLACES = ['valley', 'attic', 'market', 'archive', 'shore', 'workshop', 'tower', 'meadow', 'cellar', 'station']
+
+/** A model that says what the dice say: goals, steps, ends, and now and then what no model should. */
+export function scriptedModel(parts: ModelParts): ModelProvider {
+  const { clock, dice, trouble } = parts
+  return {
+    name: 'scripted',
+    notice: 'scripted, not an AI model',
+    availability: async () => ({ available: true, reason: null }),
+    defaultModel: async () => 'dice',
+    async *stream(request, signal) {
+      parts.asked(request)
+      await patience(clock, dice.int(5, 900), signal)
+      refuse(parts, request)
+      const stalls = trouble.strikes('model_stalls', 0.01)
+      const breaks = trouble.strikes('model_breaks_off', 0.02)
+      const events = answer(parts, request)
+      for (const [n, event] of events.entries()) {
+        if (breaks && n === events.length - 1) return
+        if (event.type === 'usage') parts.billed(event.usage.input_tokens + event.usage.output_tokens)
+        yield event
+        if (stalls) await patience(clock, 1e9, signal)
+        else if (n === 0 && dice.chance(0.3)) await patience(clock, dice.int(1, 200), signal)
+      }
+    },
+  }
+}
+
+async function patience(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  await clock.sleep(ms, signal)
+  signal.throwIfAborted()
+}
+
+function refuse({ trouble, dice }: ModelParts, { model }: ModelRequest): void {
+  if (!trouble.is('model_down') && !trouble.strikes('model_refuses', 0.03)) return
+  const [problem, kind, billed] = dice.pick([
+    ['it has too much to do (429)', 'rate_limited', false],
+    ['it failed (500)', 'server_error', true],
+    ['nobody answers', 'unreachable', false],
+  ] as const)
+  const options = kind === 'rate_limited' && dice.chance(0.5) ? { retryAfter: dice.int(1, 4) } : {}
+  throw Object.assign(new ModelError({ model, problem }, options), { kind, billed })
+}
+
+/** What it says, with what that costs and how it ends. */
+function answer(parts: ModelParts, request: ModelRequest): ModelEvent[] {
+  const { trouble, dice } = parts
+  const said = sayingOf(parts, request)
+  const calls = said.filter(({ type }) => type === 'tool_call').length
+  const finish_reason = trouble.strikes('model_cut_short', 0.01) ? 'length' : calls > 0 ? 'tool_calls' : 'stop'
+  // Fewer than anybody would estimate: four characters are a token.
+  const chars = request.messages.reduce((sum, { content }) => sum + content.length, 0)
+  const usage = { input_tokens: Math.ceil(chars / 5), output_tokens: dice.int(1, 60) }
+  const bill: ModelEvent[] = trouble.strikes('model_says_no_usage', 0.02) ? [] : [{ type: 'usage', usage }]
+  return [...said, ...bill, { type: 'done', finish_reason }]
+}
+
+/** Text and tool calls, as the dice say. */
+export function sayingOf(
+  parts: SayingParts,
+  request: Pick<ModelRequest, 'tools'> & { purpose: { kind: string } },
+): ModelEvent[] {
+  const { dice, trouble } = parts
+  const { purpose, tools } = request
+  if (trouble.strikes('model_says_garbage', 0.01)) {
+    return [{ type: 'text', text: dice.pick(['', ' ', '<html>502</html>', '{"goal":', '\u0000\u001b[2J']) }]
+  }
+  if (purpose.kind === 'goal_generation') return [{ type: 'text', text: aim(dice) }]
+  if (purpose.kind === 'other' || tools.length === 0) return [{ type: 'text', text: sentence(dice) }]
+  const finish = tools.find(({ name }) => name === 'finish_goal')
+  return dice.weighed<() => ModelEvent[]>([
+    [62, () => calls(parts, request)],
+    [finish ? 22 : 0, () => [call(parts, 'finish_goal', { summary: sentence(dice), evidence: [] })]],
+    [10, () => [{ type: 'text', text: sentence(dice) }]],
+    [3, () => [{ type: 'text', text: "I'm sorry, I can't do that." }]],
+    [3, () => [{ type: 'text', text: '' }]],
+  ])()
+}
+
+function aim(dice: Dice): string {
+  if (dice.chance(0.12)) return '{"goal": "", "reasoning": "there is nothing to do"}'
+  const goal = `${dice.pick(DEEDS)} the ${dice.pick(THINGS)} of the ${dice.pick(PLACES)} ${dice.int(1, 999)}`
+  return JSON.stringify({ goal, reasoning: 'the dice said so' })
+}
+
+function sentence(dice: Dice): string {
+  return `I looked at the ${dice.pick(THINGS)} of the ${dice.pick(PLACES)}.`
+}
+
+function calls(parts: SayingParts, { tools }: Pick<ModelRequest, 'tools'>): ModelEvent[] {
+  const { dice, trouble, favoured } = parts
+  const others = tools.filter(({ name }) => name !== 'finish_goal')
+  const own = others.filter(({ name }) => name.startsWith('sim_') || favoured.includes(name))
+  const made: ModelEvent[] = []
+  for (
+    let left = dice.weighed([
+      [7, 1],
+      [2, 2],
+      [1, 3],
+    ]);
+    left > 0;
+    left--
+  ) {
+    const tool = dice.pick(own.length > 0 && dice.chance(0.5) ? own : others)
+    made.push(call(parts, tool.name, argumentsFor(tool.parameters, dice, parts.names())))
+  }
+  if (trouble.strikes('model_calls_unknown_tool', 0.01)) made.push(call(parts, 'no_such_tool', {}))
+  if (dice.chance(0.06)) made.push({ ...made[0]! })
+  return made
+}
+
+function call({ dice, trouble }: SayingParts, name: string, args: unknown): ModelEvent {
+  const json = JSON.stringify(args)
+  const torn = trouble.strikes('model_tears_arguments', 0.01)
+  return {
+    type: 'tool_call',
+    id: dice.chance(0.05) ? '' : `c${dice.int(0, 1e9).toString(36)}`,
+    name,
+    arguments: torn ? json.slice(0, Math.floor(json.length / 2)) : json,
+  }
+}

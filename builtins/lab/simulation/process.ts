@@ -1,0 +1,230 @@
+import { CallObservers, ModelProviders } from '#core/models/contract'
+import {
+  type Clock,
+  definePlugin,
+  type Ids,
+  type Kernel,
+  type Opener,
+  type PluginDefinition,
+  type Ports,
+  type Random,
+  type Role,
+  sleepOn,
+  type Tool,
+  type ToolCall,
+  Toolkits,
+} from '#kernel'
+import { Medium } from '#platform/store/contract'
+import type { WorldTime } from './clock.ts'
+import type { Dice } from './dice.ts'
+import type { Disk } from './disk/disk.ts'
+import type { SharedDatabase } from './medium.ts'
+import { scriptedModel } from './model.ts'
+import { simulatedToolkit, troubled } from './tools.ts'
+import type { Trouble } from './trouble.ts'
+import type { Witness } from './witness.ts'
+
+/** Where the project of every world lies, on its own disk. */
+export const ROOT = '/project'
+
+/** What the processes of a world share. */
+export interface Surroundings {
+  opener: Opener
+  also: readonly PluginDefinition[]
+  /** Tools of those. */
+  favoured: readonly string[]
+  time: WorldTime
+  disk: Disk
+  database: SharedDatabase
+  trouble: Trouble
+  /** Nobody looks on while the ground is laid. */
+  witness: Witness | undefined
+  random: Random
+  ids: Ids
+  dice: { model: Dice; tools: Dice }
+  /** Who listens at a path, by the number of the process. */
+  listening: Map<string, number>
+  /** A moment at which a process could die. */
+  mayKill(process: number, moment: string): void
+}
+
+/** One process of the service in a simulated world. It may be killed at any moment: nothing that it does after that has an effect. */
+export class SimulatedProcess {
+  readonly number: number
+  readonly roles: readonly Role[]
+  kernel: Kernel | undefined
+  /** Timers that it has set. */
+  timers = 0
+  #alive = true
+  #stopping: Promise<void> | undefined
+  readonly #world: Surroundings
+
+  constructor(number: number, roles: readonly Role[], world: Surroundings) {
+    this.number = number
+    this.roles = roles
+    this.#world = world
+  }
+
+  get alive(): boolean {
+    return this.#alive
+  }
+
+  /** Brings the service up. @throws what keeps it from starting; the process is gone then */
+  async start(): Promise<void> {
+    const { opener, also, witness } = this.#world
+    const write = (line: string) => this.#alive && witness?.logged(this.number, line)
+    try {
+      const kernel = await opener.open({
+        root: ROOT,
+        roles: this.roles,
+        ports: this.#ports(),
+        log: { level: 'error', write },
+        also: [...also, this.#plugin()],
+      })
+      this.#trouble(kernel)
+      witness?.follow(this.number, kernel, () => this.#alive)
+      if (!this.#stopping) this.kernel = kernel
+    } catch (error) {
+      if (this.#alive) this.kill()
+      throw error
+    }
+  }
+
+  /** Ends it in order, once. Nobody acts through it any more. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#end()
+    return this.#stopping
+  }
+
+  async #end(): Promise<void> {
+    const { kernel } = this
+    this.kernel = undefined
+    // One that is not up yet has nothing to put in order.
+    if (!kernel) return this.kill()
+    await kernel.close()
+    if (this.#alive) this.#witnessStop(kernel.heartbeat.inFlight.length)
+  }
+
+  /** Ends it at once: no line of it runs on. */
+  kill(): void {
+    this.#alive = false
+    const { database, listening, witness } = this.#world
+    database.drop(this.number)
+    for (const [path, number] of listening) if (number === this.number) listening.delete(path)
+    witness?.gone(this.number)
+  }
+
+  #witnessStop(cycles: number): void {
+    this.#world.witness?.stopped(this.number, this.timers, cycles)
+    this.kill()
+  }
+
+  #ports(): Partial<Ports> {
+    const { disk, trouble, listening, random, ids } = this.#world
+    const alive = () => this.#alive
+    return {
+      clock: this.#clock(),
+      random,
+      ids,
+      files: disk.filesFor(String(this.number), alive, trouble.disk),
+      inodeOf: path => disk.inodeOf(path),
+      stampOf: path => disk.stampOf(path),
+      touch: (path, ms) => disk.touch(path, ms),
+      env: {},
+      fetch: unreachable,
+      lookup: unreachable,
+      spawn: () => {
+        throw Object.assign(new Error('there are no programs here'), { code: 'ENOENT', syscall: 'spawn' })
+      },
+      presence: {
+        hold: async path => {
+          if (listening.has(path)) throw Object.assign(new Error(`EADDRINUSE ${path}`), { code: 'EADDRINUSE' })
+          disk.put(path, '')
+          listening.set(path, this.number)
+          return async () => void listening.delete(path)
+        },
+        held: async path => listening.has(path),
+      },
+    }
+  }
+
+  #clock(): Clock {
+    const inner = this.#world.time.clockFor(() => this.#alive)
+    const clock: Clock = {
+      ...inner,
+      after: (ms, fn) => {
+        this.timers++
+        let counted = true
+        const over = () => {
+          if (counted) this.timers--
+          counted = false
+        }
+        const cancel = inner.after(ms, () => {
+          over()
+          fn()
+        })
+        return () => {
+          over()
+          cancel()
+        }
+      },
+      sleep: (ms, signal) => sleepOn(clock, ms, signal),
+      yield: () => new Promise(resolve => clock.after(0, resolve)),
+    }
+    return clock
+  }
+
+  /** What stands in for the machine inside the service. */
+  #plugin(): PluginDefinition {
+    const { database, dice, trouble, witness, favoured } = this.#world
+    const alive = () => this.#alive
+    return definePlugin({
+      name: 'simulated-world',
+      setup: svc => {
+        svc.provide(Medium, database.mediumFor(this.number, alive))
+        svc.toolkit(simulatedToolkit())
+        const model = scriptedModel({
+          ...{ clock: svc.clock, dice: dice.model, trouble, favoured },
+          asked: request => witness?.asked(request),
+          billed: tokens => witness?.billed(tokens),
+          names: () => witness?.names() ?? [],
+        })
+        svc.add(ModelProviders, model)
+        svc.add(CallObservers, {
+          name: 'world',
+          began: ({ call_id }) => {
+            witness?.called(call_id)
+            return () => {}
+          },
+        })
+      },
+    })
+  }
+
+  /** Puts chance before every tool there is. */
+  #trouble(kernel: Kernel): void {
+    const { dice, trouble, witness, mayKill } = this.#world
+    const parts = {
+      ...{ clock: kernel.ports.clock, dice: dice.tools, trouble },
+      alive: () => this.#alive,
+      begun: (tool: Tool, args: unknown, call: ToolCall) => {
+        witness?.toolBegun(this.number, tool, args, call)
+        mayKill(this.number, 'in a tool')
+      },
+    }
+    for (const { tools } of kernel.list(Toolkits)) {
+      for (const tool of tools) {
+        const original = originals.get(tool) ?? tool.execute
+        originals.set(tool, original)
+        tool.execute = troubled(original, tool, parts)
+      }
+    }
+  }
+}
+
+/** Some tools are the same object in every service that this program opens. */
+const originals = new WeakMap<object, (...args: never[]) => unknown>()
+
+async function unreachable(): Promise<never> {
+  throw Object.assign(new Error('there is no network here'), { code: 'ENOTFOUND' })
+}

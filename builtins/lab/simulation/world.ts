@@ -1,0 +1,362 @@
+import { type Kernel, type Opener, type PluginDefinition, type Role, SvcError, type Tool } from '#kernel'
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { Store } from '#platform/store/contract'
+import { WorldTime } from './clock.ts'
+import {
+  type Belongings,
+  Invariants,
+  type Look,
+  type SimulatedRun,
+  type SimulationOptions,
+  SimulationStuckError,
+} from './contract.ts'
+import { Dice } from './dice.ts'
+import { Disk } from './disk/disk.ts'
+import type { Ground } from './ground.ts'
+import { Journal } from './journal.ts'
+import { act, type PeopleParts } from './people.ts'
+import { ROOT, SimulatedProcess, type Surroundings } from './process.ts'
+import { progressOf, whoMustMove } from './progress.ts'
+import { type Rules, rulesOf } from './rules.ts'
+import { Trouble } from './trouble.ts'
+import { Witness } from './witness.ts'
+
+/** A world that has not come to its number of cycles by then is left, in milliseconds of its own. */
+const LONGEST_MS = 600_000
+/** How long starting and stopping may take in it. */
+const PATIENCE_MS = 120_000
+
+export interface WorldParts {
+  opener: Opener
+  ground: Ground
+  /** Plugins of files, to be there as well. */
+  also: readonly PluginDefinition[]
+  belongings: Belongings
+  /** The text that runs in place of a statement: broken builds are made so. */
+  rewrite?: (sql: string) => string
+}
+
+/** A machine with a disk, a clock and processes, and people at it: everything that happens in it follows from its seed. */
+export class World {
+  readonly journal: Journal
+  readonly witness: Witness
+  readonly #options: SimulationOptions
+  readonly #rules: Rules
+  readonly #time: WorldTime
+  readonly #trouble: Trouble
+  readonly #dice: { people: Dice; machine: Dice }
+  readonly #shared: Surroundings
+  /** Past all faults, also once it is over. */
+  readonly look: Look
+  readonly #processes: SimulatedProcess[] = []
+  #number = 0
+  /** What people and the machine do is over. */
+  #calm = false
+  #signal: AbortSignal | undefined
+  /** A process stopped while the store failed. */
+  #isUnbooked = false
+
+  constructor(options: SimulationOptions, { opener, ground, also, belongings, rewrite }: WorldParts) {
+    const { seed, faults } = options
+    this.#options = options
+    const dice = (stream: string) => new Dice(seed, stream)
+    this.#rules = rulesOf(dice('rules'), options, belongings)
+    const time = new WorldTime(dice('ties'))
+    this.#time = time
+    this.#dice = { people: dice('people'), machine: dice('machine') }
+    const elapsed = () => time.elapsed
+    this.journal = new Journal(elapsed)
+    this.#trouble = new Trouble(faults, dice('trouble'), elapsed)
+    const database = ground.database({
+      fault: (process, point) => {
+        if (point !== 'read') this.#mayKill(process, point)
+        return this.#trouble.database(point)
+      },
+      committed: (process, tables) => {
+        this.witness.committed(process, tables)
+        this.#mayKill(process, 'committed')
+      },
+      ...(rewrite ? { rewrite } : {}),
+    })
+    this.look = {
+      all: (sql, params) => database.all(sql, params),
+      get: (sql, params) => database.get(sql, params),
+      get now() {
+        return time.wall
+      },
+    }
+    this.witness = new Witness({
+      ...{ look: this.look, journal: this.journal, trouble: this.#trouble, elapsed },
+      wakes_within: this.#rules.wakes_within,
+      gated: (process, tool) => this.#isGated(process, tool),
+      resumes: this.#rules.resumes,
+      reserves: this.#rules.config.daemon.budget_mode === 'reserve',
+      driven: () => this.#isDriven(),
+    })
+    const disk = new Disk(() => time.wall)
+    for (const [path, text] of Object.entries(this.#rules.files)) disk.put(`${ROOT}/${path}`, text)
+    const random = keyedRandom(seed)
+    this.#shared = {
+      ...{
+        opener,
+        also,
+        favoured: belongings.tools,
+        time,
+        disk,
+        database,
+        trouble: this.#trouble,
+        witness: this.witness,
+        random,
+      },
+      ids: keyedIds(random),
+      dice: { model: dice('model'), tools: dice('tools') },
+      listening: new Map(),
+      mayKill: (process, moment) => this.#mayKill(process, moment),
+    }
+    time.onRest = () => this.witness.rested()
+    time.onError = error => this.witness.uncaught(error)
+  }
+
+  /**
+   * Lives from its beginning to its end.
+   * @param turn resolves in the next turn of the event loop
+   * @throws SimulationStuckError; the signal's reason when it is stopped
+   */
+  async live(turn: () => Promise<void>, signal?: AbortSignal): Promise<SimulatedRun> {
+    const { cycles } = this.#options
+    const { witness } = this
+    this.#signal = signal
+    this.#time.onTurn = turn
+    const over = () => this.#isOver
+    this.#open(['daemon'])
+    await this.#until(() => this.#up() !== undefined, 'the service does not start')
+    if (this.#rules.daemons > 1) this.#open(['daemon', 'joined'])
+    for (let n = 0; n < this.#rules.agents; n++) this.#spawn()
+    this.#actLater()
+    await this.#time.run(this.#time.elapsed + LONGEST_MS, () => over() || witness.counts.cycles >= cycles)
+    if (!over()) await this.#calmDown()
+    if (!over()) await this.#close()
+    if (!over()) witness.check()
+    for (const process of this.#processes) if (process.alive) process.kill()
+    signal?.throwIfAborted()
+    const { counts, violation } = witness
+    this.journal.write('over', { rows: this.#fingerprint() })
+    return {
+      ...counts,
+      violation,
+      seed: this.#options.seed,
+      hash: this.journal.hash,
+      seconds: Math.round(this.#time.elapsed) / 1000,
+      faults: this.#trouble.counts,
+      log: this.journal.lines,
+    }
+  }
+
+  get #isOver(): boolean {
+    return this.witness.violation !== null || this.#signal?.aborted === true
+  }
+
+  /** Lets time pass until something is so. @throws SimulationStuckError */
+  async #until(done: () => boolean, what: string): Promise<void> {
+    const either = () => this.#isOver || done()
+    await this.#time.run(this.#time.elapsed + PATIENCE_MS, either)
+    if (either()) return
+    throw new SimulationStuckError({ seed: this.#options.seed, what, at_s: this.#time.elapsed / 1000 })
+  }
+
+  #open(roles: readonly Role[]): void {
+    const process = new SimulatedProcess(++this.#number, roles, this.#shared)
+    this.#processes.push(process)
+    const about = { process: process.number, roles }
+    this.journal.write('opens', about)
+    process.start().then(
+      () => {
+        this.journal.write('is_up', about)
+        this.witness.add(process.kernel!.list(Invariants))
+      },
+      error => {
+        this.journal.write('does_not_start', {
+          ...about,
+          error: error instanceof SvcError ? error.code : String(error),
+        })
+        if (this.#trouble.level === 0 && !this.#calm) this.witness.lost(`the service does not start: ${error}`)
+        this.#openLater()
+      },
+    )
+  }
+
+  /** There is always one process that drives agents, or one is on its way. */
+  #openLater(): void {
+    this.#time.after(this.#dice.machine.int(50, 3_000), () => {
+      if (this.#processes.every(({ alive }) => !alive)) this.#open(['daemon'])
+    })
+  }
+
+  #kill(process: SimulatedProcess, moment: string): void {
+    this.journal.write('killed', { process: process.number, moment })
+    this.witness.counts.kills++
+    process.kill()
+    this.#openLater()
+  }
+
+  /** Processes die at moments that matter rather than at any. */
+  #mayKill(number: number, moment: string): void {
+    const process = this.#processes.find(each => each.number === number)
+    if (!process?.alive || !process.kernel || !this.#trouble.strikes('killed', 0.0006)) return
+    this.#kill(process, moment)
+  }
+
+  #up(): SimulatedProcess | undefined {
+    const up = this.#processes.filter(({ alive, kernel }) => alive && kernel !== undefined)
+    return up.length > 1 ? this.#dice.machine.pick(up) : up[0]
+  }
+
+  #isDriven(): boolean {
+    return this.#processes.some(({ alive, kernel }) => {
+      return (
+        alive &&
+        kernel?.heartbeat.live &&
+        kernel.heartbeat.inFlight.length < Number(kernel.config.get('daemon.max_concurrent_agents'))
+      )
+    })
+  }
+
+  /** As that process is configured now: operators switch approvals off, too. */
+  #isGated(number: number, { requires_approval, danger }: Tool): boolean {
+    const process = this.#processes.find(each => each.number === number)
+    const enabled = process?.kernel?.config.get('approval.enabled') === true
+    return enabled && (requires_approval === true || danger !== undefined)
+  }
+
+  #spawn(): void {
+    const preset = this.#dice.people.pick(this.#rules.presets)
+    void this.#up()
+      ?.kernel?.invoke('agents.spawn', { preset })
+      .catch(error => this.journal.write('refused', { name: 'agents.spawn', error: String(error) }))
+  }
+
+  #actLater(): void {
+    const { people } = this.#dice
+    this.#time.after(people.int(50, this.#rules.pace), () => {
+      if (this.#calm) return
+      void act(this.#people).catch(error => this.witness.uncaught(error))
+      this.#actLater()
+    })
+  }
+
+  get #people(): PeopleParts {
+    return {
+      ...{ dice: this.#dice.people, journal: this.journal, trouble: this.#trouble, witness: this.witness },
+      ...{ look: this.look, presets: this.#rules.presets },
+      service: () => {
+        const up = this.#up()
+        return up?.kernel && { kernel: up.kernel, process: up.number }
+      },
+      machine: {
+        kill: () => {
+          const process = this.#up()
+          if (process) this.#kill(process, 'at rest')
+        },
+        restart: () => {
+          const process = this.#up()
+          if (process) void this.#restart(process)
+        },
+        setClock: () => this.#time.jump(this.#trouble.clockJump()),
+        join: () => {
+          if (this.#processes.filter(({ alive }) => alive).length < 2) this.#open(['daemon', 'joined'])
+        },
+      },
+    }
+  }
+
+  async #restart(process: SimulatedProcess): Promise<void> {
+    this.journal.write('stops', { process: process.number })
+    const began = this.#time.elapsed
+    await process.stop()
+    if (this.#trouble.lastOfStore >= began) this.#isUnbooked = true
+    this.#openLater()
+  }
+
+  /** Nothing fails any more, and operators let everything go on: whoever has a goal gets on with it. */
+  async #calmDown(): Promise<void> {
+    this.#calm = true
+    this.#trouble.end()
+    this.journal.write('calm')
+    // Who froze all agents a moment ago may still wait for a lock.
+    await this.#until(() => this.#up() !== undefined && this.witness.asking === 0, 'the service does not come back')
+    if (this.#isOver) return
+    const kernel = () => this.#up()!.kernel!
+    let ready = false
+    void this.#letGo(kernel()).then(
+      () => {
+        ready = true
+      },
+      error => this.witness.uncaught(error),
+    )
+    await this.#until(() => ready, 'operations are not answered')
+    if (this.#isOver) return
+    const before = new Map(whoMustMove(this.look).map(({ agent_id, run_at }) => [agent_id, run_at]))
+    const begun = new Map([...before.keys()].map(id => [id, progressOf(this.look, id)]))
+    const moved = (id: string) => progressOf(this.look, id) !== begun.get(id)
+    const { heartbeat } = this.#rules
+    // Who rests after failures is left its rest.
+    const last = Math.max(this.#time.wall, ...before.values()) + 3 * heartbeat + this.#rules.longest_cycle
+    await this.#time.run(this.#time.elapsed + Math.max(0, last - this.#time.wall), () => {
+      return this.#isOver || [...before.keys()].every(moved)
+    })
+    if (this.#isOver) return
+    // What a full disk kept from being written then, how long somebody rests, is known only now.
+    const rests = (id: string) =>
+      this.look.get(
+        'SELECT 1 FROM leases l JOIN agents a ON a.agent_id = l.agent_id WHERE a.agent_id = ? AND a.failures > 0 AND l.run_at > ?',
+        [id, this.#time.wall + heartbeat],
+      )
+    const still = [...before.keys()].filter(id => !moved(id) && !rests(id))
+    if (still.length > 0) this.witness.stands(still.join(', '))
+  }
+
+  async #letGo(kernel: Kernel): Promise<void> {
+    const call = (name: string, input: object) => kernel.invoke(name, input, { tenant: 'operator' })
+    await call('daemon.resume', {})
+    await call('agents.resume', { all: true })
+    await call('budget.reset', {})
+    for (;;) {
+      const waiting = this.look.all<{ approval_id: string }>(
+        "SELECT approval_id FROM approvals WHERE status = 'pending'",
+      )
+      if (waiting.length === 0) break
+      for (const { approval_id } of waiting) {
+        await call('approvals.decide', { approval_id, decision: 'approve' }).catch(() => {})
+      }
+    }
+  }
+
+  async #close(): Promise<void> {
+    const open = this.#processes.filter(({ alive }) => alive)
+    const owners = new Set(open.map(({ kernel }) => kernel?.use(Store).owner))
+    let closed = false
+    void Promise.all(open.map(process => process.stop())).then(
+      () => {
+        closed = true
+      },
+      error => this.witness.uncaught(error),
+    )
+    await this.#until(() => closed, 'the service does not stop')
+    if (this.#isOver) return
+    // One that was killed holds its leases until they run out.
+    const held = this.look
+      .all<{ id: string; owner: string }>('SELECT id, owner, run_at, claimed_at FROM leases WHERE owner IS NOT NULL')
+      .filter(({ owner }) => owners.has(owner))
+    if (held.length > 0) this.witness.leftBehind(`leases ${JSON.stringify(held)}`)
+    // For the calls of a process that was killed, or stopped while nothing could be written, something stays held, until nobody
+    // can be waiting for them any more.
+    if (this.witness.counts.kills > 0 || this.#isUnbooked) return
+    const reserved = this.look.all<{ call_id: string }>('SELECT call_id FROM budget_reservations')
+    if (reserved.length > 0)
+      this.witness.leftBehind(`reservations for ${reserved.map(({ call_id }) => call_id).join(', ')}`)
+  }
+
+  #fingerprint(): unknown {
+    return this.look.all('SELECT goal_id, status, steps_completed, result FROM goals ORDER BY goal_id')
+  }
+}

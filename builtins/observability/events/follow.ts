@@ -1,0 +1,91 @@
+import { defineError, type PluginHandle, type StreamEvent } from '#kernel'
+import { newestSeq, Store } from '#platform/store/contract'
+import type { Notices } from './notices.ts'
+import { type EventFilter, eventsBetween, newestSeqs, oldestSeq } from './repository.ts'
+import type { Tail } from './tail.ts'
+
+/** So many seqs are looked through at a time, so that a filter that finds little holds up nobody. */
+const SPAN = 1_000
+
+export const EventsGoneError = defineError({
+  code: 'events_gone',
+  status: 410,
+  title: 'Events gone',
+  sentence: (p: { after: number; oldest: number }) =>
+    `The events after ${p.after} are not kept any more, the oldest is ${p.oldest}; go on with after=${p.oldest - 1}, or with after=0 for all that there are.`,
+})
+
+export interface FollowOptions extends EventFilter {
+  /** Where to go on: after this seq. From the end without it. */
+  after?: number | undefined
+  /** Begin with so many of the newest that are meant. */
+  last?: number | undefined
+  /** Ends at the present end of the log unless set. */
+  follow: boolean
+  /** Also send what has changed without an event. */
+  notices?: Notices | undefined
+  signal: AbortSignal
+}
+
+/**
+ * The events of the log in the order of their seq, from a place on. There is one writer at a time, and a seq is given inside
+ * its transaction: seqs become visible in their order. Gaps, which only removed rows leave, are therefore never filled later,
+ * and whoever has seen one seq has seen everything before it.
+ */
+export async function* follow(svc: PluginHandle, tail: Tail, options: FollowOptions): AsyncGenerator<StreamEvent> {
+  const { signal, agent_id, types, notices } = options
+  const store = svc.use(Store)
+  const undo = notices?.watch()
+  let noticed = notices?.count ?? 0
+  try {
+    let newest = await newestSeq(store)
+    let after = await startOf(svc, newest, options)
+    yield { id: String(after), event: 'open', data: { after } }
+    while (!signal.aborted) {
+      for (; after < newest && !signal.aborted; await svc.clock.yield()) {
+        const upTo = Math.min(after + SPAN, newest)
+        for (const event of await eventsBetween(store, after, upTo, { agent_id, types })) {
+          yield { id: String(event.seq), event: 'message', data: event }
+        }
+        after = upTo
+      }
+      if (!options.follow) return
+      const fresh = notices?.since(noticed) ?? []
+      noticed = notices?.count ?? 0
+      for (const data of fresh) yield { event: 'notice', data }
+      if (fresh.length === 0) await tail.wait(after, signal)
+      if (tail.closed) return
+      if (!signal.aborted) newest = await newestSeq(store)
+    }
+  } finally {
+    undo?.()
+  }
+}
+
+async function startOf(svc: PluginHandle, newest: number, options: FollowOptions): Promise<number> {
+  const { after } = options
+  const oldest = await oldestSeq(svc.use(Store))
+  if (after === undefined) return beforeNewest(svc, oldest, newest, options)
+  // 0 asks for all that there are; any other was seen, and what came right after it would be missed.
+  if (after > 0 && after < oldest - 1) throw new EventsGoneError({ after, oldest })
+  // A seq beyond the end is one of a database that is gone.
+  return Math.min(Math.max(after, oldest - 1, 0), newest)
+}
+
+/** The place before so many of the newest events that are meant; before all of them where there are fewer. */
+async function beforeNewest(
+  svc: PluginHandle,
+  oldest: number,
+  newest: number,
+  { last = 0, agent_id, types, signal }: FollowOptions,
+): Promise<number> {
+  if (last === 0) return newest
+  let left = last
+  for (let upTo = newest; upTo >= oldest && !signal.aborted; upTo -= SPAN) {
+    const found = await newestSeqs(svc.use(Store), upTo - SPAN, upTo, { agent_id, types }, left)
+    left -= found.length
+    if (left === 0) return found.at(-1)! - 1
+    await svc.clock.yield()
+  }
+  return Math.max(oldest - 1, 0)
+}

@@ -1,0 +1,32 @@
+import { definePlugin } from '#kernel'
+import { EventReaders } from '#platform/retention/contract'
+import { EventLogConfig } from './config.ts'
+import { Notices } from './notices.ts'
+import { eventOperations } from './operations.ts'
+import { EventLog } from './projection.ts'
+import { eventsForget } from './retention.ts'
+import { Tail } from './tail.ts'
+
+export default definePlugin({
+  name: 'events',
+  description: 'What happened: a durable stream of events to follow, and a log of them in files.',
+  needs: ['store', 'agents'],
+  setup(svc) {
+    const config = svc.section('', EventLogConfig)
+    eventsForget(svc)
+    const tail = new Tail(svc)
+    for (const operation of eventOperations(svc, tail, new Notices(svc, () => tail.wake()))) svc.operation(operation)
+    // Whoever follows without a signal of its own would wait for ever, and its program with it.
+    svc.start(() => () => tail.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+    const log = new EventLog(svc, () => config.event_log_fsync)
+    svc.add(EventReaders, { name: 'event-log', seq: () => log.written() })
+    svc.start(() => {
+      const stop = new AbortController()
+      const writing = log.run(stop.signal)
+      return () => {
+        stop.abort()
+        return writing
+      }
+    })
+  },
+})

@@ -1,0 +1,101 @@
+import { AgentStatus, Agents } from '#core/agents/contract'
+import { HostToken, type PluginHandle, type PluginState, sentenceOf, type Undo, z } from '#kernel'
+import { Daemon, type FoundDaemon } from '#platform/daemon/contract'
+
+/** Interval between two looks at the statuses while a reader follows, in milliseconds. */
+const LOOK_MS = 1_000
+/** Notices that are kept for readers that are behind. */
+const KEPT = 100
+
+const Keys = z.object({ keys: z.array(z.string()) })
+const Reloaded = z.object({ plugin: z.string(), outcome: z.string() })
+const Statuses = z.object({
+  daemon: z.enum(['healthy', 'stalled', 'dead', 'stopped']),
+  plugins: z.number().int().describe('The number of plugins that failed or are suspended'),
+  agents: z.record(AgentStatus, z.number().int()).describe('The number of agents in each status'),
+})
+
+/** What has changed in this process or by time alone, and is no event of the log. */
+export const Notice = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('status_changed'), data: Statuses }),
+  z.object({ type: z.literal('config_changed'), data: Keys }),
+  z.object({ type: z.literal('plugin_reloaded'), data: Reloaded }),
+])
+export type Notice = z.infer<typeof Notice>
+
+/** Notices of this process for all readers of the stream: one look a second while there is a reader. */
+export class Notices {
+  readonly #svc: PluginHandle
+  readonly #told: () => void
+  #kept: Notice[] = []
+  #count = 0
+  #readers = 0
+  #stop = new AbortController()
+  #status: string | undefined
+
+  /** @param told called after each notice */
+  constructor(svc: PluginHandle, told: () => void) {
+    this.#svc = svc
+    this.#told = told
+    svc.on('config_changed', data => this.#add({ type: 'config_changed', data }))
+    svc.on('plugin_reloaded', data => this.#add({ type: 'plugin_reloaded', data }))
+  }
+
+  /** The number of notices so far. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Those after the first `count`, oldest first. */
+  since(count: number): readonly Notice[] {
+    return this.#count === count ? [] : this.#kept.slice(-(this.#count - count))
+  }
+
+  /** Looks at the statuses until it is undone. */
+  watch(): Undo {
+    if (this.#readers++ === 0) {
+      this.#stop = new AbortController()
+      void this.#look(this.#stop.signal)
+    }
+    return () => {
+      if (--this.#readers === 0) this.#stop.abort()
+    }
+  }
+
+  #add(notice: Notice): void {
+    this.#kept = [...this.#kept, notice].slice(-KEPT)
+    this.#count++
+    this.#told()
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    this.#status = undefined
+    while (!signal.aborted) {
+      try {
+        const data = await this.#statuses()
+        const status = JSON.stringify(data)
+        // The first one is what the reader finds when it asks.
+        if (this.#status !== undefined && this.#status !== status) this.#add({ type: 'status_changed', data })
+        this.#status = status
+      } catch (error) {
+        this.#svc.log.debug({}, `the statuses cannot be read: ${sentenceOf(error)}`)
+      }
+      await this.#svc.clock.sleep(LOOK_MS, signal)
+    }
+  }
+
+  async #statuses(): Promise<z.infer<typeof Statuses>> {
+    const { goals_active: _, total: __, ...agents } = await this.#svc.use(Agents).counts()
+    const found = this.#svc.has(Daemon) ? await this.#svc.use(Daemon).find() : undefined
+    const plugins = this.#svc.use(HostToken).list().filter(isBroken).length
+    return { daemon: healthOf(found), plugins, agents }
+  }
+}
+
+const isBroken = ({ state }: PluginState) => state === 'failed' || state === 'suspended'
+
+function healthOf(found: FoundDaemon | undefined): z.infer<typeof Statuses>['daemon'] {
+  if (!found) return 'stopped'
+  if (!found.alive) return 'dead'
+  return found.stalled || found.failing ? 'stalled' : 'healthy'
+}

@@ -1,0 +1,95 @@
+import { join } from 'node:path'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { getValue, newestSeq, Store, setValue } from '#platform/store/contract'
+import { Journal } from './journal.ts'
+import { eventsBetween, eventsOfAgent } from './repository.ts'
+
+/** So many seqs are looked through, and so many lines written, at a time. */
+const SPAN = 1_000
+const AGENTS_REMEMBERED = 10_000
+const CURSOR = { namespace: 'events', key: 'event_log' }
+
+/**
+ * The event log: `.svc/sessions/<agent>/events.jsonl`, one line for each event of an agent (`_service` for those of none).
+ * It is a projection of the table, made by the daemon: each file goes on after its own last line, so that it never repeats
+ * or misses one, whenever the process died and whatever was lost of the file.
+ */
+export class EventLog {
+  readonly #svc: PluginHandle
+  readonly #fsync: () => boolean
+  readonly #journals = new Map<string, Journal>()
+  #problem: string | undefined
+  /** The newest event that is known to be written down. */
+  #newest: number | undefined
+
+  constructor(svc: PluginHandle, fsync: () => boolean) {
+    this.#svc = svc
+    this.#fsync = fsync
+  }
+
+  /** Writes until the signal is aborted, and then what is left. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { log } = this.#svc
+    let seen = ''
+    for (let ending = false; !ending; ) {
+      seen = await this.#svc.use(Store).changed(seen, signal)
+      ending = signal.aborted
+      try {
+        await this.write()
+        this.#problem = undefined
+      } catch (error) {
+        // A full disk is told once, and what was not written comes when there is room.
+        const problem = sentenceOf(error)
+        if (problem !== this.#problem) log.warn({}, `the event log is behind: ${problem}`)
+        this.#problem = problem
+        seen = ''
+      }
+    }
+  }
+
+  /** Writes down what happened since the last time. */
+  async write(): Promise<void> {
+    const store = this.#svc.use(Store)
+    const newest = await newestSeq(store)
+    if (newest === this.#newest) return
+    const begin = await this.#cursor(store)
+    let cursor = begin
+    for (; cursor < newest; await this.#svc.clock.yield()) {
+      const upTo = Math.min(cursor + SPAN, newest)
+      const events = await eventsBetween(store, cursor, upTo)
+      for (const agent of new Set(events.map(event => event.agent_id ?? ''))) await this.#append(store, agent, upTo)
+      cursor = upTo
+    }
+    if (cursor > begin) await store.apply([setValue({ ...CURSOR, value: cursor })])
+    this.#newest = newest
+  }
+
+  async #append(store: Store, agent: string, upTo: number): Promise<void> {
+    const journal = this.#journal(agent)
+    for (let last = await journal.last(); ; last = await journal.last()) {
+      const events = await eventsOfAgent(store, agent, last, upTo, SPAN)
+      await journal.append(events, this.#fsync())
+      if (events.length < SPAN) return
+    }
+  }
+
+  #journal(agent: string): Journal {
+    const known = this.#journals.get(agent)
+    if (known) return known
+    if (this.#journals.size >= AGENTS_REMEMBERED) this.#journals.clear()
+    const { project, ports, log } = this.#svc
+    const path = join(project.svc, 'sessions', agent === '' ? '_service' : agent, 'events')
+    const journal = new Journal({ files: ports.files, path, warn: problem => log.warn({}, problem) })
+    this.#journals.set(agent, journal)
+    return journal
+  }
+
+  /** The seq up to which the files have everything. */
+  written(): Promise<number> {
+    return this.#cursor(this.#svc.use(Store))
+  }
+
+  async #cursor(store: Store): Promise<number> {
+    return Number((await getValue(store, CURSOR)) ?? 0)
+  }
+}

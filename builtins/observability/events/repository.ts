@@ -1,0 +1,86 @@
+import { EVENT_COLUMNS, type EventEnvelope, type EventRow, type Store, shownEvent } from '#platform/store/contract'
+
+/** Which events are meant; nothing means all. */
+export interface EventFilter {
+  agent_id?: string | undefined
+  types?: readonly string[] | undefined
+}
+
+/** The seq of the oldest event that is kept; 0 when there is none. */
+export async function oldestSeq(store: Store): Promise<number> {
+  return (await store.get<{ seq: number | null }>('SELECT min(seq) AS seq FROM events'))?.seq ?? 0
+}
+
+/** Events after one seq and up to another, oldest first. The span of seqs bounds the work, whatever the filter finds. */
+export async function eventsBetween(
+  store: Store,
+  after: number,
+  upTo: number,
+  filter: EventFilter = {},
+): Promise<EventEnvelope[]> {
+  const { sql, params } = conditionOf(filter)
+  const rows = await store.all<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE seq > ? AND seq <= ?${sql} ORDER BY seq`,
+    [after, upTo, ...params],
+  )
+  return rows.map(shownEvent)
+}
+
+/** The newest seqs after one and up to another, newest first, at most `limit`. */
+export async function newestSeqs(
+  store: Store,
+  after: number,
+  upTo: number,
+  filter: EventFilter,
+  limit: number,
+): Promise<number[]> {
+  const { sql, params } = conditionOf(filter)
+  const rows = await store.all<{ seq: number }>(
+    `SELECT seq FROM events WHERE seq > ? AND seq <= ?${sql} ORDER BY seq DESC LIMIT ?`,
+    [after, upTo, ...params, limit],
+  )
+  return rows.map(({ seq }) => seq)
+}
+
+/** One agent's events after a seq and up to another, oldest first, at most `limit`. */
+export async function eventsOfAgent(
+  store: Store,
+  agent_id: string,
+  after: number,
+  upTo: number,
+  limit: number,
+): Promise<EventEnvelope[]> {
+  const rows = await store.all<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE ${agent_id === '' ? 'agent_id IS NULL' : 'agent_id = ?'} AND seq > ? AND seq <= ?
+     ORDER BY seq LIMIT ?`,
+    [...(agent_id === '' ? [] : [agent_id]), after, upTo, limit],
+  )
+  return rows.map(shownEvent)
+}
+
+/** A window of events, newest first. */
+export async function latestEvents(
+  store: Store,
+  filter: EventFilter,
+  limit: number,
+  offset: number,
+): Promise<EventEnvelope[]> {
+  const { sql, params } = conditionOf(filter)
+  const rows = await store.all<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE true${sql} ORDER BY seq DESC LIMIT ? OFFSET ?`,
+    [...params, limit, offset],
+  )
+  return rows.map(shownEvent)
+}
+
+export async function countEvents(store: Store, filter: EventFilter): Promise<number> {
+  const { sql, params } = conditionOf(filter)
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM events WHERE true${sql}`, params))?.n ?? 0
+}
+
+function conditionOf({ agent_id, types = [] }: EventFilter): { sql: string; params: unknown[] } {
+  const parts: string[] = []
+  if (agent_id !== undefined) parts.push(' AND agent_id = ?')
+  if (types.length > 0) parts.push(` AND type IN (${types.map(() => '?').join(', ')})`)
+  return { sql: parts.join(''), params: [...(agent_id === undefined ? [] : [agent_id]), ...types] }
+}

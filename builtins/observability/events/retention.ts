@@ -1,0 +1,48 @@
+import { type PluginHandle, z } from '#kernel'
+import { EventReaders, RetentionRules } from '#platform/retention/contract'
+import { defineEffect, Effects, newestSeq, Store } from '#platform/store/contract'
+
+/** So many of the newest are kept in any case, for whoever comes back to a stream. */
+const KEPT = 10_000
+
+const removeEvents = defineEffect({
+  name: 'events.remove',
+  schema: z.object({ upTo: z.number().int() }),
+  statements: ({ upTo }) => [{ sql: 'DELETE FROM events WHERE seq <= ?', params: [upTo] }],
+})
+
+/** What of this room may go: the oldest events, from the beginning of the log up to the first that is needed or not old. */
+export function eventsForget(svc: PluginHandle): void {
+  svc.add(Effects, removeEvents.kind)
+  /** The seq of the last that may go. */
+  const end = async (before: number) => {
+    const store = svc.use(Store)
+    const read = await Promise.all(svc.list(EventReaders).map(reader => reader.seq()))
+    const floor = Math.min((await newestSeq(store)) - KEPT, ...read)
+    const first = await store.get<{ seq: number | null }>(
+      'SELECT min(seq) AS seq FROM (SELECT seq FROM events WHERE seq <= ? AND at >= ? ORDER BY seq LIMIT 1) oldest',
+      [floor, before],
+    )
+    return first?.seq == null ? floor : first.seq - 1
+  }
+  svc.add(RetentionRules, {
+    name: 'events',
+    stage: 20,
+    async count(before) {
+      const upTo = await end(before)
+      return (
+        (await svc.use(Store).get<{ n: number }>('SELECT count(*) AS n FROM events WHERE seq <= ?', [upTo]))?.n ?? 0
+      )
+    },
+    async piece(before, limit) {
+      const store = svc.use(Store)
+      const rows = await store.all<{ seq: number }>('SELECT seq FROM events WHERE seq <= ? ORDER BY seq LIMIT ?', [
+        await end(before),
+        limit,
+      ])
+      const last = rows.at(-1)
+      if (last) await store.apply([removeEvents({ upTo: last.seq })])
+      return rows.length
+    },
+  })
+}

@@ -1,0 +1,70 @@
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { newestSeq, Store } from '#platform/store/contract'
+
+/** How often the end of the log is looked at, in milliseconds, while anybody waits for it. */
+const LOOK_MS = 50
+
+/**
+ * Waits for new events, for any number of readers with one timer and one query. It looks at the database and listens to
+ * nothing in the process, so that an event of another process comes just as soon.
+ */
+export class Tail {
+  readonly #svc: PluginHandle
+  readonly #waiting = new Map<() => void, number>()
+  #looking = false
+  #closed = false
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  /** Nothing comes any more: who follows the log in this process has come to its end. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  close(): void {
+    this.#closed = true
+    this.wake()
+  }
+
+  /** Ends all waits, for what is no event. */
+  wake(): void {
+    for (const wake of [...this.#waiting.keys()]) wake()
+  }
+
+  /** Resolves when there is an event after `seq`, with the next `wake`, or as soon as the signal is aborted or this is closed. */
+  wait(seq: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted || this.#closed) return Promise.resolve()
+    return new Promise(resolve => {
+      const wake = () => {
+        this.#waiting.delete(wake)
+        signal.removeEventListener('abort', wake)
+        resolve()
+      }
+      signal.addEventListener('abort', wake, { once: true })
+      this.#waiting.set(wake, seq)
+      if (!this.#looking) void this.#look()
+    })
+  }
+
+  async #look(): Promise<void> {
+    this.#looking = true
+    while (this.#waiting.size > 0) {
+      await this.#svc.clock.sleep(LOOK_MS)
+      const newest = await this.#newest()
+      for (const [wake, seq] of [...this.#waiting]) if (seq < newest) wake()
+    }
+    this.#looking = false
+  }
+
+  /** What cannot be read now is looked for again; nobody is told of nothing. */
+  async #newest(): Promise<number> {
+    try {
+      return await newestSeq(this.#svc.use(Store))
+    } catch (error) {
+      this.#svc.log.debug({}, `the end of the log cannot be read: ${sentenceOf(error)}`)
+      return 0
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import type { LoggedEvent } from '#observability/runs/contract'
+import type { Report } from './gather.ts'
+import { html, type Markup } from './html.ts'
+import { brief, clock, plural } from './words.ts'
+
+type Data = Readonly<Record<string, unknown>>
+interface Told {
+  what: string
+  tone?: 'good' | 'bad'
+}
+
+const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value ?? null))
+
+/** Events that have a sentence of their own; undefined leaves one out: it stands elsewhere, or says nothing. */
+const SENTENCES: Readonly<Record<string, (data: Data) => Told | undefined>> = {
+  model_called: () => undefined,
+  tool_result: () => undefined,
+  suffering_changed: () => undefined,
+  cycle_done: ({ result, error }) =>
+    error ? { what: `cycle ended as ${text(result)}: ${text(error)}`, tone: 'bad' } : undefined,
+  agent_spawned: ({ preset }) => ({ what: `spawned from ${text(preset)}` }),
+  goal_generated: ({ objective }) => ({ what: `found a goal: ${text(objective)}` }),
+  goal_added: ({ objective, origin }) => ({ what: `was given a goal (${text(origin)}): ${text(objective)}` }),
+  goal_completed: () => ({ what: 'completed its goal', tone: 'good' }),
+  goal_abandoned: () => ({ what: 'abandoned its goal', tone: 'bad' }),
+  goal_max_steps: ({ steps_done }) => ({ what: `ran out of steps after ${text(steps_done)}` }),
+  approval_requested: ({ tool_name }) => ({ what: `asks for leave to call ${text(tool_name)}` }),
+  approval_resolved: ({ decision, resolved_by }) => ({ what: `${text(decision)} by ${text(resolved_by)}` }),
+  model_failover: ({ from, to, reason }) => ({
+    what: `asked ${text(to)} instead of ${text(from)}: ${text(reason)}`,
+    tone: 'bad',
+  }),
+  message_sent: ({ type, to_agent }) => ({ what: `wrote ${text(type)} to ${text(to_agent)}` }),
+  nudge_received: ({ message }) => ({ what: `was nudged${message ? `: ${text(message)}` : ''}` }),
+  task_started: () => ({ what: 'began the task' }),
+  task_ended: ({ status }) => ({
+    what: `ended the task: ${text(status)}`,
+    tone: status === 'completed' ? 'good' : 'bad',
+  }),
+}
+
+function told({ type, data }: LoggedEvent): Told | undefined {
+  const sentence = SENTENCES[type]
+  if (sentence) return sentence(data)
+  const { agent_id: _, ...rest } = data
+  return { what: `${type.replaceAll('_', ' ')}${Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ''}` }
+}
+
+/** Longest line of the list, in characters. */
+const LONGEST = 400
+/** Lines in one piece of markup. */
+const PIECE = 200
+
+/** What happened beside calls of models and tools, oldest first. */
+export function* happened({ events, run }: Report): Generator<Markup> {
+  const lines = events.flatMap(event => {
+    const line = told(event)
+    return line ? [{ ...line, at: event.at, who: event.agent_id ?? 'the house' }] : []
+  })
+  if (lines.length === 0) return
+  yield html`<section id="events"><h2>What happened</h2><p class="soft">${plural(lines.length, 'event')} beside calls of models and tools; times in UTC</p><div class="card"><ol class="timeline">`
+  for (let at = 0; at < lines.length; at += PIECE) {
+    yield html`${lines
+      .slice(at, at + PIECE)
+      .map(
+        ({ at, who, what, tone }) =>
+          html`<li><time>${clock(at, run.started_at)}</time><span class="who" title="${who}">${who}</span><span class="what ${tone ?? ''}">${brief(what, LONGEST)}</span></li>`,
+      )}`
+  }
+  yield html`</ol></div></section>`
+}

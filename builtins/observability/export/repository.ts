@@ -1,0 +1,93 @@
+import { AMONG, listed, type Store } from '#platform/store/contract'
+
+/** A text that is longer is cut by the database already, in characters. */
+export const LONGEST_TEXT = 8_000
+/** Goals and agents that are looked through for what was said, the newest. */
+const RECENT = 500
+
+export interface GoalRow {
+  goal_id: string
+  reasoning: string | null
+  result: string | null
+}
+
+/** What is known of goals, as far as their agents still are there. */
+export function goalsOf(store: Store, ids: readonly string[]): Promise<GoalRow[]> {
+  return store.all<GoalRow>(`SELECT goal_id, reasoning, result FROM goals WHERE goal_id ${AMONG}`, [listed(ids)])
+}
+
+export interface CallRow {
+  call_id: string
+  arguments: string
+  outcome: string | null
+}
+
+/** What tools were given and gave, at greater length than the log has it. */
+export function callsOf(store: Store, ids: readonly string[]): Promise<CallRow[]> {
+  const columns = `call_id, substr(arguments, 1, ${LONGEST_TEXT}) AS arguments, substr(outcome, 1, ${LONGEST_TEXT}) AS outcome`
+  return store.all<CallRow>(`SELECT ${columns} FROM tool_calls WHERE call_id ${AMONG}`, [listed(ids)])
+}
+
+export interface SaidRow {
+  /** The goal or the task in which it was said. */
+  about: string
+  message: string
+  at: number
+}
+
+/** What was said on the way to these goals, the newest `limit` messages, oldest first. */
+export async function goalTalk(store: Store, ids: readonly string[], from: number, to: number, limit: number) {
+  const rows = await store.all<SaidRow>(
+    `SELECT goal_id AS about, message, created_at AS at
+     FROM (SELECT goal_id, seq, message, created_at FROM pursuit_transcripts
+       UNION ALL SELECT goal_id, seq, message, created_at FROM ended_transcripts) said
+     WHERE goal_id ${AMONG} AND created_at BETWEEN ? AND ?
+     ORDER BY created_at DESC, goal_id, seq DESC LIMIT ?`,
+    [listed(ids.slice(-RECENT)), from, to, limit],
+  )
+  return rows.reverse()
+}
+
+export async function taskTalk(store: Store, task_id: string, limit: number): Promise<SaidRow[]> {
+  const rows = await store.all<SaidRow>(
+    'SELECT task_id AS about, message, created_at AS at FROM task_messages WHERE task_id = ? ORDER BY seq DESC LIMIT ?',
+    [task_id, limit],
+  )
+  return rows.reverse()
+}
+
+export interface TaskRow {
+  task_id: string
+  instruction: string
+  output: string
+  status: string
+}
+
+export function findTask(store: Store, task_id: string): Promise<TaskRow | undefined> {
+  return store.get<TaskRow>(
+    `SELECT task_id, substr(instruction, 1, ${LONGEST_TEXT}) AS instruction, substr(output, 1, ${LONGEST_TEXT}) AS output, status
+     FROM task_runs WHERE task_id = ?`,
+    [task_id],
+  )
+}
+
+export interface MailRow {
+  type: string
+  from_agent: string
+  to_agent: string | null
+  subject: string
+  body: string
+  at: number
+}
+
+/** What agents of a run wrote to each other while it lasted, the newest `limit`, oldest first. */
+export async function mailOf(store: Store, agents: readonly string[], from: number, to: number, limit: number) {
+  const some = listed(agents.slice(-RECENT))
+  const rows = await store.all<MailRow>(
+    `SELECT type, from_agent, to_agent, subject, substr(body, 1, ${LONGEST_TEXT}) AS body, created_at AS at FROM a2a_messages
+     WHERE created_at BETWEEN ? AND ? AND (from_agent ${AMONG} OR to_agent ${AMONG})
+     ORDER BY seq DESC LIMIT ?`,
+    [from, to, some, some, limit],
+  )
+  return rows.reverse()
+}

@@ -1,0 +1,34 @@
+import { Agents } from '#core/agents/contract'
+import type { PluginHandle } from '#kernel'
+import { Store } from '#platform/store/contract'
+import type { Metric } from './contract.ts'
+import { countPendingApprovals } from './repository.ts'
+import { together } from './together.ts'
+
+/** The specification's six gauges, and what waits for the operator. */
+export function agentMetrics(svc: PluginHandle): Metric[] {
+  const counts = together(() => svc.use(Agents).counts())
+  type Counts = Awaited<ReturnType<typeof counts>>
+  const gauge = (name: string, help: string, of: (counts: Counts) => number): Metric => ({
+    ...{ name, help, type: 'gauge' },
+    collect: async () => of(await counts()),
+  })
+  return [
+    gauge('svc_agents_working', 'Agents in a cycle now.', each => each.working),
+    gauge('svc_agents_idle', 'Agents between two cycles.', each => each.idle),
+    gauge(
+      'svc_agents_waiting',
+      'Agents that wait for an approval or for something else.',
+      each => each.waiting + each.waiting_approval,
+    ),
+    gauge('svc_agents_paused', 'Agents that were paused.', each => each.paused),
+    gauge('svc_agents_dead', 'Agents that are dead and not deleted.', each => each.dead),
+    gauge('svc_goals_active', 'Goals that are being pursued.', each => each.goals_active),
+    {
+      name: 'svc_approvals_pending',
+      help: 'Tool calls that wait for the operator.',
+      type: 'gauge',
+      collect: () => countPendingApprovals(svc.use(Store)),
+    },
+  ]
+}

@@ -1,0 +1,25 @@
+import type { PluginHandle } from '#kernel'
+import { Budget, type BudgetStatus } from '#safety/budget/contract'
+import type { Metric } from './contract.ts'
+import { together } from './together.ts'
+
+/** Where the budget stands, while there is one. A limit that is not set has no sample. */
+export function budgetMetrics(svc: PluginHandle): Metric[] {
+  const status = together(async () => (svc.has(Budget) ? svc.use(Budget).status() : undefined))
+  const gauge = (name: string, help: string, of: (status: BudgetStatus) => number | null): Metric => ({
+    ...{ name, help, type: 'gauge' },
+    collect: async () => {
+      const now = await status()
+      return (now && of(now)) ?? undefined
+    },
+  })
+  return [
+    gauge('svc_budget_spent_usd', 'Dollars spent in the window of the budget.', ({ spent }) => spent.usd),
+    gauge('svc_budget_spent_tokens', 'Tokens spent in the window of the budget.', ({ spent }) => spent.tokens),
+    gauge('svc_budget_reserved_usd', 'Dollars held for calls that are under way.', ({ reserved }) => reserved.usd),
+    gauge('svc_budget_reserved_tokens', 'Tokens held for calls that are under way.', ({ reserved }) => reserved.tokens),
+    gauge('svc_budget_limit_usd', 'The limit in dollars, where there is one.', ({ limits }) => limits.usd),
+    gauge('svc_budget_limit_tokens', 'The limit in tokens, where there is one.', ({ limits }) => limits.tokens),
+    gauge('svc_budget_exceeded', '1 while a limit is reached.', ({ exceeded }) => Number(exceeded)),
+  ]
+}

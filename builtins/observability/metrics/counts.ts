@@ -1,0 +1,57 @@
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
+import { Store } from '#platform/store/contract'
+import { addCounts, readCounts } from './repository.ts'
+import { together } from './together.ts'
+
+/** How long counts may lie in memory, in milliseconds: so much is lost when the process is killed. */
+const KEPT_MS = 10_000
+
+/**
+ * Counts of what leaves no row of its own. They go into the store, where every process of the project adds to them and
+ * reads them; what is not yet there is added to what is read.
+ */
+export class Counts {
+  readonly #svc: PluginHandle
+  #pending: Record<string, number> = {}
+  #written = Number.NEGATIVE_INFINITY
+  /** One write or read at a time, so that nothing is seen twice or not at all. */
+  readonly #inTurn = keyedMutex()
+  /** All counts by their keys. */
+  readonly read = together(() => this.#inTurn('', () => this.#read()))
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  /** Adds to counts, whole numbers; writes them now and then. */
+  add(more: Readonly<Record<string, number>>): void {
+    for (const [key, by] of Object.entries(more)) this.#pending[key] = (this.#pending[key] ?? 0) + by
+    if (this.#svc.clock.monotonic() - this.#written > KEPT_MS) void this.flush()
+  }
+
+  /** Writes what is not yet in the store. What cannot be written now is written later. */
+  flush(): Promise<void> {
+    this.#written = this.#svc.clock.monotonic()
+    return this.#inTurn('', () => this.#write()).catch(error =>
+      this.#svc.log.warn({}, `what was counted is not written yet: ${sentenceOf(error)}`),
+    )
+  }
+
+  async #write(): Promise<void> {
+    const counts = { ...this.#pending }
+    if (Object.keys(counts).length === 0) return
+    await this.#svc.use(Store).apply([addCounts({ counts })])
+    for (const [key, written] of Object.entries(counts)) {
+      const left = (this.#pending[key] ?? 0) - written
+      if (left === 0) delete this.#pending[key]
+      else this.#pending[key] = left
+    }
+  }
+
+  async #read(): Promise<Record<string, number>> {
+    const counts = await readCounts(this.#svc.use(Store))
+    for (const [key, more] of Object.entries(this.#pending)) counts[key] = (counts[key] ?? 0) + more
+    return counts
+  }
+}

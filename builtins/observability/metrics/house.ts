@@ -1,0 +1,46 @@
+import { HostToken, type PluginHandle } from '#kernel'
+import { Daemon, Freeze } from '#platform/daemon/contract'
+import type { Metric } from './contract.ts'
+import { together } from './together.ts'
+
+const PLUGIN_STATES = ['live', 'suspended', 'failed', 'disabled'] as const
+
+/** The daemon, wherever it runs, and the plugins of this process. */
+export function houseMetrics(svc: PluginHandle): Metric[] {
+  const daemon = together(async () => (svc.has(Daemon) ? svc.use(Daemon).find() : undefined))
+  return [
+    {
+      name: 'svc_daemon_up',
+      help: '1 while a daemon drives the agents.',
+      type: 'gauge',
+      collect: async () => Number(svc.heartbeat.live || ((await daemon())?.alive ?? false)),
+    },
+    {
+      name: 'svc_daemon_frozen',
+      help: '1 while the operator has frozen the daemon.',
+      type: 'gauge',
+      collect: async () => (svc.has(Freeze) ? Number(await svc.use(Freeze).frozen()) : undefined),
+    },
+    {
+      name: 'svc_last_tick_age_seconds',
+      help: "How long ago the daemon's loop last came round.",
+      type: 'gauge',
+      async collect() {
+        const at = svc.heartbeat.live ? svc.heartbeat.lastTick : (await daemon())?.ticked_at
+        return at ? Math.max(0, svc.clock.ms() - at) / 1000 : undefined
+      },
+    },
+    {
+      name: 'svc_plugins',
+      help: 'Plugins of this process by their state.',
+      type: 'gauge',
+      collect() {
+        const states = svc.use(HostToken).list()
+        return PLUGIN_STATES.map(state => ({
+          labels: { state },
+          value: states.filter(plugin => plugin.state === state).length,
+        }))
+      },
+    },
+  ]
+}

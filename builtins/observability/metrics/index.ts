@@ -1,0 +1,46 @@
+import { definePlugin } from '#kernel'
+import { EventReaders } from '#platform/retention/contract'
+import { Effects } from '#platform/store/contract'
+import { agentMetrics } from './agents.ts'
+import { budgetMetrics } from './budget.ts'
+import { Metrics } from './contract.ts'
+import { Counts } from './counts.ts'
+import { Cycles, cycleMetrics } from './cycles.ts'
+import { houseMetrics } from './house.ts'
+import { LoopLag, processMetrics } from './machine.ts'
+import { metricsGet } from './operations.ts'
+import { addCounts } from './repository.ts'
+import { EventTotals, totalMetrics } from './totals.ts'
+
+/** Heartbeats of the daemon between two savings of what the events add up to. */
+const SAVE_EVERY = 30
+
+export default definePlugin({
+  name: 'metrics',
+  description: 'What operators watch, for Prometheus: agents, cycles, models, tools, money, and the process itself.',
+  needs: ['store'],
+  setup(svc) {
+    const counts = new Counts(svc)
+    const totals = new EventTotals(svc)
+    const cycles = new Cycles(svc.clock, counts)
+    const lag = new LoopLag(svc.clock)
+    const metrics = [
+      ...agentMetrics(svc),
+      ...cycleMetrics(counts),
+      ...totalMetrics(totals),
+      ...budgetMetrics(svc),
+      ...houseMetrics(svc),
+      ...processMetrics(svc, lag),
+    ]
+    for (const metric of metrics) svc.add(Metrics, metric)
+    svc.operation(metricsGet(svc))
+
+    svc.add(Effects, addCounts.kind)
+    svc.add(EventReaders, { name: 'metrics', seq: () => totals.save() })
+    svc.on('cycle_start', ({ agent_id }) => cycles.began(agent_id))
+    svc.on('cycle_end', ({ agent_id, result }) => cycles.ended(agent_id, result))
+    svc.on('beat', ({ beat }) => (beat % SAVE_EVERY === 0 ? totals.save() : undefined))
+    svc.start(() => () => counts.flush())
+    svc.start(() => lag.watch(), { in: ['daemon', 'server'] })
+  },
+})

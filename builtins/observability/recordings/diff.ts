@@ -1,0 +1,72 @@
+import type { EventRow } from '#platform/store/contract'
+import type { RunDiff } from './contract.ts'
+import { lineOf } from './log.ts'
+
+/** What is another in every run, however alike: names that are made, and how long something took. */
+const MADE = /_id$|^id$|_ids$|^duration|_ms$|^at$|_at$|^cost_usd$/
+/** The seconds and ids within a text. */
+const MADE_TEXT = /\b[a-z]+-[0-9a-f]{6,12}\b|\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z\b/g
+
+interface SideOf {
+  run_id: string
+  events: readonly EventRow[]
+}
+
+/** Where two runs part, and what each did and cost, in all and from there on. */
+export function diffOf(a: SideOf, b: SideOf): RunDiff {
+  const [left, right] = [shapesOf(a.events), shapesOf(b.events)]
+  let common = 0
+  while (common < left.length && common < right.length && left[common] === right[common]) common++
+  const same = common === left.length && common === right.length
+  const [first, second] = [a.events[common], b.events[common]]
+  const { agent_id = null, cycle_num = null } = first ?? second ?? {}
+  return {
+    same,
+    common,
+    divergence: same
+      ? null
+      : {
+          agent_id,
+          cycle_num,
+          a: first ? lineOf(first) : '(its log ends)',
+          b: second ? lineOf(second) : '(its log ends)',
+        },
+    a: { run_id: a.run_id, ...sumOf(a.events), after: sumOf(a.events.slice(common)) },
+    b: { run_id: b.run_id, ...sumOf(b.events), after: sumOf(b.events.slice(common)) },
+  }
+}
+
+/** Events without what is never the same: agents are called by the order of their coming. */
+function shapesOf(events: readonly EventRow[]): string[] {
+  const agents = new Map<string, string>()
+  const nameOf = (agent_id: string) => {
+    const name = agents.get(agent_id) ?? `agent ${agents.size + 1}`
+    agents.set(agent_id, name)
+    return name
+  }
+  return events.map(({ type, agent_id, cycle_num, data }) => {
+    const who = agent_id === null ? null : nameOf(agent_id)
+    const plain = JSON.parse(data, (key, value: unknown) => {
+      if (MADE.test(key)) return undefined
+      return typeof value === 'string' ? value.replaceAll(MADE_TEXT, '…') : value
+    }) as unknown
+    return JSON.stringify([type, who, cycle_num, plain])
+  })
+}
+
+function sumOf(events: readonly EventRow[]) {
+  const sum = { events: events.length, cycles: 0, steps: 0, tool_calls: 0, goals_completed: 0, tokens: 0, cost_usd: 0 }
+  let micros = 0
+  for (const { type, data } of events) {
+    if (type === 'cycle_done') sum.cycles++
+    else if (type === 'tool_result') sum.tool_calls++
+    else if (type === 'goal_completed') sum.goals_completed++
+    else if (type === 'model_called') {
+      const { input_tokens = 0, output_tokens = 0, cost_usd = 0 } = JSON.parse(data) as Record<string, number>
+      sum.steps++
+      sum.tokens += input_tokens + output_tokens
+      micros += Math.round(cost_usd * 1e6)
+    }
+  }
+  return { ...sum, cost_usd: micros / 1e6 }
+}

@@ -1,0 +1,11 @@
+import { z } from '#kernel'
+import { defineEffect, type Statement } from '#platform/store/contract'
+
+const Written = z.custom<readonly Statement[]>(Array.isArray)
+
+/** What somebody else wrote, as it was written. */
+export const statements = defineEffect({
+  name: 'recordings.statements',
+  schema: Written,
+  statements: written => [...written],
+})

@@ -1,0 +1,32 @@
+import { definePlugin } from '#kernel'
+import { TapeToken } from '#lib/recording-context'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { RetentionRules } from '#platform/retention/contract'
+import { RecordingsConfig } from './config.ts'
+import { Recordings } from './contract.ts'
+import { recordingOperations } from './operations.ts'
+import { RecordingRoom } from './room.ts'
+
+export default definePlugin({
+  name: 'recordings',
+  description: 'What a run cannot repeat by itself is recorded, so that it can be repeated, taken apart and compared.',
+  needs: ['store', 'runs'],
+  section: 'recordings',
+  config: RecordingsConfig,
+  setup(svc, config) {
+    const room = new RecordingRoom(svc, config, tape => svc.provide(TapeToken, tape))
+    svc.provide(Recordings, room)
+    for (const operation of recordingOperations(room)) svc.operation(operation)
+    svc.add(RetentionRules, {
+      name: 'recordings',
+      count: async () => (await room.old()).length,
+      // All at once, and so fewer than asked for: none is left.
+      piece: async (_, limit) => Math.min(await room.prune(), limit - 1),
+    })
+    svc.on('config_changed', () => room.configured())
+    svc.on('plugin_reloaded', ({ plugin, outcome }) => room.pluginChanged(plugin, outcome))
+    // Every process may run a task.
+    svc.start(() => () => room.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+    svc.add(DaemonStarts, { name: 'recordings', begin: () => room.record(true), join: () => room.record(false) })
+  },
+})

@@ -1,0 +1,157 @@
+import { resolve } from 'node:path'
+import { ModelNameError } from '#core/models/contract'
+import { InvalidInputError, operation, z } from '#kernel'
+import { counted } from '#lib/counted'
+import { RunNotFoundError, RunRef } from '#observability/runs/contract'
+import { FileExistsError } from '#platform/store/contract'
+import {
+  NotReplayableError,
+  RecordedStep,
+  Recording,
+  RecordingNotFoundError,
+  ReplayVerdict,
+  RunDiff,
+} from './contract.ts'
+import { ForkError } from './fork.ts'
+import { renderDiff, renderRecording, renderVerdict } from './render.ts'
+import type { RecordingRoom } from './room.ts'
+
+const MISSING = [RecordingNotFoundError, RunNotFoundError, NotReplayableError]
+
+const ForkInput = {
+  from: z.number().int().min(1).describe('The first answer of a model that is asked anew, counted from 1'),
+  model: z.string().min(1).max(200).optional().describe('Asked from there on in place of the agents’ own'),
+  cycles: z
+    .number()
+    .int()
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe('How many cycles it lives on; as many as the run had left'),
+}
+
+/** As it is shown: what was configured stands in the file. */
+const Shown = Recording.omit({ config: true, secrets: true })
+
+const Replayed = z.object({
+  verdict: ReplayVerdict.nullable().describe('Of a replay'),
+  fork: Shown.nullable().describe('The run of its own that left this one'),
+  diff: RunDiff.nullable().describe('Of a fork, compared with the run that it left'),
+})
+
+/** What is known of a recording without reading its tape. */
+function sizeOf({ within, ended_at, cycles, steps }: z.infer<typeof Shown>): string {
+  if (within !== null) return `in ${within}`
+  return ended_at === null ? 'has not ended' : `${counted(cycles, 'cycle')}, ${counted(steps, 'step')}`
+}
+
+export function recordingOperations(room: RecordingRoom) {
+  return [
+    operation({
+      name: 'recordings.list',
+      summary: 'List recorded runs and forks, newest first',
+      description: 'A recording holds all that a replay needs. Runs on PostgreSQL have none.',
+      input: z.object({}),
+      output: z.array(Shown),
+      http: { method: 'GET', path: '/recordings' },
+      cli: { usage: 'recordings' },
+      mcp: true,
+      run: () => room.list(),
+      render: all =>
+        all
+          .map(about => `${about.run_id}  ${about.kind}  ${sizeOf(about)}${about.cut ? `  cut: ${about.cut}` : ''}`)
+          .join('\n') || 'nothing is recorded',
+    }),
+    operation({
+      name: 'recordings.get',
+      summary: 'Show a recording and its model answers',
+      description: 'The answers are numbered; a fork begins at such a number.',
+      input: z.object({ id: RunRef }),
+      output: Shown.extend({ steps_taken: z.array(RecordedStep) }),
+      http: { method: 'GET', path: '/runs/{id}/recording' },
+      cli: { usage: 'recordings show <id>' },
+      mcp: true,
+      errors: [RecordingNotFoundError, NotReplayableError],
+      run: async ({ id }) => ({ ...(await room.get(id)), steps_taken: await room.steps(id) }),
+      render: shown => renderRecording(shown),
+    }),
+    operation({
+      name: 'recordings.replay',
+      summary: 'Replay a run, or fork it at a step',
+      description:
+        'Repeats it offline and compares the event logs; with `from` it continues differently from that step. Nothing outside a temporary project is touched. A fork asks real models, which cost, and its tools work on the temporary project only: what would start a program or reach the network is refused, unless code of a plugin goes its own way.',
+      input: z.object({
+        id: RunRef,
+        ...{ ...ForkInput, from: ForkInput.from.optional() },
+      }),
+      output: Replayed,
+      http: { method: 'POST', path: '/runs/{id}/replay' },
+      mcp: true,
+      errors: [...MISSING, ForkError, ModelNameError, InvalidInputError],
+      run: ({ id, ...how }, call) => replayed(room, id, how, call),
+      render: renderReplayed,
+    }),
+    operation({
+      name: 'recordings.replay_file',
+      summary: 'Replay a run or a saved file, or fork it at a step',
+      description:
+        'Repeats it offline and compares the event logs; with --from it continues differently from that step. Prints whether the same event log came out, and where not. With --from it lives on in a temporary project, with real models; --model and --plugin say what is to be different. --save writes the recording as one file, for tests.',
+      input: z.object({
+        run: z.string().min(1).max(4096).describe("A run's id, or a file that --save wrote"),
+        ...{ ...ForkInput, from: ForkInput.from.optional() },
+        plugin: z.string().min(1).max(4096).optional().describe("A plugin's file that is there from that step on"),
+        save: z.string().min(1).max(4096).optional().describe('Write the recording to this file'),
+      }),
+      output: Replayed,
+      cli: { usage: 'replay <run>', example: 'replay run-20260102-030405-1a2b3c --from 3 --model sim' },
+      errors: [...MISSING, ForkError, ModelNameError, FileExistsError, InvalidInputError],
+      async run({ run, save, plugin, ...how }, call) {
+        if (save) await room.save(run, resolve(save))
+        return replayed(room, run, { ...how, plugin: plugin && resolve(plugin) }, call)
+      },
+      render: renderReplayed,
+      exit: ({ verdict }) => (verdict?.same === false ? 1 : 0),
+    }),
+    operation({
+      name: 'recordings.diff',
+      summary: 'Compare two runs',
+      description: 'Shows the first difference, and what each run did and cost, in all and from there on.',
+      input: z.object({ a: RunRef, b: RunRef }),
+      output: RunDiff,
+      http: { method: 'GET', path: '/runs/{a}/diff/{b}' },
+      cli: { usage: 'diff <a> <b>' },
+      mcp: true,
+      errors: MISSING,
+      run: ({ a, b }) => room.diff(a, b),
+      render: renderDiff,
+    }),
+  ]
+}
+
+interface How {
+  from?: number | undefined
+  model?: string | undefined
+  plugin?: string | undefined
+  cycles?: number | undefined
+}
+
+async function replayed(
+  room: RecordingRoom,
+  run: string,
+  { from, ...how }: How,
+  { signal, progress }: { signal: AbortSignal; progress(sentence: string): void },
+): Promise<z.input<typeof Replayed>> {
+  if (from === undefined) {
+    const useless = Object.entries(how).filter(([, value]) => value !== undefined)
+    const issues = useless.map(([path]) => ({ path, message: 'needs `from`: the step at which the run is left' }))
+    if (issues.length > 0) throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
+    return { verdict: await room.replay(run, { signal, progress }), fork: null, diff: null }
+  }
+  const fork = await room.fork(run, { ...how, from, signal, progress })
+  return { verdict: null, fork, diff: await room.diff(run, fork.run_id) }
+}
+
+function renderReplayed({ verdict, fork, diff }: z.output<typeof Replayed>): string {
+  if (verdict) return renderVerdict(verdict)
+  return `forked as ${fork!.run_id}\n${renderDiff(diff!)}`
+}

@@ -1,0 +1,276 @@
+import { type PluginHandle, sentenceOf, type Undo } from '#kernel'
+import type { Tape } from '#lib/recording-context'
+import { RunRecords } from '#observability/runs/contract'
+import { type EventRow, Store } from '#platform/store/contract'
+import type { RecordingsConfig } from './config.ts'
+import {
+  type ForkOptions,
+  NotReplayableError,
+  type RecordedStep,
+  type Recording,
+  RecordingNotFoundError,
+  type Recordings,
+  type ReplayOptions,
+  type ReplayVerdict,
+  type RunDiff,
+} from './contract.ts'
+import { diffOf } from './diff.ts'
+import { isFile, readFixture, writeFixture } from './fixture.ts'
+import { fork } from './fork.ts'
+import { eventsOf, rowOf } from './log.ts'
+import { beginRecording, type LiveRecording, maskerOf, pluginsIn } from './recording.ts'
+import { type Original, replay } from './replay.ts'
+import { countsIn, stepsIn, taskIn } from './score.ts'
+import { madeAt, RecordingShelf } from './shelf.ts'
+
+/** So many events of a log are read at most. */
+const MOST_EVENTS = 1_000_000
+
+const ON_SERVER = 'its database is on a server, and only what happens to one in a file of the project is recorded'
+
+/** What holds the tasks of a process in which no daemon runs. */
+const PROCESS = 'process'
+
+/** The recordings of a project, and the one that this process makes. */
+export class RecordingRoom implements Recordings {
+  readonly #svc: PluginHandle
+  #config: RecordingsConfig
+  readonly #hang: (tape: Tape) => Undo
+  readonly shelf: RecordingShelf
+  #live: LiveRecording | undefined
+  #beginning: Promise<void> | undefined
+  #closed = false
+  #end: () => Promise<void> = async () => {}
+
+  /** @param hang puts a tape in its place, until its undoing */
+  constructor(svc: PluginHandle, config: RecordingsConfig, hang: (tape: Tape) => Undo) {
+    this.#svc = svc
+    this.#config = config
+    this.#hang = hang
+    this.shelf = new RecordingShelf(svc)
+  }
+
+  /** Records the daemon's run that has just begun in this process. @param overhears it is the project's own @returns its end */
+  async record(overhears: boolean): Promise<(() => Promise<void>) | undefined> {
+    await this.#beginning
+    if (!this.#config.enabled) return undefined
+    const begun = this.#recordDaemon(overhears)
+    // A task that comes meanwhile belongs on this tape: on one of its own it would take the cycles with it.
+    const over = () => {
+      this.#beginning = undefined
+    }
+    this.#beginning = begun.then(over, over)
+    return begun
+  }
+
+  async #recordDaemon(overhears: boolean): Promise<(() => Promise<void>) | undefined> {
+    const run = await this.#svc
+      .use(Store)
+      .get<{ run_id: string; kind: string }>(
+        "SELECT run_id, kind FROM runs WHERE kind = 'daemon' AND ended_at IS NULL AND pid = ? ORDER BY started_at DESC LIMIT 1",
+        [process.pid],
+      )
+    if (!run) return undefined
+    await this.#endTasks()
+    return this.#begin(run, overhears)
+  }
+
+  follow(): Promise<void> | undefined {
+    if (!this.#config.enabled || this.#live || this.#closed) return undefined
+    this.#beginning ??= this.#begin({ run_id: this.#newId(), kind: PROCESS }).then(end => {
+      this.#end = end ?? this.#end
+      // It is tried once.
+      this.#config = { ...this.#config, enabled: this.#config.enabled && end !== undefined }
+      this.#beginning = undefined
+    })
+    return this.#beginning
+  }
+
+  holds(run_id: string): void {
+    this.#live?.holds(run_id)
+  }
+
+  /** Ends what was begun for tasks; one that begins later, while the process ends, is not recorded. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#beginning
+    await this.#endTasks()
+  }
+
+  async #endTasks(): Promise<void> {
+    await this.#end()
+    this.#end = async () => {}
+  }
+
+  async #begin(run: { run_id: string; kind: string }, overhears = false): Promise<(() => Promise<void>) | undefined> {
+    let unhang: Undo = () => {}
+    const starts = (tape: Tape) => {
+      unhang = this.#hang(tape)
+    }
+    const begun = beginRecording(this.#svc, this.shelf, this.#config, run, starts, overhears)
+    const live = await begun.catch(error => this.#svc.log.warn({}, `this run is not recorded: ${sentenceOf(error)}`))
+    // Nobody would ever write what an abandoned tape holds.
+    if (!live) await unhang()
+    if (!live) return undefined
+    this.#live = live
+    return async () => {
+      await live.end()
+      await unhang()
+      this.#live = undefined
+      await this.prune()
+    }
+  }
+
+  /** Another configuration is in force. */
+  configured(): void {
+    const config = maskerOf(this.#svc)(JSON.stringify(this.#svc.config.tree('live')))
+    this.#live?.tape.add(['c', JSON.parse(config) as Record<string, unknown>])
+  }
+
+  /** Plugins are code, which is not recorded: a replay has only today's, of those that were there. */
+  async pluginChanged(plugin: string, outcome: string): Promise<void> {
+    this.#live?.plugins(pluginsIn(this.#svc))
+    const isReplaced = outcome === 'reloaded' || outcome === 'rolled_back'
+    if (isReplaced) await this.#live?.lacks(`the plugin ${plugin} was ${outcome.replace('_', ' ')}`)
+  }
+
+  /** Removes all but the newest, as many as there are runs kept. @returns how many went */
+  async prune(): Promise<number> {
+    const old = await this.old()
+    if (old.length > 0) await this.shelf.remove(old)
+    return old.length
+  }
+
+  async old(): Promise<string[]> {
+    const keep = Number(this.#svc.config.get('retention.max_runs') ?? 0)
+    if (keep <= 0) return []
+    const all = await this.shelf.list()
+    const runs = all.filter(({ kind }) => kind !== PROCESS)
+    const kept = runs.slice(0, keep)
+    // What holds a task is kept with it.
+    const needed = new Set([this.#live?.about.run_id, ...kept.flatMap(({ run_id, within }) => [run_id, within])])
+    // Another process may have begun a moment ago, and not have told of its first task yet.
+    const since = runs.length > keep ? madeAt(kept.at(-1)!) : ''
+    const isNew = ({ kind, started_at }: Recording) => kind === PROCESS && started_at >= since
+    return all.filter(about => !needed.has(about.run_id) && !isNew(about)).map(({ run_id }) => run_id)
+  }
+
+  async get(run_id: string): Promise<Recording> {
+    const about = await this.#about(run_id)
+    if (about.within !== null) {
+      const host = await this.get(about.within)
+      const { kind, within, started_at } = about
+      const steps = await this.steps(run_id)
+      return { ...host, run_id, kind, within, started_at, events_of: run_id, cycles: 0, steps: steps.length }
+    }
+    await this.#written(run_id)
+    // Of a process that was killed, or that is another: as far as its tape is written.
+    const fresh = await this.shelf.about(run_id)
+    return fresh.ended_at === null ? { ...fresh, ...countsIn(await this.shelf.entries(run_id)) } : fresh
+  }
+
+  async list(): Promise<Recording[]> {
+    await this.#live?.noted()
+    const [all, runs] = await Promise.all([
+      this.shelf.list(),
+      this.#svc.use(Store).all<{ run_id: string }>('SELECT run_id FROM runs'),
+    ])
+    const there = new Set(runs.map(({ run_id }) => run_id))
+    // What is kept for the tasks that it holds has no event log of its own any more; that of a fork lies beside it.
+    return all.filter(({ run_id, kind }) => kind === 'fork' || (kind !== PROCESS && there.has(run_id)))
+  }
+
+  async replay(run: string, options: ReplayOptions): Promise<ReplayVerdict> {
+    return replay(this.#svc, await this.whole(run), options)
+  }
+
+  /** All that a recording consists of. @throws RecordingNotFoundError, NotReplayableError */
+  async whole(run_id: string): Promise<Original> {
+    if (isFile(run_id)) return readFixture(this.#svc, run_id)
+    const { within } = await this.#about(run_id)
+    const about = await this.get(within ?? run_id)
+    if (await this.shelf.isTorn(about)) Object.assign(about, { cut: 'the end of its tape is gone', last_seq: null })
+    const entries = await this.shelf.entries(about.run_id)
+    const state = await this.#stateOf(about)
+    const events = await this.events(run_id)
+    if (within === null) return { about, entries, state, events }
+    const task = taskIn(entries, run_id)
+    const why = about.cut === null ? '' : ` (${about.cut})`
+    if (!task) throw new NotReplayableError({ run_id, why: `the recording of ${within} ends before it${why}` })
+    const last_seq = task.over ? (events.at(-1)?.seq ?? 0) : null
+    const cut = about.cut ?? (task.over || about.ended_at === null ? null : 'its recording ends in the middle of it')
+    return {
+      about: { ...about, run_id, kind: 'task', within, events_of: run_id, last_seq, cut },
+      ...{ entries: task.entries, actor: task.actor },
+      ...{ state, events },
+    }
+  }
+
+  async #stateOf({ run_id, state }: Recording): Promise<Buffer> {
+    if (state === null) return Buffer.alloc(0)
+    return this.shelf.state(state).catch(cause => {
+      throw new NotReplayableError({ run_id, why: 'the database with which it begins is gone or damaged' }, { cause })
+    })
+  }
+
+  /** The event log of a run, from wherever it still is. @throws RunNotFoundError */
+  async events(run_id: string): Promise<EventRow[]> {
+    const kept = await this.shelf.events(run_id)
+    if (kept) return kept
+    const rows = await eventsOf(this.#svc.use(Store), run_id)
+    if (!this.#svc.has(RunRecords)) return rows
+    // The oldest may have gone from the database; the log of the run has them.
+    const { events } = await this.#svc.use(RunRecords).read(run_id, MOST_EVENTS, new AbortController().signal)
+    const gone = events.filter(({ seq }) => seq < (rows[0]?.seq ?? Number.POSITIVE_INFINITY))
+    return [...gone.map(event => rowOf(event, run_id)), ...rows]
+  }
+
+  /** Leaves a recording at a step. @returns the recording of the fork */
+  async fork(run_id: string, options: ForkOptions): Promise<Recording> {
+    const original = await this.whole(run_id)
+    return fork({ svc: this.#svc, shelf: this.shelf, run_id: this.#newId() }, original, options)
+  }
+
+  async diff(a: string, b: string): Promise<RunDiff> {
+    const side = async (run: string) => {
+      const { about, events } = isFile(run)
+        ? await this.whole(run)
+        : { about: { run_id: run }, events: await this.events(run) }
+      return { run_id: about.run_id, events }
+    }
+    return diffOf(await side(a), await side(b))
+  }
+
+  /** The answers of models in a recording, in the order in which they were given. */
+  async steps(run_id: string): Promise<RecordedStep[]> {
+    const { within } = await this.#about(run_id)
+    await this.#written(within ?? run_id)
+    const entries = await this.shelf.entries(within ?? run_id)
+    if (within === null) return stepsIn(entries)
+    const task = taskIn(entries, run_id)
+    return task ? stepsIn(entries, task.actor) : []
+  }
+
+  async save(run_id: string, file: string): Promise<void> {
+    const whole = await this.whole(run_id)
+    await writeFixture(this.#svc, whole, file)
+  }
+
+  /** @throws RecordingNotFoundError, NotReplayableError where nothing ever is recorded */
+  async #about(run_id: string): Promise<Recording> {
+    await this.#live?.noted()
+    return this.shelf.about(run_id).catch(error => {
+      const isKept = this.#svc.use(Store).image !== undefined || !(error instanceof RecordingNotFoundError)
+      throw isKept ? error : new NotReplayableError({ run_id, why: ON_SERVER })
+    })
+  }
+
+  #newId(): string {
+    const [date, time] = this.#svc.clock.now().toISOString().replaceAll(/[-:]/g, '').split(/[T.]/)
+    return `run-${date}-${time}-${this.#svc.ports.ids.make('run', 6).slice('run-'.length)}`
+  }
+
+  async #written(run_id: string): Promise<void> {
+    if (this.#live?.about.run_id === run_id) await this.#live.write()
+  }
+}

@@ -1,0 +1,207 @@
+import { defineError, type Effect, token, z } from '#kernel'
+import type { EventEnvelope } from '#platform/store/contract'
+
+/** How people name a run. */
+export const RunRef = z
+  .string()
+  .min(1)
+  .max(128)
+  .meta({ examples: ['run-20260102-030405-1a2b3c'] })
+  .describe("A run's id")
+
+export const RUN_STATUSES = ['running', 'ended', 'crashed'] as const
+
+/** What happened in a run, added up; also what one agent did in it. */
+export const RunTotals = z.object({
+  cycles: z.number().int().describe('Cycles in which something happened'),
+  goals_generated: z.number().int(),
+  goals_completed: z.number().int(),
+  goals_abandoned: z.number().int(),
+  model_calls: z.number().int(),
+  tool_calls: z.number().int(),
+  tool_failures: z.number().int(),
+  tokens: z.number().int(),
+  cost_usd: z.number(),
+})
+export type RunTotals = z.infer<typeof RunTotals>
+
+/** A run as it stands in lists. */
+export const Run = RunTotals.extend({
+  run_id: z.string().meta({ examples: ['run-20260101-120000-9c8b7a'] }),
+  kind: z.string().describe('`daemon`: one life of the daemon; `task`: one one-shot task'),
+  status: z.enum(RUN_STATUSES).describe('crashed: its process is gone and did not say that it ended'),
+  started_at: z.iso.datetime(),
+  ended_at: z.iso.datetime().nullable(),
+  duration_s: z.number().describe('So far, while it runs'),
+  exit: z.string().nullable().describe('How it ended, in a word'),
+  model: z.string().describe('The default model, as provider:model; of a task the one that it asked'),
+  heartbeat: z.number().nullable().describe("Seconds between an agent's cycles; null where there are none"),
+  agents: z.number().int().describe('How many agents did something in it'),
+}).meta({ id: 'Run' })
+export type Run = z.infer<typeof Run>
+
+export const RunAgent = RunTotals.extend({
+  agent_id: z.string(),
+  name: z.string(),
+  model: z.string().describe('provider:model, or empty for the default'),
+  first_at: z.iso.datetime(),
+  last_at: z.iso.datetime(),
+}).meta({ id: 'RunAgent' })
+export type RunAgent = z.infer<typeof RunAgent>
+
+/** What a run was made of: written at its beginning, in its row and in its manifest. */
+export const RunFacts = z.object({
+  svc_version: z.string(),
+  node: z.string(),
+  platform: z.string(),
+  pid: z.number().int(),
+  place: z
+    .string()
+    .optional()
+    .describe('The machine and project that can tell whether its process lives, where there are several'),
+  seed: z.number().nullable(),
+  heartbeat: z.number().nullable(),
+  model_config: z.record(z.string(), z.unknown()).describe('The configuration of models in force, without secrets'),
+  default_model: z.string(),
+  profiles: z.array(z.string()),
+  plugins: z.array(z.object({ name: z.string(), version: z.string(), origin: z.string(), state: z.string() })),
+  tools: z.array(z.string()),
+  agent_id: z.string().nullable(),
+  task_id: z.string().nullable(),
+  session_id: z.string().nullable(),
+})
+export type RunFacts = z.infer<typeof RunFacts>
+
+export const RunDetail = Run.extend({
+  agent_ids: z.array(z.string()),
+  agents_seen: z.array(RunAgent).describe('In the order in which they first did something; the deleted ones too'),
+  ...RunFacts.pick({ svc_version: true, node: true, seed: true, model_config: true, profiles: true }).shape,
+  ...RunFacts.pick({ plugins: true, tools: true }).shape,
+  agent_id: z.string().nullable().describe('Whose task it was'),
+  task_id: z.string().nullable(),
+  session_id: z.string().nullable(),
+}).meta({ id: 'RunDetail' })
+export type RunDetail = z.infer<typeof RunDetail>
+
+/** One span of a trace: a run, an agent in it, a goal of that, and below it what the model decided and the tools did. */
+export interface Span {
+  span_id: string
+  parent_id: string | null
+  name: string
+  kind: 'run' | 'agent' | 'goal' | 'decision' | 'tool'
+  start_time: string
+  end_time: string | null
+  status: (typeof SPAN_STATUSES)[number]
+  tokens: number
+  cost_usd: number
+  attributes: Record<string, unknown>
+  children: Span[]
+}
+
+export const SPAN_STATUSES = [...RUN_STATUSES, 'active', 'completed', 'abandoned', 'ok', 'error'] as const
+
+export const Span: z.ZodType<Span> = z
+  .object({
+    span_id: z.string(),
+    parent_id: z.string().nullable(),
+    name: z.string(),
+    kind: z.enum(['run', 'agent', 'goal', 'decision', 'tool']),
+    start_time: z.iso.datetime(),
+    end_time: z.iso.datetime().nullable().describe('null while it goes on'),
+    status: z.enum(SPAN_STATUSES),
+    tokens: z.number().int().describe('Of a run or an agent: in the whole run. Of a goal: in this answer'),
+    cost_usd: z.number(),
+    attributes: z.record(z.string(), z.unknown()),
+    get children() {
+      return z.array(Span)
+    },
+  })
+  .meta({ id: 'Span' })
+
+export const Trace = z
+  .object({
+    run_id: z.string(),
+    total_spans: z.number().int().describe('Spans in this answer'),
+    complete: z.boolean().describe('Whether the log was read to its end'),
+    next_after: z.number().int().nullable().describe('`after` for the next newer part; null when there is none'),
+    next_before: z.number().int().nullable().describe('`before` for the next older part; null when there is none'),
+    left_out: z.number().int().describe('Decisions and tool calls that are not in this answer'),
+    broken_lines: z.number().int().describe('Lines of the log that could not be read and were skipped'),
+    root: Span,
+  })
+  .meta({ id: 'Trace' })
+export type Trace = z.infer<typeof Trace>
+
+/** What a room tells of a run that it begins. */
+export interface RunBeginning {
+  agent_id?: string
+  task_id?: string
+  session_id?: string
+  /** `provider:model`; the default model unless told. */
+  model?: string
+}
+
+export interface Runs {
+  /**
+   * Begins a run in this process: its row, its folder, its manifest. Events belong to the project's open daemon run unless
+   * they name another (`appendEvent({ …, run_id })`).
+   * @returns its id, `run-YYYYMMDD-HHMMSS-<6 hex>`
+   */
+  begin(kind: string, about?: RunBeginning): Promise<string>
+  /** The same as writes for a commit in which more begins: refused when its id is taken, and then to be made anew, … */
+  begins(kind: string, about?: RunBeginning): Promise<{ run_id: string; effects: Effect[] }>
+  /** … and what is left to be done after it. */
+  begun(run_id: string, kind: string): void
+  /** Ends it; the rest of its log is written behind. One that has ended stays as it is. */
+  end(run_id: string, exit: string): Promise<void>
+  /** The same as a write for the commit in which all ends, … */
+  ends(run_id: string, exit: string): Effect
+  /** … and what is left to be done after it. */
+  ended(run_id: string): void
+  /** Removes all but the newest `keep` of those that have ended, rows and files; 0 keeps all. @returns how many went */
+  prune(keep: number): Promise<number>
+}
+export const Runs = token<Runs>('runs')
+
+/** What is known of a run, for whoever writes it down. */
+export interface RunRecord {
+  run: RunDetail
+  /** The newest events of its log, oldest first, without values of secrets. */
+  events: LoggedEvent[]
+  /** What these events make. */
+  trace: Trace
+}
+/** A line of a run's log. */
+export type LoggedEvent = Pick<EventEnvelope, 'seq' | 'type' | 'at' | 'agent_id' | 'cycle_num' | 'data'>
+
+export interface RunRecords {
+  /**
+   * Read from the end of the log, so that it costs the same however long the run was.
+   * @param limit how many events at most
+   * @throws RunNotFoundError
+   */
+  read(run_id: string, limit: number, signal: AbortSignal): Promise<RunRecord>
+}
+export const RunRecords = token<RunRecords>('run_records')
+
+export const CycleDone = z
+  .object({
+    agent_id: z.string(),
+    cycle_num: z.number().int(),
+    result: z.string(),
+    duration_ms: z.number(),
+    error: z.string().optional(),
+  })
+  .describe('A cycle in which something happened has ended')
+declare module '#kernel' {
+  interface Events {
+    cycle_done: z.infer<typeof CycleDone>
+  }
+}
+
+export const RunNotFoundError = defineError({
+  code: 'run_not_found',
+  status: 404,
+  title: 'Run not found',
+  sentence: (p: { run_id: string }) => `There is no run "${p.run_id}"; list them with: svc runs`,
+})

@@ -1,0 +1,40 @@
+import { type Cycle, definePlugin } from '#kernel'
+import { secretMasker } from '#lib/secrets'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { neverHasWork } from '#platform/heartbeat/contract'
+import { Effects } from '#platform/store/contract'
+import { RunsSection, runsConfig } from './config.ts'
+import { CycleDone, RunRecords, Runs } from './contract.ts'
+import { cycleBegins, cycleEnds } from './cycles.ts'
+import { runOperations } from './operations.ts'
+import { Recorder } from './recorder.ts'
+import { RUN_EFFECTS } from './repository.ts'
+import { beginPruning, runsForget } from './retention.ts'
+import { RunDirectory } from './runs.ts'
+import { recordOf } from './tracing.ts'
+
+export default definePlugin({
+  name: 'runs',
+  description: 'What happened, run by run: a log and a manifest on disk, totals, and traces.',
+  needs: ['store'],
+  config: RunsSection,
+  section: 'runs',
+  setup(svc, section) {
+    const recorder = new Recorder(svc, runsConfig(svc, section))
+    const runs = new RunDirectory(svc, recorder)
+    const mask = secretMasker(svc)
+    svc.provide(Runs, runs)
+    svc.provide(RunRecords, { read: (...asked) => recordOf(svc, runs, recorder, ...asked) })
+    for (const effect of RUN_EFFECTS) svc.add(Effects, effect.kind)
+    for (const operation of runOperations(svc, runs, recorder)) svc.operation(operation)
+    runsForget(svc, runs, recorder)
+    svc.event('cycle_done', CycleDone)
+    svc.add(DaemonStarts, { name: 'runs', begin: () => beginPruning(svc, runs), join: () => runs.joinDaemon() })
+    svc.tap('approval_gate', { name: 'runs', stage: -1000, busy: neverHasWork }, (cycle: Cycle) =>
+      cycleBegins(svc, cycle),
+    )
+    svc.tap('cleanup', { name: 'runs', stage: 1000, busy: neverHasWork }, (cycle: Cycle) => cycleEnds(svc, mask, cycle))
+    svc.start(() => runs.recover(), { in: ['daemon', 'server'] })
+    svc.start(() => () => recorder.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+  },
+})

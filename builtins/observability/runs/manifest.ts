@@ -1,0 +1,134 @@
+import { join } from 'node:path'
+import { Models } from '#core/models/contract'
+import { type PluginHandle, within } from '#kernel'
+import { replaceFile } from '#lib/yaml'
+import { isoTime, Store } from '#platform/store/contract'
+import type { RunBeginning, RunFacts } from './contract.ts'
+import { type BriefRun, briefRuns, findRun, listRunAgents, type RunRow } from './repository.ts'
+import type { RunSettings } from './settings.ts'
+
+export const MANIFEST = 'manifest.json'
+
+/** What a run that begins now has of its own. */
+export async function factsOf(svc: PluginHandle, about: RunBeginning): Promise<Omit<RunFacts, keyof RunSettings>> {
+  const { place } = svc.use(Store)
+  return {
+    pid: process.pid,
+    ...(place ? { place } : {}),
+    default_model: about.model ?? (await defaultModel(svc)),
+    agent_id: about.agent_id ?? null,
+    task_id: about.task_id ?? null,
+    session_id: about.session_id ?? null,
+  }
+}
+
+/** All that is known of how a run began. */
+export function factsIn({ facts, settings }: Pick<RunRow, 'facts' | 'settings'>): RunFacts {
+  return { ...(JSON.parse(settings ?? '{}') as RunSettings), ...(JSON.parse(facts) as RunFacts) }
+}
+
+/** An agent that did something in a run. */
+export interface Described {
+  agent_id: string
+  name: string
+  model: string
+  first_at: number
+}
+
+/** Writes `manifest.json` beside the logs of runs, from what the database knows, without the values of secrets. */
+export class Manifests {
+  readonly #svc: PluginHandle
+  readonly #mask: (json: string) => string
+  /** The settings of the runs that were written last, as they stand in their manifests. */
+  #shared: { settings_id: string; bytes: Buffer } | undefined
+
+  constructor(svc: PluginHandle, mask: (json: string) => string) {
+    this.#svc = svc
+    this.#mask = mask
+    // Others may be secrets now.
+    svc.on('config_changed', () => {
+      this.#shared = undefined
+    })
+  }
+
+  /** Writes it as a whole, in the place of the one before. @returns how many agents it names */
+  async write(folder: string, run_id: string): Promise<number> {
+    const store = this.#svc.use(Store)
+    const [run] = await briefRuns(store, [run_id])
+    if (!run) return 0
+    const agents = await listRunAgents(store, run_id)
+    const { files } = this.#svc.ports
+    const write = () =>
+      run.kind === 'task' ? this.writeBrief(folder, run, agents) : this.#writeWhole(folder, run, agents)
+    await write().catch(async error => {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      await files.mkdir(folder, { recursive: true, mode: 0o700 })
+      await write()
+    })
+    return agents.length
+  }
+
+  async #writeWhole(folder: string, run: BriefRun, agents: readonly Described[]): Promise<void> {
+    const row = await findRun(this.#svc.use(Store), run.run_id)
+    const facts = row ? factsIn(row) : {}
+    const text = this.#text({ ...beginningOf(run, agents), ...facts })
+    await replaceFile(this.#svc.ports.files, join(folder, MANIFEST), text)
+  }
+
+  /**
+   * Writes that of a task's run, of which there are many: it is not waited for until it is on the disk. Where the process dies
+   * over the only one of a run that is over, all is written again.
+   */
+  async writeBrief(folder: string, run: BriefRun, agents: readonly Described[]): Promise<void> {
+    const bytes = await this.brief(run, agents)
+    const { files } = this.#svc.ports
+    const beside = join(folder, `manifest.json.${process.pid}.tmp`)
+    await files.writeFile(beside, bytes, { mode: 0o600 })
+    await files.rename(beside, join(folder, MANIFEST))
+  }
+
+  /** That of a task's run, as it stands in its file: what all have in common is made once. */
+  async brief(run: BriefRun, agents: readonly Described[]): Promise<Buffer> {
+    const own = { ...beginningOf(run, agents), ...JSON.parse(run.facts) }
+    return Buffer.concat([Buffer.from(this.#text(own).slice(0, -'\n}\n'.length)), await this.#sharedBy(run)])
+  }
+
+  /** How its manifest goes on after what is its own: kilobytes that are made once for all runs that begin alike. */
+  async #sharedBy({ run_id, settings_id }: BriefRun): Promise<Buffer> {
+    if (this.#shared?.settings_id === settings_id) return this.#shared.bytes
+    const row = await findRun(this.#svc.use(Store), run_id)
+    if (!row?.settings || settings_id === null) return Buffer.from('\n}\n')
+    const bytes = Buffer.from(`,${this.#text(JSON.parse(row.settings)).slice(1)}`)
+    this.#shared = { settings_id, bytes }
+    return bytes
+  }
+
+  #text(manifest: object): string {
+    const plain = JSON.stringify(manifest)
+    const hidden = this.#mask(plain)
+    return `${JSON.stringify(hidden === plain ? manifest : JSON.parse(hidden), null, 2)}\n`
+  }
+}
+
+function beginningOf(run: Omit<RunRow, 'settings'>, agents: readonly Described[]) {
+  const { run_id, kind, started_at, ended_at, exit } = run
+  return {
+    ...{ run_id, kind, started_at: isoTime(started_at) },
+    ...{ ended_at: ended_at === null ? null : isoTime(ended_at), exit },
+    agents: agents.map(({ agent_id, name, model, first_at }) => ({
+      ...{ agent_id, name, model, first_at: isoTime(first_at) },
+    })),
+  }
+}
+
+/** A model server that keeps its name to itself keeps no run from beginning, in milliseconds. */
+const NAME_LIMIT_MS = 1_000
+
+async function defaultModel(svc: PluginHandle): Promise<string> {
+  if (!svc.has(Models)) return ''
+  const resolved = svc.use(Models).resolve(null)
+  return within(svc.clock, NAME_LIMIT_MS, 'Asking for the default model', resolved).then(
+    ({ id }) => id,
+    () => '',
+  )
+}

@@ -1,0 +1,345 @@
+import { join } from 'node:path'
+import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { inRound } from '#lib/poller'
+import { secretMasker } from '#lib/secrets'
+import { isoTime, newestSeq, Store } from '#platform/store/contract'
+import type { RunsConfig } from './config.ts'
+import { countsOf } from './counts.ts'
+import { LONGEST_LINE, segmentName } from './log.ts'
+import { type LogLine, LogWriter } from './log-writer.ts'
+import { type Described, MANIFEST, Manifests } from './manifest.ts'
+import {
+  agentNamed,
+  type BriefRun,
+  briefRuns,
+  countRun,
+  eventsOf,
+  findRun,
+  type RunEventRow,
+  runEvents,
+  runsSince,
+} from './repository.ts'
+
+/** How often the runs of this process are brought up to date, in milliseconds. */
+const FOLLOW_MS = 1_000
+/** For so long nothing is written of a run that may be over soon, in milliseconds. */
+const BRIEF_MS = 30_000
+/** Events in one piece of work: a few milliseconds of the event loop. */
+const BATCH = 250
+/** Brief runs whose events are read together; together they have no more than a batch each. */
+const TOGETHER = 50
+/** No manifest tells of it as it stands now. */
+const UNDESCRIBED = -1
+
+/** A run that this process writes. */
+interface Writing {
+  log: LogWriter
+  /** Pieces of work come one after another. */
+  last: Promise<void>
+  /** The log cannot be written at present; that was said once. */
+  failing: boolean
+  /** How many agents its manifest names. */
+  described: number
+  /** It may be over soon, and then it is written in one go with others. */
+  brief: boolean
+  /** On the monotonic clock. */
+  since: number
+  /** It has ended, and what is left of it will be written. */
+  over: boolean
+  /** It is to be brought up to date whatever has happened in it. */
+  due: boolean
+}
+
+/** What the database knows of brief runs that are over. */
+interface Brief {
+  runs: ReadonlyMap<string, { run: BriefRun; rows: RunEventRow[] }>
+  names: Map<string, { name: string; model: string }>
+}
+
+/** An agent that is gone. */
+const NOBODY = { name: '', model: '' }
+
+/**
+ * Carries what happened from the database, the truth, to where it is read: into the log of the run, and added up into its
+ * row. Both know how far they have come, so that nothing is lost or counted twice however the process ends.
+ */
+export class Recorder {
+  readonly #svc: PluginHandle
+  readonly #config: RunsConfig
+  readonly #mask: (json: string) => string
+  readonly #manifests: Manifests
+  readonly #followed = new Map<string, Writing>()
+  /** Brief runs that are over. */
+  #over: [run_id: string, Writing][] = []
+  #cancel: (() => void) | undefined
+  /** The newest event that the last round has seen to, and the one before that. */
+  #seen: number | undefined
+  #seenBefore: number | undefined
+
+  constructor(svc: PluginHandle, config: RunsConfig) {
+    this.#svc = svc
+    this.#config = config
+    this.#mask = secretMasker(svc)
+    this.#manifests = new Manifests(svc, this.#mask)
+  }
+
+  folderOf(run_id: string): string {
+    return join(this.#config.folder, run_id)
+  }
+
+  /**
+   * Keeps a run's log up to date from now on: for the process whose run it is. @param brief it may be over soon: nothing is
+   * written of it until it is, or for as long as `BRIEF_MS`
+   */
+  follow(run_id: string, brief = false): void {
+    const writing = this.#follow(run_id, true)
+    writing.brief = brief
+    if (!brief) this.#work(run_id, writing, () => this.#describe(run_id, writing))
+    this.#cancel ??= this.#later()
+  }
+
+  /** The runs that this process writes now. */
+  get followed(): string[] {
+    return [...this.#followed.keys()]
+  }
+
+  /** What is written of while it goes on. */
+  get #going(): [run_id: string, Writing][] {
+    const before = this.#svc.clock.monotonic() - BRIEF_MS
+    return [...this.#followed].filter(([, { over, brief, since }]) => !over && (!brief || since < before))
+  }
+
+  /**
+   * Writes what is left of a run that has ended, its manifest as it stays, and lets it go; brief ones wait for the next round.
+   * Nobody need wait for it.
+   */
+  finish(run_id: string): void {
+    const writing = this.#follow(run_id)
+    writing.over = true
+    if (writing.brief) this.#over.push([run_id, writing])
+    else void this.#work(run_id, writing, () => this.#conclude(run_id, writing))
+  }
+
+  /** Resolves when all brief runs that are over have been written. */
+  async flush(): Promise<void> {
+    const over = this.#over
+    if (over.length === 0) return
+    this.#over = []
+    const last = Promise.all(over.map(([, writing]) => writing.last))
+    const written = last.then(() => this.#concludeAll(over))
+    for (const [, writing] of over) writing.last = written
+    await written
+  }
+
+  /** Resolves when nothing is being written of a run. */
+  settled(run_id: string): Promise<void> {
+    return this.#followed.get(run_id)?.last ?? Promise.resolve()
+  }
+
+  /** Resolves when all that has been committed so far is in the log and in the totals. Never throws. */
+  catchUp(run_id: string): Promise<void> {
+    const writing = this.#followed.get(run_id) ?? this.#writing(run_id)
+    return this.#work(run_id, writing, () => this.#carry(run_id, writing))
+  }
+
+  /** Resolves when everything is written. */
+  async close(): Promise<void> {
+    await this.flush()
+    await Promise.all(this.followed.map(run_id => this.catchUp(run_id)))
+    this.#followed.clear()
+    // A round that was under way may have set the next one meanwhile.
+    this.#cancel?.()
+  }
+
+  #follow(run_id: string, anew = false): Writing {
+    const writing = this.#followed.get(run_id) ?? this.#writing(run_id, anew)
+    this.#followed.set(run_id, writing)
+    return writing
+  }
+
+  /** One piece of work on a run after another. */
+  #work(run_id: string, writing: Writing, piece: (writing: Writing) => Promise<void>): Promise<void> {
+    writing.last = writing.last.then(() => piece(writing).catch(error => this.#failed(run_id, error)))
+    return writing.last
+  }
+
+  #failed(run_id: string, error: unknown): void {
+    this.#svc.log.error({}, `run ${run_id}: ${sentenceOf(error)}`)
+  }
+
+  async #round(): Promise<void> {
+    await this.flush()
+    const moved = await this.#moved().catch(() => undefined)
+    const due = this.#going.filter(([run_id, { due, failing }]) => !moved || due || failing || moved.has(run_id))
+    for (const [, writing] of due) writing.due = false
+    await Promise.all(due.map(([run_id]) => this.catchUp(run_id)))
+    this.#cancel = this.#followed.size > 0 ? this.#later() : undefined
+  }
+
+  /** The runs in which something has happened lately. An event may be seen a moment after later ones, hence two rounds of them. */
+  async #moved(): Promise<ReadonlySet<string>> {
+    const store = this.#svc.use(Store)
+    const newest = await newestSeq(store)
+    const from = this.#seenBefore ?? newest
+    this.#seenBefore = this.#seen ?? newest
+    this.#seen = newest
+    return new Set(newest > from ? await runsSince(store, from) : [])
+  }
+
+  #later(): () => void {
+    return inRound(this.#svc.clock, FOLLOW_MS, () => void this.#round())
+  }
+
+  #writing(run_id: string, anew = false): Writing {
+    const log = new LogWriter({
+      files: this.#svc.ports.files,
+      folder: this.folderOf(run_id),
+      anew,
+      rotateAt: () => this.#config.rotateAt,
+      onDamage: (file, bytes) =>
+        this.#svc.log.warn({}, `${bytes} bytes at the end of ${file} were broken; they are in ${file}.corrupt now`),
+    })
+    const since = this.#svc.clock.monotonic()
+    const state = { failing: false, described: UNDESCRIBED, brief: false, since, over: false, due: true }
+    return { log, last: Promise.resolve(), ...state }
+  }
+
+  async #conclude(run_id: string, writing: Writing): Promise<void> {
+    writing.described = UNDESCRIBED
+    await this.#carry(run_id, writing).finally(() => this.#followed.delete(run_id))
+  }
+
+  async #concludeAll(over: readonly [string, Writing][]): Promise<void> {
+    for (let at = 0; at < over.length; at += TOGETHER) await this.#concludeSome(over.slice(at, at + TOGETHER))
+  }
+
+  /** Their files first, each in one go, then their totals in one commit: what has none is written again. */
+  async #concludeSome(over: readonly [string, Writing][]): Promise<void> {
+    const left: [string, Writing][] = []
+    const counts: Effect[] = []
+    const written: string[] = []
+    const brief = await this.#read(over).catch(() => undefined)
+    for (const [run_id, writing] of over) {
+      const count = brief && (await this.#inOneGo(run_id, writing, brief).catch(() => undefined))
+      if (count) {
+        counts.push(count)
+        written.push(run_id)
+      } else left.push([run_id, writing])
+      await this.#svc.clock.yield()
+    }
+    const isCounted =
+      counts.length === 0 ||
+      (await this.#svc
+        .use(Store)
+        .apply(counts)
+        .catch(() => false))
+    for (const run_id of isCounted ? written : []) this.#followed.delete(run_id)
+    for (const [run_id, writing] of isCounted ? left : over) {
+      await this.#conclude(run_id, writing).catch(error => this.#failed(run_id, error))
+    }
+  }
+
+  /** What is known of several brief runs; undefined when they are not that brief. */
+  async #read(over: readonly [string, Writing][]): Promise<Brief | undefined> {
+    const store = this.#svc.use(Store)
+    const run_ids = over.flatMap(([run_id, { described }]) => (described === UNDESCRIBED ? [run_id] : []))
+    if (run_ids.length === 0) return undefined
+    const rows = await eventsOf(store, run_ids, TOGETHER * BATCH)
+    if (rows.length === TOGETHER * BATCH) return undefined
+    const runs = new Map((await briefRuns(store, run_ids)).map(run => [run.run_id, { run, rows: [] as RunEventRow[] }]))
+    for (const row of rows) runs.get(row.run_id!)?.rows.push(row)
+    return { runs, names: new Map() }
+  }
+
+  /** @returns what adds the run up; undefined when there is more to it, or less */
+  async #inOneGo(run_id: string, writing: Writing, { runs, names }: Brief): Promise<Effect | undefined> {
+    const { run, rows = [] } = runs.get(run_id) ?? {}
+    if (!run || run.counted_seq > 0) return undefined
+    const [first, last] = [rows[0], rows.at(-1)]
+    if (!first || !last) return undefined
+    const { totals, agents } = countsOf(rows)
+    const named = async ({ agent_id, first_at }: (typeof agents)[number]): Promise<Described> => {
+      const known = names.get(agent_id) ?? (await agentNamed(this.#svc.use(Store), agent_id)) ?? NOBODY
+      names.set(agent_id, known)
+      return { agent_id, ...known, first_at }
+    }
+    const described = await Promise.all(agents.map(named))
+    const lines = rows.map(row => this.#lineOf(row))
+    const { filesNow } = this.#svc.ports
+    const folder = this.folderOf(run_id)
+    if (filesNow) {
+      const log = lines.map(({ text }) => `${text}\n`).join('')
+      filesNow(folder, { [segmentName(first.seq)]: log, [MANIFEST]: await this.#manifests.brief(run, described) })
+    } else {
+      if ((await writing.log.position()) > 0) return undefined
+      await writing.log.append(lines)
+      await this.#manifests.writeBrief(folder, run, described)
+    }
+    return countRun({ run_id, from: 0, to: last.seq, totals, agents })
+  }
+
+  async #carry(run_id: string, writing: Writing): Promise<void> {
+    const store = this.#svc.use(Store)
+    const run = await findRun(store, run_id)
+    if (!run) return
+    let counted = run.counted_seq
+    let written = await this.#orFailing(writing, () => writing.log.position())
+    const isLost = written === 0 && counted > 0
+    for (;;) {
+      const rows = await runEvents(store, run_id, Math.min(counted, written ?? counted), BATCH)
+      const last = rows.at(-1)?.seq
+      if (last === undefined) break
+      if (written !== undefined) written = await this.#write(writing, rows, written)
+      if (last > counted) counted = await this.#count(run_id, rows, counted)
+      if (rows.length < BATCH) break
+      await this.#svc.clock.yield()
+    }
+    const agents = counted > run.counted_seq ? (await findRun(store, run_id))?.agents : run.agents
+    if (isLost || agents !== writing.described) await this.#describe(run_id, writing)
+  }
+
+  /** @returns the seq up to which all is counted now; another process may have been faster */
+  async #count(run_id: string, rows: readonly RunEventRow[], from: number): Promise<number> {
+    const store = this.#svc.use(Store)
+    const fresh = rows.filter(({ seq }) => seq > from)
+    const to = fresh.at(-1)?.seq ?? from
+    if (await store.apply([countRun({ run_id, from, to, ...countsOf(fresh) })])) return to
+    return (await findRun(store, run_id))?.counted_seq ?? to
+  }
+
+  /** Writes the manifest as the row stands now. */
+  async #describe(run_id: string, writing: Writing): Promise<void> {
+    const folder = this.folderOf(run_id)
+    const agents = await this.#orFailing(writing, () => this.#manifests.write(folder, run_id))
+    writing.described = agents ?? writing.described
+  }
+
+  async #write(writing: Writing, rows: readonly RunEventRow[], written: number): Promise<number | undefined> {
+    const lines = rows.filter(({ seq }) => seq > written).map(row => this.#lineOf(row))
+    return this.#orFailing(writing, async () => {
+      await writing.log.append(lines)
+      return lines.at(-1)?.seq ?? written
+    })
+  }
+
+  /** A disk that is full keeps nobody from working: the log is caught up when it takes lines again. */
+  async #orFailing<T>(writing: Writing, work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      const result = await work()
+      writing.failing = false
+      return result
+    } catch (error) {
+      if (!writing.failing) {
+        this.#svc.log.error({}, `a run's log cannot be written; it is caught up once it can: ${sentenceOf(error)}`)
+      }
+      writing.failing = true
+      return undefined
+    }
+  }
+
+  #lineOf({ seq, type, v, at, agent_id, cycle_num, run_id, data }: RunEventRow): LogLine {
+    const head = JSON.stringify({ seq, type, v, at: isoTime(at), agent_id, cycle_num, run_id })
+    const kept = data.length < LONGEST_LINE / 4 ? data : JSON.stringify({ left_out: `${data.length} characters` })
+    return { seq, text: this.#mask(`${head.slice(0, -1)},"data":${kept}}`) }
+  }
+}

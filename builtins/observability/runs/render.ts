@@ -1,0 +1,126 @@
+import { ContextUse } from '#core/models/contract'
+import { columns } from '#lib/columns'
+import { counted } from '#lib/counted'
+import type { Run, RunDetail, RunTotals, Span, Trace } from './contract.ts'
+
+/** For people, on a terminal. */
+export function renderRuns(runs: readonly Run[]): string {
+  if (runs.length === 0) return 'no runs yet; one begins with: svc start'
+  const rows = runs.map(run => [
+    ...[run.run_id, run.kind, run.status, duration(run.duration_s), String(run.agents)],
+    ...[`${run.goals_completed}/${run.goals_generated}`, String(run.tool_calls), String(run.tokens), usd(run.cost_usd)],
+  ])
+  const head = ['RUN', 'KIND', 'STATUS', 'LASTED', 'AGENTS', 'GOALS', 'TOOLS', 'TOKENS', 'COST']
+  return columns([head, ...rows]).join('\n')
+}
+
+export function renderRun(run: RunDetail): string {
+  const { run_id, kind, status, started_at, ended_at, exit, model, seed, svc_version, node } = run
+  const facts: [string, string][] = [
+    ['run', `${run_id} (${kind}, ${status}${exit && exit !== status ? `: ${exit}` : ''})`],
+    ['started', started_at],
+    ['ended', ended_at ?? '-'],
+    ['lasted', duration(run.duration_s)],
+    ['model', model || '-'],
+    ['made of', `svc ${svc_version}, node ${node}, seed ${seed ?? '-'}`],
+    ['goals', `${run.goals_generated} generated, ${run.goals_completed} completed, ${run.goals_abandoned} abandoned`],
+    ['calls', `${run.model_calls} of models, ${run.tool_calls} of tools (${run.tool_failures} failed)`],
+    ['spent', `${run.tokens} tokens, ${usd(run.cost_usd)}`],
+  ]
+  const lines = facts.map(([name, value]) => `${name.padEnd(8)}  ${value}`)
+  if (run.agents_seen.length === 0) return lines.join('\n')
+  const agents = run.agents_seen.map(agent => [agent.agent_id, agent.model || 'default', ...shares(agent)])
+  const head = ['AGENT', 'MODEL', 'CYCLES', 'GOALS', 'CALLS', 'TOOLS', 'TOKENS', 'COST']
+  return [...lines, '', ...columns([head, ...agents]), '', `the whole story: svc trace ${run_id}`].join('\n')
+}
+
+export function renderTrace({ root, run_id, next_after, next_before, left_out, broken_lines }: Trace): string {
+  const notes = [
+    next_before !== null && `what happened before: svc trace ${run_id} --before ${next_before}`,
+    next_after !== null && `this is a part; go on with: svc trace ${run_id} --after ${next_after}`,
+    left_out > 0 && `${left_out} decisions and tool calls are not shown`,
+    broken_lines > 0 && `${counted(broken_lines, 'line')} of the log could not be read`,
+  ].filter(note => note !== false)
+  return [...tree(root, '', ''), ...(notes.length > 0 ? ['', ...notes] : [])].join('\n')
+}
+
+function tree(span: Span, first: string, below: string): string[] {
+  const own = `${first}${line(span)}`
+  const children = span.children.flatMap((child, n) => {
+    const isLast = n === span.children.length - 1
+    return tree(child, `${below}${isLast ? '└ ' : '├ '}`, `${below}${isLast ? '  ' : '│ '}`)
+  })
+  return [own, ...children]
+}
+
+const MARK: Readonly<Record<Span['status'], string>> = {
+  running: '…',
+  active: '…',
+  ok: '·',
+  ended: '·',
+  completed: '✓',
+  abandoned: '✗',
+  error: '✗',
+  crashed: '✗',
+}
+
+function line({ kind, name, status, start_time, end_time, tokens, cost_usd, attributes }: Span): string {
+  const mark = kind === 'agent' ? '' : `${MARK[status]} `
+  const time = start_time.slice(11, 19)
+  const took = kind === 'decision' || kind === 'tool' ? ms(attributes.duration_ms) : lasted(start_time, end_time)
+  const cost = tokens > 0 ? `${tokens} tokens${cost_usd > 0 ? `, ${usd(cost_usd)}` : ''}` : ''
+  const detail = kind === 'tool' ? short(attributes.error ?? attributes.params) : kind === 'run' ? status : ''
+  const notice = attributes.notice ? `(${attributes.notice})` : ''
+  const tools = Array.isArray(attributes.tools) ? ` → ${attributes.tools.join(', ').replaceAll(/\s+/g, ' ')}` : ''
+  const what = kind === 'decision' ? `${name} (${attributes.decision_type ?? 'call'})${tools}` : name.split('\n')[0]
+  const context = kind === 'decision' ? contextOf(attributes.context) : ''
+  return [`${time}  ${mark}${what}`, took, cost, context, detail, notice].filter(Boolean).join('  ')
+}
+
+const ROOM_MADE = {
+  summary: 'a summary took the place of older turns',
+  digest: 'a digest took the place of older turns',
+  cleared: 'old results cleared',
+  cut: 'long messages cut',
+}
+
+/** How full the context window was, and by what; empty for runs of versions that did not record it. */
+function contextOf(recorded: unknown): string {
+  const { data } = ContextUse.safeParse(recorded)
+  if (!data) return ''
+  const { window, system, tools, messages, answer, room_made } = data
+  const percent = (tokens: number) => Math.round((tokens / window) * 100)
+  const parts = `system ${percent(system)}, tools ${percent(tools)}, messages ${percent(messages)}, answer ${percent(answer)}`
+  const room = room_made ? `; ${ROOM_MADE[room_made]}` : ''
+  return `${percent(system + tools + messages + answer)} % of ${window} (${parts})${room}`
+}
+
+function shares(totals: RunTotals): string[] {
+  const { cycles, goals_completed, goals_generated, model_calls, tool_calls, tokens, cost_usd } = totals
+  return [cycles, `${goals_completed}/${goals_generated}`, model_calls, tool_calls, tokens, usd(cost_usd)].map(String)
+}
+
+function duration(seconds: number): string {
+  if (seconds < 60) return `${seconds} s`
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
+  return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min`
+}
+
+function lasted(from: string, to: string | null): string {
+  return to === null ? '' : duration(Math.round((Date.parse(to) - Date.parse(from)) / 100) / 10)
+}
+
+function ms(value: unknown): string {
+  return typeof value === 'number' ? `${Math.round(value)} ms` : ''
+}
+
+/** Six places: that is the grain of the ledger. */
+function usd(value: number): string {
+  return `$${value.toFixed(value !== 0 && value < 0.01 ? 6 : 2)}`
+}
+
+function short(value: unknown): string {
+  const text = typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value)
+  const [first = ''] = text.split('\n')
+  return first.length > 80 ? `${first.slice(0, 79)}…` : first
+}

@@ -1,0 +1,292 @@
+import { z } from '#kernel'
+import {
+  AMONG,
+  allOf,
+  type Condition,
+  type Dates,
+  datesIn,
+  defineEffect,
+  EVENT_COLUMNS,
+  type EventRow,
+  type ListWindow,
+  listed,
+  type Store,
+} from '#platform/store/contract'
+import type { Run } from './contract.ts'
+import { COUNTED, Counts } from './counts.ts'
+
+export interface RunRow extends Counts {
+  run_id: string
+  kind: string
+  pid: number
+  started_at: number
+  ended_at: number | null
+  exit: string | null
+  /** JSON of `RunFacts`, but for what is in its settings. */
+  facts: string
+  /** JSON of `RunSettings`; null where all stands in `facts`. */
+  settings: string | null
+  agents: number
+  /** The seq of the last event that is in the totals. */
+  counted_seq: number
+}
+
+export interface RunAgentRow extends Counts {
+  agent_id: string
+  name: string
+  model: string
+  first_at: number
+  last_at: number
+}
+
+/** An event of a run, as it is stored. */
+export type RunEventRow = EventRow & { run_id: string }
+
+const TOTALS = COUNTED.join(', ')
+const OWN = `run_id, kind, pid, started_at, ended_at, exit, facts, agents, ${TOTALS}, counted_seq`
+const COLUMNS = `${OWN}, (SELECT s.facts FROM run_settings s WHERE s.settings_id = runs.settings_id) AS settings`
+
+export function findRun(store: Store, run_id: string): Promise<RunRow | undefined> {
+  return store.get<RunRow>(`SELECT ${COLUMNS} FROM runs WHERE run_id = ?`, [run_id])
+}
+
+/** What a run's own row says, without the settings that it shares with others. */
+export type BriefRun = Omit<RunRow, 'settings'> & { settings_id: string | null }
+
+/** Several runs at once. */
+export function briefRuns(store: Store, run_ids: readonly string[]): Promise<BriefRun[]> {
+  return store.many<BriefRun>(`SELECT ${OWN}, settings_id FROM runs WHERE run_id ${AMONG}`, [listed(run_ids)])
+}
+
+/** Of the newest those that have ended and of which nothing was added up: their process may not have come to it. */
+export function uncountedRuns(store: Store): Promise<RunRow[]> {
+  return store.all<RunRow>(
+    `SELECT ${COLUMNS} FROM runs WHERE ended_at IS NOT NULL AND counted_seq = 0 AND run_id IN
+       (SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC LIMIT 1000)`,
+  )
+}
+
+/** Which runs a list shows. */
+export interface RunFilter extends Dates {
+  kind?: string | undefined
+  status?: Run['status'] | undefined
+  agent_id?: string | undefined
+  /** The open runs whose process lives. */
+  alive: readonly string[]
+}
+
+export function listRuns(
+  store: Store,
+  filter: RunFilter,
+  { limit = -1, offset = 0, order = 'newest' }: ListWindow,
+): Promise<RunRow[]> {
+  const { where, params } = condition(filter)
+  const way = order === 'newest' ? 'DESC' : 'ASC'
+  return store.all<RunRow>(
+    `SELECT ${COLUMNS} FROM runs WHERE ${where} ORDER BY started_at ${way}, run_id ${way} LIMIT ? OFFSET ?`,
+    [...params, limit, offset],
+  )
+}
+
+export async function countRuns(store: Store, filter: RunFilter): Promise<number> {
+  const { where, params } = condition(filter)
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM runs WHERE ${where}`, params))?.n ?? 0
+}
+
+function condition({ kind, status, agent_id, alive, ...dates }: RunFilter): Condition {
+  const parts: Condition[] = datesIn('started_at', dates)
+  const living = { where: `run_id ${AMONG}`, params: [listed(alive)] }
+  if (kind !== undefined) parts.push({ where: 'kind = ?', params: [kind] })
+  if (status === 'running') parts.push(living)
+  if (status === 'ended') parts.push({ where: "ended_at IS NOT NULL AND exit <> 'crashed'", params: [] })
+  if (status === 'crashed')
+    parts.push({ where: `(exit = 'crashed' OR ended_at IS NULL AND NOT ${living.where})`, params: living.params })
+  if (agent_id !== undefined)
+    parts.push({
+      where: 'EXISTS (SELECT 1 FROM run_agents a WHERE a.run_id = runs.run_id AND a.agent_id = ?)',
+      params: [agent_id],
+    })
+  return allOf(parts)
+}
+
+export function openRuns(store: Store): Promise<RunRow[]> {
+  return store.all<RunRow>(`SELECT ${COLUMNS} FROM runs WHERE ended_at IS NULL`)
+}
+
+/** Those that have ended beyond the newest `keep` of them. */
+export async function oldRuns(store: Store, keep: number): Promise<string[]> {
+  const rows = await store.all<{ run_id: string }>(
+    'SELECT run_id FROM runs WHERE ended_at IS NOT NULL ORDER BY started_at DESC, run_id DESC LIMIT 9223372036854775807 OFFSET ?',
+    [keep],
+  )
+  return rows.map(({ run_id }) => run_id)
+}
+
+/** The seq before the first event that has not been added up in a run that goes on. One in which nothing happens holds up nobody. */
+export async function countedUpTo(store: Store): Promise<number> {
+  const row = await store.get<{ seq: number | null }>(
+    `SELECT min(first) AS seq FROM (SELECT (SELECT min(seq) FROM events WHERE events.run_id = runs.run_id AND seq > runs.counted_seq) AS first
+       FROM runs WHERE ended_at IS NULL) uncounted`,
+  )
+  return row?.seq == null ? Number.MAX_SAFE_INTEGER : row.seq - 1
+}
+
+/** In the order in which they first did something. */
+export function listRunAgents(store: Store, run_id: string): Promise<RunAgentRow[]> {
+  return store.all<RunAgentRow>(
+    `SELECT agent_id, name, model, first_at, last_at, ${TOTALS} FROM run_agents WHERE run_id = ? ORDER BY first_at, agent_id`,
+    [run_id],
+  )
+}
+
+/** Those of a run's agents that a reference means: one by its id, or all by their name. */
+export function findRunAgents(store: Store, run_id: string, ref: string): Promise<RunAgentRow[]> {
+  return store.all<RunAgentRow>(
+    `SELECT agent_id, name, model, first_at, last_at, ${TOTALS} FROM run_agents
+     WHERE run_id = ? AND (agent_id = ? OR name = ?) ORDER BY agent_id`,
+    [run_id, ref, ref],
+  )
+}
+
+export function agentNamed(store: Store, agent_id: string) {
+  return store.get<{ name: string; model: string }>('SELECT name, model FROM agents WHERE agent_id = ?', [agent_id])
+}
+
+/** A run's events after `seq`, oldest first. */
+export function runEvents(store: Store, run_id: string, after: number, limit: number): Promise<RunEventRow[]> {
+  return store.all<RunEventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
+    [run_id, after, limit],
+  )
+}
+
+/** The events of several runs, run by run, oldest first. */
+export function eventsOf(store: Store, run_ids: readonly string[], limit: number): Promise<RunEventRow[]> {
+  return store.many<RunEventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE run_id ${AMONG} ORDER BY run_id, seq LIMIT ?`,
+    [listed(run_ids), limit],
+  )
+}
+
+/** The runs that have events after `seq`. */
+export async function runsSince(store: Store, seq: number): Promise<string[]> {
+  const rows = await store.all<{ run_id: string | null }>('SELECT DISTINCT run_id FROM events WHERE seq > ?', [seq])
+  return rows.flatMap(({ run_id }) => run_id ?? [])
+}
+
+export async function lastEventAt(store: Store, run_id: string): Promise<number | undefined> {
+  const row = await store.get<{ at: number }>('SELECT at FROM events WHERE run_id = ? ORDER BY seq DESC LIMIT 1', [
+    run_id,
+  ])
+  return row?.at
+}
+
+/** What goals are about, as far as their agents still are there. */
+export async function objectivesOf(store: Store, goal_ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await store.all<{ goal_id: string; objective: string }>(
+    `SELECT goal_id, objective FROM goals WHERE goal_id ${AMONG}`,
+    [listed(goal_ids)],
+  )
+  return new Map(rows.map(({ goal_id, objective }) => [goal_id, objective]))
+}
+
+/** Refused when the id is taken. */
+export const insertRun = defineEffect({
+  name: 'runs.insert',
+  mustChange: true,
+  schema: z.object({
+    ...{ run_id: z.string(), kind: z.string(), pid: z.number().int() },
+    ...{ facts: z.string(), settings_id: z.string() },
+  }),
+  statements: ({ run_id, kind, pid, facts, settings_id }, now) => [
+    {
+      sql: `INSERT INTO runs (run_id, kind, pid, started_at, facts, settings_id) VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (run_id) DO NOTHING`,
+      params: [run_id, kind, pid, now, facts, settings_id],
+    },
+  ],
+})
+
+/** What runs have in common, or that they still have it. */
+export const keepSettings = defineEffect({
+  name: 'runs.keep_settings',
+  schema: z.object({ settings_id: z.string(), facts: z.string() }),
+  statements: ({ settings_id, facts }, now) => [
+    {
+      sql: `INSERT INTO run_settings (settings_id, facts, used_at) VALUES (?, ?, ?)
+            ON CONFLICT (settings_id) DO UPDATE SET used_at = excluded.used_at`,
+      params: [settings_id, facts, now],
+    },
+  ],
+})
+
+/** Settings stay so long after a process wrote them last, in milliseconds: it writes those that it uses each hour. */
+const SETTINGS_STAY_MS = 86_400_000
+
+/** Removes the settings that no run has any more. */
+export const dropSettings = defineEffect({
+  name: 'runs.drop_settings',
+  schema: z.object({}),
+  statements: (_, now) => [
+    {
+      sql: `DELETE FROM run_settings WHERE used_at < ? AND settings_id NOT IN
+              (SELECT settings_id FROM runs WHERE settings_id IS NOT NULL)`,
+      params: [now - SETTINGS_STAY_MS],
+    },
+  ],
+})
+
+export const endRun = defineEffect({
+  name: 'runs.end',
+  schema: z.object({ run_id: z.string(), exit: z.string(), at: z.number().int().optional() }),
+  statements: ({ run_id, exit, at }, now) => [
+    {
+      sql: 'UPDATE runs SET ended_at = ?, exit = ? WHERE run_id = ? AND ended_at IS NULL',
+      params: [at ?? now, exit, run_id],
+    },
+  ],
+})
+
+export const deleteRun = defineEffect({
+  name: 'runs.delete',
+  schema: z.object({ run_id: z.string() }),
+  statements: ({ run_id }) => [{ sql: 'DELETE FROM runs WHERE run_id = ?', params: [run_id] }],
+})
+
+const added = (table: string) => COUNTED.map(name => `${name} = ${table}.${name} + ?`).join(', ')
+
+/** Adds up what happened between two events. Refused when somebody else has done so already. */
+export const countRun = defineEffect({
+  name: 'runs.count',
+  mustChange: true,
+  schema: z.object({
+    run_id: z.string(),
+    from: z.number().int(),
+    to: z.number().int(),
+    totals: Counts,
+    agents: z.array(z.object({ agent_id: z.string(), first_at: z.number(), last_at: z.number(), counts: Counts })),
+  }),
+  statements: ({ run_id, from, to, totals, agents }) => [
+    ...agents.map(({ agent_id, first_at, last_at, counts }) => ({
+      sql: `INSERT INTO run_agents (run_id, agent_id, name, model, first_at, last_at, ${TOTALS})
+            VALUES (?, ?, coalesce((SELECT name FROM agents WHERE agent_id = ?), ''),
+              coalesce((SELECT model FROM agents WHERE agent_id = ?), ''), ?, ?, ${COUNTED.map(() => '?').join(', ')})
+            ON CONFLICT (run_id, agent_id) DO UPDATE SET last_at = ?, ${added('run_agents')}`,
+      params: [
+        ...[run_id, agent_id, agent_id, agent_id, first_at, last_at, ...valuesOf(counts)],
+        ...[last_at, ...valuesOf(counts)],
+      ],
+    })),
+    {
+      sql: `UPDATE runs SET counted_seq = ?, agents = (SELECT count(*) FROM run_agents WHERE run_id = ?), ${added('runs')}
+            WHERE run_id = ? AND counted_seq = ?`,
+      params: [to, run_id, ...valuesOf(totals), run_id, from],
+    },
+  ],
+})
+
+function valuesOf(counts: Counts): number[] {
+  return COUNTED.map(name => counts[name])
+}
+
+export const RUN_EFFECTS = [insertRun, keepSettings, endRun, deleteRun, dropSettings, countRun]

@@ -1,0 +1,55 @@
+import type { PluginHandle } from '#kernel'
+import { EventReaders, RetentionRules } from '#platform/retention/contract'
+import { Store } from '#platform/store/contract'
+import { segmentsOf } from './log.ts'
+import type { Recorder } from './recorder.ts'
+import { countedUpTo, oldRuns, openRuns } from './repository.ts'
+import type { RunDirectory } from './runs.ts'
+
+/** How many runs are kept; 0 keeps all. */
+function runsKept(svc: PluginHandle): number {
+  return Number(svc.config.get('retention.max_runs') ?? 0)
+}
+
+/**
+ * What of this room may go: the oldest runs that have ended, and of those that go on, for months perhaps, the oldest files of
+ * their logs. The events of a run stay until its log has them.
+ */
+export function runsForget(svc: PluginHandle, runs: RunDirectory, recorder: Recorder): void {
+  const oldLogs = async (before: number, limit?: number) => {
+    const { files } = svc.ports
+    const old: string[] = []
+    for (const { run_id } of await openRuns(svc.use(Store))) {
+      // The last says how far the log has come.
+      for (const { path } of (await segmentsOf(files, recorder.folderOf(run_id))).slice(0, -1)) {
+        if ((await files.stat(path)).mtimeMs < before) old.push(path)
+      }
+    }
+    return old.slice(0, limit)
+  }
+  svc.add(RetentionRules, {
+    name: 'run_logs',
+    count: async before => (await oldLogs(before)).length,
+    async piece(before, limit) {
+      const gone = await oldLogs(before, limit)
+      for (const path of gone) await svc.ports.files.rm(path, { force: true })
+      return gone.length
+    },
+  })
+  svc.add(RetentionRules, {
+    name: 'runs',
+    count: async () => (runsKept(svc) > 0 ? (await oldRuns(svc.use(Store), runsKept(svc))).length : 0),
+    // All at once: each is one short transaction of its own.
+    piece: async (_, limit) => Math.min(await runs.prune(runsKept(svc)), limit - 1),
+  })
+  svc.add(EventReaders, { name: 'runs', seq: () => countedUpTo(svc.use(Store)) })
+}
+
+/** The daemon's run; when it has ended, only so many are kept, whether or not retention is enabled. */
+export async function beginPruning(svc: PluginHandle, runs: RunDirectory): Promise<() => Promise<void>> {
+  const end = await runs.beginDaemon()
+  return async () => {
+    await end()
+    await runs.prune(runsKept(svc))
+  }
+}

@@ -1,0 +1,271 @@
+import { Agents } from '#core/agents/contract'
+import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { Daemon } from '#platform/daemon/contract'
+import { isoTime, type ListWindow, Store, usdOf } from '#platform/store/contract'
+import { type Run, type RunBeginning, type RunDetail, RunNotFoundError, type Runs, type RunTotals } from './contract.ts'
+import type { Counts } from './counts.ts'
+import { lastSeqAt } from './log.ts'
+import { factsIn, factsOf } from './manifest.ts'
+import type { Recorder } from './recorder.ts'
+import {
+  countRuns,
+  deleteRun,
+  dropSettings,
+  endRun,
+  findRun,
+  insertRun,
+  keepSettings,
+  lastEventAt,
+  listRunAgents,
+  listRuns,
+  oldRuns,
+  openRuns,
+  type RunFilter,
+  type RunRow,
+  uncountedRuns,
+} from './repository.ts'
+import { SettingsNow } from './settings.ts'
+
+/** Checked before an id becomes part of a path. */
+const RUN_ID = /^run-\d{8}-\d{6}-[0-9a-f]{6}$/
+
+/** Which runs are asked for; `agent` is an id or a name. */
+export type WantedRuns = Omit<RunFilter, 'agent_id' | 'alive'> & { agent?: string | undefined }
+
+/** Lives of daemons and tasks: their beginnings and ends, and what can be asked of them. */
+export class RunDirectory implements Runs {
+  readonly #svc: PluginHandle
+  readonly #recorder: Recorder
+  readonly #settings: SettingsNow
+  /** The settings that are written with a run that is about to begin. */
+  readonly #due = new Map<string, string>()
+
+  constructor(svc: PluginHandle, recorder: Recorder) {
+    this.#svc = svc
+    this.#recorder = recorder
+    this.#settings = new SettingsNow(svc)
+  }
+
+  get #store(): Store {
+    return this.#svc.use(Store)
+  }
+
+  async begin(kind: string, about: RunBeginning = {}): Promise<string> {
+    for (;;) {
+      const { run_id, effects } = await this.begins(kind, about)
+      if (!(await this.#store.apply(effects))) continue
+      this.begun(run_id, kind)
+      return run_id
+    }
+  }
+
+  async begins(kind: string, about: RunBeginning = {}): Promise<{ run_id: string; effects: Effect[] }> {
+    const own = JSON.stringify(await factsOf(this.#svc, about))
+    const { settings_id, facts, due } = await this.#settings.of(kind)
+    const run_id = this.#newId()
+    const run = insertRun({ run_id, kind, pid: process.pid, facts: own, settings_id })
+    if (due) this.#due.set(run_id, settings_id)
+    return { run_id, effects: [...(due ? [keepSettings({ settings_id, facts: JSON.stringify(facts) })] : []), run] }
+  }
+
+  begun(run_id: string, kind: string): void {
+    const settings_id = this.#due.get(run_id)
+    if (settings_id !== undefined) this.#settings.written(settings_id)
+    this.#due.clear()
+    this.#recorder.follow(run_id, kind === 'task')
+  }
+
+  /** The daemon's own run, for the process that holds its lock. @returns its end */
+  async beginDaemon(): Promise<() => Promise<void>> {
+    // With the lock in our hand no other daemon is left.
+    await this.#bury(run => run.kind === 'daemon' && this.#isOurs(run))
+    const run_id = await this.begin('daemon')
+    return () => this.end(run_id, 'stopped')
+  }
+
+  /** The run of a process that drives agents beside the project's daemon. @returns its end */
+  async joinDaemon(): Promise<() => Promise<void>> {
+    const run_id = await this.begin('daemon')
+    return () => this.end(run_id, 'stopped')
+  }
+
+  async end(run_id: string, exit: string): Promise<void> {
+    await this.#store.apply([this.ends(run_id, exit)])
+    this.ended(run_id)
+  }
+
+  ends(run_id: string, exit: string): Effect {
+    return endRun({ run_id, exit })
+  }
+
+  ended(run_id: string): void {
+    void this.#recorder.finish(run_id)
+  }
+
+  async prune(keep: number): Promise<number> {
+    if (keep <= 0) return 0
+    const old = await oldRuns(this.#store, keep)
+    for (const run_id of old) {
+      await this.#recorder.settled(run_id)
+      // Files first: a run without files is shown, files without their run would be left for ever.
+      await this.#svc.ports.files.rm(this.#recorder.folderOf(run_id), { recursive: true, force: true })
+      await this.#store.apply([deleteRun({ run_id })])
+    }
+    if (old.length > 0) await this.#store.apply([dropSettings({})])
+    return old.length
+  }
+
+  /** Ends the runs whose processes are gone, and writes what these did not come to. */
+  async recover(): Promise<void> {
+    for (const run of await uncountedRuns(this.#store)) {
+      if (!(await this.#isAlive(run))) void this.#recorder.finish(run.run_id)
+    }
+    const dead = new Set<string>()
+    for (const run of await openRuns(this.#store)) if (!(await this.#isAlive(run))) dead.add(run.run_id)
+    await this.#bury(({ run_id }) => dead.has(run_id))
+  }
+
+  async list(wanted: WantedRuns, page: ListWindow): Promise<Run[]> {
+    await this.#recorder.flush()
+    const open = (await openRuns(this.#store)).map(({ run_id }) => run_id)
+    await Promise.all([...new Set([...open, ...this.#recorder.followed])].map(run_id => this.fresh(run_id)))
+    const rows = await listRuns(this.#store, await this.#filter(wanted), page)
+    return Promise.all(rows.map(async row => this.#shown(await this.#counted(row))))
+  }
+
+  async count(wanted: WantedRuns): Promise<number> {
+    return countRuns(this.#store, await this.#filter(wanted))
+  }
+
+  async #filter({ agent, ...rest }: WantedRuns): Promise<RunFilter> {
+    const agent_id = agent === undefined ? undefined : (await this.#svc.use(Agents).find(agent)).agent_id
+    const alive: string[] = []
+    // Only a status depends on which processes live.
+    if (rest.status) for (const run of await openRuns(this.#store)) if (await this.#isAlive(run)) alive.push(run.run_id)
+    return { ...rest, agent_id, alive }
+  }
+
+  /** @throws RunNotFoundError, also for what is no id at all */
+  async detail(run_id: string): Promise<RunDetail> {
+    await this.fresh(run_id)
+    const row = await this.row(run_id)
+    const agents = await listRunAgents(this.#store, run_id)
+    const facts = factsIn(row)
+    return {
+      ...(await this.#shown(row)),
+      ...facts,
+      agent_ids: agents.map(({ agent_id }) => agent_id),
+      agents_seen: agents.map(({ agent_id, name, model, first_at, last_at, ...counts }) => ({
+        ...{ agent_id, name, model, first_at: isoTime(first_at), last_at: isoTime(last_at) },
+        ...totalsOf(counts),
+      })),
+    }
+  }
+
+  /** @throws RunNotFoundError */
+  async row(run_id: string): Promise<RunRow> {
+    const row = RUN_ID.test(run_id) ? await findRun(this.#store, run_id) : undefined
+    if (!row) throw new RunNotFoundError({ run_id })
+    return row
+  }
+
+  /**
+   * Brings a run's log and totals up to date where nobody else does: those of this process, and those whose process is
+   * gone, or whose files are. @throws RunNotFoundError
+   */
+  async fresh(run_id: string): Promise<void> {
+    await this.#recorder.flush()
+    const row = await this.row(run_id)
+    if (this.#recorder.followed.includes(run_id)) return this.#recorder.catchUp(run_id)
+    if (row.ended_at === null) return (await this.#isAlive(row)) ? undefined : this.#recorder.catchUp(run_id)
+    if (row.counted_seq === 0) {
+      const isDone = (await lastEventAt(this.#store, run_id)) === undefined
+      return isDone ? undefined : this.#recorder.catchUp(run_id)
+    }
+    const last = await lastSeqAt(this.#svc.ports.files, this.#recorder.folderOf(run_id)).catch(() => undefined)
+    return last === row.counted_seq ? undefined : this.#recorder.catchUp(run_id)
+  }
+
+  /** A run of another process may be over in this very second, and nothing of it added up. */
+  async #counted(row: RunRow): Promise<RunRow> {
+    if (row.ended_at === null || row.counted_seq > 0) return row
+    await this.fresh(row.run_id)
+    return (await findRun(this.#store, row.run_id)) ?? row
+  }
+
+  async statusOf(row: RunRow): Promise<Run['status']> {
+    if (row.ended_at !== null) return row.exit === 'crashed' ? 'crashed' : 'ended'
+    return (await this.#isAlive(row)) ? 'running' : 'crashed'
+  }
+
+  async #bury(which: (run: RunRow) => boolean): Promise<void> {
+    for (const run of (await openRuns(this.#store)).filter(which)) {
+      const at = (await lastEventAt(this.#store, run.run_id)) ?? run.started_at
+      await this.#store.apply([endRun({ run_id: run.run_id, exit: 'crashed', at })])
+      void this.#recorder.finish(run.run_id)
+    }
+  }
+
+  /** Whether this machine can tell if its process lives. */
+  #isOurs(row: RunRow): boolean {
+    return (factsIn(row).place ?? '') === this.#store.place
+  }
+
+  async #isAlive(row: RunRow): Promise<boolean> {
+    const { kind, pid } = row
+    if (!this.#isOurs(row)) return kind !== 'daemon' || this.#store.elsewhere(factsIn(row).place)
+    if (pid === process.pid) return true
+    if (kind === 'daemon' && this.#svc.has(Daemon)) {
+      const daemons = await this.#svc
+        .use(Daemon)
+        .list()
+        .catch(error => this.#svc.log.warn({}, sentenceOf(error)))
+      if (daemons) return daemons.some(({ alive, holder }) => alive && holder.pid === pid)
+    }
+    return exists(pid)
+  }
+
+  async #shown(row: RunRow): Promise<Run> {
+    const { run_id, kind, started_at, ended_at, exit, agents } = row
+    const { heartbeat, default_model } = factsIn(row)
+    const until = ended_at ?? (await this.#endOf(row))
+    return {
+      ...{ run_id, kind, exit, agents, heartbeat, model: default_model },
+      status: await this.statusOf(row),
+      started_at: isoTime(started_at),
+      ended_at: ended_at === null ? null : isoTime(ended_at),
+      duration_s: Math.max(0, Math.round((until - started_at) / 100) / 10),
+      ...totalsOf(row),
+    }
+  }
+
+  async #endOf(row: RunRow): Promise<number> {
+    if (await this.#isAlive(row)) return this.#svc.clock.ms()
+    return (await lastEventAt(this.#store, row.run_id)) ?? row.started_at
+  }
+
+  #newId(): string {
+    const { ids } = this.#svc.ports
+    const [date, time] = this.#svc.clock.now().toISOString().replaceAll(/[-:]/g, '').split(/[T.]/)
+    return `run-${date}-${time}-${ids.make('run', 6).slice('run-'.length)}`
+  }
+}
+
+/** As on the wire. */
+function totalsOf({ input_tokens, output_tokens, cost_micros, ...counts }: Counts): RunTotals {
+  const { cycles, goals_generated, goals_completed, goals_abandoned, model_calls, tool_calls, tool_failures } = counts
+  return {
+    ...{ cycles, goals_generated, goals_completed, goals_abandoned, model_calls, tool_calls, tool_failures },
+    tokens: input_tokens + output_tokens,
+    cost_usd: usdOf(cost_micros),
+  }
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

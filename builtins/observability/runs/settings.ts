@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+import { Profiles } from '#core/profiles/contract'
+import { HostToken, type PluginHandle, Toolkits } from '#kernel'
+import { packageVersion } from '#lib/package-version'
+import type { RunFacts } from './contract.ts'
+
+/** What of a run's facts is the same for all that begin alike. */
+export type RunSettings = Omit<RunFacts, 'pid' | 'place' | 'default_model' | 'agent_id' | 'task_id' | 'session_id'>
+
+export interface KeptSettings {
+  /** Of what they say: the same settings have the same id in every process. */
+  settings_id: string
+  facts: RunSettings
+  /** They are to be written again, so that they stay. */
+  due: boolean
+}
+
+/** Settings that are in use are written anew so often, in milliseconds; see `SETTINGS_STAY_MS`. */
+const WRITE_MS = 3_600_000
+
+/** What runs that begin now are made of. It is worked out again when the configuration or a plugin has changed. */
+export class SettingsNow {
+  readonly #svc: PluginHandle
+  /** Of tasks, which begin often. */
+  #brief: Omit<KeptSettings, 'due'> | undefined
+  #kits: object | undefined
+  readonly #written = new Map<string, number>()
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+    const forget = () => {
+      this.#brief = undefined
+    }
+    svc.on('config_changed', forget)
+    svc.on('plugin_reloaded', forget)
+  }
+
+  async of(kind: string): Promise<KeptSettings> {
+    const kits = this.#svc.contributions(Toolkits)
+    const known = kind === 'task' && kits === this.#kits ? this.#brief : undefined
+    const made = known ?? (await this.#make(kind))
+    if (kind === 'task') [this.#brief, this.#kits] = [made, kits]
+    const written = this.#written.get(made.settings_id)
+    return { ...made, due: written === undefined || this.#svc.clock.monotonic() - written > WRITE_MS }
+  }
+
+  written(settings_id: string): void {
+    this.#written.set(settings_id, this.#svc.clock.monotonic())
+  }
+
+  async #make(kind: string): Promise<Omit<KeptSettings, 'due'>> {
+    const svc = this.#svc
+    const isDaemon = kind === 'daemon'
+    const svc_version = await packageVersion(svc.ports)
+    const profiles = isDaemon && svc.has(Profiles) ? await svc.use(Profiles).names() : []
+    const plugins = svc.has(HostToken) ? svc.use(HostToken).outline() : []
+    const facts: RunSettings = {
+      svc_version,
+      node: process.version,
+      platform: `${process.platform}-${process.arch}`,
+      seed: svc.ports.random.seed,
+      heartbeat: isDaemon ? Number(svc.config.get('daemon.heartbeat')) : null,
+      model_config: (svc.config.tree('live', 'model').model ?? {}) as Record<string, unknown>,
+      profiles,
+      plugins: plugins.map(({ name, version, origin, state }) => ({ name, version, origin, state })),
+      tools: svc.contributions(Toolkits).flatMap(({ value }) => value.tools.map(({ name }) => name)),
+    }
+    const settings_id = createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 32)
+    return { settings_id, facts }
+  }
+}

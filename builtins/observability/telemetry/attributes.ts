@@ -1,0 +1,109 @@
+import type { Attributes } from '@opentelemetry/api'
+import type { Message, ModelAnswer, ObservedCall } from '#core/models/contract'
+
+/** The names are those of https://opentelemetry.io/docs/specs/semconv/gen-ai/; what they lack is below `svc.`. */
+
+/** `provider:model`, or `sim/rules-1`, in its two parts. */
+export function modelOf(id: string): { provider: string; model: string } {
+  const [, provider = 'unknown', model = id] = /^([^:/]+)[:/](.*)$/s.exec(id) ?? []
+  return { provider, model }
+}
+
+/** The preset that an agent's id begins with is its name, unless people gave it another. */
+export function agentAttributes(agent_id: string): Attributes {
+  return { 'gen_ai.agent.id': agent_id, 'gen_ai.agent.name': nameOf(agent_id) }
+}
+
+export function nameOf(agent_id: string): string {
+  return agent_id.replace(/-[0-9a-f]{8}$/, '')
+}
+
+export function callAttributes({ call_id, model: id, call }: ObservedCall): Attributes {
+  const { provider, model } = modelOf(id)
+  const { agent_id, goal_id, task_id, kind } = call.purpose
+  return {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': provider,
+    'gen_ai.request.model': model,
+    'gen_ai.request.temperature': call.temperature,
+    'gen_ai.request.max_tokens': call.max_tokens,
+    ...(call.response_schema ? { 'gen_ai.output.type': 'json' } : {}),
+    ...(agent_id === null ? {} : agentAttributes(agent_id)),
+    'svc.call.id': call_id,
+    'svc.call.kind': kind,
+    ...(goal_id === null ? {} : { 'svc.goal.id': goal_id }),
+    ...(task_id === undefined ? {} : { 'svc.task.id': task_id }),
+  }
+}
+
+export function answerAttributes({ finish_reason, spend }: ModelAnswer): Attributes {
+  return { 'gen_ai.response.finish_reasons': [finish_reason], ...spendAttributes(spend) }
+}
+
+export function spendAttributes(spend: ModelAnswer['spend']): Attributes {
+  return {
+    'gen_ai.response.model': modelOf(spend.model).model,
+    'gen_ai.usage.input_tokens': spend.input_tokens,
+    'gen_ai.usage.output_tokens': spend.output_tokens,
+    ...(spend.cached_tokens === undefined ? {} : { 'gen_ai.usage.cache_read.input_tokens': spend.cached_tokens }),
+    ...(spend.cache_write_tokens === undefined
+      ? {}
+      : { 'gen_ai.usage.cache_creation.input_tokens': spend.cache_write_tokens }),
+    'svc.cost.usd': spend.cost_micros / 1e6,
+    'svc.call.attempts': spend.attempts,
+    'svc.call.estimated': spend.estimated,
+    ...(spend.failover_from === undefined ? {} : { 'svc.call.failover_from': spend.failover_from }),
+  }
+}
+
+/** A text that is longer is cut, in characters: collectors take no more than a few megabytes at a time. */
+const LONGEST = 32_000
+/** The newest messages of a prompt, as many as have room. */
+const MOST_MESSAGES = 200
+
+/** What was asked, in the form of the conventions. @param hide takes values of secrets out of JSON */
+export function inputContent({ call }: ObservedCall, hide: (json: string) => string): Attributes {
+  const [system, rest] = [call.messages.filter(isSystem), call.messages.filter(message => !isSystem(message))]
+  return {
+    'gen_ai.system_instructions': written(
+      system.map(({ content }) => textPart(content)),
+      hide,
+    ),
+    'gen_ai.input.messages': written(rest.slice(-MOST_MESSAGES).map(messageOf), hide),
+    'gen_ai.tool.definitions': written(
+      call.tools.map(({ name, description }) => ({ type: 'function', name, description })),
+      hide,
+    ),
+  }
+}
+
+export function outputContent({ text, tool_calls, finish_reason }: ModelAnswer, hide: (json: string) => string) {
+  const parts = partsOf(text, tool_calls)
+  return { 'gen_ai.output.messages': written([{ role: 'assistant', parts, finish_reason }], hide) }
+}
+
+const isSystem = ({ role }: Message) => role === 'system'
+const textPart = (content: string) => ({ type: 'text', content: clipped(content) })
+
+function messageOf({ role, content, tool_calls = [], tool_call_id }: Message) {
+  if (role === 'tool')
+    return { role, parts: [{ type: 'tool_call_response', id: tool_call_id, response: clipped(content) }] }
+  return { role, parts: partsOf(content, tool_calls) }
+}
+
+function partsOf(text: string, calls: readonly { id: string; name: string; arguments: unknown }[]) {
+  const called = calls.map(({ id, name, arguments: args }) => ({ type: 'tool_call', id, name, arguments: args }))
+  return [...(text ? [textPart(text)] : []), ...called]
+}
+
+/** JSON that is whole: of a list that is too long the oldest go. */
+function written(list: readonly unknown[], hide: (json: string) => string): string {
+  for (let from = 0; ; from++) {
+    const json = hide(JSON.stringify(list.slice(from)))
+    if (json.length <= 4 * LONGEST || from >= list.length - 1) return json
+  }
+}
+
+function clipped(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text
+}

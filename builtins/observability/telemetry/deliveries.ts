@@ -1,0 +1,69 @@
+import { type Log, sentenceOf } from '#kernel'
+import type { Metric } from '#observability/metrics/contract'
+import { SIGNALS, type Signal } from './config.ts'
+
+interface Outcome {
+  code: number
+  error?: Error
+}
+/** What both exporters have in common. */
+interface Exporter<T> {
+  export(items: T, done: (outcome: Outcome) => void): void
+}
+
+/** The code of an export that was taken. */
+const TAKEN = 0
+
+/** Counts what the collector took and what it did not, and says so when that changes. */
+export class Deliveries {
+  readonly #log: Log
+  readonly #counts = new Map<string, number>()
+  readonly #failing = new Set<Signal>()
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** A function that has an exporter's outcomes counted. */
+  watching(signal: Signal, collector: string): <E extends Exporter<never>>(exporter: E) => E {
+    return exporter => {
+      const send = exporter.export.bind(exporter)
+      exporter.export = (items, done) =>
+        send(items, outcome => {
+          this.#ended(signal, collector, outcome)
+          done(outcome)
+        })
+      return exporter
+    }
+  }
+
+  /** For `GET /metrics`; not known where telemetry is off. */
+  metric(): Metric {
+    return {
+      name: 'svc_telemetry_exports_total',
+      help: 'Sendings of this process to the collector, by signal and by whether it took them.',
+      type: 'counter',
+      collect: () => {
+        if (this.#counts.size === 0) return undefined
+        return SIGNALS.flatMap(signal =>
+          ['taken', 'failed'].map(outcome => ({
+            labels: { signal, outcome },
+            value: this.#counts.get(`${signal}/${outcome}`) ?? 0,
+          })),
+        )
+      },
+    }
+  }
+
+  #ended(signal: Signal, collector: string, { code, error }: Outcome): void {
+    const key = `${signal}/${code === TAKEN ? 'taken' : 'failed'}`
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+    if (code === TAKEN) {
+      if (this.#failing.delete(signal)) this.#log.info({}, `${collector} takes ${signal} again`)
+    } else if (!this.#failing.has(signal)) {
+      this.#failing.add(signal)
+      const problem = error ? sentenceOf(error) || error.name : 'it gave no reason'
+      this.#log.warn({}, `${collector} does not take ${signal} (${problem}); until it does, they are dropped`)
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import type { Attributes, Meter } from '@opentelemetry/api'
+import type { ObservedCall, Spend } from '#core/models/contract'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { Metrics } from '#observability/metrics/contract'
+import { modelOf } from './attributes.ts'
+
+/** The bounds that the conventions advise: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/ */
+const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
+const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864]
+
+/** What is measured as it happens. */
+export class Instruments {
+  readonly #tokens
+  readonly #calls
+  readonly #tools
+  readonly #cycles
+  readonly #cost
+
+  constructor(meter: Meter) {
+    const seconds = { unit: 's', advice: { explicitBucketBoundaries: SECONDS } }
+    this.#tokens = meter.createHistogram('gen_ai.client.token.usage', {
+      ...{ unit: '{token}', description: 'Tokens that a call of a model took in and gave out.' },
+      advice: { explicitBucketBoundaries: TOKENS },
+    })
+    this.#calls = meter.createHistogram('gen_ai.client.operation.duration', {
+      ...{ ...seconds, description: 'How long a call of a model took, with its retries.' },
+    })
+    this.#tools = meter.createHistogram('svc.tool.duration', { ...seconds, description: 'How long a tool call took.' })
+    this.#cycles = meter.createHistogram('svc.cycle.duration', { ...seconds, description: 'How long a cycle took.' })
+    this.#cost = meter.createCounter('svc.cost', { unit: '{USD}', description: 'What calls of models cost.' })
+  }
+
+  call({ model: id }: ObservedCall, ms: number, spend: Spend | null, error: string | undefined): void {
+    const { provider, model } = modelOf(id)
+    const about = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': provider, 'gen_ai.request.model': model }
+    this.#calls.record(ms / 1000, error === undefined ? about : { ...about, 'error.type': error })
+    if (!spend) return
+    this.#tokens.record(spend.input_tokens, { ...about, 'gen_ai.token.type': 'input' })
+    this.#tokens.record(spend.output_tokens, { ...about, 'gen_ai.token.type': 'output' })
+    this.#cost.add(spend.cost_micros / 1e6, about)
+  }
+
+  tool(tool: string, ms: number, ok: boolean): void {
+    const about: Attributes = { 'gen_ai.tool.name': tool }
+    this.#tools.record(ms / 1000, ok ? about : { ...about, 'error.type': 'tool_error' })
+  }
+
+  cycle(result: string, ms: number): void {
+    this.#cycles.record(ms / 1000, { 'svc.cycle.result': result })
+  }
+}
+
+/** The house's own metrics, as `GET /metrics` has them; distributions are measured by the instruments above. */
+export function observeHouse(svc: PluginHandle, meter: Meter): void {
+  for (const { name, help, type, collect } of svc.list(Metrics)) {
+    if (type === 'histogram') continue
+    const options = { description: help }
+    const instrument =
+      type === 'counter' ? meter.createObservableCounter(name, options) : meter.createObservableGauge(name, options)
+    instrument.addCallback(async result => {
+      try {
+        const reading = await collect()
+        if (typeof reading === 'number') result.observe(reading)
+        else for (const { labels, value } of reading ?? []) if (typeof value === 'number') result.observe(value, labels)
+      } catch (error) {
+        svc.log.debug({}, `${name} was not measured: ${sentenceOf(error)}`)
+      }
+    })
+  }
+}

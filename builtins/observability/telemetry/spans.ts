@@ -1,0 +1,188 @@
+import type { Attributes, Context, Span, SpanContext } from '@opentelemetry/api'
+import type { ObservedCall } from '#core/models/contract'
+import type { Clock, Events } from '#kernel'
+import { agentAttributes, callAttributes, modelOf, nameOf } from './attributes.ts'
+import type { Sdk } from './sdk.ts'
+
+/** A turn of an agent, or a task: what calls and tools are part of. Its span is begun by the first of them. */
+interface Work {
+  agent_id: string
+  name: string
+  began: number
+  attributes: Attributes
+  parent: Context
+  span?: Span
+  events: [name: string, attributes: Attributes, at: number][]
+}
+
+/** Turns in which nothing happened have no span. */
+const QUIET: readonly string[] = ['idle', 'parked', 'guarded']
+/** Tasks that are remembered while they run, or wait to go on; the oldest is let go. */
+const MOST_TASKS = 1_000
+
+/** The spans of what goes on in this process, each below what it is part of. */
+export class Spans {
+  readonly #sdk: Sdk
+  readonly #clock: Clock
+  readonly #cycles = new Map<string, Work>()
+  readonly #tasks = new Map<string, Work>()
+
+  constructor(sdk: Sdk, clock: Clock) {
+    this.#sdk = sdk
+    this.#clock = clock
+  }
+
+  cycleBegan({ agent_id, cycle_num }: Events['cycle_start']): void {
+    this.#cycles.set(agent_id, this.#work(agent_id, { 'svc.cycle.num': cycle_num }))
+  }
+
+  phaseEnded({ agent_id, phase, duration_ms, outcome }: Events['phase_exit']): void {
+    const attributes = { 'svc.phase': phase, 'svc.phase.duration_ms': duration_ms, 'svc.phase.outcome': outcome }
+    this.#cycles.get(agent_id)?.events.push(['svc.phase', attributes, this.#clock.ms()])
+  }
+
+  /** @returns how long it took, in milliseconds; undefined when its beginning was not seen */
+  cycleEnded({ agent_id, result }: Events['cycle_end']): number | undefined {
+    const work = this.#cycles.get(agent_id)
+    if (!work) return undefined
+    this.#cycles.delete(agent_id)
+    const failed = result === 'error' || result === 'timeout'
+    if (work.span || !QUIET.includes(result))
+      this.#end(work, { 'svc.cycle.result': result }, failed ? result : undefined)
+    return this.#clock.ms() - work.began
+  }
+
+  taskBegan({ agent_id, task_id, session_id, traceparent }: Events['task_started']): void {
+    const attributes = { 'svc.task.id': task_id, 'gen_ai.conversation.id': session_id }
+    this.#remember(task_id, this.#work(agent_id, attributes, traceparent))
+  }
+
+  taskEnded({ task_id, status }: Events['task_ended']): void {
+    const work = this.#tasks.get(task_id)
+    if (!work) return
+    this.#tasks.delete(task_id)
+    this.#end(work, { 'svc.task.status': status }, status === 'failed' ? 'task_failed' : undefined)
+    // What follows the operator's decision is a further span of the same trace.
+    if (status === 'waiting_approval') {
+      const { agent_id, attributes, parent } = work
+      const began = this.#work(agent_id, attributes)
+      this.#remember(task_id, { ...began, parent, began: Number.NaN })
+    }
+  }
+
+  /** A call of a model begins. @returns its span, to be ended by the caller */
+  call(observed: ObservedCall): Span | undefined {
+    const { agent_id, task_id } = observed.call.purpose
+    const work = task_id === undefined ? this.#cycles.get(agent_id ?? '') : this.#task(task_id, agent_id ?? '')
+    const { model } = modelOf(observed.model)
+    const options = {
+      ...{ kind: this.#sdk.api.SpanKind.CLIENT, startTime: this.#clock.ms() },
+      attributes: { ...callAttributes(observed), ...conversation(work, observed.call.purpose.goal_id) },
+    }
+    return this.#sdk.tracer?.startSpan(`chat ${model}`, options, this.#within(work))
+  }
+
+  /** A tool call has ended. */
+  tool({ agent_id, goal_id, tool, ok, call_id, duration_ms }: Events['tool_result'], content: Attributes): void {
+    const [task_id = ''] = call_id.split(':')
+    const work = goal_id === null ? this.#task(task_id, agent_id) : this.#cycles.get(agent_id)
+    const now = this.#clock.ms()
+    const span = this.#sdk.tracer?.startSpan(
+      `execute_tool ${tool}`,
+      {
+        startTime: now - duration_ms,
+        attributes: {
+          ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool, 'gen_ai.tool.type': 'function' },
+          ...{
+            'gen_ai.tool.call.id': call_id,
+            ...agentAttributes(agent_id),
+            ...conversation(work, goal_id),
+            ...content,
+          },
+        },
+      },
+      this.#within(work),
+    )
+    if (span && !ok) this.fail(span, 'tool_error')
+    span?.end(now)
+  }
+
+  fail(span: Span, type: string, message?: string): void {
+    span.setAttribute('error.type', type)
+    span.setStatus({ code: this.#sdk.api.SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) })
+  }
+
+  /** Ends all that goes on, with the process. */
+  close(): void {
+    for (const work of [...this.#cycles.values(), ...this.#tasks.values()])
+      if (work.span) this.#end(work, {}, 'stopped')
+    this.#cycles.clear()
+    this.#tasks.clear()
+  }
+
+  /** One that began elsewhere, or before anybody looked on, begins here. */
+  #task(task_id: string, agent_id: string): Work {
+    const known = this.#tasks.get(task_id)
+    if (known) return known
+    const work = this.#work(agent_id, { 'svc.task.id': task_id })
+    this.#remember(task_id, work)
+    return work
+  }
+
+  #remember(task_id: string, work: Work): void {
+    this.#tasks.set(task_id, work)
+    const [oldest] = this.#tasks.keys()
+    if (this.#tasks.size > MOST_TASKS && oldest !== undefined) this.#tasks.delete(oldest)
+  }
+
+  #work(agent_id: string, attributes: Attributes, traceparent?: string): Work {
+    const { trace, ROOT_CONTEXT } = this.#sdk.api
+    const remote = traceparent === undefined ? undefined : contextOf(traceparent)
+    const parent = remote ? trace.setSpanContext(ROOT_CONTEXT, remote) : ROOT_CONTEXT
+    return { agent_id, name: nameOf(agent_id), began: this.#clock.ms(), attributes, parent, events: [] }
+  }
+
+  #within(work: Work | undefined): Context {
+    const { trace, ROOT_CONTEXT } = this.#sdk.api
+    const span = work && this.#spanOf(work)
+    return span ? trace.setSpan(work.parent, span) : ROOT_CONTEXT
+  }
+
+  #spanOf(work: Work): Span | undefined {
+    const startTime = Number.isNaN(work.began) ? this.#clock.ms() : work.began
+    const attributes = {
+      'gen_ai.operation.name': 'invoke_agent',
+      ...agentAttributes(work.agent_id),
+      ...work.attributes,
+    }
+    const span =
+      work.span ?? this.#sdk.tracer?.startSpan(`invoke_agent ${work.name}`, { startTime, attributes }, work.parent)
+    if (span) work.span = span
+    return span
+  }
+
+  #end(work: Work, attributes: Attributes, error: string | undefined): void {
+    const span = this.#spanOf(work)
+    if (!span) return
+    span.setAttributes(attributes)
+    for (const event of work.events) span.addEvent(...event)
+    if (error !== undefined) this.fail(span, error)
+    span.end(this.#clock.ms())
+  }
+}
+
+/** What belongs together over many turns: a goal, or a session. */
+function conversation(work: Work | undefined, goal_id: string | null): Attributes {
+  const id = goal_id ?? work?.attributes['gen_ai.conversation.id']
+  return id === undefined ? {} : { 'gen_ai.conversation.id': id }
+}
+
+const EMPTY = /^0+$/
+
+/** https://www.w3.org/TR/trace-context/#traceparent-header */
+function contextOf(traceparent: string): SpanContext | undefined {
+  const [, traceId = '', spanId = '', flags = ''] =
+    /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent) ?? []
+  if (traceId === '' || EMPTY.test(traceId) || EMPTY.test(spanId)) return undefined
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
+}

@@ -1,0 +1,101 @@
+import { CallObservers, ModelError, type ObservedCall, type ObservedEnd } from '#core/models/contract'
+import { type PluginHandle, SvcError, sentenceOf, type Undo, within } from '#kernel'
+import { packageVersion } from '#lib/package-version'
+import { secretMasker } from '#lib/secrets'
+import { answerAttributes, inputContent, outputContent, spendAttributes } from './attributes.ts'
+import { settingsOf, type TelemetryConfig } from './config.ts'
+import type { Deliveries } from './deliveries.ts'
+import { Instruments, observeHouse } from './instruments.ts'
+import { openSdk, type Sdk } from './sdk.ts'
+import { Spans } from './spans.ts'
+
+/** How long the last of it may take to be sent when the process ends, in milliseconds. */
+const GRACE_MS = 3_000
+
+export function isOn({ ports }: PluginHandle, { enabled }: TelemetryConfig): boolean {
+  return enabled && ports.env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true'
+}
+
+/** Looks on until it is undone. What is missing or misconfigured is said, and keeps nobody from working. */
+export async function beginTelemetry(
+  svc: PluginHandle,
+  config: TelemetryConfig,
+  deliveries: Deliveries,
+): Promise<Undo | undefined> {
+  const { env, ids } = svc.ports
+  try {
+    const settings = settingsOf(config, env)
+    const maker = { name: 'svc', version: await packageVersion(svc.ports), instance: ids.make('svc', 12) }
+    const sdk = await openSdk(settings, maker, deliveries)
+    const places = Object.values(settings.targets).map(({ url }) => new URL(url).origin)
+    svc.log.info({}, `telemetry goes to ${[...new Set(places)].join(', ') || 'nowhere: both exporters are none'}`)
+    return watch(svc, config, sdk)
+  } catch (error) {
+    svc.log.error({}, `there is no telemetry: ${sentenceOf(error)}`)
+    return undefined
+  }
+}
+
+function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk): Undo {
+  const { clock } = svc
+  const hide = secretMasker(svc)
+  const hidden = (text: string) => JSON.parse(hide(JSON.stringify(text))) as string
+  const spans = new Spans(sdk, clock)
+  const instruments = sdk.meter && new Instruments(sdk.meter)
+  // Of what all processes see alike, one tells.
+  if (sdk.meter && svc.roles.has('daemon')) observeHouse(svc, sdk.meter)
+
+  svc.add(CallObservers, {
+    name: 'telemetry',
+    began(observed: ObservedCall) {
+      const span = spans.call(observed)
+      const began = clock.monotonic()
+      if (capture_content) span?.setAttributes(inputContent(observed, hide))
+      return (end: ObservedEnd) => {
+        const ms = clock.monotonic() - began
+        if ('answer' in end) {
+          instruments?.call(observed, ms, end.answer.spend, undefined)
+          span?.setAttributes(answerAttributes(end.answer))
+          if (capture_content) span?.setAttributes(outputContent(end.answer, hide))
+        } else {
+          const type = typeOf(end.error)
+          const { spend = null } = end.error as Partial<ModelError>
+          instruments?.call(observed, ms, spend, type)
+          if (span && spend) span.setAttributes(spendAttributes(spend))
+          if (span) spans.fail(span, type, hidden(sentenceOf(end.error)))
+        }
+        span?.end(clock.ms())
+      }
+    },
+  })
+  svc.on('cycle_start', cycle => spans.cycleBegan(cycle))
+  svc.on('phase_exit', phase => spans.phaseEnded(phase))
+  svc.on('cycle_end', cycle => {
+    const ms = spans.cycleEnded(cycle)
+    if (ms !== undefined) instruments?.cycle(cycle.result, ms)
+  })
+  if (svc.events.has('tool_result')) {
+    svc.on('tool_result', result => {
+      const { arguments: args, output } = result
+      const said = { 'gen_ai.tool.call.arguments': hidden(args), 'gen_ai.tool.call.result': hidden(output) }
+      spans.tool(result, capture_content ? said : {})
+      instruments?.tool(result.tool, result.duration_ms, result.ok)
+    })
+  }
+  if (svc.events.has('task_started')) {
+    svc.on('task_started', task => spans.taskBegan(task))
+    svc.on('task_ended', task => spans.taskEnded(task))
+  }
+  return async () => {
+    spans.close()
+    const late = (error: unknown) => svc.log.warn({}, `the last telemetry was not sent: ${sentenceOf(error)}`)
+    await within(clock, GRACE_MS, 'Sending the last telemetry', sdk.shutdown()).catch(late)
+    sdk.drop()
+  }
+}
+
+/** A word for what went wrong, of which there are few. */
+function typeOf(error: unknown): string {
+  if (error instanceof ModelError) return error.kind
+  return error instanceof SvcError ? error.code : '_OTHER'
+}

@@ -1,0 +1,296 @@
+import { hostname } from 'node:os'
+import type pg from 'pg'
+import { type Clock, DiskFullError, MissingDependencyError, sentenceOf } from '#kernel'
+import { DATABASE_FULL, DatabaseLockedError, DatabaseUnreachableError } from '#platform/store/contract'
+import { stored } from './dialect.ts'
+import { type Asked, once } from './kept.ts'
+import { type Answer, type Column, type Done, Message, type Said } from './message.ts'
+
+/** How long a statement is tried again while the database cannot be reached or a lock is held, in milliseconds. */
+export const LIMIT_MS = 5_000
+/** Pauses between tries, in milliseconds. */
+const FIRST_PAUSE_MS = 10
+const LONGEST_PAUSE_MS = 250
+/** Connections of one process. */
+const CONNECTIONS = 8
+/** Statements that the server keeps for one of them. */
+const MOST_KEPT = 400
+
+/**
+ * What a session is to be like, whoever set the database up. A statement that takes so long, or a transaction that its process
+ * leaves open, would keep all others from writing. A plan is kept that was made when a table was small: it is to read the index
+ * then too.
+ */
+const SESSION = `SET statement_timeout = '10s'; SET lock_timeout = '2s'; SET idle_in_transaction_session_timeout = '2s';
+  SET standard_conforming_strings = on; SET random_page_cost = 1.1`
+
+/** By which a process's connections are known in the database; it keeps 63 characters of that. */
+export const connectionName = () => `svc ${hostname().slice(0, 48)}:${process.pid}`
+
+/** There is none of this name, or one already: the connection was somebody else's in between. */
+const NOT_KEPT = ['26000', '42P05']
+
+type Row = Record<string, unknown>
+export type Result = pg.QueryResult<Row>
+
+/** Statements that the server keeps for a connection: their names, and what those give that give rows. */
+interface Kept {
+  names: Set<string>
+  columns: Map<string, readonly Column[]>
+}
+
+/** Connections to the database of several machines. What can be tried again, is. */
+export class Connections {
+  readonly #pool: pg.Pool
+  readonly #kept = new WeakMap<pg.PoolClient, Kept>()
+  readonly #reader: pg.CustomTypesConfig['getTypeParser']
+  /** Whether it keeps any: not behind a pool that hands a connection on after each transaction. */
+  #keeps = true
+  readonly #clock: Clock
+  /** Where it is, without what is secret. */
+  readonly at: string
+
+  private constructor(pool: pg.Pool, reader: pg.CustomTypesConfig['getTypeParser'], clock: Clock, at: string) {
+    this.#pool = pool
+    this.#reader = reader
+    this.#clock = clock
+    this.at = at
+    // One that breaks while nobody uses it is replaced by the next that is asked for; whoever uses it hears of it anyway.
+    pool.on('error', () => {})
+    pool.on('connect', client => client.on('error', () => {}))
+  }
+
+  /** @throws MissingDependencyError without the package that speaks to PostgreSQL */
+  static async open(url: string, clock: Clock): Promise<Connections> {
+    const { Pool } = await driver()
+    const settings = { connectionString: url, max: CONNECTIONS, keepAlive: true, application_name: connectionName() }
+    // More than the server's own limits: these are for a server that says nothing any more.
+    const limits = { connectionTimeoutMillis: LIMIT_MS, query_timeout: 15_000, idleTimeoutMillis: 60_000 }
+    const onConnect = (client: pg.ClientBase) => client.query(SESSION)
+    const reading = await types()
+    const pool = new Pool({ ...settings, ...limits, types: reading, onConnect })
+    return new Connections(pool, reading.getTypeParser, clock, place(url))
+  }
+
+  /** One statement, or several in one message: together they are one transaction and one round trip. */
+  async query(text: string): Promise<Result[]> {
+    const results = (await this.#pool.query<Row>(text)) as Result | Result[]
+    return Array.isArray(results) ? results : [results]
+  }
+
+  /**
+   * The same with statements of rooms among them. What is asked again and again the server reads and plans once for each
+   * connection, which is most of its work.
+   */
+  async ask(parts: readonly (string | Asked)[]): Promise<Answer[]> {
+    const client = await this.#pool.connect()
+    const kept = this.#kept.get(client) ?? { names: new Set(), columns: new Map() }
+    this.#kept.set(client, kept)
+    const fresh: Asked[] = []
+    let broken = true
+    try {
+      const full = kept.names.size >= MOST_KEPT
+      if (full) kept.names.clear()
+      const said = full ? [once('DEALLOCATE ALL')] : []
+      for (const part of parts) {
+        if (typeof part === 'string') said.push(once(part))
+        else if (!this.#keeps || !part.worth) said.push(part.inFull)
+        else {
+          const known = kept.names.has(part.name)
+          said.push(part.kept(known))
+          if (known) continue
+          kept.names.add(part.name)
+          fresh.push(part)
+        }
+      }
+      const answers = await this.#say(client, said, kept.columns)
+      broken = false
+      return full ? answers.slice(1) : answers
+    } catch (error) {
+      // What it had read is not known then; else the server has only said no.
+      broken = fresh.length > 0 || !isSaid(error)
+      if (NOT_KEPT.includes(codeOf(error))) this.#keeps = false
+      else if (fresh.length === 0 || !codeOf(error).startsWith('42')) throw error
+      for (const part of fresh) part.refuse()
+    } finally {
+      client.release(broken)
+    }
+    return this.ask(parts)
+  }
+
+  #say(client: pg.PoolClient, said: readonly Said[], columns: Kept['columns']): Promise<Answer[]> {
+    return new Promise((resolve, reject) => {
+      const message = new Message(said, columns, this.#reader)
+      const query = client.query.bind(client) as unknown as (message: Message, done: Done) => void
+      query(message, (error, answers) => (error ? reject(error) : resolve(answers)))
+    })
+  }
+
+  /** Several messages as one transaction: for what is done once, not for what is done all the time. */
+  async transaction(work: (query: (text: string) => Promise<Result>) => Promise<void>): Promise<void> {
+    const client = await this.#pool.connect()
+    let broken: unknown
+    try {
+      await client.query('BEGIN')
+      await work(async text => {
+        const results = (await client.query<Row>(text)) as Result | Result[]
+        return Array.isArray(results) ? results.at(-1)! : results
+      })
+      await client.query('COMMIT')
+    } catch (error) {
+      broken = error
+      throw error
+    } finally {
+      // A connection that was in the middle of something is not given to others.
+      client.release(broken !== undefined)
+    }
+  }
+
+  /**
+   * Tries `work` until the database takes it.
+   * @param limit_ms for how long
+   * @throws DatabaseUnreachableError, DatabaseLockedError when it does not do so in time, and at once what is no such thing
+   */
+  async trying<T>(work: () => Promise<T>, limit_ms = LIMIT_MS): Promise<T> {
+    let began: number | undefined
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        return await work()
+      } catch (error) {
+        const held = isHeld(error)
+        if (!held && !isBroken(error)) throw told(error)
+        const now = this.#clock.monotonic()
+        began ??= now
+        if (now - began + pause > limit_ms) {
+          if (held) throw new DatabaseLockedError(undefined, { cause: error, retryAfter: 1 })
+          const reason = { at: this.at, problem: sentenceOf(error) }
+          throw new DatabaseUnreachableError(reason, { cause: error, retryAfter: 1 })
+        }
+      }
+      await this.#clock.sleep(pause)
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end()
+  }
+}
+
+interface ListenerParts {
+  url: string
+  channel: string
+  clock: Clock
+  /** @param payload undefined when something may have been missed */
+  heard: (payload: string | undefined) => void
+}
+
+/** A connection of its own that hears what is notified on a channel, and comes back by itself. */
+export class Listener {
+  readonly #parts: ListenerParts
+  readonly #stop = new AbortController()
+  readonly #ended: Promise<void>
+  #client: pg.Client | undefined
+
+  constructor(parts: ListenerParts) {
+    this.#parts = parts
+    this.#ended = this.#run()
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await this.#client?.end().catch(() => {})
+    await this.#ended
+  }
+
+  async #run(): Promise<void> {
+    const { url, channel, clock, heard } = this.#parts
+    const { Client } = await driver()
+    for (let pause = FIRST_PAUSE_MS; !this.#stop.signal.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      const settings = { connectionString: url, keepAlive: true, application_name: connectionName() }
+      const client = new Client({ ...settings, connectionTimeoutMillis: LIMIT_MS })
+      this.#client = client
+      const gone = new Promise<void>(resolve => {
+        client.on('error', () => resolve())
+        client.on('end', () => resolve())
+      })
+      try {
+        // One that is ended while it connects says nothing more of it.
+        await Promise.race([client.connect(), gone])
+        client.on('notification', ({ payload }) => heard(payload))
+        await client.query(`LISTEN ${channel}`)
+        heard(undefined)
+        pause = FIRST_PAUSE_MS
+        if (!this.#stop.signal.aborted) await gone
+      } catch {
+        // Tried again below. Until then the loop's own looking finds what is due.
+      }
+      await client.end().catch(() => {})
+      await clock.sleep(pause, this.#stop.signal)
+    }
+  }
+}
+
+async function driver(): Promise<typeof pg> {
+  try {
+    return (await import('pg')).default
+  } catch (error) {
+    throw new MissingDependencyError({ package: 'pg', purpose: 'a database of several machines' }, { cause: error })
+  }
+}
+
+/** Numbers are numbers, truth is 1 or 0, and a text holds any character, as SQLite has them. */
+async function types(): Promise<pg.CustomTypesConfig> {
+  const { types } = await driver()
+  const { BOOL, INT8, NUMERIC, TEXT } = types.builtins
+  const numeric: readonly number[] = [INT8, NUMERIC]
+  return {
+    getTypeParser: ((id: number, format: 'text') => {
+      if (id === BOOL) return (text: string) => (text === 't' ? 1 : 0)
+      if (id === TEXT) return stored
+      return numeric.includes(id) ? Number : types.getTypeParser(id, format)
+    }) as typeof types.getTypeParser,
+  }
+}
+
+/** Of a URL what may be shown. */
+export function place(url: string): string {
+  try {
+    const { hostname, port, pathname } = new URL(url)
+    return `${hostname || 'localhost'}${port ? `:${port}` : ''}${pathname}`
+  } catch {
+    return 'store.url'
+  }
+}
+
+/** The SQLSTATE of an error of the server, the code of one of the system; empty for others. */
+export function codeOf(error: unknown): string {
+  return (error as { code?: string }).code ?? ''
+}
+
+/** The server has refused a statement, and waits for the next. */
+export function isSaid(error: unknown): boolean {
+  return (error as { severity?: string }).severity !== undefined && !isBroken(error)
+}
+
+/** A lock was waited for too long, or two transactions waited for each other: nothing was written. */
+function isHeld(error: unknown): boolean {
+  return ['55P03', '40P01', '40001'].includes(codeOf(error))
+}
+
+/** The connection, or the server behind it, is gone: whether anything was written is not known. A standby is no place to write. */
+function isBroken(error: unknown): boolean {
+  const code = codeOf(error)
+  if (/^(08...|57P0[1-5]|25006|25P03|53300)$/.test(code)) return true
+  // A newer program has changed a table meanwhile.
+  if (code === '0A000' && /cached plan/.test(sentenceOf(error))) return true
+  if (/^E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)/.test(code)) return true
+  return (
+    code === '' &&
+    /^(Connection terminated|timeout exceeded|Query read timeout|Client has encountered)/.test(sentenceOf(error))
+  )
+}
+
+function told(error: unknown): unknown {
+  if (codeOf(error) === '53100') return new DiskFullError(DATABASE_FULL, { cause: error, retryAfter: 5 })
+  return error
+}

@@ -1,0 +1,18 @@
+import { type DoctorCheck, finding } from '#interfaces/doctor/contract'
+import type { Nodes } from './nodes.ts'
+import { warningsOf } from './operations.ts'
+
+/** Whether the nodes of the database agree, where there are several machines. */
+export function clusterCheck(nodes: () => Nodes | undefined): DoctorCheck {
+  return {
+    name: 'cluster',
+    async run() {
+      const known = nodes()
+      if (!known) return finding.ok('one machine: what agents know is in a file of its own')
+      const rows = await known.list()
+      const [warning, ...more] = warningsOf(rows)
+      if (!warning) return finding.ok(`${rows.length} nodes are at work, and agree`)
+      return finding.warn([warning, ...more].join('; '), 'look at them with: svc cluster')
+    },
+  }
+}

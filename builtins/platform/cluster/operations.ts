@@ -1,0 +1,124 @@
+import { operation, type PluginHandle, z } from '#kernel'
+import { counted } from '#lib/counted'
+import { isoTime } from '#platform/store/contract'
+import { NoClusterError, NodeNotFoundError } from './contract.ts'
+import { moveOperations } from './move-operations.ts'
+import type { NodeRow, Nodes } from './nodes.ts'
+
+const Node = z
+  .object({
+    node: z.string().describe('As it stands in the leases that it holds'),
+    host: z.string(),
+    pid: z.number().int(),
+    version: z.string().describe('Of the program'),
+    schema_version: z.number().int().describe('Of the database, as this program knows it'),
+    state: z.enum(['at work', 'draining', 'silent']),
+    in_flight: z.number().int().describe('Cycles that it runs'),
+    lag_ms: z.number().int().describe('By how much the agent that waits longest was late when it last said so'),
+    config: z.string().describe('A hash of its configuration file'),
+    started_at: z.iso.datetime(),
+    seen_at: z.iso.datetime(),
+  })
+  .meta({ id: 'ClusterNode' })
+type Node = z.infer<typeof Node>
+
+const Cluster = z.object({
+  nodes: z.array(Node),
+  warnings: z.array(z.string()).describe('What the nodes do not agree in, and those that fell silent'),
+})
+
+/** @param nodes undefined while the project has an engine of its own */
+export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefined) {
+  const known = () => {
+    const found = nodes()
+    if (!found) throw new NoClusterError()
+    return found
+  }
+  const drained = (draining: boolean) => ({
+    input: z.object({
+      node: z
+        .string()
+        .min(1)
+        .max(200)
+        .meta({ examples: ['db2'] })
+        .describe('A node, or the beginning of its name'),
+    }),
+    output: z.object({ node: z.string(), draining: z.boolean() }),
+    errors: [NodeNotFoundError, NoClusterError],
+    async run({ node }: { node: string }) {
+      const rows = (await known().list()).filter(({ owner }) => owner.startsWith(node) || owner.endsWith(node))
+      if (rows.length !== 1) throw new NodeNotFoundError({ node, found: rows.length })
+      await known().drain(rows[0]!.owner, draining)
+      return { node: rows[0]!.owner, draining }
+    },
+  })
+  return [
+    operation({
+      name: 'cluster.status',
+      summary: "List the cluster's nodes",
+      description: 'Where they are, what they run, and where their configurations differ.',
+      input: z.object({}),
+      output: Cluster,
+      errors: [NoClusterError],
+      http: { method: 'GET', path: '/cluster' },
+      cli: { usage: 'cluster' },
+      async run() {
+        const rows = await known().list()
+        return { nodes: rows.map(shown), warnings: warningsOf(rows) }
+      },
+      render: ({ nodes, warnings }) =>
+        nodes.length === 0
+          ? 'no process drives agents; begin with: svc start'
+          : [...nodes.map(line), ...warnings.map(each => `! ${each}`)].join('\n'),
+    }),
+    operation({
+      name: 'cluster.drain',
+      summary: 'Drain a node',
+      description: 'It takes no more agents; running cycles end, and other nodes take over.',
+      ...drained(true),
+      http: { method: 'POST', path: '/cluster/drain' },
+      cli: { usage: 'cluster drain <node>' },
+      render: ({ node }) => `${node} takes no more agents; take it back with: svc cluster resume ${node}`,
+    }),
+    operation({
+      name: 'cluster.resume',
+      summary: 'Resume a drained node',
+      description: 'The node takes agents again with its next heartbeat.',
+      ...drained(false),
+      http: { method: 'POST', path: '/cluster/resume' },
+      cli: { usage: 'cluster resume <node>' },
+      render: ({ node }) => `${node} takes agents again`,
+    }),
+    ...moveOperations(svc, nodes),
+  ]
+}
+
+type Row = NodeRow & { silent: boolean }
+
+function shown(row: Row): Node {
+  const { owner, place: _, silent, draining, started_at, seen_at, ...rest } = row
+  const state = silent ? 'silent' : draining ? 'draining' : 'at work'
+  return { node: owner, ...rest, state, started_at: isoTime(started_at), seen_at: isoTime(seen_at) }
+}
+
+/** What the nodes do not agree in, and who fell silent. */
+export function warningsOf(rows: readonly Row[]): string[] {
+  const living = rows.filter(({ silent }) => !silent)
+  const differ = (what: string, key: 'version' | 'schema_version' | 'config') =>
+    new Set(living.map(row => row[key])).size > 1 ? [`${what} is not the same on all nodes`] : []
+  const gone = rows
+    .filter(({ silent }) => silent)
+    .map(({ owner, seen_at }) => `${owner} is silent since ${isoTime(seen_at)}`)
+  return [
+    ...differ("the program's version", 'version'),
+    ...differ('the schema that they know', 'schema_version'),
+    ...differ('config.yaml', 'config'),
+    ...gone,
+  ]
+}
+
+function line({ node, state, version, in_flight, lag_ms, seen_at }: Node): string {
+  return [node, state, `version ${version}`, counted(in_flight, 'cycle'), `${lag_ms} ms late`, `seen ${seen_at}`].join(
+    '  ',
+  )
+}

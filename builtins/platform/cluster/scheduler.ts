@@ -1,0 +1,390 @@
+import type { Clock, CommitResult, Due, Effect, Lease } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
+import type { Next, Scheduler } from '#platform/heartbeat/contract'
+import { wakeAgents } from '#platform/store/contract'
+import { type Connections, Listener } from './connection.ts'
+import { literal } from './dialect.ts'
+import { Asked } from './kept.ts'
+import type { Answer } from './message.ts'
+import type { Nodes } from './nodes.ts'
+import { TURN } from './schema.ts'
+import type { ClusterStore } from './store.ts'
+import type { DatabaseClock } from './time.ts'
+
+/** `run_at` of what never comes due by itself: paused and dead agents. */
+const NEVER = Number.MAX_SAFE_INTEGER
+/** A lease that could not be renewed counts as lost when so much of it is over: before others may take it. */
+const LOST_AFTER = 0.8
+/** Other nodes are told of wakes this often at most, in milliseconds; of the first at once. */
+const COALESCED_MS = 5
+const CHANNEL = 'svc_wake'
+/** How often the marks of writes are cleared, in milliseconds. */
+const CLEARED_MS = 60_000
+/**
+ * After so many cycles of this process the rows are swept up that their model calls left behind: whoever adds up what is held
+ * passes by all of them. The server's own sweeping comes once a minute.
+ */
+const SWEPT_CYCLES = 1_000
+
+/** A commit prolongs a lease of which less than this is left. */
+const FRESH = 2 / 3
+
+const PARKED =
+  'EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
+/** In words that are looked at for each row, in the order of the index: of a million that are due only the first are read. */
+const AWAKE =
+  'coalesce((SELECT a.paused_at IS NULL AND a.died_at IS NULL FROM agents a WHERE a.agent_id = leases.agent_id), true)'
+
+/** Of the leases in a list those that are held as it says. */
+const HELD = `FROM json_to_recordset(CAST(? AS JSON)) AS held (id TEXT, owner TEXT, epoch BIGINT, rest BIGINT, until BIGINT)
+  WHERE leases.id = held.id AND leases.owner = held.owner AND leases.epoch = held.epoch`
+
+/** Whoever was woken, or wants to go on sooner than this part of a heartbeat after it began, is not at rest. */
+const RESTING = 0.9
+/** All that `due` told of one is compared again: whoever was woken since has something to do. */
+const passOf = (time: string) => `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cycle_num + 1,
+    passed = leases.passed + 1, woken = 0, claimed_at = ${time}, rested_at = ${time} + ?, run_at = ?
+  FROM json_to_recordset(CAST(? AS JSON)) AS seen (id TEXT, epoch BIGINT, run_at BIGINT, wakes BIGINT)
+  WHERE leases.id = seen.id AND leases.epoch = seen.epoch AND leases.run_at = seen.run_at AND leases.wakes = seen.wakes
+    AND owner IS NULL AND ${AWAKE} RETURNING leases.id`
+
+/**
+ * What takes leases. Its parameters: by whom, for how many milliseconds. How many is said in words: what is planned without
+ * knowing it is planned anew each time.
+ * @param time now, in SQL
+ */
+function claimOf(time: string, limit: number): string {
+  const due = (kind: Lease['kind']) => `SELECT id FROM leases WHERE kind = '${kind}' AND run_at <= (SELECT at FROM now)`
+  return `WITH now AS MATERIALIZED (SELECT ${time} AS at),
+    sys AS (${due('sys')} FOR UPDATE SKIP LOCKED),
+    agents_due AS (${due('agent')} AND ${AWAKE} ORDER BY run_at LIMIT ${limit} FOR UPDATE OF leases SKIP LOCKED)
+    UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1, claimed_at = now.at, run_at = now.at + ?
+    FROM now WHERE id IN (SELECT id FROM sys UNION ALL SELECT id FROM agents_due) RETURNING id, kind, epoch, cycle_num`
+}
+
+const pairsOf = (leases: readonly Lease[]) =>
+  leases.map(({ id, epoch }) => `(${literal(id)}, ${literal(epoch)})`).join(', ')
+
+export interface ClusterSchedulerParts {
+  connections: Connections
+  store: ClusterStore
+  nodes: Nodes
+  /** The database's clock, and this machine's for pauses. */
+  time: DatabaseClock
+  clock: Clock
+  /** Where notices are heard: a direct connection, also where the others go through a pool. */
+  listen_url: string
+  lease_ms: number
+  heartbeat: () => number
+  rest: () => number
+}
+
+/** Lease rows in the database of several machines: schedule, lock and recovery in one, on the database's own clock. */
+export class ClusterScheduler implements Scheduler {
+  readonly renew_ms: number
+  /** What was woken elsewhere is told; this is for what was told and not heard. */
+  readonly poll_ms = 1_000
+  readonly #parts: ClusterSchedulerParts
+  readonly #listeners = new Set<() => void>()
+  /** When each lease was last claimed or renewed, on the clock that never jumps. */
+  readonly #held = new Map<string, number>()
+  /** Taken with commits, and not asked for by the loop yet. */
+  #ahead: Lease[] = []
+  readonly #listener: Listener
+  #cancelNotice: (() => void) | undefined
+  #noticed = Number.NEGATIVE_INFINITY
+  #cleared: number
+  /** Cycles since it was swept last. */
+  #unswept = 0
+  #appeared = Number.NEGATIVE_INFINITY
+  #appearing = Promise.resolve()
+  /** undefined until it is known. */
+  #draining: boolean | undefined
+
+  constructor(parts: ClusterSchedulerParts) {
+    this.#parts = parts
+    this.renew_ms = parts.lease_ms / 3
+    this.#cleared = parts.clock.monotonic()
+    const { owner } = parts.store
+    const heard = (from: string | undefined) => {
+      if (from !== owner) this.notify()
+    }
+    this.#listener = new Listener({ url: parts.listen_url, channel: CHANNEL, clock: parts.clock, heard })
+  }
+
+  get nodes(): Nodes {
+    return this.#parts.nodes
+  }
+
+  /** Others that claim are passed by: nobody waits for anybody. */
+  async claim(limit: number): Promise<Lease[]> {
+    const { connections, time, clock } = this.#parts
+    // Only the first time somebody waits for it: who was woken is not to.
+    const appearing = this.#appear()
+    if (this.#draining === undefined) await appearing
+    if (this.#draining) return []
+    const ahead = this.#takeAhead(limit)
+    if (ahead.length > 0) return ahead
+    const message = time.stale ? [this.claiming(limit), `SELECT ${time.sql} AS at`] : [this.claiming(limit)]
+    let asked = 0
+    const { rows } = await time.learn(async () => {
+      const [claimed, told] = await connections.trying(() => {
+        asked = clock.monotonic()
+        return connections.ask(message)
+      })
+      return { rows: claimed!.rows, at: told && Number(told.rows[0]?.at) }
+    })
+    return this.#leases(rows, asked)
+  }
+
+  claiming(limit: number): Asked {
+    const { store, time, lease_ms } = this.#parts
+    return new Asked(claimOf(time.sql, limit), [store.owner, lease_ms])
+  }
+
+  /** What was taken with a commit is for the loop, which need not ask for it. */
+  claimed(rows: Answer['rows'], asked: number): void {
+    this.#ahead.push(...this.#leases(rows, asked))
+    // A loop that found nothing a moment ago rests.
+    void this.#parts.clock.yield().then(() => this.#ahead.length > 0 && this.notify())
+  }
+
+  /** What the loop was too late for comes due again by itself. */
+  #takeAhead(limit: number): Lease[] {
+    const soon = this.#parts.clock.monotonic() - this.renew_ms
+    const ahead = this.#ahead.filter(({ id }) => (this.#held.get(id) ?? 0) > soon)
+    let free = limit
+    const taken = ahead.filter(({ kind }) => kind === 'sys' || free-- > 0)
+    this.#ahead = ahead.filter(lease => !taken.includes(lease))
+    return taken
+  }
+
+  #leases(rows: Answer['rows'], asked: number): Lease[] {
+    const { owner } = this.#parts.store
+    const leases = (rows as unknown as Omit<Lease, 'owner'>[]).map(row => ({ ...row, owner }))
+    crashPoint('leases claimed')
+    for (const { id } of leases) this.#held.set(id, asked)
+    if (leases.some(({ kind }) => kind === 'sys')) this.#clear()
+    return leases
+  }
+
+  /** As if their cycles had not been begun. */
+  async unclaim(): Promise<void> {
+    const { time, store } = this.#parts
+    const ahead = this.#ahead.splice(0)
+    if (ahead.length === 0) return
+    for (const { id } of ahead) this.#held.delete(id)
+    await this.#write(`UPDATE leases SET owner = NULL, cycle_num = cycle_num - 1, run_at = ${time.sql}
+      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairsOf(ahead)})`)
+  }
+
+  /** Without those who are due sooner than by their heartbeat: asking all rooms about them is what they would wait for. */
+  due(until: number, limit: number): Promise<Due[]> {
+    const { store, time, heartbeat } = this.#parts
+    if (this.#draining) return Promise.resolve([])
+    const rows = store.all<Due>(
+      `SELECT id, epoch, cycle_num, run_at, wakes FROM leases WHERE kind = 'agent' AND owner IS NULL AND run_at <= ?
+         AND run_at >= claimed_at + ? AND ${AWAKE} ORDER BY run_at LIMIT ${limit}`,
+      [time.toDatabase(until), Math.round(heartbeat() * RESTING)],
+    )
+    return rows.then(all => all.map(each => ({ ...each, run_at: time.fromDatabase(each.run_at) })))
+  }
+
+  async pass(due: readonly Due[], run_at: number): Promise<string[]> {
+    const { connections, rest, time } = this.#parts
+    const seen = due.map(({ id, epoch, run_at, wakes }) => ({ id, epoch, run_at: time.toDatabase(run_at), wakes }))
+    const passing = new Asked(passOf(time.sql), [rest(), time.toDatabase(run_at), JSON.stringify(seen)])
+    const [, passed] = await connections.trying(() => connections.ask([TURN, passing]))
+    return passed!.rows.map(({ id }) => String(id))
+  }
+
+  /** Tries for as long as the leases are safe; what could not be renewed by then is lost, whether or not anybody took it. */
+  async renew(held: readonly Lease[]): Promise<Lease[]> {
+    const { connections, time, lease_ms, store, clock } = this.#parts
+    const began = clock.monotonic()
+    const since = Math.min(...held.map(({ id }) => this.#held.get(id) ?? began))
+    const text = `UPDATE leases SET run_at = ${time.sql} + ${lease_ms}
+      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairsOf(held)}) RETURNING id`
+    try {
+      const left = since + lease_ms * LOST_AFTER - began
+      const [, renewed] = await connections.trying(() => connections.ask([TURN, text]), Math.max(left, 0))
+      const kept = new Set(renewed!.rows.map(({ id }) => id))
+      for (const { id } of held) if (kept.has(id)) this.#held.set(id, began)
+      return held.filter(({ id }) => !kept.has(id))
+    } catch {
+      const now = clock.monotonic()
+      return held.filter(({ id }) => now - (this.#held.get(id) ?? began) >= lease_ms * LOST_AFTER - this.renew_ms / 2)
+    }
+  }
+
+  async commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult> {
+    const { time, lease_ms, rest, store, clock } = this.#parts
+    const { id, owner, epoch } = lease
+    if (next === 'keep') {
+      // As it is while little of it is over: its place in the index then stays, which is most of what a change costs.
+      const sql = `UPDATE leases SET run_at = CASE WHEN run_at > ${time.sql} + ${Math.round(lease_ms * FRESH)} THEN run_at
+        ELSE ${time.sql} + ${lease_ms} END ${HELD}`
+      return store.write(effects, { sql, lease: { id, owner, epoch } })
+    }
+    this.#held.delete(id)
+    if (++this.#unswept >= SWEPT_CYCLES) this.#sweepUp()
+    const rested = `${time.sql} + held.rest`
+    // A wake never makes it later than the cycle itself wants to go on.
+    const sql = `UPDATE leases SET owner = NULL, rested_at = ${rested}, run_at = CASE WHEN ${PARKED} THEN ${NEVER}
+        WHEN woken = 1 THEN least(${rested}, held.until) ELSE held.until END ${HELD}`
+    // Cycles that begin together often end together.
+    const patient = !clock.held && this.#held.size > 0
+    const until = time.toDatabase(next.run_at)
+    // Not where the time is to be asked for, or somebody holds the clock in hand.
+    const claims = next.more && this.#draining === false && !time.stale && !clock.held
+    return store.write(effects, { sql, lease: { id, owner, epoch, rest: rest(), until } }, { patient, claims })
+  }
+
+  async wake(agents: readonly string[] | undefined, reason: string): Promise<void> {
+    await this.#parts.store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])
+  }
+
+  async nextDue(): Promise<number | null> {
+    const { store, time } = this.#parts
+    const next = await store.get<{ run_at: number | null }>(
+      `SELECT min(run_at) AS run_at FROM (SELECT run_at FROM leases WHERE kind = 'sys' UNION ALL SELECT run_at FROM
+       (SELECT run_at FROM leases WHERE kind = 'agent' AND ${AWAKE} ORDER BY run_at LIMIT 1) agent) next`,
+    )
+    return next?.run_at != null && next.run_at < NEVER ? time.fromDatabase(next.run_at) : null
+  }
+
+  onWake(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Tells the loop of this process to look. */
+  notify(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  /**
+   * For a commit that wakes somebody: the statement with which it tells the loops of the other nodes to look, as soon as it is
+   * there; undefined where they were told a moment ago.
+   */
+  notice(): string | undefined {
+    const now = this.#parts.clock.monotonic()
+    if (now - this.#noticed < COALESCED_MS) return undefined
+    this.#noticed = now
+    return this.#notice
+  }
+
+  /**
+   * After a wake: tells the loop of this process to look, and in a moment those of the others, unless the commit told them. A
+   * hint: whoever misses it looks again by himself.
+   */
+  woken(told = false): void {
+    const { connections, clock } = this.#parts
+    this.notify()
+    if (told) return
+    this.#cancelNotice ??= clock.after(COALESCED_MS, () => {
+      this.#cancelNotice = undefined
+      this.#noticed = clock.monotonic()
+      connections.query(this.#notice).catch(() => {})
+    })
+  }
+
+  get #notice(): string {
+    return `SELECT pg_notify('${CHANNEL}', ${literal(this.#parts.store.owner)})`
+  }
+
+  /** A shorter heartbeat counts from the last start of each agent, not from its next one. */
+  async reschedule(): Promise<void> {
+    const { heartbeat } = this.#parts
+    await this.#write(
+      `UPDATE leases SET run_at = claimed_at + ${heartbeat()}
+       WHERE owner IS NULL AND run_at > claimed_at + ${heartbeat()} AND run_at < ${NEVER}`,
+    )
+    this.notify()
+  }
+
+  /** Frees what the processes of this machine's project held that are gone. What other machines hold ends by itself. */
+  async recover(living: readonly string[]): Promise<number> {
+    const { time, heartbeat, rest, store } = this.#parts
+    const kept = [store.owner, ...living].map(literal)
+    // Of each kind, as their indices are: of a million that are due in time none is read.
+    for (const kind of ['agent', 'sys']) {
+      await this.#write(
+        `WITH late AS MATERIALIZED (SELECT ${time.sql} + ${heartbeat()} AS at)
+         UPDATE leases SET run_at = CASE WHEN woken = 1 THEN ${time.sql} + ${rest()} ELSE late.at END FROM late
+         WHERE kind = '${kind}' AND owner IS NULL AND run_at > (SELECT at FROM late) AND run_at < ${NEVER}`,
+      )
+    }
+    return this.#write(
+      `UPDATE leases SET owner = NULL, run_at = ${time.sql}
+       WHERE starts_with(owner, ${literal(store.place)}) AND owner NOT IN (${kept.join(', ')})`,
+    )
+  }
+
+  async free(owners: readonly string[]): Promise<number> {
+    if (owners.length === 0) return 0
+    const { time } = this.#parts
+    const freed = await this.#write(
+      `UPDATE leases SET owner = NULL, run_at = ${time.sql} WHERE owner IN (${owners.map(literal).join(', ')})`,
+    )
+    if (freed > 0) this.woken()
+    return freed
+  }
+
+  /** Whoever claims is a node, and says so as often as it renews. */
+  #appear(): Promise<void> {
+    const now = this.#parts.clock.monotonic()
+    if (now - this.#appeared >= this.renew_ms) {
+      this.#appeared = now
+      const said = this.nodes.appear().then(draining => {
+        this.#draining = draining
+      })
+      this.#appearing = said.catch(error => {
+        this.#appeared = Number.NEGATIVE_INFINITY
+        // Later the claim beside it fails too, and tells why.
+        if (this.#draining === undefined) throw error
+      })
+    }
+    return this.#appearing
+  }
+
+  async close(): Promise<void> {
+    this.#cancelNotice?.()
+    await this.#appearing.catch(() => {})
+    await this.#letGo().catch(() => {})
+    await this.nodes.leave().catch(() => {})
+    await this.#listener.close()
+  }
+
+  /** What it claimed without hearing that it had, because the server broke down in between, is not waited for. */
+  async #letGo(): Promise<void> {
+    const { connections, time, store } = this.#parts
+    if (this.#appeared === Number.NEGATIVE_INFINITY) return
+    await connections.ask([
+      TURN,
+      `UPDATE leases SET owner = NULL, run_at = ${time.sql} WHERE owner = ${literal(store.owner)}`,
+    ])
+  }
+
+  /** @returns how many rows it changed */
+  async #write(text: string): Promise<number> {
+    const { connections } = this.#parts
+    const [, changed] = await connections.trying(() => connections.ask([TURN, text]))
+    return changed!.rowCount ?? 0
+  }
+
+  /** Marks of writes that nobody tries again any more. */
+  #clear(): void {
+    const { connections, clock } = this.#parts
+    const now = clock.monotonic()
+    if (now - this.#cleared < CLEARED_MS) return
+    this.#cleared = now
+    connections.query("DELETE FROM svc_writes WHERE at < now() - interval '10 minutes'").catch(() => {})
+  }
+
+  /** Where another node is at it, that one does it. */
+  #sweepUp(): void {
+    this.#unswept = 0
+    this.#parts.connections.query('VACUUM (SKIP_LOCKED) budget_reservations').catch(() => {})
+  }
+}

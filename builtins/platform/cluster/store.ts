@@ -1,0 +1,158 @@
+import type { CommitResult, Effect, PluginHandle } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
+import {
+  type EffectPlanner,
+  EVENT_COLUMNS,
+  type EventEnvelope,
+  type EventRow,
+  type Store,
+  shownEvent,
+  wakeAgents,
+} from '#platform/store/contract'
+import type { Connections } from './connection.ts'
+import { Asked } from './kept.ts'
+import type { ClusterScheduler } from './scheduler.ts'
+import { type Fence, type Wanted, Writes } from './writes.ts'
+
+/** What was read is told again for so long, in milliseconds, when nobody has written; what depends on the time may change. */
+const KNOWN_MS = 500
+/** How often who follows what happens looks, in milliseconds: here somebody writes all the time. */
+const LOOK_MS = 1_000
+/** So many answers are kept. */
+const KNOWN = 50
+const WAKE = wakeAgents.kind.name
+
+interface StoreParts {
+  connections: Connections
+  planner: EffectPlanner
+  /** This process, and the machine and project that it is of. */
+  owner: string
+  place: string
+  /** Milliseconds of the wall clock of the database. */
+  now: () => number
+}
+
+/** Writes effects in one message: one round trip, in which all happens or nothing. */
+export class ClusterStore implements Store {
+  readonly owner: string
+  readonly place: string
+  readonly #svc: PluginHandle
+  readonly #parts: StoreParts
+  readonly #known = new Map<string, { state: string; at: number; value: unknown }>()
+  readonly #writes: Writes
+  /** Set right after construction: the two know each other. */
+  scheduler!: ClusterScheduler
+
+  constructor(svc: PluginHandle, parts: StoreParts) {
+    this.#svc = svc
+    this.#parts = parts
+    this.#writes = new Writes(parts.connections, svc.clock, parts.owner, {
+      claiming: limit => this.scheduler.claiming(limit),
+      claimed: (rows, asked) => this.scheduler.claimed(rows, asked),
+    })
+    this.owner = parts.owner
+    this.place = parts.place
+  }
+
+  commit(...[lease, effects, next]: Parameters<Store['commit']>): Promise<CommitResult> {
+    return this.scheduler.commit(lease, effects, next)
+  }
+
+  async apply(effects: readonly Effect[]): Promise<boolean> {
+    return (await this.write(effects, undefined)) === 'ok'
+  }
+
+  /**
+   * @param fence what holds only as long as the lease is held
+   * @param how as `Wanted` says of it
+   */
+  async write(
+    effects: readonly Effect[],
+    fence: Fence | undefined,
+    how: Pick<Wanted, 'patient' | 'claims'> = {},
+  ): Promise<CommitResult> {
+    for (const { effect } of effects) crashPoint('before', effect)
+    const planned = this.#parts.planner.plan(effects, this.#parts.now())
+    const notice = effects.some(({ effect }) => effect === WAKE) ? this.scheduler.notice() : undefined
+    let result = await this.#writes.transact({ planned, fence, notice, ...how })
+    // What has happened in any case is booked, and a lease that was to be given back is.
+    const booked = planned.filter(({ always }) => always)
+    if (result === 'refused' && (fence || booked.length > 0)) {
+      if ((await this.#writes.transact({ planned: booked, fence })) === 'fenced') result = 'fenced'
+    }
+    if (result === 'fenced' && booked.length > 0) await this.#writes.transact({ planned: booked })
+    for (const { effect } of effects) crashPoint('after', effect)
+    if (result === 'ok') await this.#parts.planner.tell(effects, () => this.scheduler.woken(notice !== undefined))
+    return result
+  }
+
+  async all<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    const { connections } = this.#parts
+    const asked = [new Asked(sql, params)]
+    const [result] = await connections.trying(() => connections.ask(asked))
+    return result!.rows as R[]
+  }
+
+  many<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    return this.all<R>(sql, params)
+  }
+
+  async changed(seen: string, signal?: AbortSignal): Promise<string> {
+    await this.#svc.clock.sleep(LOOK_MS, signal)
+    return `${seen === '1' ? 2 : 1}`
+  }
+
+  glance<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {
+    return this.get<R>(sql, params)
+  }
+
+  async get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined> {
+    return (await this.all<R>(sql, params))[0]
+  }
+
+  async unchanged<T>(key: string, read: () => Promise<T>): Promise<T> {
+    const state = await this.#state()
+    const now = this.#svc.clock.monotonic()
+    const known = this.#known.get(key)
+    if (known && known.state === state && now - known.at < KNOWN_MS) return known.value as T
+    if (this.#known.size >= KNOWN) this.#known.clear()
+    const value = await read()
+    if ((await this.#state()) === state) this.#known.set(key, { state, at: now, value })
+    return value
+  }
+
+  async health(): Promise<void> {
+    await this.get('SELECT 1 AS one')
+  }
+
+  async events(after: number, limit: number): Promise<EventEnvelope[]> {
+    const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT ?`
+    return (await this.all<EventRow>(sql, [after, limit])).map(shownEvent)
+  }
+
+  /** PostgreSQL gives room back by itself. */
+  async shrink(): Promise<number> {
+    return 0
+  }
+
+  async trimLog(): Promise<void> {}
+
+  async shortLog(): Promise<void> {}
+
+  elsewhere(place?: string): Promise<boolean> {
+    return this.scheduler.nodes.elsewhere(place)
+  }
+
+  recover(living: readonly string[]): Promise<number> {
+    return this.scheduler.recover(living)
+  }
+
+  free(owners: readonly string[]): Promise<number> {
+    return this.scheduler.free(owners)
+  }
+
+  /** The same text again means that nobody has written anything in between. */
+  async #state(): Promise<string> {
+    return (await this.get<{ state: string }>('SELECT CAST(pg_current_snapshot() AS text) AS state'))!.state
+  }
+}

@@ -1,0 +1,44 @@
+import { dirname, join, sep } from 'node:path'
+import type { PluginHandle } from '#kernel'
+import type { DatabaseImage } from '#platform/store/contract'
+
+/** Folders of `.svc/` whose files are rows where several machines share them. */
+export const FOLDERS = ['memory', 'agent_memory', 'checkpoints']
+
+export const PACKED_GONE = ['DROP TABLE svc_lines', 'DROP TABLE svc_files']
+
+/**
+ * Makes files of what a database's file holds of them; `PACKED_GONE` takes it out of there. What was in their folders is kept.
+ * @returns how many files
+ */
+export async function unpack({ ports, project }: PluginHandle, image: DatabaseImage, keep: string): Promise<number> {
+  const { files } = ports
+  const aside = join(project.svc, 'unpacking')
+  await files.rm(aside, { recursive: true, force: true })
+  let unpacked = 0
+  for (const { path, body } of image.all<{ path: string; body: string }>('SELECT path, body FROM svc_files')) {
+    const file = join(aside, path)
+    // What is in a file that somebody else has made leads nowhere else.
+    if (!FOLDERS.some(folder => file.startsWith(join(aside, folder) + sep))) continue
+    const lines = image.all<{ line: string }>('SELECT line FROM svc_lines WHERE path = ? ORDER BY n', [path])
+    await files.mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await files.writeFile(file, body + lines.map(({ line }) => `${line}\n`).join(''), { mode: 0o600 })
+    unpacked++
+  }
+  for (const folder of FOLDERS) {
+    await moved(ports, join(project.svc, folder), join(keep, folder))
+    await moved(ports, join(aside, folder), join(project.svc, folder))
+  }
+  await files.rm(aside, { recursive: true, force: true })
+  return unpacked
+}
+
+async function moved({ files }: PluginHandle['ports'], from: string, to: string): Promise<void> {
+  const there = await files.access(from).then(
+    () => true,
+    () => false,
+  )
+  if (!there) return
+  await files.mkdir(dirname(to), { recursive: true, mode: 0o700 })
+  await files.rename(from, to)
+}

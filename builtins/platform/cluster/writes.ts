@@ -1,0 +1,176 @@
+import type { Clock, CommitResult } from '#kernel'
+import { type PlannedEffect, RemovedMeanwhileError, type Statement } from '#platform/store/contract'
+import { type Connections, codeOf, isSaid, LIMIT_MS } from './connection.ts'
+import { Asked } from './kept.ts'
+import type { Answer } from './message.ts'
+import { FENCED, MARKED_TURN, REFUSED } from './schema.ts'
+
+/** So many go in one message. */
+const TOGETHER = 32
+
+/** So long somebody who is in no hurry waits for company, in milliseconds. */
+const PATIENCE_MS = 4
+
+/** What a lease must be for its cycle to write, and what becomes of it. */
+export interface Fence {
+  /** Its one parameter is a list in JSON of all leases that are said together; it changes a row for each that is held. */
+  sql: string
+  lease: object
+}
+
+export interface Wanted {
+  planned: readonly PlannedEffect[]
+  fence?: Fence | undefined
+  /** What else is said with it, to those who listen. */
+  notice?: string | undefined
+  /** Whether it may wait a moment for others that are likely to write soon. */
+  patient?: boolean | undefined
+  /** Whether one that is due is to be claimed with it. */
+  claims?: boolean | undefined
+}
+
+/** Claims with what is written. */
+export interface Claims {
+  /** The statement that takes so many of those that are due. */
+  claiming(limit: number): Asked
+  /** @param asked on the clock that never jumps: when it was said */
+  claimed(rows: Answer['rows'], asked: number): void
+}
+
+interface Write {
+  fence: Fence | undefined
+  parts: readonly (string | Asked)[]
+  patient: boolean
+  claims: boolean
+  /** On the clock that never jumps: when it was asked for. */
+  at: number
+  resolve: (result: CommitResult) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * What this process writes, in one message at a time: who comes while one is under way waits for the next and goes with all who
+ * do, in one transaction. Where one of them is refused none is written, and each is said alone.
+ *
+ * All writers of a database take their turn under one lock that lasts from the message's arrival to its end, so that each sees
+ * what those before it did, as on SQLite; a process that freezes holds up nobody, because the server has all of what it wanted.
+ */
+export class Writes {
+  readonly #connections: Connections
+  readonly #clock: Clock
+  /** This process, whose writes are told from those of others. */
+  readonly #owner: string
+  readonly #claims: Claims
+  #waiting: Write[] = []
+  #under_way = false
+  #hurry: (() => void) | undefined
+  #count = 0
+
+  constructor(connections: Connections, clock: Clock, owner: string, claims: Claims) {
+    this.#connections = connections
+    this.#clock = clock
+    this.#owner = owner
+    this.#claims = claims
+  }
+
+  /** @throws RemovedMeanwhileError, and what keeps the database from being written to */
+  transact({ planned, fence, notice, patient = false, claims = false }: Wanted): Promise<CommitResult> {
+    const parts = [
+      ...planned.flatMap(({ statements, must }) =>
+        statements.map(each => (must ? changing(each, 1, REFUSED) : new Asked(each.sql, each.params))),
+      ),
+      ...(notice ? [notice] : []),
+    ]
+    const at = this.#clock.monotonic()
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ fence, parts, patient, claims, at, resolve, reject })
+      if (!patient) this.#hurry?.()
+      if (!this.#under_way) void this.#go()
+    })
+  }
+
+  async #go(): Promise<void> {
+    this.#under_way = true
+    // Who writes in the same breath goes along.
+    await this.#clock.yield()
+    while (this.#waiting.length > 0) {
+      if (this.#waiting.every(({ patient }) => patient)) await this.#company()
+      const together = this.#waiting.splice(0, TOGETHER)
+      if (together.length > 1 && (await this.#together(together))) continue
+      for (const write of together) await this.#alone(write)
+    }
+    this.#under_way = false
+  }
+
+  #company(): Promise<void> {
+    return new Promise(resolve => {
+      const cancel = this.#clock.after(PATIENCE_MS, () => this.#hurry?.())
+      this.#hurry = () => {
+        this.#hurry = undefined
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  /** @returns whether all of them are done with */
+  async #together(writes: readonly Write[]): Promise<boolean> {
+    try {
+      await this.#send(writes)
+      for (const { resolve } of writes) resolve('ok')
+    } catch (error) {
+      // Whose it is, is found by saying each alone. What keeps all from writing does so for all.
+      if (isSaid(error)) return false
+      for (const { reject } of writes) reject(error)
+    }
+    return true
+  }
+
+  async #alone(write: Write): Promise<void> {
+    try {
+      await this.#send([write])
+      write.resolve('ok')
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === REFUSED) write.resolve('refused')
+      else if (code === FENCED) write.resolve('fenced')
+      else write.reject(code === '23503' ? new RemovedMeanwhileError(undefined, { cause: error }) : error)
+    }
+  }
+
+  /** Whether what broke off arrived is known by its row, which goes with it: trying again finds it, or writes it anew. */
+  async #send(writes: readonly Write[]): Promise<void> {
+    const turn = new Asked(MARKED_TURN, [`${this.#owner}/${++this.#count}`])
+    const message = [turn, ...fencesOf(writes), ...writes.flatMap(({ parts }) => parts)]
+    const wanted = writes.filter(({ claims }) => claims).length
+    if (wanted > 0) message.push(this.#claims.claiming(wanted))
+    let asked = this.#clock.monotonic()
+    const left = Math.min(...writes.map(({ at }) => at)) + LIMIT_MS - asked
+    try {
+      const answers = await this.#connections.trying(() => {
+        asked = this.#clock.monotonic()
+        return this.#connections.ask(message)
+      }, left)
+      if (wanted > 0) this.#claims.claimed(answers.at(-1)!.rows, asked)
+    } catch (error) {
+      if (codeOf(error) !== '23505' || (error as { table?: string }).table !== 'svc_writes') throw error
+    }
+  }
+}
+
+/** One statement for all that say the same of their leases: a cycle that writes twice at once says it once. */
+function fencesOf(writes: readonly Write[]): Asked[] {
+  const leases = new Map<string, Set<string>>()
+  for (const { fence } of writes) {
+    if (!fence) continue
+    const same = leases.get(fence.sql) ?? new Set()
+    leases.set(fence.sql, same.add(JSON.stringify(fence.lease)))
+  }
+  return [...leases].map(([sql, list]) => changing({ sql, params: [`[${[...list].join()}]`] }, list.size, FENCED))
+}
+
+/** A statement that raises an error unless it changes exactly so many rows. */
+function changing({ sql, params = [] }: Statement, rows: number, otherwise: string): Asked {
+  const counted = `WITH svc_change AS (${sql} RETURNING 1) SELECT CASE WHEN count(*) <> ? THEN svc_changed(0, '${otherwise}') END FROM svc_change`
+  return new Asked(counted, [...params, rows])
+}

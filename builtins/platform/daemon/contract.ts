@@ -1,0 +1,117 @@
+// No zod here: the command line reads this before it knows whether it needs a kernel.
+
+import type { TcpAddress } from '#interfaces/rest/contract'
+import { defineError, point, token, type Undo } from '#kernel'
+import type { DaemonStatus } from './shape.ts'
+
+export type { DaemonStatus } from './shape.ts'
+
+/**
+ * What the project's own daemon is called; one that joined it is `daemon-<8 hex>`. In `.svc/` each leaves a plain PID for people
+ * and scripts (`<name>.pid`), and all that another process needs to know of it (`<name>.json`). Both are hints.
+ */
+export const OWN_NAME = 'daemon'
+/** There while somebody ends the daemon, with its PID: nobody is to start it again. */
+export const STOP_FILE = 'daemon.stop'
+
+/** The daemon as it described itself. Paths are relative to `.svc/` unless that would be too long for a socket. */
+export interface Holder {
+  pid: number
+  /** What tells its process from a later one with the same PID. */
+  process: string
+  /** A socket on which it listens as long as it lives: the system closes it however the process ends. */
+  lock: string
+  /** The socket of its REST app. */
+  socket: string
+  /** Where its process serves the REST app to others too, if it does. */
+  serves?: TcpAddress
+  /** It was started with `--detach`, so `svc restart` brings it back without a terminal. */
+  detached?: boolean
+  /** It was started with `--dev`. */
+  dev?: boolean
+  /** Milliseconds since 1970, like all times here. */
+  started_at: number
+}
+
+/** What is known of the project's daemon without asking it. */
+export interface FoundDaemon {
+  name: string
+  /** It drives agents beside the project's own daemon. */
+  joined: boolean
+  holder: Holder
+  /** Somebody holds its lock. */
+  alive: boolean
+  /** When its loop last came round. */
+  ticked_at: number
+  /** That was so long ago that it would not answer. */
+  stalled: boolean
+  /** Its last round failed, as on a full disk: it comes round, and does nothing. */
+  failing: boolean
+  /** Whether the process with its PID is still the one that described itself: only then may it be signalled. */
+  isProven(): Promise<boolean>
+}
+
+/** The life of the daemon in this process. */
+export interface Daemon {
+  /**
+   * Becomes the project's daemon: takes its lock, opens its socket, starts the heartbeat. With `join` it drives agents beside
+   * the one that runs, if one does. @throws DaemonRunningError
+   */
+  start(options?: { join?: boolean }): Promise<void>
+  /** Whether agents are driven in this process. One that is about to is waited for: its server may listen before that. */
+  drives(): Promise<boolean>
+  /** Whether any process that lives drives agents of the project. */
+  isDriven(): Promise<boolean>
+  /** The reverse. Does nothing when this process is not the daemon. */
+  stop(): Promise<void>
+  /** The project's daemon, in whatever process it is. */
+  status(): Promise<DaemonStatus>
+  /** What is known of it without asking it or the database. */
+  find(): Promise<FoundDaemon | undefined>
+  /** The same of all daemons: the project's own, and those that joined it. */
+  list(): Promise<FoundDaemon[]>
+}
+export const Daemon = token<Daemon>('daemon')
+
+/** Whether the operator has frozen the daemon: no cycle enters a phase then, and nothing that costs may begin. */
+export interface Freeze {
+  /** Read from the database each time, and cheap: a freeze holds at once in every process. */
+  frozen(): Promise<boolean>
+  /** Since when, in milliseconds; null while nothing is frozen. */
+  since(): Promise<number | null>
+}
+export const Freeze = token<Freeze>('freeze')
+
+declare module '#kernel' {
+  interface Events {
+    daemon_paused: Record<string, never>
+    daemon_resumed: Record<string, never>
+  }
+}
+
+/** What has to happen in a process that is to drive agents, once, before its first cycle. */
+export interface DaemonStart {
+  name: string
+  /** In the one that has just become the only daemon of the project's agents. @returns what is to happen when it stops, after its last cycle */
+  begin(): Promise<Undo | void>
+  /** In one that drives agents beside it; nothing unless told. */
+  join?(): Promise<Undo | void>
+}
+export const DaemonStarts = point<DaemonStart>('daemon_starts', {
+  key: start => start.name,
+  has: { name: 'text', begin: 'function' },
+})
+
+export const DaemonFrozenError = defineError({
+  code: 'daemon_frozen',
+  status: 409,
+  title: 'Daemon frozen',
+  sentence: () => 'The daemon is frozen, so no model is called for its agents; go on with: svc daemon resume',
+})
+export const DaemonRunningError = defineError({
+  code: 'daemon_running',
+  status: 409,
+  title: 'Daemon running',
+  sentence: (p: { pid: number | string }) =>
+    `A daemon already runs for this project, with PID ${p.pid}; stop it with: svc stop`,
+})

@@ -1,0 +1,74 @@
+import type { CallLimit, PlannedSpend } from '#core/models/contract'
+import { z } from '#kernel'
+import { appendEvent, defineEffect, type Store } from '#platform/store/contract'
+import { DaemonFrozenError } from './contract.ts'
+
+const ROW = ['daemon', 'frozen'] as const
+
+/** Keeps the time of the first freeze; refused when it holds already. */
+const freezeDaemon = defineEffect({
+  name: 'daemon.freeze',
+  mustChange: true,
+  schema: z.object({}),
+  statements: (_, now) => [
+    {
+      sql: 'INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key) DO NOTHING',
+      params: [...ROW, String(now)],
+    },
+  ],
+})
+/** Refused when nothing is frozen. */
+const thawDaemon = defineEffect({
+  name: 'daemon.thaw',
+  mustChange: true,
+  schema: z.object({}),
+  statements: () => [{ sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ?', params: ROW }],
+})
+/** Whoever nobody drives has another lease: who was found to have nothing to do just before the freeze, and was about to be passed, is looked at anew. */
+const lookAnew = defineEffect({
+  name: 'daemon.look_anew',
+  schema: z.object({}),
+  statements: () => [{ sql: "UPDATE leases SET epoch = epoch + 1 WHERE kind = 'agent' AND owner IS NULL", params: [] }],
+})
+export const FREEZE_EFFECTS = [freezeDaemon, thawDaemon, lookAnew]
+
+const SINCE = 'SELECT value FROM plugin_values WHERE namespace = ? AND key = ?'
+
+/** Since when the daemon is frozen, in milliseconds; null when it is not. */
+export async function frozenSince(store: Store): Promise<number | null> {
+  const row = await store.get<{ value: string }>(SINCE, ROW)
+  return row ? Number(row.value) : null
+}
+
+/** Whether a phase may be entered; at once where the engine can tell. */
+export function isThawed(store: Store): boolean | Promise<boolean> {
+  const row = store.glance<{ value: string }>(SINCE, ROW)
+  return row instanceof Promise ? row.then(found => found === undefined) : row === undefined
+}
+
+/** Freezes, unless that is so already. @returns since when it holds, in milliseconds */
+export async function freeze(store: Store): Promise<number> {
+  for (;;) {
+    await store.apply([
+      freezeDaemon({}),
+      lookAnew({}),
+      appendEvent({ type: 'daemon_paused', agent_id: null, data: {} }),
+    ])
+    const since = await frozenSince(store)
+    // Somebody may have ended it in between.
+    if (since !== null) return since
+  }
+}
+
+/** Ends the freeze, if there is one. */
+export async function thaw(store: Store): Promise<void> {
+  await store.apply([thawDaemon({}), appendEvent({ type: 'daemon_resumed', agent_id: null, data: {} })])
+}
+
+/** A pursuit that is under way makes no further model call. What a person asked of an agent, a one-shot task, goes on. */
+export function freezeLimit(frozen: () => Promise<boolean>): CallLimit {
+  const stand = async ({ purpose }: PlannedSpend) => {
+    if (purpose.kind !== 'task' && (await frozen())) throw new DaemonFrozenError()
+  }
+  return { name: 'freeze', hold: stand, async settle() {} }
+}

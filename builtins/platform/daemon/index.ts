@@ -1,0 +1,50 @@
+import { CallLimits } from '#core/models/contract'
+import { type Busy, definePlugin, z } from '#kernel'
+import { idsOf } from '#platform/heartbeat/contract'
+import { Effects, Store } from '#platform/store/contract'
+import { Daemon, Freeze } from './contract.ts'
+import { fenceLimit } from './fence.ts'
+import { FREEZE_EFFECTS, freezeLimit, frozenSince, isThawed } from './freeze.ts'
+import { findDaemon, findDaemons } from './holder.ts'
+import { DaemonLife } from './life.ts'
+import { leaveDaemon, takeDaemon } from './lock.ts'
+import { isDriven } from './nodes.ts'
+import { daemonOperations } from './operations.ts'
+import { daemonStatus } from './status.ts'
+
+export default definePlugin({
+  name: 'daemon',
+  description: 'One process of the project drives the agents: its lock, its files, its socket, its health.',
+  needs: ['store', 'agents'],
+  setup(svc) {
+    const life = new DaemonLife(svc)
+    svc.provide(Daemon, {
+      start: options => life.start(options),
+      drives: () => life.drives(),
+      isDriven: () => isDriven(svc),
+      stop: () => life.stop(),
+      status: () => daemonStatus(svc),
+      find: () => findDaemon(svc.ports, svc.project.svc),
+      list: () => findDaemons(svc.ports, svc.project.svc),
+    })
+    for (const effect of [takeDaemon, leaveDaemon, ...FREEZE_EFFECTS]) svc.add(Effects, effect.kind)
+    for (const operation of daemonOperations(svc)) svc.operation(operation)
+
+    const since = () => frozenSince(svc.use(Store))
+    const frozen = async () => (await since()) !== null
+    svc.provide(Freeze, { since, frozen })
+    const busy: Busy = async due => ((await isThawed(svc.use(Store))) ? [] : idsOf(due))
+    svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) }, { busy })
+    svc.add(CallLimits, freezeLimit(frozen))
+    svc.add(CallLimits, fenceLimit(svc))
+    svc.event('daemon_paused', z.object({}).describe('The operator froze all agents'))
+    svc.event('daemon_resumed', z.object({}).describe('The freeze has ended'))
+
+    svc.start(async () => {
+      await life.start({ join: svc.roles.has('joined') })
+      return () => life.stop()
+    })
+    // One that was started by hand, in a process that embeds it, ends with the house too.
+    svc.start(() => () => life.stop(), { in: ['server', 'mcp', 'cli'] })
+  },
+})

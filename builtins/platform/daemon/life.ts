@@ -1,0 +1,178 @@
+import { isAbsolute, join, resolve } from 'node:path'
+import { Rest } from '#interfaces/rest/contract'
+import { type PluginHandle, sentenceOf, type Undo } from '#kernel'
+import { counted } from '#lib/counted'
+import { crashPoint } from '#lib/crash-point'
+import { identityOf } from '#lib/identity'
+import { inRound, sleepToRound } from '#lib/poller'
+import { replaceFile } from '#lib/yaml'
+import { RestartToken } from '#platform/plugin-files/contract'
+import { Store } from '#platform/store/contract'
+import { DaemonRunningError, DaemonStarts, type Holder, OWN_NAME, STOP_FILE } from './contract.ts'
+import { holdLock, socketPlace, takePlace } from './lock.ts'
+import { bury, enter, isAccompanied, others } from './nodes.ts'
+
+/** How often the time of the loop's last round is noted, in milliseconds. */
+const NOTE_MS = 1_000
+/** How often it is looked whether another daemon is gone, in milliseconds. */
+const LOOK_MS = 1_000
+
+/** What makes a process the daemon, in order, and its undoing in reverse. */
+export class DaemonLife {
+  readonly #svc: PluginHandle
+  readonly #undo: Undo[] = []
+  #starting: Promise<void> | undefined
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  start({ join = false } = {}): Promise<void> {
+    this.#starting ??= this.#start(join).catch(async error => {
+      await this.#leave()
+      throw error
+    })
+    return this.#starting
+  }
+
+  async drives(): Promise<boolean> {
+    await this.#starting?.catch(() => {})
+    return this.#svc.heartbeat.live
+  }
+
+  async stop(): Promise<void> {
+    // Half a start cannot be undone: what it still does would stay.
+    await this.#starting?.catch(() => {})
+    await this.#leave()
+  }
+
+  async #leave(): Promise<void> {
+    this.#starting = undefined
+    for (const undo of this.#undo.splice(0).reverse()) {
+      await Promise.resolve(undo()).catch(error => this.#svc.log.error({}, sentenceOf(error)))
+    }
+  }
+
+  async #start(beside: boolean): Promise<void> {
+    const { project, heartbeat, log, ports } = this.#svc
+    const id = ports.ids.make(OWN_NAME, 8)
+    const { holder, joined } = await this.#place(await this.#describe(id), id, beside)
+    this.#undo.push(await enter(this.#svc, holder))
+    crashPoint('place taken')
+    const freed = await this.#recover()
+    if (freed > 0) log.info({}, `${freed} leases of a daemon that is gone were freed`)
+    const alone = !joined && !(await this.#svc.use(Store).elsewhere())
+    for (const start of this.#svc.list(DaemonStarts)) {
+      const undo = alone ? await start.begin() : await start.join?.()
+      if (undo) this.#undo.push(undo)
+    }
+    const name = joined ? id : OWN_NAME
+    crashPoint('daemon begun')
+    this.#undo.push(await this.#writeFiles(name, holder))
+    if (this.#svc.has(Rest)) {
+      const listening = await this.#svc.use(Rest).listen({ socket: resolve(project.svc, holder.socket) })
+      this.#undo.push(() => listening.close())
+    }
+    this.#undo.push(this.#noteRounds(join(project.svc, name), holder), this.#watchOthers())
+    heartbeat.start()
+    this.#undo.push(() => heartbeat.stop())
+    log.info({}, `the daemon runs with PID ${process.pid}${joined ? ', beside another' : ''}`)
+  }
+
+  /** The project's only daemon; where there is one, and that is wanted, a further one. @throws DaemonRunningError */
+  async #place(holder: Holder, id: string, beside: boolean): Promise<{ holder: Holder; joined: boolean }> {
+    this.#undo.push(await holdLock(this.#svc, holder))
+    crashPoint('lock held')
+    try {
+      this.#undo.push(await takePlace(this.#svc, holder))
+      return { holder, joined: false }
+    } catch (error) {
+      if (!beside || !(error instanceof DaemonRunningError)) throw error
+      // Where sockets lie in a folder of this process's own, their names need not differ.
+      const socket = isAbsolute(holder.socket) ? holder.socket : `${id}.sock`
+      return { holder: { ...holder, socket }, joined: true }
+    }
+  }
+
+  /** Nobody but the living drives agents; and whoever the clock of a process that is gone sent away for long is due again. */
+  async #recover(): Promise<number> {
+    await bury(this.#svc)
+    const living = await others(this.#svc)
+    return this.#svc.use(Store).recover(living.map(({ owner }) => owner))
+  }
+
+  async #describe(id: string): Promise<Holder> {
+    const { ports, clock } = this.#svc
+    const place = await socketPlace(this.#svc, id)
+    const identity = await identityOf(ports, process.pid)
+    const words = this.#svc.has(RestartToken) ? this.#svc.use(RestartToken) : []
+    const started = { detached: words.includes('--detach'), dev: words.includes('--dev') }
+    return { pid: process.pid, process: identity ?? '', ...place, ...started, started_at: clock.ms() }
+  }
+
+  async #writeFiles(name: string, holder: Holder): Promise<Undo> {
+    const { ports, project, log } = this.#svc
+    const [serves] = this.#svc.has(Rest) ? this.#svc.use(Rest).addresses() : []
+    // Of a stop that was itself interrupted: its PID may be this one's by now.
+    await ports.files.rm(join(project.svc, STOP_FILE), { force: true }).catch(() => {})
+    const files: [string, string][] = [
+      [join(project.svc, `${name}.json`), `${JSON.stringify({ ...holder, serves })}\n`],
+      [join(project.svc, `${name}.pid`), `${holder.pid}\n`],
+    ]
+    for (const [file, text] of files) {
+      // They are hints: what lies in their place must not keep the daemon from starting.
+      await replaceFile(ports.files, file, text).catch(error =>
+        log.warn({}, `${file} was not written: ${sentenceOf(error)}`),
+      )
+    }
+    return async () => {
+      for (const [file] of files) await ports.files.rm(file, { force: true }).catch(() => {})
+    }
+  }
+
+  async #bury(): Promise<void> {
+    const freed = await bury(this.#svc)
+    if (freed > 0)
+      this.#svc.log.warn({}, `another daemon is gone; what it held goes on here: ${counted(freed, 'agent')}`)
+  }
+
+  /** The age of `<name>.json` is that of the loop's last round, and of `<name>.pid` too where it failed: readable without asking. */
+  #noteRounds(path: string, { started_at }: Holder): Undo {
+    const { clock, ports, heartbeat } = this.#svc
+    let cancel = () => {}
+    const note = () => {
+      const at = Math.max(heartbeat.lastTick, started_at)
+      ports.touch(`${path}.json`, at)
+      if (heartbeat.fault) ports.touch(`${path}.pid`, at)
+      cancel = inRound(clock, NOTE_MS, note)
+    }
+    note()
+    return () => cancel()
+  }
+
+  /** Goes on with what other daemons held that are gone. Who is alone looks when anybody has written: whoever comes does. */
+  #watchOthers(): Undo {
+    const { clock, log } = this.#svc
+    const stop = new AbortController()
+    let seen = ''
+    const look = async () => {
+      if (await isAccompanied(this.#svc)) {
+        await this.#bury()
+        await sleepToRound(clock, LOOK_MS, stop.signal)
+      } else seen = await this.#svc.use(Store).changed(seen, stop.signal)
+    }
+    const watch = async () => {
+      while (!stop.signal.aborted) {
+        await look().catch(error => {
+          log.warn({}, sentenceOf(error))
+          return sleepToRound(clock, LOOK_MS, stop.signal)
+        })
+      }
+    }
+    const watching = watch()
+    return () => {
+      stop.abort()
+      return watching
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { type PluginHandle, type Undo, z } from '#kernel'
+import { defineEffect, Store } from '#platform/store/contract'
+import { DaemonRunningError, type Holder } from './contract.ts'
+import { findDaemon, isAlive, parseHolder } from './holder.ts'
+import { others } from './nodes.ts'
+
+const NAMESPACE = 'daemon'
+/** Each machine has a daemon of its own. */
+const keyOf = ({ place }: Store) => (place ? `holder ${place}` : 'holder')
+
+/** Puts this holder in the place of the one that was found dead, or of none; refused when another was faster. */
+export const takeDaemon = defineEffect({
+  name: 'daemon.take',
+  schema: z.object({ key: z.string(), holder: z.string(), instead: z.string().nullable() }),
+  mustChange: true,
+  statements: ({ key, holder, instead }) => [
+    instead === null
+      ? {
+          sql: 'INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key) DO NOTHING',
+          params: [NAMESPACE, key, holder],
+        }
+      : {
+          sql: 'UPDATE plugin_values SET value = ? WHERE namespace = ? AND key = ? AND value = ?',
+          params: [holder, NAMESPACE, key, instead],
+        },
+  ],
+})
+/** Leaves the place, if it is still this holder's. */
+export const leaveDaemon = defineEffect({
+  name: 'daemon.leave',
+  schema: z.object({ key: z.string(), holder: z.string() }),
+  statements: ({ key, holder }) => [
+    {
+      sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ? AND value = ?',
+      params: [NAMESPACE, key, holder],
+    },
+  ],
+})
+
+/** Listens on a socket of this process's own, which the system closes however it ends. @returns the release */
+export async function holdLock({ ports, project }: PluginHandle, holder: Holder): Promise<Undo> {
+  const path = resolve(project.svc, holder.lock)
+  const release = await ports.presence.hold(path)
+  await ports.files.chmod(path, 0o600)
+  return async () => {
+    await release()
+    if (isAbsolute(holder.lock)) await ports.files.rm(dirname(path), { recursive: true, force: true })
+  }
+}
+
+/**
+ * Makes this process, which holds its lock, the project's only daemon. Who that is is a row, changed by compare-and-set. So of
+ * several starters one wins, and what a dead one left (sockets, PID files, a PID that another process has now) never counts.
+ * @returns the end of that
+ * @throws DaemonRunningError naming the one that runs
+ */
+export async function takePlace(svc: PluginHandle, holder: Holder): Promise<Undo> {
+  await take(svc, holder)
+  return async () => {
+    const store = svc.use(Store)
+    await store.apply([leaveDaemon({ key: keyOf(store), holder: JSON.stringify(holder) })]).catch(() => {})
+  }
+}
+
+async function take(svc: PluginHandle, holder: Holder): Promise<void> {
+  const { ports, project } = svc
+  // Also without the row, as after the database was set aside, a living daemon is one.
+  const described = await findDaemon(ports, project.svc)
+  if (described?.alive) throw new DaemonRunningError({ pid: described.holder.pid })
+  const [joined] = await others(svc)
+  if (joined) throw new DaemonRunningError({ pid: joined.holder.pid })
+  const store = svc.use(Store)
+  const key = keyOf(store)
+  for (;;) {
+    const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
+      NAMESPACE,
+      key,
+    ])
+    const other = row && parseHolder(row.value)
+    if (other && (await isAlive(ports, project.svc, other))) throw new DaemonRunningError({ pid: other.pid })
+    const taken = await store.apply([takeDaemon({ key, holder: JSON.stringify(holder), instead: row?.value ?? null })])
+    if (!taken) continue
+    if (other) await ports.files.rm(resolve(project.svc, other.lock), { force: true }).catch(() => {})
+    return
+  }
+}
+
+/** The system cuts longer paths of sockets silently; the REST socket is made in a folder below, which takes some bytes more. */
+const LONGEST_SOCKET_PATH = 100
+
+/** Where the daemon's sockets lie: in `.svc/`, or in the runtime directory when the project's path is too long. */
+export async function socketPlace(svc: PluginHandle, id: string): Promise<{ lock: string; socket: string }> {
+  const { ports, project } = svc
+  const lock = `${id}.lock`
+  if (Buffer.byteLength(join(project.svc, lock)) <= LONGEST_SOCKET_PATH) return { lock, socket: 'daemon.sock' }
+  const runtime = ports.env.XDG_RUNTIME_DIR || ports.env.TMPDIR || '/tmp'
+  const folder = await ports.files.mkdtemp(join(runtime, 'svc-'))
+  return { lock: join(folder, 'lock'), socket: join(folder, 'sock') }
+}

@@ -1,0 +1,68 @@
+import { Agents } from '#core/agents/contract'
+import type { PluginHandle } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { Budget } from '#safety/budget/contract'
+import type { FoundDaemon } from './contract.ts'
+import { frozenSince } from './freeze.ts'
+import { findDaemons } from './holder.ts'
+import type { DaemonStatus } from './shape.ts'
+
+/** The project's daemon, read from what it left in `.svc/`: the answer is the same in every process, and also when it hangs. */
+export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
+  const all = await findDaemons(svc.ports, svc.project.svc)
+  const found = all.find(({ alive }) => alive) ?? all[0]
+  const now = svc.clock.ms()
+  const counts = await svc.use(Agents).counts()
+  const { goals_active: _, total: __, ...agents } = counts
+  const frozen = await frozenSince(svc.use(Store))
+  return {
+    running: found?.alive ?? false,
+    ...healthOf(found, svc),
+    ...timesOf(found, now),
+    joined: all.filter(each => each.alive && each !== found).map(each => joinedOf(each, now)),
+    heartbeat_s: Number(svc.config.get('daemon.heartbeat')),
+    frozen: frozen !== null,
+    frozen_since: frozen === null ? null : isoTime(frozen),
+    in_flight: svc.heartbeat.live ? svc.heartbeat.inFlight.length : counts.working,
+    agents,
+    budget: svc.has(Budget) ? (await svc.use(Budget).status()).message : null,
+  }
+}
+
+function healthOf(
+  found: FoundDaemon | undefined,
+  { heartbeat }: PluginHandle,
+): Pick<DaemonStatus, 'health' | 'problem'> {
+  if (!found) return { health: 'stopped', problem: null }
+  if (!found.alive) return { health: 'dead', problem: null }
+  const seen = found.failing ? 'its rounds fail; svc logs says why' : null
+  const problem = found.holder.pid === process.pid ? (heartbeat.fault ?? null) : seen
+  return { health: found.stalled || problem ? 'stalled' : 'healthy', problem }
+}
+
+function timesOf(found: FoundDaemon | undefined, now: number) {
+  if (!found) return { pid: null, started_at: null, uptime_s: null, last_tick_at: null, last_tick_age_s: null }
+  const { holder, alive, ticked_at } = found
+  return {
+    pid: alive ? holder.pid : null,
+    started_at: isoTime(holder.started_at),
+    uptime_s: alive ? secondsBetween(holder.started_at, now) : null,
+    last_tick_at: isoTime(ticked_at),
+    last_tick_age_s: secondsBetween(ticked_at, now),
+  }
+}
+
+function joinedOf({ holder, stalled, failing, ticked_at }: FoundDaemon, now: number) {
+  const health = stalled || failing ? ('stalled' as const) : ('healthy' as const)
+  const { pid, started_at } = holder
+  return { pid, health, started_at: isoTime(started_at), last_tick_age_s: secondsBetween(ticked_at, now) }
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** A clock that was set back makes no negative age. */
+function secondsBetween(from: number, to: number): number {
+  return Math.max(0, Math.round((to - from) / 100) / 10)
+}

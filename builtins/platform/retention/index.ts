@@ -1,0 +1,37 @@
+import { definePlugin } from '#kernel'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { Store } from '#platform/store/contract'
+import { RetentionConfig } from './config.ts'
+import { Retention, RetentionReport } from './contract.ts'
+import { Janitor } from './janitor.ts'
+import { retentionOperations } from './operations.ts'
+
+export default definePlugin({
+  name: 'retention',
+  description: 'The janitor: what is old and of no use any more goes, in small pieces; the database file stays small.',
+  needs: ['store'],
+  section: 'retention',
+  config: RetentionConfig,
+  setup(svc, config) {
+    const janitor = new Janitor(svc, config)
+    svc.provide(Retention, janitor)
+    for (const operation of retentionOperations(janitor)) svc.operation(operation)
+    svc.event(
+      'retention_done',
+      RetentionReport.omit({ dry_run: true }).describe('What was old and of no use was removed'),
+    )
+
+    const isIdle = () => svc.heartbeat.inFlight.every(id => id.startsWith('sys:'))
+    svc.on('beat', async ({ beat }) => {
+      if (config.enabled && beat % config.interval_cycles === 0) janitor.runAside()
+      if (isIdle()) await svc.use(Store).trimLog()
+    })
+    svc.add(DaemonStarts, {
+      name: 'retention',
+      async begin() {
+        if (config.enabled) janitor.runAside()
+      },
+    })
+    svc.start(() => () => janitor.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+  },
+})

@@ -1,0 +1,90 @@
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { appendEvent, isoTime, Store } from '#platform/store/contract'
+import type { RetentionConfig } from './config.ts'
+import { type Retention, type RetentionReport, type RetentionRule, RetentionRules } from './contract.ts'
+
+const DAY_MS = 86_400_000
+/** Rows in the first piece of a rule, and at most. */
+const FIRST_PIECE = 32
+const LARGEST_PIECE = 512
+/** A piece that took longer is followed by a smaller one, one that took less by a larger one; in milliseconds. */
+const SLOW_MS = 15
+const QUICK_MS = 5
+
+/** Goes through the rules in short pieces, with room for everything else between two of them. */
+export class Janitor implements Retention {
+  readonly #svc: PluginHandle
+  readonly #config: RetentionConfig
+  readonly #stop = new AbortController()
+  #running: Promise<RetentionReport> | undefined
+
+  constructor(svc: PluginHandle, config: RetentionConfig) {
+    this.#svc = svc
+    this.#config = config
+  }
+
+  run({ dry_run = false } = {}): Promise<RetentionReport> {
+    if (dry_run) return this.#run(true)
+    this.#running ??= this.#run(false).finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  /** The same for nobody who waits; what goes wrong is logged. */
+  runAside(): void {
+    this.run().catch(error => this.#svc.log.warn({}, `what is old was not removed: ${sentenceOf(error)}`))
+  }
+
+  /** Ends after the piece that is under way. */
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await this.#running?.catch(() => {})
+  }
+
+  async #run(dry_run: boolean): Promise<RetentionReport> {
+    const { clock, log } = this.#svc
+    const began = clock.monotonic()
+    const now = clock.ms()
+    const days_ms = this.#config.days * DAY_MS
+    const rows: Record<string, number> = {}
+    for (const rule of this.#rules()) {
+      try {
+        const before = now - (rule.kept_ms?.() ?? days_ms)
+        rows[rule.name] = dry_run ? await rule.count(before) : await this.#all(rule, before)
+      } catch (error) {
+        // The other rooms' rows can go all the same.
+        log.warn({}, `${rule.name}: what is old was not removed: ${sentenceOf(error)}`)
+      }
+    }
+    const total = Object.values(rows).reduce((sum, n) => sum + n, 0)
+    const freed_bytes = dry_run || this.#stop.signal.aborted ? 0 : await this.#svc.use(Store).shrink(this.#stop.signal)
+    const duration_ms = Math.round(clock.monotonic() - began)
+    const report = { before: isoTime(Math.max(0, now - days_ms)), rows, total, freed_bytes, duration_ms }
+    if (total > 0 && !dry_run) {
+      await this.#svc.use(Store).apply([appendEvent({ type: 'retention_done', agent_id: null, data: report })])
+    }
+    return { dry_run, ...report }
+  }
+
+  #rules(): RetentionRule[] {
+    return [...this.#svc.list(RetentionRules)].sort((a, b) => (a.stage ?? 0) - (b.stage ?? 0))
+  }
+
+  async #all(rule: RetentionRule, before: number): Promise<number> {
+    const { clock } = this.#svc
+    const store = this.#svc.use(Store)
+    let total = 0
+    for (let limit = FIRST_PIECE; !this.#stop.signal.aborted; await clock.yield()) {
+      await store.shortLog(this.#stop.signal)
+      const began = clock.monotonic()
+      const done = await rule.piece(before, limit)
+      total += done
+      if (done < limit) break
+      const took = clock.monotonic() - began
+      if (took > SLOW_MS) limit = Math.max(1, Math.floor(limit / 2))
+      else if (took < QUICK_MS) limit = Math.min(LARGEST_PIECE, limit * 2)
+    }
+    return total
+  }
+}

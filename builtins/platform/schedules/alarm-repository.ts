@@ -1,0 +1,124 @@
+import { z } from '#kernel'
+import { defineEffect, isoTime, type Store } from '#platform/store/contract'
+import type { Alarm } from './contract.ts'
+
+/** An alarm's row, times in milliseconds. */
+export interface AlarmRow {
+  alarm_id: string
+  agent_id: string
+  description: string
+  fire_at: number
+  status: 'pending' | 'fired'
+  created_by: string
+  created_at: number
+  fired_at: number | null
+}
+
+const ROW = 'SELECT alarm_id, agent_id, description, fire_at, status, created_by, created_at, fired_at FROM alarms'
+
+export function findAlarm(store: Store, alarm_id: string): Promise<AlarmRow | undefined> {
+  return store.get<AlarmRow>(`${ROW} WHERE alarm_id = ?`, [alarm_id])
+}
+
+/** Of one agent or of all, the next one first. */
+export function listAlarms(store: Store, all: boolean, agent_id?: string): Promise<AlarmRow[]> {
+  return store.all<AlarmRow>(
+    `${ROW} WHERE (? = 1 OR status = 'pending') ${agent_id === undefined ? '' : 'AND agent_id = ?'} ORDER BY fire_at, alarm_id`,
+    [all, ...(agent_id === undefined ? [] : [agent_id])],
+  )
+}
+
+export async function pendingAlarms(store: Store, agent_id: string): Promise<number> {
+  const sql = "SELECT count(*) AS n FROM alarms WHERE agent_id = ? AND status = 'pending'"
+  return (await store.get<{ n: number }>(sql, [agent_id]))?.n ?? 0
+}
+
+export function dueAlarms(store: Store, now: number, limit: number): Promise<AlarmRow[]> {
+  return store.all<AlarmRow>(`${ROW} WHERE status = 'pending' AND fire_at <= ? ORDER BY fire_at, alarm_id LIMIT ?`, [
+    now,
+    limit,
+  ])
+}
+
+/** So many stand in one prompt. */
+export const TOLD_AT_ONCE = 20
+
+const UNTOLD = `${ROW} WHERE agent_id = ? AND status = 'fired' AND told_at IS NULL ORDER BY fire_at, alarm_id LIMIT ${TOLD_AT_ONCE}`
+
+/** Those that went off and that the agent has not been told of. */
+export function untoldAlarms(store: Store, agent_id: string): Promise<AlarmRow[]> {
+  return store.all<AlarmRow>(UNTOLD, [agent_id])
+}
+
+export function shownAlarm({ fire_at, created_at, fired_at, ...rest }: AlarmRow): Alarm {
+  return {
+    ...rest,
+    at: isoTime(fire_at),
+    created_at: isoTime(created_at),
+    fired_at: fired_at === null ? null : isoTime(fired_at),
+  }
+}
+
+export const insertAlarm = defineEffect({
+  name: 'alarms.insert',
+  schema: z.object({
+    alarm_id: z.string(),
+    agent_id: z.string(),
+    description: z.string(),
+    fire_at: z.number().int(),
+    created_by: z.string(),
+  }),
+  statements: ({ alarm_id, agent_id, description, fire_at, created_by }, now) => [
+    {
+      sql: 'INSERT INTO alarms (alarm_id, agent_id, description, fire_at, created_by, created_at) VALUES (?, ?, ?, ?, ?, ?)',
+      params: [alarm_id, agent_id, description, fire_at, created_by, now],
+    },
+  ],
+})
+
+/** Refused when it has gone off already, or is gone. */
+export const fireAlarm = defineEffect({
+  name: 'alarms.fire',
+  mustChange: true,
+  schema: z.object({ alarm_id: z.string() }),
+  statements: ({ alarm_id }, now) => [
+    {
+      sql: "UPDATE alarms SET status = 'fired', fired_at = ? WHERE alarm_id = ? AND status = 'pending' AND fire_at <= ?",
+      params: [now, alarm_id, now],
+    },
+  ],
+})
+
+/** Belongs into the commit that records the model's answer to the prompt that told of it. */
+export const alarmTold = defineEffect({
+  name: 'alarms.told',
+  schema: z.object({ alarm_ids: z.array(z.string()) }),
+  statements: ({ alarm_ids }, now) =>
+    alarm_ids.map(alarm_id => ({ sql: 'UPDATE alarms SET told_at = ? WHERE alarm_id = ?', params: [now, alarm_id] })),
+})
+
+export const changeAlarm = defineEffect({
+  name: 'alarms.change',
+  mustChange: true,
+  schema: z.object({ alarm_id: z.string(), description: z.string(), fire_at: z.number().int() }),
+  statements: ({ alarm_id, description, fire_at }) => [
+    {
+      sql: "UPDATE alarms SET description = ?, fire_at = ? WHERE alarm_id = ? AND status = 'pending'",
+      params: [description, fire_at, alarm_id],
+    },
+  ],
+})
+
+/** Only the owner's, and only while it is pending. */
+export const cancelAlarm = defineEffect({
+  name: 'alarms.cancel',
+  schema: z.object({ alarm_id: z.string(), agent_id: z.string() }),
+  statements: ({ alarm_id, agent_id }) => [
+    {
+      sql: "DELETE FROM alarms WHERE alarm_id = ? AND agent_id = ? AND status = 'pending'",
+      params: [alarm_id, agent_id],
+    },
+  ],
+})
+
+export const ALARM_EFFECTS = [insertAlarm, fireAlarm, alarmTold, changeAlarm, cancelAlarm]

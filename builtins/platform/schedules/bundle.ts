@@ -1,0 +1,68 @@
+import type { BundlePart } from '#core/checkpoints/contract'
+import { type Effect, type PluginHandle, z } from '#kernel'
+import type { AlarmBook } from './alarms.ts'
+import type { ScheduleBook } from './schedules.ts'
+
+const MOST = 1_000
+const text = z.string().min(1).max(4_000)
+
+const Packed = z.strictObject({
+  objective: text,
+  every_n_cycles: z.number().int().min(1).nullable(),
+  every: z.number().min(1).max(31_536_000).nullable().describe('Seconds'),
+  cron: z.string().max(200).nullable(),
+  time_zone: z.string().max(100).nullable(),
+  priority: z.number().int().min(-1000).max(1000),
+  missed: z.enum(['once', 'skip']).nullable(),
+})
+const PackedSchedules = z.array(Packed).max(MOST)
+const PackedAlarms = z.array(z.strictObject({ description: text, at: z.iso.datetime() })).max(MOST)
+
+/** Schedules that are enabled; they count from where the new agent begins. */
+export function schedulesBundle(schedules: ScheduleBook): BundlePart {
+  const part: BundlePart<z.infer<typeof PackedSchedules>> = {
+    name: 'schedules',
+    schema: PackedSchedules,
+    async pack(agent_id) {
+      const all = (await schedules.list(agent_id, false)).slice(0, MOST)
+      const packed = all.map(({ objective, every_n_cycles, every, cron, time_zone, priority, missed }) => ({
+        ...{ objective, every_n_cycles, every, cron, time_zone, priority, missed },
+      }))
+      return packed.length > 0 ? packed : undefined
+    },
+    async unpack(agent_id, packed) {
+      const effects: Effect[] = []
+      for (const { objective, priority, ...each } of packed) {
+        const timing = {
+          ...{ every_n_cycles: each.every_n_cycles ?? undefined, every: each.every ?? undefined },
+          ...{ cron: each.cron ?? undefined, time_zone: each.time_zone ?? undefined, missed: each.missed ?? undefined },
+        }
+        const made = await schedules.made({ agent_id, objective, priority, ...timing, created_by: 'operator' })
+        effects.push(...made.effects)
+      }
+      return { effects }
+    },
+  }
+  return part as BundlePart
+}
+
+/** Alarms that have not gone off. One whose time passed on the way goes off at once. */
+export function alarmsBundle(svc: PluginHandle, alarms: AlarmBook): BundlePart {
+  const part: BundlePart<z.infer<typeof PackedAlarms>> = {
+    name: 'alarms',
+    schema: PackedAlarms,
+    async pack(agent_id) {
+      const all = (await alarms.list(agent_id)).slice(0, MOST)
+      return all.length > 0 ? all.map(({ description, at }) => ({ description, at })) : undefined
+    },
+    async unpack(agent_id, packed) {
+      const effects: Effect[] = []
+      for (const { description, at } of packed) {
+        const time = Math.max(Date.parse(at), svc.clock.ms() + 1000)
+        effects.push(...(await alarms.made({ agent_id, description, at: time, created_by: 'operator' })).effects)
+      }
+      return { effects }
+    },
+  }
+  return part as BundlePart
+}

@@ -1,0 +1,159 @@
+import { type Clock, sentenceOf } from '#kernel'
+import { isoTime } from '#platform/store/contract'
+import { BadAlarmError, BadScheduleError } from './contract.ts'
+
+/** Missed slots are counted up to here. */
+const COUNTED = 2_000
+/** So many slots are worked out in a row: each takes about 0.1 ms. */
+const IN_A_ROW = 100
+
+/** When something is due, as its row says. */
+export interface Times {
+  every_ms: number | null
+  cron: string | null
+  time_zone: string | null
+}
+
+/** Croner comes when it is needed: most processes never count a slot. */
+async function cronOf(expression: string, timezone: string) {
+  const { Cron } = await import('croner')
+  return new Cron(expression, { timezone, paused: true })
+}
+
+/** @throws BadScheduleError when the expression means nothing, or nothing that ever comes */
+export async function checkCron(expression: string, time_zone: string, now: number): Promise<void> {
+  let next: Date | null
+  try {
+    next = (await cronOf(expression, time_zone)).nextRun(new Date(now))
+  } catch (error) {
+    const problem = isZone(time_zone)
+      ? `"${expression}" is not a cron expression such as "0 9 * * 1-5": ${sentenceOf(error)}`
+      : `"${time_zone}" is not a time zone such as Europe/Berlin.`
+    throw new BadScheduleError({ problem })
+  }
+  // A single date, which croner takes too, comes once.
+  if (!next || /^\d{4}-/.test(expression.trim()))
+    throw new BadScheduleError({ problem: `"${expression}" never comes again; give a cron expression that does.` })
+}
+
+/** The first slot after a time, in milliseconds; null when there is none any more. */
+export async function slotAfter(
+  { every_ms, cron, time_zone }: Times,
+  from: number,
+  time: number,
+): Promise<number | null> {
+  if (every_ms !== null) return from + every_ms * (Math.floor(Math.max(0, time - from) / every_ms) + 1)
+  return (await cronOf(cron as string, time_zone as string)).nextRun(new Date(time))?.getTime() ?? null
+}
+
+export interface Passed {
+  /** How many slots have come, the first one included. */
+  count: number
+  /** The last of them. */
+  last: number
+  /** The first that has not; null when there is none any more. */
+  next: number | null
+}
+
+/** What has come of the slots from `first` on until now. Of a calendar at most 2,000 are counted. */
+export async function slotsPassed(times: Times, first: number, now: number, clock: Clock): Promise<Passed> {
+  if (times.every_ms !== null) {
+    const count = Math.floor((now - first) / times.every_ms) + 1
+    const last = first + (count - 1) * times.every_ms
+    return { count, last, next: last + times.every_ms }
+  }
+  const cron = await cronOf(times.cron as string, times.time_zone as string)
+  let [count, last] = [1, first]
+  for (;;) {
+    const next = cron.nextRun(new Date(last))?.getTime() ?? null
+    if (next === null || next > now) return { count, last, next }
+    if (count === COUNTED) return { count, last, next: cron.nextRun(new Date(now))?.getTime() ?? null }
+    last = next
+    if (++count % IN_A_ROW === 0) await clock.yield()
+  }
+}
+
+const UNITS: readonly (readonly [names: RegExp, ms: number])[] = [
+  [/^(?:s|secs?|seconds?)$/i, 1_000],
+  [/^(?:m|mins?|minutes?)$/i, 60_000],
+  [/^(?:h|hrs?|hours?)$/i, 3_600_000],
+  [/^(?:d|days?)$/i, 86_400_000],
+  [/^(?:w|weeks?)$/i, 604_800_000],
+]
+const DURATION = /(\d{1,9}(?:\.\d{1,3})?) *([a-z]+)(?:,? *(?:and )?)/gi
+
+/**
+ * Reads a time of day or date, with or without a zone or offset, or a time from now (`in 5 minutes`).
+ * @param time_zone IANA name, for a time that names no zone itself
+ * @param now in milliseconds since 1970, like the result
+ * @throws BadAlarmError
+ */
+export async function timeOf(text: string, time_zone: string, now: number): Promise<number> {
+  const written = text.trim()
+  const later = durationOf(written)
+  if (later !== undefined) return now + later
+  const { time: local, zone = time_zone } = zoned(written)
+  const time = isoTimeOf(written) ?? (await localTimeOf(local, zone, now).catch(() => undefined))
+  if (time !== undefined && Number.isFinite(time)) return time
+  throw new BadAlarmError({
+    problem: `"${written.slice(0, 100)}" is not a time; write it like 2026-01-31T18:00:00Z, 18:00 (${time_zone}), 2026-01-31 18:00 America/New_York or "in 5 minutes".`,
+  })
+}
+
+/** The milliseconds of `in 1 hour 30 minutes`; undefined for what is no time from now. */
+function durationOf(text: string): number | undefined {
+  const amounts = /^in +(.+)$/i.exec(text)?.[1]
+  if (amounts === undefined || amounts.replace(DURATION, '') !== '') return undefined
+  let total = 0
+  for (const [, amount, unit = ''] of amounts.matchAll(DURATION)) {
+    const [, ms] = UNITS.find(([names]) => names.test(unit)) ?? []
+    if (ms === undefined) return undefined
+    total += Number(amount) * ms
+  }
+  return total
+}
+
+/** Splits the zone off a time: `18:00 Europe/Berlin`, `2026-01-31T18:00[Europe/Berlin]`. */
+function zoned(text: string): { time: string; zone?: string } {
+  const [, time = text, zone] = /^(.*\d)(?: +|\[)([A-Za-z][\w+/-]*)\]?$/.exec(text) ?? []
+  return zone !== undefined && isZone(zone) ? { time, zone } : { time: text }
+}
+
+/** A date and time with an offset. */
+function isoTimeOf(text: string): number | undefined {
+  const absolute = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})$/i.test(text)
+  return absolute && isDay(text.slice(0, 10)) ? Date.parse(text.replace(' ', 'T')) : undefined
+}
+
+/** The next time of day, or a date, as clocks in the zone show it. @throws when croner refuses it */
+async function localTimeOf(text: string, zone: string, now: number): Promise<number | undefined> {
+  const clock = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text)
+  if (clock) {
+    const cron = await cronOf(`${clock[3] ?? 0} ${clock[2]} ${clock[1]} * * *`, zone)
+    return cron.nextRun(new Date(now))?.getTime()
+  }
+  const isDate = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?$/.test(text)
+  if (!isDate || !isDay(text.slice(0, 10))) return undefined
+  // Croner reads a date as a single slot, with the rules of its zone: it must lie ahead of what it is asked after.
+  return (await cronOf(fullTime(text), zone)).nextRun(new Date(0))?.getTime()
+}
+
+/** 30 February is none, though some take it for a day in March. */
+function isDay(date: string): boolean {
+  const time = Date.parse(`${date}T00:00:00Z`)
+  return Number.isFinite(time) && isoTime(time).startsWith(date)
+}
+
+function fullTime(text: string): string {
+  const [date, time = '00:00'] = text.split(/[T ]/)
+  return `${date}T${time.length === 5 ? `${time}:00` : time}`
+}
+
+export function isZone(time_zone: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: time_zone })
+    return true
+  } catch {
+    return false
+  }
+}

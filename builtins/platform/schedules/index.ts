@@ -1,0 +1,56 @@
+import { BundleParts } from '#core/checkpoints/contract'
+import { News } from '#core/goals/contract'
+import { type Cycle, definePlugin } from '#kernel'
+import { Effects, Store } from '#platform/store/contract'
+import { ALARM_EFFECTS } from './alarm-repository.ts'
+import { AlarmBook, alarmNews } from './alarms.ts'
+import { alarmsBundle, schedulesBundle } from './bundle.ts'
+import { SchedulesConfig } from './config.ts'
+import {
+  AlarmChanged,
+  AlarmFired,
+  Alarms,
+  ScheduleChanged,
+  ScheduleFired,
+  ScheduleSkipped,
+  Schedules,
+} from './contract.ts'
+import { timeKeeper } from './keeper.ts'
+import { alarmOperations, scheduleOperations } from './operations.ts'
+import { agentsDueByCycle, SCHEDULE_EFFECTS } from './repository.ts'
+import { schedulesForget } from './retention.ts'
+import { ScheduleBook } from './schedules.ts'
+import { settleCycles } from './slots.ts'
+
+export default definePlugin({
+  name: 'schedules',
+  description: 'What comes at its time: goals by cycle, interval or calendar, and alarms that an agent is told of.',
+  needs: ['store', 'agents', 'goals'],
+  section: 'schedules',
+  config: SchedulesConfig,
+  setup(svc, config) {
+    const schedules = new ScheduleBook(svc, config)
+    const alarms = new AlarmBook(svc, config)
+    svc.provide(Schedules, schedules)
+    svc.provide(Alarms, alarms)
+    for (const effect of [...SCHEDULE_EFFECTS, ...ALARM_EFFECTS]) svc.add(Effects, effect.kind)
+    for (const operation of scheduleOperations(svc, schedules)) svc.operation(operation)
+    for (const operation of alarmOperations(svc, alarms)) svc.operation(operation)
+    schedulesForget(svc)
+    svc.add(BundleParts, schedulesBundle(schedules))
+    svc.add(BundleParts, alarmsBundle(svc, alarms))
+    svc.event('schedule_fired', ScheduleFired)
+    svc.event('schedule_skipped', ScheduleSkipped)
+    svc.event('schedule_changed', ScheduleChanged)
+    svc.event('alarm_fired', AlarmFired)
+    svc.event('alarm_changed', AlarmChanged)
+
+    svc.add(News, alarmNews(svc))
+    const busy = () => agentsDueByCycle(svc.use(Store))
+    svc.tap('context_assembly', { name: 'schedules', stage: -10, busy }, (cycle: Cycle) => settleCycles(svc, cycle))
+    const keeper = timeKeeper(svc, config)
+    svc.wakeSource(keeper)
+    svc.on('schedule_changed', () => keeper.hurry())
+    svc.on('alarm_changed', () => keeper.hurry())
+  },
+})

@@ -1,0 +1,50 @@
+import { type PluginHandle, sentenceOf, type WakeSource } from '#kernel'
+import { sleepToRound, untilRound } from '#lib/poller'
+import { Store } from '#platform/store/contract'
+import { ringAlarms } from './alarms.ts'
+import type { SchedulesConfig } from './config.ts'
+import { nextTime } from './repository.ts'
+import { settleTimes } from './slots.ts'
+
+/** How often it is looked for what other processes scheduled, and for a clock that was set, in milliseconds. */
+const LOOK_MS = 1_000
+
+/**
+ * Where the heartbeat runs, time makes schedules and alarms due. It is a wake source that never answers: each slot wakes its
+ * agent in its own transaction.
+ */
+export function timeKeeper(svc: PluginHandle, config: SchedulesConfig): WakeSource & { hurry(): void } {
+  let pause = new AbortController()
+  let seen = ''
+  const round = async (signal: AbortSignal) => {
+    pause = new AbortController()
+    const { clock } = svc
+    const store = svc.use(Store)
+    const waits = (await nextTime(store)) !== null
+    const more = waits && [await ringAlarms(svc), await settleTimes(svc, config)].includes(true)
+    const at = more ? clock.ms() : waits ? await nextTime(store) : null
+    if (signal.aborted) return
+    if (at === null) {
+      seen = await store.changed(seen, pause.signal)
+      return
+    }
+    const left = more ? 0 : at - clock.ms()
+    // What is due and is held is looked at again like anything else.
+    if (more || (left > 0 && left < untilRound(clock, LOOK_MS))) await clock.sleep(left, pause.signal)
+    else await sleepToRound(clock, LOOK_MS, pause.signal)
+  }
+  return {
+    name: 'schedules',
+    hurry: () => pause.abort(),
+    async wait(signal) {
+      signal.addEventListener('abort', () => pause.abort(), { once: true })
+      while (!signal.aborted) {
+        await round(signal).catch(error => {
+          svc.log.warn({}, `schedules are looked at again in a second: ${sentenceOf(error)}`)
+          return svc.clock.sleep(LOOK_MS, signal)
+        })
+      }
+      throw signal.reason
+    },
+  }
+}

@@ -1,0 +1,237 @@
+import { z } from '#kernel'
+import { defineEffect, isoTime, type Store } from '#platform/store/contract'
+import type { Schedule } from './contract.ts'
+
+/** A schedule's row, times in milliseconds. */
+export interface ScheduleRow {
+  schedule_id: string
+  agent_id: string
+  objective: string
+  every_n_cycles: number | null
+  every_ms: number | null
+  cron: string | null
+  time_zone: string | null
+  priority: number
+  missed: 'once' | 'skip' | null
+  enabled: number
+  created_by: string
+  created_at: number
+  next_at: number | null
+  last_fired_cycle: number
+  held_by: string | null
+  fired: number
+  skipped: number
+  last_skip: string | null
+  last_fired_at: number | null
+  last_goal_id: string | null
+  /** Whether the goal of its last slot is still active. */
+  busy: number
+}
+
+const ROW = `SELECT s.schedule_id, s.agent_id, s.objective, s.every_n_cycles, s.every_ms, s.cron, s.time_zone, s.priority, s.missed,
+  s.enabled, s.created_by, s.created_at, s.next_at, s.last_fired_cycle, s.held_by, s.fired, s.skipped, s.last_skip, s.last_fired_at,
+  s.last_goal_id, EXISTS (SELECT 1 FROM goals g WHERE g.goal_id = s.last_goal_id AND g.status = 'active') AS busy FROM schedules s`
+const AWAKE = 'JOIN agents a ON a.agent_id = s.agent_id AND a.died_at IS NULL AND a.paused_at IS NULL'
+
+export function findSchedule(store: Store, schedule_id: string): Promise<ScheduleRow | undefined> {
+  return store.get<ScheduleRow>(`${ROW} WHERE s.schedule_id = ?`, [schedule_id])
+}
+
+/** Of one agent or of all, oldest first. */
+export function listSchedules(store: Store, agent_id?: string): Promise<ScheduleRow[]> {
+  return store.all<ScheduleRow>(
+    `${ROW} ${agent_id === undefined ? '' : 'WHERE s.agent_id = ?'} ORDER BY s.created_at, s.schedule_id`,
+    agent_id === undefined ? [] : [agent_id],
+  )
+}
+
+export async function enabledSchedules(store: Store, agent_id: string): Promise<number> {
+  const sql = 'SELECT count(*) AS n FROM schedules WHERE agent_id = ? AND enabled = 1'
+  return (await store.get<{ n: number }>(sql, [agent_id]))?.n ?? 0
+}
+
+/** Those whose slot has come and whose agent could go about it, the longest due first. */
+export function dueSchedules(store: Store, now: number, limit: number): Promise<ScheduleRow[]> {
+  return store.all<ScheduleRow>(`${ROW} ${AWAKE} WHERE s.enabled = 1 AND s.next_at <= ? ORDER BY s.next_at LIMIT ?`, [
+    now,
+    limit,
+  ])
+}
+
+/** Those of paused agents whose slot has come, unless that is noted already. */
+export function heldSchedules(store: Store, now: number): Promise<{ schedule_id: string }[]> {
+  return store.all(
+    `SELECT s.schedule_id FROM schedules s JOIN agents a ON a.agent_id = s.agent_id AND a.died_at IS NULL
+     WHERE s.enabled = 1 AND s.next_at <= ? AND s.held_by IS NULL AND a.paused_at IS NOT NULL LIMIT 100`,
+    [now],
+  )
+}
+
+/** Those of an agent that its cycles have made due. */
+export async function dueByCycle(store: Store, agent_id: string, cycle_num: number): Promise<ScheduleRow[]> {
+  const counts = await store.get(
+    'SELECT 1 FROM schedules WHERE agent_id = ? AND enabled = 1 AND every_n_cycles IS NOT NULL LIMIT 1',
+    [agent_id],
+  )
+  if (!counts) return []
+  return store.all<ScheduleRow>(
+    `${ROW} WHERE s.agent_id = ? AND s.enabled = 1 AND s.every_n_cycles IS NOT NULL
+     AND ? - s.last_fired_cycle >= s.every_n_cycles ORDER BY s.created_at, s.schedule_id`,
+    [agent_id, cycle_num],
+  )
+}
+
+/** Agents for whom their next cycle makes a slot due. */
+export async function agentsDueByCycle(store: Store): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT DISTINCT s.agent_id FROM schedules s JOIN leases l ON l.agent_id = s.agent_id
+     WHERE s.enabled = 1 AND s.every_n_cycles IS NOT NULL AND l.cycle_num + 1 - s.last_fired_cycle >= s.every_n_cycles`,
+  )
+  return rows.map(({ agent_id }) => agent_id)
+}
+
+/** Those whose last slot lies in a future that was taken back: the clock was set back since. */
+export function aheadOf(store: Store, time: number, now: number): Promise<ScheduleRow[]> {
+  return store.all<ScheduleRow>(
+    `${ROW} WHERE s.enabled = 1 AND s.next_at IS NOT NULL
+     AND (s.cron IS NOT NULL AND s.last_fired_at > ? OR s.every_ms IS NOT NULL AND s.next_at > ? + s.every_ms) LIMIT 100`,
+    [time, now],
+  )
+}
+
+/** When the next schedule or alarm is due, in milliseconds. */
+export async function nextTime(store: Store): Promise<number | null> {
+  const row = await store.get<{ at: number | null }>(
+    `SELECT min(at) AS at FROM (SELECT min(next_at) AS at FROM schedules WHERE enabled = 1 AND next_at IS NOT NULL
+     UNION ALL SELECT min(fire_at) FROM alarms WHERE status = 'pending') waiting`,
+  )
+  return row?.at ?? null
+}
+
+export async function cycleOf(store: Store, agent_id: string): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT cycle_num AS n FROM leases WHERE id = ?', [agent_id]))?.n ?? 0
+}
+
+export function shown(row: ScheduleRow): Schedule {
+  const time = (ms: number | null) => (ms === null ? null : isoTime(ms))
+  const { every_ms, every_n_cycles, last_fired_cycle, busy, ...rest } = row
+  return {
+    ...rest,
+    every_n_cycles,
+    every: every_ms === null ? null : every_ms / 1000,
+    enabled: row.enabled === 1,
+    created_at: isoTime(row.created_at),
+    next_at: row.enabled === 1 ? time(row.next_at) : null,
+    next_cycle: row.enabled === 1 && every_n_cycles !== null ? last_fired_cycle + every_n_cycles : null,
+    last_fired_at: time(row.last_fired_at),
+  }
+}
+
+export const insertSchedule = defineEffect({
+  name: 'schedules.insert',
+  schema: z.object({
+    schedule_id: z.string(),
+    agent_id: z.string(),
+    objective: z.string(),
+    every_n_cycles: z.number().int().nullable(),
+    every_ms: z.number().int().nullable(),
+    cron: z.string().nullable(),
+    time_zone: z.string().nullable(),
+    priority: z.number().int(),
+    missed: z.string().nullable(),
+    created_by: z.string(),
+    next_at: z.number().int().nullable(),
+    last_fired_cycle: z.number().int(),
+  }),
+  statements: (row, now) => [
+    {
+      sql: `INSERT INTO schedules (schedule_id, agent_id, objective, every_n_cycles, every_ms, cron, time_zone, priority, missed,
+              created_by, next_at, last_fired_cycle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[row.schedule_id, row.agent_id, row.objective, row.every_n_cycles, row.every_ms, row.cron, row.time_zone],
+        ...[row.priority, row.missed, row.created_by, row.next_at, row.last_fired_cycle, now],
+      ],
+    },
+  ],
+})
+
+/**
+ * What became of a slot, and which is the next. Refused when the schedule no longer stands at the slot that was looked at: another
+ * process was quicker, or somebody changed it. So no slot runs twice.
+ */
+export const settleSlot = defineEffect({
+  name: 'schedules.settle',
+  mustChange: true,
+  schema: z.object({
+    schedule_id: z.string(),
+    /** Where the schedule stood: the slot's time, or the cycle of its last one. */
+    was: z.number().int(),
+    next_at: z.number().int().nullable(),
+    last_fired_cycle: z.number().int(),
+    /** null: nothing came of it. */
+    goal_id: z.string().nullable(),
+    skipped: z.number().int(),
+    reason: z.string().nullable(),
+  }),
+  statements: ({ schedule_id, was, next_at, last_fired_cycle, goal_id, skipped, reason }, now) => [
+    {
+      sql: `UPDATE schedules SET next_at = ?, last_fired_cycle = ?, fired = fired + ?, skipped = skipped + ?,
+              last_skip = coalesce(?, last_skip), last_goal_id = coalesce(?, last_goal_id),
+              last_fired_at = CASE WHEN ? IS NULL THEN last_fired_at ELSE ? END, held_by = NULL
+            WHERE schedule_id = ? AND enabled = 1 AND coalesce(next_at, last_fired_cycle) = ?`,
+      params: [
+        ...[next_at, last_fired_cycle, goal_id === null ? 0 : 1, skipped, reason, goal_id],
+        ...[goal_id, now, schedule_id, was],
+      ],
+    },
+  ],
+})
+
+/** The clock was set back: counts from where it is now, once. */
+export const moveSlot = defineEffect({
+  name: 'schedules.move',
+  schema: z.object({ schedule_id: z.string(), was: z.number().int(), next_at: z.number().int().nullable() }),
+  statements: ({ schedule_id, was, next_at }) => [
+    {
+      sql: 'UPDATE schedules SET next_at = ?, last_fired_at = NULL WHERE schedule_id = ? AND next_at = ?',
+      params: [next_at, schedule_id, was],
+    },
+  ],
+})
+
+/** Why a slot that has come waits. */
+export const holdSlot = defineEffect({
+  name: 'schedules.hold',
+  schema: z.object({ schedule_id: z.string(), held_by: z.string() }),
+  statements: ({ schedule_id, held_by }) => [
+    { sql: 'UPDATE schedules SET held_by = ? WHERE schedule_id = ?', params: [held_by, schedule_id] },
+  ],
+})
+
+/** Enables or disables; what was missed meanwhile is forgotten. */
+export const switchSchedule = defineEffect({
+  name: 'schedules.switch',
+  schema: z.object({
+    schedule_id: z.string(),
+    agent_id: z.string(),
+    enabled: z.boolean(),
+    next_at: z.number().int().nullable(),
+    last_fired_cycle: z.number().int(),
+  }),
+  statements: ({ schedule_id, agent_id, enabled, next_at, last_fired_cycle }) => [
+    {
+      sql: `UPDATE schedules SET enabled = ?, next_at = ?, last_fired_cycle = ?, held_by = NULL
+            WHERE schedule_id = ? AND agent_id = ?`,
+      params: [enabled, next_at, last_fired_cycle, schedule_id, agent_id],
+    },
+  ],
+})
+
+export const deleteSchedule = defineEffect({
+  name: 'schedules.delete',
+  mustChange: true,
+  schema: z.object({ schedule_id: z.string() }),
+  statements: ({ schedule_id }) => [{ sql: 'DELETE FROM schedules WHERE schedule_id = ?', params: [schedule_id] }],
+})
+
+export const SCHEDULE_EFFECTS = [insertSchedule, settleSlot, moveSlot, holdSlot, switchSchedule, deleteSchedule]

@@ -1,0 +1,155 @@
+import { sanitize } from '#core/goals/contract'
+import type { Effect, PluginHandle } from '#kernel'
+import { appendEvent, isoTime, Store } from '#platform/store/contract'
+import { Guardrails } from '#safety/guardrails/contract'
+import { checkCron, slotAfter } from './calendar.ts'
+import type { SchedulesConfig } from './config.ts'
+import {
+  BadScheduleError,
+  type NewSchedule,
+  type Schedule,
+  ScheduleNotFoundError,
+  type Schedules,
+  type Timing,
+  TooManySchedulesError,
+} from './contract.ts'
+import {
+  cycleOf,
+  deleteSchedule,
+  enabledSchedules,
+  findSchedule,
+  insertSchedule,
+  listSchedules,
+  type ScheduleRow,
+  shown,
+  switchSchedule,
+} from './repository.ts'
+
+/** What can be done with schedules, whoever asks. */
+export class ScheduleBook implements Schedules {
+  readonly #svc: PluginHandle
+  readonly #config: SchedulesConfig
+
+  constructor(svc: PluginHandle, config: SchedulesConfig) {
+    this.#svc = svc
+    this.#config = config
+  }
+
+  get #store(): Store {
+    return this.#svc.use(Store)
+  }
+
+  async made({ agent_id, objective, priority = 4, missed, created_by, ...timing }: NewSchedule) {
+    const limit = this.#config.max_per_agent
+    if ((await enabledSchedules(this.#store, agent_id)) >= limit)
+      throw new TooManySchedulesError({ what: 'schedules', limit })
+    const schedule_id = this.#svc.ports.ids.make('sched', 8)
+    const times = await this.#timesOf(timing)
+    const start = await this.#start(agent_id, times)
+    const text = await cleanObjective(this.#svc, agent_id, objective)
+    const row = {
+      schedule_id,
+      agent_id,
+      objective: text,
+      ...times,
+      priority,
+      missed: missed ?? null,
+      created_by,
+      ...start,
+    }
+    return {
+      schedule_id,
+      next:
+        start.next_at === null
+          ? `cycle ${start.last_fired_cycle + (times.every_n_cycles ?? 0)}`
+          : isoTime(start.next_at),
+      effects: [insertSchedule(row), changed(row, 'added')],
+    }
+  }
+
+  async list(agent_id?: string, all = true): Promise<Schedule[]> {
+    const rows = await listSchedules(this.#store, agent_id)
+    return rows.filter(({ enabled }) => all || enabled === 1).map(shown)
+  }
+
+  /** @throws ScheduleNotFoundError */
+  async find(schedule_id: string): Promise<ScheduleRow> {
+    const row = await findSchedule(this.#store, schedule_id)
+    if (!row) throw new ScheduleNotFoundError({ schedule_id, whose: '' })
+    return row
+  }
+
+  async cancelled(schedule_id: string, agent_id: string): Promise<Effect[]> {
+    const row = await findSchedule(this.#store, schedule_id)
+    if (row?.agent_id !== agent_id) throw new ScheduleNotFoundError({ schedule_id, whose: ' of yours' })
+    return this.#switched(row, false)
+  }
+
+  /** @throws ScheduleNotFoundError */
+  async switch(schedule_id: string, enabled: boolean): Promise<Schedule> {
+    const row = await this.find(schedule_id)
+    if ((row.enabled === 1) !== enabled) await this.#store.apply(await this.#switched(row, enabled))
+    return shown(await this.find(schedule_id))
+  }
+
+  /** @throws ScheduleNotFoundError */
+  async remove(schedule_id: string): Promise<void> {
+    const row = await this.find(schedule_id)
+    if (!(await this.#store.apply([deleteSchedule({ schedule_id }), changed(row, 'removed')])))
+      throw new ScheduleNotFoundError({ schedule_id, whose: '' })
+  }
+
+  async #switched(row: ScheduleRow, enabled: boolean): Promise<Effect[]> {
+    const { schedule_id, agent_id } = row
+    const start = enabled ? await this.#start(agent_id, row) : row
+    const { next_at, last_fired_cycle } = start
+    return [
+      switchSchedule({ schedule_id, agent_id, enabled, next_at, last_fired_cycle }),
+      changed(row, enabled ? 'enabled' : 'disabled'),
+    ]
+  }
+
+  /** Where a schedule begins that begins now. */
+  async #start(agent_id: string, times: Pick<ScheduleRow, 'every_n_cycles' | 'every_ms' | 'cron' | 'time_zone'>) {
+    const now = this.#svc.clock.ms()
+    const next_at = times.every_n_cycles === null ? await slotAfter(times, now, now) : null
+    return { next_at, last_fired_cycle: await cycleOf(this.#store, agent_id) }
+  }
+
+  async #timesOf({ every_n_cycles, every, cron, time_zone: given }: Timing) {
+    if ([every_n_cycles, every, cron].filter(each => each !== undefined).length !== 1) {
+      throw new BadScheduleError({
+        problem: 'Say when: give exactly one of every_n_cycles (3), every (seconds: 3600) and cron ("0 9 * * 1-5").',
+      })
+    }
+    if (cron === undefined && given !== undefined) {
+      throw new BadScheduleError({
+        problem: 'time_zone says where the times of a cron expression are meant; give it with cron, or leave it out.',
+      })
+    }
+    const time_zone = given ?? this.#config.time_zone
+    if (cron !== undefined) await checkCron(cron, time_zone, this.#svc.clock.ms())
+    return {
+      every_n_cycles: every_n_cycles ?? null,
+      every_ms: every === undefined ? null : Math.round(every * 1000),
+      cron: cron?.trim() ?? null,
+      time_zone: cron === undefined ? null : time_zone,
+    }
+  }
+}
+
+function changed({ agent_id, schedule_id }: Pick<ScheduleRow, 'agent_id' | 'schedule_id'>, change: string): Effect {
+  return appendEvent({ type: 'schedule_changed', agent_id, data: { agent_id, schedule_id, change } })
+}
+
+/** An objective as it may be pursued: cleaned always, checked when guardrails are on. @throws BadScheduleError */
+export async function cleanObjective(svc: PluginHandle, agent_id: string, objective: string): Promise<string> {
+  const clean = sanitize(objective)
+  if (clean === '')
+    throw new BadScheduleError({ problem: 'The objective is empty; say in a sentence what is to be reached.' })
+  if (!svc.has(Guardrails)) return clean
+  const { action, text } = await svc.use(Guardrails).check('peer', clean, { agent_id })
+  if (action === 'block')
+    throw new BadScheduleError({ problem: 'A guardrail blocked the objective; put it differently.' })
+  return text
+}

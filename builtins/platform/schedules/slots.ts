@@ -1,0 +1,139 @@
+import { Goals } from '#core/goals/contract'
+import { type Cycle, type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { Freeze } from '#platform/daemon/contract'
+import { appendEvent, isoTime, Store, wakeAgents } from '#platform/store/contract'
+import { Budget } from '#safety/budget/contract'
+import { slotAfter, slotsPassed } from './calendar.ts'
+import type { SchedulesConfig } from './config.ts'
+import {
+  aheadOf,
+  dueByCycle,
+  dueSchedules,
+  heldSchedules,
+  holdSlot,
+  moveSlot,
+  type ScheduleRow,
+  settleSlot,
+} from './repository.ts'
+import { cleanObjective } from './schedules.ts'
+
+/** Slots that are settled in a row; the rest follows at once. */
+const AT_ONCE = 100
+/** A clock that was set back by less than this repeats no slot; one that was set back further is believed. As cron does it. */
+const SET_BACK_MS = 3 * 3_600_000
+
+/** Settles the slots that time has made due. @returns whether there may be more */
+export async function settleTimes(svc: PluginHandle, config: SchedulesConfig): Promise<boolean> {
+  const store = svc.use(Store)
+  const now = svc.clock.ms()
+  const moved = await aheadOf(store, now + SET_BACK_MS, now)
+  for (const row of moved) {
+    const { schedule_id, next_at } = row
+    await store.apply([moveSlot({ schedule_id, was: next_at as number, next_at: await slotAfter(row, now, now) })])
+  }
+  const paused = await heldSchedules(store, now)
+  if (paused.length > 0)
+    await store.apply(paused.map(({ schedule_id }) => holdSlot({ schedule_id, held_by: 'the agent was paused' })))
+  const due = await dueSchedules(store, now, AT_ONCE)
+  if (due.length === 0) return false
+  const held_by = await holdOf(svc)
+  if (held_by !== undefined) {
+    const news = due.filter(row => row.held_by !== held_by)
+    if (news.length > 0) await store.apply(news.map(({ schedule_id }) => holdSlot({ schedule_id, held_by })))
+    return false
+  }
+  for (const row of due) {
+    const effects = await settled(svc, config, row, now)
+    // Refused: another process was quicker, or it was changed meanwhile.
+    await store.apply([...effects, wakeAgents({ agents: [row.agent_id], reason: 'schedule' })])
+  }
+  return due.length === AT_ONCE
+}
+
+/** Settles the slots that this agent's cycles have made due, before the cycle looks for its goal. */
+export async function settleCycles(svc: PluginHandle, cycle: Cycle): Promise<void> {
+  const { agent_id, cycle_num } = cycle
+  const due = await dueByCycle(svc.use(Store), agent_id, cycle_num)
+  if (due.length === 0) return
+  const held_by = await holdOf(svc)
+  for (const row of due) {
+    if (held_by !== undefined) {
+      if (row.held_by !== held_by) cycle.effects.push(holdSlot({ schedule_id: row.schedule_id, held_by }))
+      continue
+    }
+    const n = row.every_n_cycles as number
+    const passed = Math.floor((cycle_num - row.last_fired_cycle) / n)
+    const next = { was: row.last_fired_cycle, next_at: null, last_fired_cycle: cycle_num }
+    const missed = passed - 1
+    await cycle.save(await outcome(svc, row, next, { slot: null, missed, skips: false }))
+  }
+}
+
+/** What keeps all schedules from running now. A freeze and an empty budget stop what costs before it begins. */
+async function holdOf(svc: PluginHandle): Promise<string | undefined> {
+  if (svc.has(Freeze) && (await svc.use(Freeze).frozen())) return 'the daemon was frozen'
+  if (svc.has(Budget) && (await svc.use(Budget).exceeded())) return 'the budget was used up'
+  return undefined
+}
+
+async function settled(svc: PluginHandle, config: SchedulesConfig, row: ScheduleRow, now: number): Promise<Effect[]> {
+  const was = row.next_at as number
+  const { count, last, next } = await slotsPassed(row, was, now, svc.clock)
+  const skips = (row.missed ?? config.missed) === 'skip' && now - last > config.grace * 1000
+  const where = { was, next_at: next, last_fired_cycle: row.last_fired_cycle }
+  return outcome(svc, row, where, { slot: last, missed: count - 1, skips })
+}
+
+interface Slot {
+  /** When it was meant to be, in milliseconds. */
+  slot: number | null
+  /** Slots before it that came to nothing. */
+  missed: number
+  /** It is too late for this one too. */
+  skips: boolean
+}
+
+/** The writes that settle a slot, all or nothing: a goal, or the reason why there is none, and where the schedule stands then. */
+async function outcome(
+  svc: PluginHandle,
+  row: ScheduleRow,
+  next: { was: number; next_at: number | null; last_fired_cycle: number },
+  { slot, missed, skips }: Slot,
+): Promise<Effect[]> {
+  const { agent_id, schedule_id, priority } = row
+  const late = row.held_by ?? 'nothing ran then'
+  const objective = skips || row.busy ? undefined : await readable(svc, row)
+  const whyNot = skips ? late : row.busy ? 'its last goal was still active' : 'a guardrail blocked the objective'
+  const skipped = missed + (objective === undefined ? 1 : 0)
+  const reason = skipped === 0 ? null : objective === undefined ? whyNot : late
+  const goal =
+    objective === undefined
+      ? undefined
+      : svc.use(Goals).added({ agent_id, objective, priority, origin: 'schedule', parent_goal_id: null })
+  const goal_id = goal?.goal_id ?? null
+  const told = {
+    type: 'schedule_fired',
+    agent_id,
+    data: { agent_id, schedule_id, goal_id, slot: slot === null ? null : isoTime(slot) },
+  }
+  return [
+    settleSlot({ schedule_id, ...next, goal_id, skipped, reason }),
+    ...(goal ? [...goal.effects, appendEvent(told)] : []),
+    ...(skipped > 0
+      ? [appendEvent({ type: 'schedule_skipped', agent_id, data: { agent_id, schedule_id, slots: skipped, reason } })]
+      : []),
+  ]
+}
+
+/** The objective as it passes today; undefined when a guardrail stops it. */
+async function readable(
+  svc: PluginHandle,
+  { agent_id, schedule_id, objective }: ScheduleRow,
+): Promise<string | undefined> {
+  try {
+    return await cleanObjective(svc, agent_id, objective)
+  } catch (error) {
+    svc.log.warn({ agent_id, schedule_id }, sentenceOf(error))
+    return undefined
+  }
+}

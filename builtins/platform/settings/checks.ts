@@ -1,0 +1,42 @@
+import { type DoctorCheck, finding } from '#interfaces/doctor/contract'
+import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
+import { HostToken, meant, type PluginHandle } from '#kernel'
+import { stemOf } from '#lib/plugin-file'
+import type { ConfigCheck } from './contract.ts'
+
+/** Checks that `plugins.disabled` names plugins that there are. */
+export function disabledNamesCheck(svc: PluginHandle): ConfigCheck {
+  return {
+    name: 'names of plugins',
+    forbids: 'change',
+    async check({ get }) {
+      // The names of plugins whose files are not run are not known.
+      if (get('plugins.enabled') !== true || mayPluginsAdd(svc)) return []
+      const host = svc.use(HostToken)
+      const known = [...host.list().flatMap(({ name, origin }) => [name, stemOf(origin)]), ...(await host.changed())]
+      const unknown = (get('plugins.disabled') as readonly string[]).filter(name => !known.includes(name))
+      return unknown.map(name => ({
+        path: 'plugins.disabled',
+        message: `names the plugin ${JSON.stringify(name)}, and there is none of that name; ${meant(name, known, 'svc plugins')}`,
+      }))
+    },
+  }
+}
+
+/** Shows what is wrong with the configuration and keeps nothing from starting. */
+export function settingsCheck({ config }: PluginHandle): DoctorCheck {
+  return {
+    name: 'settings',
+    async run() {
+      const faults = await config.faults(['change', 'nothing'])
+      if (faults.length === 0) return finding.ok('the settings agree with each other')
+      const found = faults.map(({ path, message }) => `${path}: ${message}`).join('; ')
+      return finding.warn(found, 'correct it; svc config validate shows it again')
+    },
+  }
+}
+
+/** Warns of what is wrong with the configuration though the service starts with it. */
+export async function warnOfSettings({ config, log }: PluginHandle): Promise<void> {
+  for (const { path, message } of await config.faults(['change'])) log.warn({}, `${path}: ${message}`)
+}

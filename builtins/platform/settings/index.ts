@@ -1,0 +1,17 @@
+import { DoctorChecks } from '#interfaces/doctor/contract'
+import { definePlugin } from '#kernel'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { disabledNamesCheck, settingsCheck, warnOfSettings } from './checks.ts'
+import { ConfigChecks } from './contract.ts'
+import { settingsOperations } from './operations.ts'
+
+export default definePlugin({
+  name: 'settings',
+  description: 'The configuration, shown and changed: three views of it, and patches that keep what people wrote.',
+  setup(svc) {
+    for (const operation of settingsOperations(svc)) svc.operation(operation)
+    svc.add(ConfigChecks, disabledNamesCheck(svc))
+    svc.add(DoctorChecks, settingsCheck(svc))
+    svc.add(DaemonStarts, { name: 'settings', begin: () => warnOfSettings(svc) })
+  },
+})

@@ -1,0 +1,467 @@
+import {
+  type CommitResult,
+  defineError,
+  type Effect,
+  type Lease,
+  Page,
+  type Ports,
+  point,
+  type SvcError,
+  token,
+  z,
+} from '#kernel'
+import type { Next, Scheduler } from '#platform/heartbeat/contract'
+
+/** One SQL statement with its positional parameters. */
+export interface Statement {
+  sql: string
+  params?: readonly unknown[]
+}
+
+/** How a room turns one kind of effect into statements. */
+export interface EffectKind<P = unknown> {
+  /** `room.verb`, as in `goals.complete`. */
+  name: string
+  schema: z.ZodType<P>
+  /** The statements, in order. `now` is the commit's time in milliseconds. */
+  statements(payload: P, now: number): Statement[]
+  /** Each statement must change exactly one row; otherwise nothing of the commit is written and it is `refused`. */
+  mustChange?: boolean
+  /** Written even when the commit is fenced off or refused, for what has happened in any case. */
+  always?: boolean
+}
+
+export const Effects = point<EffectKind<never>>('effects', {
+  key: kind => kind.name,
+  has: { name: 'text', schema: 'schema', statements: 'function' },
+})
+
+/** Defines a kind of effect; the result makes effects of that kind, and its `kind` is what a room adds to `Effects`. */
+export function defineEffect<S extends z.ZodType>(
+  kind: Omit<EffectKind<z.output<S>>, 'schema'> & { schema: S },
+): ((payload: z.output<S>) => Effect) & { kind: EffectKind<never> } {
+  return Object.assign((payload: z.output<S>): Effect => ({ effect: kind.name, payload }), {
+    kind: kind as unknown as EffectKind<never>,
+  })
+}
+
+/** What an event is, wherever it is stored or streamed. */
+export const EventEnvelope = z.object({
+  seq: z.number().int(),
+  type: z.string(),
+  v: z.number().int(),
+  at: z.iso.datetime(),
+  agent_id: z.string().nullable(),
+  cycle_num: z.number().int().nullable(),
+  run_id: z.string().nullable(),
+  data: z.record(z.string(), z.unknown()),
+})
+export type EventEnvelope = z.infer<typeof EventEnvelope>
+
+/** An event as it is stored: its time in milliseconds, its data as JSON. */
+export type EventRow = Omit<EventEnvelope, 'at' | 'data'> & { at: number; data: string }
+
+/** In SQL: the columns of an `EventRow`. */
+export const EVENT_COLUMNS = 'seq, type, v, at, agent_id, cycle_num, run_id, data'
+
+/** A stored event as it is told: with its time as text and its data as an object. */
+export function shownEvent(row: EventRow): EventEnvelope {
+  return { ...row, at: isoTime(row.at), data: JSON.parse(row.data) as Record<string, unknown> }
+}
+
+/** The seq of the newest event; 0 when there is none. A look at the end of one index. */
+export async function newestSeq(store: Pick<Store, 'get'>): Promise<number> {
+  return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM events'))?.seq ?? 0
+}
+
+/** In SQL: the run that a row belongs to, the given one (its one parameter) or else the open daemon run of this process or the project. */
+export const RUN_OF = `coalesce(?, ${newestRun(`AND pid = ${process.pid}`)}, ${newestRun('')})`
+
+/** In the order of an index: to sort by what is both would take a table of its own for each row that is written. */
+function newestRun(and: string): string {
+  return `(SELECT run_id FROM runs WHERE kind = 'daemon' AND ended_at IS NULL ${and} ORDER BY started_at DESC LIMIT 1)`
+}
+
+const NewEvent = z.object({
+  type: z.string(),
+  agent_id: z.string().nullable(),
+  cycle_num: z.number().int().nullable().optional(),
+  run_id: z.string().nullable().optional().describe("Run (default: the project's open daemon run)"),
+  data: z.record(z.string(), z.unknown()),
+})
+
+const INSERT_EVENT = `INSERT INTO events (type, v, at, agent_id, cycle_num, run_id, data) SELECT ?, 1, ?, ?, ?, ${RUN_OF}, ?`
+
+/** The statement that appends an event, for an effect that tells itself what it did; `unless` it finds a row. */
+export function eventStatement(event: z.input<typeof NewEvent>, now: number, unless?: Statement): Statement {
+  const { type, agent_id, cycle_num, run_id, data } = event
+  const params = [type, now, agent_id, cycle_num, run_id, JSON.stringify(data)]
+  if (!unless) return { sql: INSERT_EVENT, params }
+  return { sql: `${INSERT_EVENT} WHERE NOT EXISTS (${unless.sql})`, params: [...params, ...(unless.params ?? [])] }
+}
+
+/** Appends an event in the same transaction; its hook fires after the commit, in the process that committed. */
+export const appendEvent = defineEffect({
+  name: 'events.append',
+  schema: NewEvent,
+  statements: (event, now) => [eventStatement(event, now)],
+})
+
+/** Makes agents due, in the same transaction as what they are to see. All agents without a list. */
+export const wakeAgents = defineEffect({
+  name: 'leases.wake',
+  schema: z.object({ agents: z.array(z.string()).readonly().optional(), reason: z.string() }),
+  statements: ({ agents }, now) => {
+    const wake = `UPDATE leases SET wakes = wakes + 1, woken = 1,
+      run_at = CASE WHEN owner IS NULL THEN min(run_at, max(?, rested_at)) ELSE run_at END WHERE kind = 'agent'`
+    if (!agents) return [{ sql: wake, params: [now] }]
+    return agents.map(agent => ({ sql: `${wake} AND id = ?`, params: [now, agent] }))
+  },
+})
+
+/**
+ * `agent_id ${AMONG}` holds for those of a list, which is one parameter however long it is: `listed(…)`. A place for each would make
+ * another statement of each length.
+ */
+export const AMONG = 'IN (SELECT value FROM json_each(?))'
+/** The parameter of `AMONG`. */
+export function listed(values: readonly (string | number)[]): string {
+  return JSON.stringify(values)
+}
+
+/** A value of a plugin that has no tables of its own; `undefined` removes it. */
+export const setValue = defineEffect({
+  name: 'values.set',
+  schema: z.object({ namespace: z.string(), key: z.string(), value: z.unknown() }),
+  statements: ({ namespace, key, value }) => [
+    value === undefined
+      ? { sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ?', params: [namespace, key] }
+      : {
+          sql: 'INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value',
+          params: [namespace, key, JSON.stringify(value)],
+        },
+  ],
+})
+
+/** What `setValue` wrote under a key; undefined when there is nothing. */
+export async function getValue(
+  store: Pick<Store, 'get'>,
+  { namespace, key }: { namespace: string; key: string },
+): Promise<unknown> {
+  const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
+    namespace,
+    key,
+  ])
+  return row && (JSON.parse(row.value) as unknown)
+}
+
+/** How other processes tell of what they write. */
+export interface Overheard {
+  /** Takes in what has come, about once a second. @returns whether something was written of which it is not known what, or when */
+  look(): Promise<boolean>
+  end(): Promise<void>
+}
+
+/** The database: the only write paths are `commit` and `apply`. Every method waits up to 5 s for another process's lock. */
+export interface Store {
+  /** A cycle's write: effects and the lease's next state, in one transaction, fenced. */
+  commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult>
+  /** A write from outside a cycle. @returns false when a must-change effect changed nothing: nothing but `always` effects was written then */
+  apply(effects: readonly Effect[]): Promise<boolean>
+  /** All rows of a query. Reads never wait for writers. */
+  all<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
+  /** The same for long lists, at half the cost, of texts, whole numbers and nulls only. */
+  many<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
+  /** What `read` gives, or gave under this key within the last half second if nobody has written anything since. */
+  unchanged<T>(key: string, read: () => Promise<T>): Promise<T>
+  /**
+   * Waits until anybody has written, looking about once a second: for who follows what happens.
+   * @param seen what the last call gave; '' for the first look
+   * @returns what tells the state now; also when the signal is aborted
+   */
+  changed(seen: string, signal?: AbortSignal): Promise<string>
+  /** The first row of a query. */
+  get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
+  /** The same, at once where the engine can: for what is asked again and again. */
+  glance<R>(sql: string, params?: readonly unknown[]): R | undefined | Promise<R | undefined>
+  /** This process, as it stands in the leases that it holds. */
+  readonly owner: string
+  /** Where the database serves several machines: the one and the project by whose files alone it can be told who lives. */
+  readonly place: string
+  /** Whether processes of other places, or of this one, drive agents of this database now. */
+  elsewhere(place?: string): Promise<boolean>
+  /** Frees the leases of all but these and this one, on this machine: for the process that has just become the project's only daemon. */
+  recover(living: readonly string[]): Promise<number>
+  /** Frees the leases of processes that are gone. @returns how many */
+  free(owners: readonly string[]): Promise<number>
+  /** Throws when the database cannot be reached, or was removed or replaced. */
+  health(): Promise<void>
+  /** Gives back the room that removed rows left, a few pages at a time, until the signal is aborted. @returns how many bytes */
+  shrink(signal: AbortSignal): Promise<number>
+  /** Copies it, as it is at this moment and without what was removed, to a file that is not there yet. Absent where the engine cannot. */
+  copyTo?(file: string): Promise<void>
+  /** The bytes of such a file with all of its pages: many times faster, and larger. Absent where the engine cannot. */
+  image?(): Promise<Buffer>
+  /**
+   * Has the other processes of the project tell of all that they write from the moment of the call on: it reaches the tape between
+   * this one's own writes and reads, where it was. One process at a time. Absent where the engine cannot.
+   */
+  overhear?(): Promise<Overheard>
+  /** Puts the write-ahead log back into the file when it has grown large. What a reader still needs of it stays. */
+  trimLog(): Promise<void>
+  /** Waits, at most 10 s, while readers keep a long log from being put back: before each piece of what could as well be written later. */
+  shortLog(signal: AbortSignal): Promise<void>
+  /** Events after `seq`, oldest first. */
+  events(after: number, limit: number): Promise<EventEnvelope[]>
+}
+export const Store = token<Store>('store')
+
+/** An effect as the statements that it is, in order; see `EffectKind` for the two marks. */
+export interface PlannedEffect {
+  statements: readonly Statement[]
+  must: boolean
+  always: boolean
+}
+
+/** What is the same for every engine: effects become statements, and what was committed is told. */
+export interface EffectPlanner {
+  /** @throws when an effect is unknown or its payload breaks its schema */
+  plan(effects: readonly Effect[], now: number): PlannedEffect[]
+  /** Nothing is announced that did not happen: called after the transaction. @param woken tells the loop of this process to look */
+  tell(effects: readonly Effect[], woken: () => void): Promise<void> | undefined
+}
+
+/**
+ * What is in files of `.svc/` where a project is on one machine, in tables: by the file's path below that folder. It is provided
+ * where several machines share what agents know.
+ */
+export interface SharedFiles {
+  /** A file that is replaced as a whole; undefined where there is none. */
+  read(path: string): Promise<{ text: string; version: number } | undefined>
+  /** Writes it, if it still is of this version; 0 for one that is not there. @returns whether it was */
+  replace(path: string, text: string, version: number): Promise<boolean>
+  /** @returns whether there was one */
+  remove(path: string): Promise<boolean>
+  /** The paths that begin so, in their order, with the milliseconds at which they were written last. */
+  list(prefix: string): Promise<{ path: string; at: number }[]>
+  /** What was appended after line `after`, in order; the version counts how often the file was written anew. */
+  lines(path: string, after: number): Promise<{ version: number; lines: { n: number; line: string }[] }>
+  append(path: string, lines: readonly string[]): Promise<void>
+  /** Writes all lines anew, if nobody did so since this version, or appended after this line. @returns the last line's number */
+  rewrite(path: string, lines: readonly string[], version: number, after: number): Promise<number | undefined>
+}
+export const SharedFiles = token<SharedFiles>('shared_files')
+
+/** What an engine is given to open a project's database with. */
+export interface EngineParts {
+  url: string
+  planner: EffectPlanner
+  /** The schema's steps, in order, as SQLite takes them. */
+  schema: readonly { name: string; sql: string }[]
+  /** Milliseconds from one cycle of an agent to the next. */
+  heartbeat: () => number
+  /** Milliseconds that an agent rests after a cycle, however often it is woken. */
+  rest: () => number
+}
+
+export interface OpenedStore {
+  store: Store
+  scheduler: Scheduler & {
+    /** Brings forward what is further away than the heartbeat now is. */
+    reschedule(): Promise<void>
+  }
+  close(): Promise<void>
+}
+
+/** Another engine than the embedded one. It is chosen by the scheme of `store.url`. */
+export interface StoreEngine {
+  scheme: string
+  open(parts: EngineParts): Promise<OpenedStore>
+}
+/** The schema's steps, for an engine that takes over from another. */
+export const StoreSchema = token<EngineParts['schema']>('store_schema')
+export const StoreEngines = point<StoreEngine>('store_engines', {
+  key: engine => engine.scheme,
+  has: { scheme: 'text', open: 'function' },
+})
+
+export const DatabaseUnreachableError = defineError({
+  code: 'database_unreachable',
+  status: 503,
+  title: 'Database unreachable',
+  sentence: (p: { at: string; problem: string }) =>
+    `The database at ${p.at} cannot be reached (${p.problem}); it is tried again by itself.`,
+})
+
+export const DatabaseLockedError = defineError({
+  code: 'database_locked',
+  status: 503,
+  title: 'Database locked',
+  sentence: () => 'Another process has held the database for more than 5 s; try again.',
+})
+/** What `DiskFullError` says of the database. */
+export const DATABASE_FULL = { what: "the project's database", next: ', and all goes on by itself' }
+export const DiskFailedError = defineError({
+  code: 'disk_failed',
+  status: 503,
+  title: 'Disk failed',
+  sentence: (p: { problem: string }) =>
+    `The disk that holds the project's database failed (${p.problem}); what was to be written is not.`,
+})
+export const RemovedMeanwhileError = defineError({
+  code: 'removed_meanwhile',
+  status: 409,
+  title: 'Removed meanwhile',
+  sentence: () => 'What this belongs to was removed while it was being written; nothing was changed.',
+})
+export const DatabaseUnusableError = defineError({
+  code: 'database_unusable',
+  status: 503,
+  title: 'Database unusable',
+  // The file is named from the project on: an answer tells no path of this machine.
+  sentence: (p: { file: string; problem: string; remedy: string }) =>
+    `${p.file.replace(/^.*\/(?=\.svc\/)/, '')} ${p.problem}; ${p.remedy}.`,
+})
+export const NativeModuleError = defineError({
+  code: 'native_module',
+  status: 503,
+  title: 'Native module',
+  sentence: (p: { problem: string }) =>
+    `SQLite's native module cannot be loaded (${p.problem}); svc doctor says what to do.`,
+})
+export const DatabaseInUseError = defineError({
+  code: 'database_in_use',
+  status: 409,
+  title: 'Database in use',
+  sentence: (p: { file: string }) =>
+    `A process has ${p.file} open, so it was not replaced; stop the service (svc stop, and svc serve) and try again.`,
+})
+export const FileExistsError = defineError({
+  code: 'file_exists',
+  status: 409,
+  title: 'File exists',
+  sentence: (p: { file: string }) => `${p.file} exists and was not overwritten; name another file.`,
+})
+
+/** What a database's file is found to be. */
+export interface DatabaseReport {
+  file: string
+  /** Of the schema. */
+  version: number
+  bytes: number
+  /** What is wrong with it; empty when all is well. */
+  faults: string[]
+}
+
+/** What is done with a database's file as such, without bringing up a process of the project. */
+export interface DatabaseFiles {
+  /** The version of SQLite itself. @throws when its native module cannot be loaded */
+  engineVersion(): Promise<string>
+  /** Returns whether another process has held the write lock longer than one of our commits takes. */
+  isLocked(file: string, ports: Ports): Promise<boolean>
+  /** Returns why the files must not be opened where they lie, or undefined. A command that writes is refused with it. */
+  lossOf(file: string, ports: Ports): Promise<SvcError | undefined>
+  /** Copies the files as they are at one moment, to be opened instead of them, and changes nothing where they lie. */
+  snapshot(file: string, ports: Ports): Promise<{ file: string; discard(): Promise<void> }>
+  checkDatabase(file: string, ports: Ports): Promise<DatabaseReport>
+  backupDatabase(file: string, target: string, ports: Ports): Promise<DatabaseReport>
+  restoreDatabase(
+    file: string,
+    source: string,
+    keep: string,
+    ports: Ports,
+  ): Promise<DatabaseReport & { kept: string | null }>
+}
+
+/** The file that a process opens instead of the project's database: a copy, for a process that must change nothing. */
+export const DatabaseCopy = token<string>('database_copy')
+
+/** A database's file that is not the project's own one, as it is filled or read as a whole. */
+export interface DatabaseImage {
+  all<R>(sql: string, params?: readonly unknown[]): R[]
+  /** All or none of them. */
+  write(statements: readonly Statement[]): Promise<void>
+  close(): void
+}
+
+/** Such files, for an engine that writes what it has into one, or takes it from there. */
+export interface DatabaseImages {
+  /** Opens one that has the schema of this program, and makes it where there is none. */
+  open(file: string): Promise<DatabaseImage>
+  /** Copies one and looks the copy through. @throws FileExistsError, DatabaseUnusableError */
+  copy(file: string, target: string): Promise<DatabaseReport>
+  /** Puts one in the place of the project's file, which is kept. @throws DatabaseInUseError */
+  put(file: string, keep: string): Promise<DatabaseReport & { kept: string | null }>
+}
+export const DatabaseImages = token<DatabaseImages>('database_images')
+
+/** A connection to SQLite, as the store uses it. */
+export interface Connection {
+  prepare(sql: string): {
+    run(...params: unknown[]): { changes: number }
+    all(...params: unknown[]): unknown[]
+    get(...params: unknown[]): unknown
+    columns(): { name: string }[]
+  }
+  exec(sql: string): unknown
+  pragma(sql: string, options: { simple: true }): unknown
+  serialize(): Buffer
+  close(): unknown
+  readonly inTransaction: boolean
+  readonly open: boolean
+}
+
+/** Stands between the store and its database, where one provides it: for disks that fail on purpose. */
+export interface Medium {
+  /** @param open makes a connection to a file, or to one in memory */
+  connect(file: string, open: (file: string) => Connection): Connection
+}
+export const Medium = token<Medium>('store_medium')
+
+/** A moment, as people give it. */
+export const Instant = z.iso.datetime({ offset: true, error: 'must be a time such as 2026-01-31T18:00:00Z' })
+/** What lists take whose rows have a date. */
+export const DatedPage = Page.extend({
+  since: Instant.optional().describe('Only from this time on'),
+  before: Instant.optional().describe('Only before this time'),
+  order: z.enum(['newest', 'oldest']).default('newest').describe('Which come first'),
+})
+export interface ListWindow {
+  limit?: number | undefined
+  offset?: number | undefined
+  order?: 'newest' | 'oldest' | undefined
+}
+/** Dates in ISO 8601. */
+export interface Dates {
+  since?: string | undefined
+  before?: string | undefined
+}
+
+/** A part of a WHERE, with its parameters. */
+export interface Condition {
+  where: string
+  params: unknown[]
+}
+
+/** The parts that limit a column of milliseconds to the dates of a list. */
+export function datesIn(column: string, { since, before }: Dates) {
+  const parts: Condition[] = []
+  if (since !== undefined) parts.push({ where: `${column} >= ?`, params: [Date.parse(since)] })
+  if (before !== undefined) parts.push({ where: `${column} < ?`, params: [Date.parse(before)] })
+  return parts
+}
+
+/** All parts as one condition. */
+export function allOf(parts: readonly Condition[]): Condition {
+  const where = parts.length === 0 ? '1 = 1' : parts.map(part => part.where).join(' AND ')
+  return { where, params: parts.flatMap(part => part.params) }
+}
+
+/** ISO 8601 UTC of stored milliseconds, as on the wire. */
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString()
+}
+/** Dollars of stored integer micro-dollars. */
+export function usdOf(micros: number): number {
+  return micros / 1e6
+}

@@ -1,0 +1,209 @@
+import type { CommitResult, Due, Effect, Lease } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
+import type { Next, Scheduler } from '#platform/heartbeat/contract'
+import type { Database } from './database.ts'
+
+/** How long a lease lasts without being renewed or committed, in milliseconds. */
+const LEASE_MS = 15_000
+/** `run_at` of what never comes due by itself: paused and dead agents. */
+export const NEVER = Number.MAX_SAFE_INTEGER
+
+const PARKED =
+  'EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
+
+const DUE_SYS = "SELECT id FROM leases WHERE kind = 'sys' AND run_at <= ?"
+const NEXT = `SELECT min(run_at) AS run_at FROM (SELECT run_at FROM leases WHERE kind = 'sys' UNION ALL SELECT run_at FROM
+  (SELECT run_at FROM leases WHERE kind = 'agent' AND NOT ${PARKED} ORDER BY run_at LIMIT 1))`
+const DUE_AGENTS = `SELECT id FROM (SELECT id FROM leases WHERE kind = 'agent' AND run_at <= ? AND NOT ${PARKED} ORDER BY run_at LIMIT ?)`
+const LOOK = `${DUE_SYS} UNION ALL ${DUE_AGENTS} LIMIT 1`
+const CLAIM = `UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_num = cycle_num + 1, claimed_at = ?, run_at = ?
+  WHERE id IN (${DUE_SYS} UNION ALL ${DUE_AGENTS}) RETURNING id, kind, owner, epoch, cycle_num`
+const DUE = `SELECT id, epoch, cycle_num, run_at, wakes FROM leases WHERE kind = 'agent' AND owner IS NULL AND run_at <= ?
+  AND NOT ${PARKED} ORDER BY run_at LIMIT ?`
+/** All that `due` told of one is compared again: whoever was woken since has something to do. */
+const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cycle_num + 1, passed = leases.passed + 1, woken = 0, claimed_at = ?, rested_at = ?, run_at = ?
+  FROM (SELECT value ->> 0 AS id, value ->> 1 AS epoch, value ->> 2 AS run_at, value ->> 3 AS wakes FROM json_each(?)) seen
+  WHERE leases.id = seen.id AND leases.epoch = seen.epoch AND leases.run_at = seen.run_at AND leases.wakes = seen.wakes
+    AND owner IS NULL AND NOT ${PARKED} RETURNING leases.id`
+const HELD = 'id = ? AND owner = ? AND epoch = ?'
+const UNTIL = `SELECT run_at FROM leases WHERE ${HELD}`
+const RENEW = `UPDATE leases SET run_at = ? WHERE ${HELD}`
+/** That it was woken stays until it is claimed: a clock that is set back meanwhile keeps nobody waiting who was. */
+const RELEASE = `UPDATE leases SET owner = NULL, rested_at = ?,
+  run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END WHERE ${HELD}`
+/** Whose start lies ahead was written before the clock was set back; nobody is moved again when another process sees it too. */
+const SET_BACK = `UPDATE leases SET run_at = CASE WHEN run_at >= ? THEN run_at WHEN owner IS NOT NULL THEN min(run_at, ?)
+    WHEN woken THEN min(run_at, ?) WHEN claimed_at > ? THEN run_at - ? ELSE min(run_at, ?) END,
+  claimed_at = iif(claimed_at > ?, claimed_at - ?, claimed_at), rested_at = min(rested_at, ?)`
+/** A wall clock that goes back by more than this was set, in milliseconds. */
+const SET_BACK_MS = 1_000
+
+export interface LocalSchedulerOptions {
+  database: Database
+  /** This process, as it stands in the rows it holds. */
+  owner: string
+  now: () => number
+  /** Milliseconds that never jump. */
+  monotonic: () => number
+  /** Milliseconds from one cycle of an agent to the next. */
+  heartbeat: () => number
+  /** Milliseconds that an agent rests after a cycle, however often it is woken. */
+  rest: () => number
+  /** @throws when the database's file is no longer there */
+  present: () => void
+  write: (effects: readonly Effect[], fence: Fence, now: number) => Promise<CommitResult>
+  wake: (agents: readonly string[] | undefined, reason: string) => Promise<void>
+}
+
+/** Sees in the transaction that a lease is held, or gives it back. @returns false when another process has taken over */
+export type Fence = () => boolean
+
+/** Lease rows on the local database: schedule, lock and recovery in one. */
+export class LocalScheduler implements Scheduler {
+  readonly #options: LocalSchedulerOptions
+  readonly #listeners = new Set<() => void>()
+  #seen: { now: number; monotonic: number }
+
+  constructor(options: LocalSchedulerOptions) {
+    this.#options = options
+    this.#seen = { now: options.now(), monotonic: options.monotonic() }
+  }
+
+  async claim(limit: number): Promise<Lease[]> {
+    const { database, owner } = this.#options
+    const now = this.#options.now()
+    await this.#followClock(now)
+    // A look without a lock first: an idle daemon takes no write lock.
+    if (!database.get(LOOK, [now, now, Math.min(limit, 1)])) return []
+    this.#options.present()
+    const rows = await database.write(() => database.all<Lease>(CLAIM, [owner, now, now + LEASE_MS, now, now, limit]))
+    crashPoint('leases claimed')
+    return rows
+  }
+
+  due(until: number, limit: number): Promise<Due[]> {
+    const { database } = this.#options
+    return database.waiting(() => database.all<Due>(DUE, [until, limit]))
+  }
+
+  async pass(due: readonly Due[], run_at: number): Promise<string[]> {
+    const { database } = this.#options
+    const now = this.#options.now()
+    const seen = JSON.stringify(due.map(({ id, epoch, run_at, wakes }) => [id, epoch, run_at, wakes]))
+    this.#options.present()
+    const params = [now, now + this.#options.rest(), Math.round(run_at), seen]
+    const rows = await database.write(() => database.all<{ id: string }>(PASS, params))
+    return rows.map(({ id }) => id)
+  }
+
+  async renew(held: readonly Lease[]): Promise<Lease[]> {
+    const { database } = this.#options
+    const until = this.#options.now() + LEASE_MS
+    return database.write(() =>
+      held.filter(({ id, owner, epoch }) => database.run({ sql: RENEW, params: [until, id, owner, epoch] }) === 0),
+    )
+  }
+
+  commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult> {
+    const { database } = this.#options
+    const now = this.#options.now()
+    const held = [lease.id, lease.owner, lease.epoch]
+    const kept = () => {
+      // There is one writer at a time: to look is to hold, and the row is written only when renewals are late.
+      const [row] = database.all<{ run_at: number }>(UNTIL, held)
+      if (row && row.run_at < now + LEASE_MS / 2) database.run({ sql: RENEW, params: [now + LEASE_MS, ...held] })
+      return row !== undefined
+    }
+    if (next === 'keep') return this.#options.write(effects, kept, now)
+    const rested = now + this.#options.rest()
+    const run_at = Math.round(next.run_at)
+    // A wake never makes it later than the cycle itself wants to go on.
+    const params = [rested, NEVER, Math.min(rested, run_at), run_at, ...held]
+    return this.#options.write(effects, () => database.run({ sql: RELEASE, params }) === 1, now)
+  }
+
+  async wake(agents: readonly string[] | undefined, reason: string): Promise<void> {
+    await this.#options.wake(agents, reason)
+  }
+
+  async nextDue(): Promise<number | null> {
+    await this.#followClock(this.#options.now())
+    const next = this.#options.database.get<{ run_at: number | null }>(NEXT)
+    return next?.run_at != null && next.run_at < NEVER ? next.run_at : null
+  }
+
+  onWake(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Tells the loop of this process to look. */
+  notify(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** A shorter heartbeat counts from the last start of each agent, not from its next one. */
+  async reschedule(): Promise<void> {
+    const { database, heartbeat } = this.#options
+    await database.write(() =>
+      database.run({
+        sql: 'UPDATE leases SET run_at = min(run_at, claimed_at + ?) WHERE owner IS NULL AND run_at < ?',
+        params: [heartbeat(), NEVER],
+      }),
+    )
+    this.notify()
+  }
+
+  /** Times are on the wall clock, to outlive the process; when that is set back, they go with it, or all would wait for it to catch up. */
+  async #followClock(now: number): Promise<void> {
+    const monotonic = this.#options.monotonic()
+    const back = Math.round(monotonic - this.#seen.monotonic - (now - this.#seen.now))
+    if (back >= SET_BACK_MS) {
+      const { database, heartbeat, rest } = this.#options
+      await database.write(() =>
+        database.run({
+          sql: SET_BACK,
+          params: [NEVER, now + LEASE_MS, now + rest(), now, back, now + heartbeat(), now, back, now + rest()],
+        }),
+      )
+    }
+    // Not before it is written: what a full disk kept from being moved is moved at the next look.
+    this.#seen = { now, monotonic }
+  }
+
+  get owner(): string {
+    return this.#options.owner
+  }
+
+  /** Frees the leases of all but the living: called by the process that has just become the project's only daemon. */
+  async recover(living: readonly string[]): Promise<number> {
+    const { database, owner, heartbeat, rest } = this.#options
+    const now = this.#options.now()
+    const kept = [owner, ...living]
+    return database.write(() => {
+      // Nobody is further away than a heartbeat after a start, nor rests longer, whatever the clock was when it was written.
+      database.run({
+        sql: `UPDATE leases SET run_at = iif(run_at < ?, min(run_at, iif(woken, ?, ?)), run_at),
+              claimed_at = min(claimed_at, ?), rested_at = min(rested_at, ?) WHERE owner IS NULL`,
+        params: [NEVER, now + rest(), now + heartbeat(), now, now + rest()],
+      })
+      return database.run({
+        sql: `UPDATE leases SET owner = NULL, run_at = ? WHERE owner IS NOT NULL AND owner NOT IN (${kept.map(() => '?')})`,
+        params: [now, ...kept],
+      })
+    })
+  }
+
+  async free(owners: readonly string[]): Promise<number> {
+    const { database } = this.#options
+    const now = this.#options.now()
+    const freed = await database.write(() =>
+      database.run({
+        sql: `UPDATE leases SET owner = NULL, run_at = ? WHERE owner IN (${owners.map(() => '?')})`,
+        params: [now, ...owners],
+      }),
+    )
+    if (freed > 0) this.notify()
+    return freed
+  }
+}

@@ -1,0 +1,78 @@
+import { join } from 'node:path'
+import { type PluginHandle, sentenceOf, type WakeSource } from '#kernel'
+import { Store } from '#platform/store/contract'
+import type { Watcher } from './contract.ts'
+import { areNudges } from './repository.ts'
+
+/** Markers that are taken at a time: a storm of them comes in portions. */
+const PORTION = 4_096
+/** Files that are removed at the same time. */
+const TOGETHER = 64
+
+const folderOf = (svc: PluginHandle) => join(svc.project.svc, 'nudges')
+
+/** Tells the daemon of another process at once that there is a message. The message itself is a row, which nothing can lose. */
+export async function leaveMarker(svc: PluginHandle, nudge_id: string): Promise<void> {
+  if (svc.heartbeat.live) return
+  const { files } = svc.ports
+  const folder = folderOf(svc)
+  try {
+    await files.mkdir(folder, { recursive: true, mode: 0o700 })
+    await files.writeFile(join(folder, `${nudge_id}.json`), '{}\n', { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    svc.log.warn({}, `no marker was left for ${nudge_id}, so it is found a moment later: ${sentenceOf(error)}`)
+  }
+}
+
+/** Wakes when markers are left in `.svc/nudges/`. Those of our own messages say only: look now; others wake all agents. */
+export function nudgeSource(svc: PluginHandle, watcher: Watcher): WakeSource {
+  const { files } = svc.ports
+  const folder = folderOf(svc)
+  const places = async () => {
+    await files.mkdir(folder, { recursive: true, mode: 0o700 }).catch(() => {})
+    return [{ folder }]
+  }
+  // A folder that was found empty, and looks as it did, is not read again: it was read after its last change then.
+  let [empty, seen] = ['', '']
+  const look = async (isTold: boolean) => {
+    // Another whenever an entry comes or goes; but not within one tick of the file system's clock.
+    const state = svc.ports.stampOf(folder) ?? 'none'
+    if (!isTold && state === empty) return undefined
+    const taken = await takeMarkers(svc, folder)
+    empty = taken.length === 0 && state === seen ? state : ''
+    seen = state
+    if (taken.length === 0) return undefined
+    // The row has woken its agent in its own transaction: waking it again would cost a cycle.
+    if (!(await areNudges(svc.use(Store), taken))) return 'nudge'
+    svc.heartbeat.hint()
+    return undefined
+  }
+  return { name: 'nudge', wait: signal => watcher.until(places, look, signal) }
+}
+
+/** Removes the markers that are there. @returns their names, without `.json` */
+async function takeMarkers(svc: PluginHandle, folder: string): Promise<string[]> {
+  const { files } = svc.ports
+  const names: string[] = []
+  try {
+    // What a link points at is not ours to empty.
+    if (!(await files.lstat(folder)).isDirectory()) return []
+    for await (const entry of await files.opendir(folder, { bufferSize: 256 })) {
+      if (!entry.isDirectory()) names.push(entry.name)
+      if (names.length === PORTION) break
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') svc.log.warn({}, `${folder}: ${sentenceOf(error)}`)
+  }
+  const taken: string[] = []
+  for (let at = 0; at < names.length; at += TOGETHER) {
+    const removed = names.slice(at, at + TOGETHER).map(async name => {
+      await files.unlink(join(folder, name)).then(
+        () => taken.push(name.replace(/\.json$/, '')),
+        () => {},
+      )
+    })
+    await Promise.all(removed)
+  }
+  return taken
+}

@@ -1,0 +1,78 @@
+import { join } from 'node:path'
+import type { PluginHandle, Undo } from '#kernel'
+import { RestartToken, type Supervisor } from '#platform/plugin-files/contract'
+import type { WatchdogConfig } from './config.ts'
+import type { Watchdog } from './contract.ts'
+import { refuseExit } from './exit.ts'
+import { parentEnded } from './foreground.ts'
+import { Pulse } from './pulse.ts'
+import { quarantineError, readQuarantine, release } from './quarantine.ts'
+import { watchStrays } from './strays.ts'
+
+type PluginFile = Parameters<Supervisor['admit']>[0]
+
+/** The watch over plugins' code in this process. A quarantine holds in every process; the rest is for those that last. */
+export class Guard implements Supervisor, Watchdog {
+  readonly broken: Promise<unknown>
+  readonly orphaned: Promise<string>
+  readonly #svc: PluginHandle
+  readonly #config: WatchdogConfig
+  readonly #quarantine: string
+  readonly #undo: Undo[] = []
+  #pulse: Pulse | undefined
+  #break: (error: unknown) => void = () => {}
+
+  constructor(svc: PluginHandle, config: WatchdogConfig) {
+    this.#svc = svc
+    this.#config = config
+    this.#quarantine = join(svc.project.svc, 'quarantine.json')
+    this.orphaned = parentEnded(svc.ports)
+    this.broken = new Promise(resolve => {
+      this.#break = resolve
+    })
+  }
+
+  /** @throws Error with the reason for the file's quarantine, which ends when it was changed or an operator names it */
+  async admit(plugin: PluginFile, asked: boolean): Promise<void> {
+    const { stem, file, fingerprint } = plugin
+    const { files } = this.#svc.ports
+    const entry = (await readQuarantine(files, this.#quarantine)).find(each => each.file === file)
+    if (entry && !asked && entry.fingerprint === fingerprint) throw quarantineError(entry, stem)
+    if (entry) await release(files, this.#quarantine, file)
+    this.examine(plugin)
+  }
+
+  examine({ stem, file, fingerprint }: PluginFile): void {
+    this.begin()
+    this.#pulse?.admitted(stem, file, fingerprint)
+  }
+
+  watch(plugin: string, origin: string, what: string | undefined): void {
+    if (what === undefined) this.#pulse?.left()
+    else this.#pulse?.entered(plugin, origin, what)
+  }
+
+  /** Begins with the first plugin's file, before it is run, or with a lasting process's resources, whichever is first. */
+  begin(): void {
+    const svc = this.#svc
+    if (this.#pulse || !svc.has(RestartToken)) return
+    const lasts = svc.roles.has('daemon') || svc.roles.has('server')
+    const pulse = new Pulse(svc, { limit_s: this.#config.limit, quarantine: this.#quarantine })
+    this.#pulse = pulse
+    this.#undo.push(
+      () => pulse.stop(),
+      refuseExit(svc, () => pulse.running),
+    )
+    // A command has its own way of telling them.
+    if (lasts) this.#undo.push(watchStrays(svc, error => this.#break(error)))
+  }
+
+  async end(): Promise<void> {
+    for (const undo of this.#undo.splice(0).reverse()) await undo()
+    this.#pulse = undefined
+  }
+
+  ending(): void {
+    this.#pulse?.ending()
+  }
+}

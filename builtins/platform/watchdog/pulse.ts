@@ -1,0 +1,115 @@
+import { url as debuggerUrl } from 'node:inspector'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { STOP_FILE } from '#platform/daemon/contract'
+import { RestartToken } from '#platform/plugin-files/contract'
+import { SUCCESSOR } from './foreground.ts'
+import { CELL, CELLS, type Notice, STEPS, type Watch } from './shared.ts'
+
+const THREAD = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './watchdog.js', import.meta.url)
+
+/** The main thread's part of the watch: a count that moves as long as it does, and which plugin's code it runs. */
+export class Pulse {
+  readonly #svc: PluginHandle
+  readonly #cells = new Int32Array(new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT))
+  readonly #watch: Watch
+  #thread: Worker | undefined
+  readonly #step_ms: number
+  /** The cell's value for each thing that runs, and the plugins of these. */
+  readonly #ids = new Map<string, number>()
+  readonly #plugins: string[] = ['']
+  /** What runs, outermost first. */
+  readonly #entered: number[] = []
+  #cancelRound = () => {}
+
+  constructor(svc: PluginHandle, { limit_s, quarantine }: { limit_s: number; quarantine: string }) {
+    this.#svc = svc
+    this.#step_ms = (limit_s * 1000) / STEPS
+    const command = svc.use(RestartToken)
+    this.#watch = {
+      cells: this.#cells,
+      step_ms: this.#step_ms,
+      quarantine,
+      stop: join(svc.project.svc, STOP_FILE),
+      log: join(svc.project.root, 'logs', 'svc.log'),
+      command,
+      parent: parentOf(command, svc.ports.env),
+      // What leaves the terminal has the log for its standard error.
+      echo: !command.includes('--detach'),
+    }
+  }
+
+  /** Begun with the first file: a thread is ten megabytes, and the service's own code has no endless loops. */
+  #begun(): Worker {
+    if (this.#thread) return this.#thread
+    const thread = new Worker(THREAD, { workerData: this.#watch })
+    thread.on('error', error =>
+      this.#svc.log.error({}, `nobody watches for endless loops any more: ${sentenceOf(error)}`),
+    )
+    thread.unref()
+    this.#thread = thread
+    this.#round()
+    return thread
+  }
+
+  /** The plugin whose code runs. */
+  get running(): string | undefined {
+    return this.#plugins[this.#entered.at(-1) ?? 0] || undefined
+  }
+
+  /** A file is about to be run, as it stands. */
+  admitted(plugin: string, file: string, fingerprint: string): void {
+    this.#tell({ kind: 'file', plugin, file, fingerprint })
+  }
+
+  entered(plugin: string, file: string, what: string): void {
+    this.#entered.push(this.#idOf(plugin, file, what))
+    this.#show()
+  }
+
+  left(): void {
+    this.#entered.pop()
+    this.#show()
+  }
+
+  ending(): void {
+    Atomics.store(this.#cells, CELL.ending, 1)
+  }
+
+  async stop(): Promise<void> {
+    this.#cancelRound()
+    await this.#thread?.terminate()
+  }
+
+  #round(): void {
+    Atomics.add(this.#cells, CELL.round, 1)
+    // At a breakpoint a process stands still by somebody's wish.
+    Atomics.store(this.#cells, CELL.debugged, debuggerUrl() === undefined ? 0 : 1)
+    this.#cancelRound = this.#svc.clock.after(this.#step_ms, () => this.#round())
+  }
+
+  #show(): void {
+    Atomics.store(this.#cells, CELL.code, this.#entered.at(-1) ?? 0)
+  }
+
+  #idOf(plugin: string, file: string, what: string): number {
+    const key = `${file}\0${plugin}\0${what}`
+    const known = this.#ids.get(key)
+    if (known !== undefined) return known
+    const id = this.#plugins.push(plugin) - 1
+    this.#ids.set(key, id)
+    this.#tell({ kind: 'code', id, plugin, file, what })
+    return id
+  }
+
+  #tell(notice: Notice): void {
+    this.#begun().postMessage(notice)
+  }
+}
+
+/** The first process of a container is started again by the container, which ends with it. */
+function parentOf(command: readonly string[], env: PluginHandle['ports']['env']): Watch['parent'] {
+  if (env[SUCCESSOR] === '1' && process.channel) return 'predecessor'
+  return command.includes('--detach') || process.pid === 1 ? 'none' : 'terminal'
+}

@@ -1,0 +1,193 @@
+import type { Verdict } from '#core/runtime/contract'
+import { defineError, point, type Tool, token, z } from '#kernel'
+
+export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'consumed'] as const
+
+/** A tool call that waits, or waited, for the operator, as it stands in lists. */
+export const ApprovalSummary = z.object({
+  approval_id: z.string(),
+  agent_id: z.string(),
+  tool_name: z.string(),
+  danger: z.string().nullable().describe('What the tool can do harm to, in its own words'),
+  arguments: z
+    .unknown()
+    .describe('The stored arguments: what is shown is what runs; null in lists where they are long, see args_chars'),
+  args_chars: z.number().int().describe('Length of the arguments as JSON'),
+  args_sha256: z.string().describe('Of the arguments as JSON with sorted keys and no spaces'),
+  status: z.enum(APPROVAL_STATUSES).describe('`consumed`: it was approved, and the call began'),
+  created_at: z.iso.datetime(),
+  expires_at: z.iso.datetime().nullable().describe('When it is denied by itself'),
+  session_id: z.string().nullable(),
+  goal_id: z.string().nullable(),
+  task_id: z.string().nullable(),
+  reason: z.string().nullable(),
+  edited: z.boolean().describe('The arguments were changed before they were approved'),
+  resolved_at: z.iso.datetime().nullable(),
+  resolved_by: z.string().nullable().describe('`X-Svc-User`, `cli`, `system`, `rule:<rule_id>` or `reviewer:<name>`'),
+})
+export type ApprovalSummary = z.infer<typeof ApprovalSummary>
+
+export const Approval = ApprovalSummary.extend({
+  original_arguments: z.unknown().describe('What the model asked for, where the arguments were changed; else null'),
+  used_at: z.iso.datetime().nullable().describe('When the call began'),
+  call_id: z.string().nullable().describe("The tool journal's id of the call that began with it"),
+})
+export type Approval = z.infer<typeof Approval>
+
+/** A text that fits a glob (`*`: anything but `/`; `**`: anything; neither: a step up, `..`), or anything at all. */
+export const ArgumentPattern = z.union([
+  z.strictObject({ glob: z.string().max(1000) }),
+  z.strictObject({ any: z.literal(true) }),
+])
+export type ArgumentPattern = z.infer<typeof ArgumentPattern>
+
+/** What a rule asks of the arguments, all of them: exactly this value, or a pattern. */
+export const ArgumentMatches = z
+  .record(z.string(), z.unknown())
+  .describe(
+    'For each argument a value, {"glob": "drafts/*"} or {"any": true}; a call with another argument does not match',
+  )
+export type ArgumentMatches = z.infer<typeof ArgumentMatches>
+
+/** A standing grant: calls that match it run without asking, until a time or for a number of times. */
+export const ApprovalRule = z.object({
+  rule_id: z.string(),
+  agent_id: z.string().nullable().describe('null: any agent'),
+  tool_name: z.string(),
+  arguments: ArgumentMatches.nullable().describe('null: any arguments'),
+  until: z.iso.datetime().nullable(),
+  uses: z.number().int().nullable().describe('How often it may be used in all'),
+  used: z.number().int(),
+  active: z.boolean().describe('Not revoked, not expired, not used up'),
+  reason: z.string().nullable(),
+  created_at: z.iso.datetime(),
+  created_by: z.string(),
+  revoked_at: z.iso.datetime().nullable(),
+  revoked_by: z.string().nullable(),
+})
+export type ApprovalRule = z.infer<typeof ApprovalRule>
+
+/** A call before it runs, as the gate sees it. */
+export interface GatedCall {
+  /** The journal's id: its row in `tool_calls` must be there. */
+  call_id: string
+  agent_id: string
+  goal_id: string | null
+  session_id: string | null
+  /** Of a one-shot task: its approvals never park the daemon's agent. */
+  task_id: string | null
+  tool: Tool
+  arguments: unknown
+}
+
+/** As what leave to call a model of unknown price is asked for and granted: no tool can have this name. */
+export const MODEL_CALL = 'model:call'
+
+/** Something that is allowed once for all agents, or not, rather than call by call. */
+export interface PermitRequest {
+  /** For whom it is asked; null where no agent of the project does it. */
+  agent_id: string | null
+  /** Stands in the place of a tool's name. */
+  name: typeof MODEL_CALL
+  /** What tells it from others of that name. */
+  arguments: unknown
+  /** What it can do harm to. */
+  danger: string
+}
+
+/** `unasked`: there is no agent that it could be asked for. `off`: approvals are not enabled. */
+export type Permit =
+  | { state: 'granted' | 'unasked' | 'off' }
+  | { state: 'pending'; approval_id: string }
+  | { state: 'denied'; approval_id: string; by: string; reason: string | null }
+
+export interface Approvals {
+  /** Whether calls of this tool need an approval, as things are configured: their intent is then journalled as `planned`. */
+  needed(tool: Tool): boolean
+  /**
+   * Whether the call runs, waits or is refused. An approval that lets it run is taken by that, once and for all, in the
+   * transaction that writes `started` into the journal; a call that waits is `parked` there.
+   */
+  gate(call: GatedCall): Promise<Verdict>
+  /**
+   * Whether people allow this, for all agents. They are asked once: an approval becomes a standing rule, a denial stays. What
+   * was not decided in time is asked again.
+   */
+  permit(request: PermitRequest): Promise<Permit>
+  /** Pending approvals that hold the daemon's work on this agent; those of tasks don't. */
+  holding(agent_id: string): Promise<string[]>
+}
+export const Approvals = token<Approvals>('approvals')
+
+/** What a reviewer makes of a call; undefined is left to the others, and at last to the operator. */
+export type Review =
+  | { decision: 'approve'; reason?: string }
+  | { decision: 'deny'; reason: string }
+  /** Other arguments, which then stand for review and approval in place of these. */
+  | { decision: 'edit'; arguments: unknown }
+
+/** Looks at gated calls before the operator does. One that throws, or takes longer than 10 s, has said nothing. */
+export interface ApprovalReviewer {
+  name: string
+  /** Lower stages are asked earlier; 0 unless told. */
+  stage?: number
+  review(call: {
+    agent_id: string
+    goal_id: string | null
+    task_id: string | null
+    tool_name: string
+    arguments: unknown
+  }): Review | undefined | Promise<Review | undefined>
+}
+export const ApprovalReviewers = point<ApprovalReviewer>('approval_reviewers', {
+  key: reviewer => reviewer.name,
+  has: { name: 'text', review: 'function' },
+  asked: 'review',
+})
+
+declare module '#kernel' {
+  interface Events {
+    approval_requested: { agent_id: string; approval_id: string; tool_name: string; task_id: string | null }
+    approval_resolved: {
+      agent_id: string
+      approval_id: string
+      decision: 'approve' | 'deny'
+      resolved_by: string
+      task_id: string | null
+    }
+  }
+}
+
+export const ApprovalNotFoundError = defineError({
+  code: 'approval_not_found',
+  status: 404,
+  title: 'Approval not found',
+  sentence: (p: { approval_id: string; agent_id?: string }) =>
+    `${p.agent_id === undefined ? 'There is' : `Agent ${p.agent_id} has`} no approval "${p.approval_id}"; list those that wait with: svc approvals`,
+})
+export const ApprovalResolvedError = defineError({
+  code: 'approval_resolved',
+  status: 409,
+  title: 'Approval resolved',
+  sentence: (p: { approval_id: string; status: string; by: string }) =>
+    `Approval ${p.approval_id} was ${p.status} already, by ${p.by}.`,
+})
+export const UnknownDecisionError = defineError({
+  code: 'unknown_decision',
+  status: 400,
+  exit: 2,
+  title: 'Unknown decision',
+  sentence: () => 'The decision must be "approve" or "deny".',
+})
+export const AgentCannotDecideError = defineError({
+  code: 'agent_cannot_decide',
+  status: 403,
+  title: 'Agent cannot decide',
+  sentence: (p: { agent_id: string }) => `${p.agent_id} is an agent; approvals are decided by people.`,
+})
+export const RuleNotFoundError = defineError({
+  code: 'rule_not_found',
+  status: 404,
+  title: 'Rule not found',
+  sentence: (p: { rule_id: string }) => `There is no rule "${p.rule_id}" in force; list them with: svc approvals rules`,
+})

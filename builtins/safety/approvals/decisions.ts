@@ -1,0 +1,150 @@
+import { Agents } from '#core/agents/contract'
+import {
+  ConflictError,
+  type Effect,
+  InvalidInputError,
+  issuesOf,
+  type PluginHandle,
+  type Tool,
+  Toolkits,
+} from '#kernel'
+import { Store, wakeAgents } from '#platform/store/contract'
+import { canonical } from './canonical.ts'
+import type { ApprovalConfig } from './config.ts'
+import { AgentCannotDecideError, ApprovalNotFoundError, ApprovalResolvedError, MODEL_CALL } from './contract.ts'
+import { resolvedEvent } from './gate.ts'
+import {
+  type ApprovalRow,
+  findApproval,
+  listApprovals,
+  pendingOfDead,
+  resolveApproval,
+  settledByThemselves,
+} from './repository.ts'
+import { insertRule, type RuleRow, useRule } from './rule-repository.ts'
+import { isMatch } from './rules.ts'
+
+export interface Decision {
+  decision: 'approve' | 'deny'
+  reason: string | null
+  resolved_by: string
+  /** What is approved in place of what was asked for. */
+  arguments?: unknown
+}
+
+/**
+ * Decides a pending approval and wakes its agent.
+ * @throws ApprovalResolvedError when somebody was faster, with what they decided; AgentCannotDecideError; InvalidInputError
+ */
+export async function resolve(svc: PluginHandle, row: ApprovalRow, decision: Decision): Promise<ApprovalRow> {
+  const { approval_id } = row
+  if (row.status !== 'pending') throw resolvedError(row)
+  await refuseAgents(svc, decision.resolved_by)
+  const edited = decision.arguments === undefined ? null : await checked(svc, row, decision.arguments)
+  if (await decide(svc, row, decision, edited)) return (await findApproval(svc.use(Store), approval_id))!
+  const now = await findApproval(svc.use(Store), approval_id)
+  if (!now) throw new ApprovalNotFoundError({ approval_id })
+  throw resolvedError(now)
+}
+
+function resolvedError({ approval_id, status, resolved_by }: ApprovalRow) {
+  const by = resolved_by ?? 'system'
+  return new ApprovalResolvedError({ approval_id, status: status === 'denied' ? 'denied' : 'approved', by })
+}
+
+/** People decide, not agents, neither on their own calls nor on those of others. */
+export async function refuseAgents(svc: PluginHandle, who: string): Promise<void> {
+  const found = await svc
+    .use(Agents)
+    .find(who)
+    .catch(() => undefined)
+  if (found?.agent_id === who) throw new AgentCannotDecideError({ agent_id: who })
+}
+
+async function decide(
+  svc: PluginHandle,
+  row: ApprovalRow,
+  { decision, reason, resolved_by }: Decision,
+  edited: Awaited<ReturnType<typeof checked>>,
+  also: readonly Effect[] = [],
+): Promise<boolean> {
+  const { approval_id, agent_id } = row
+  const status = decision === 'approve' ? 'approved' : 'denied'
+  return svc.use(Store).apply([
+    ...also,
+    ...(decision === 'approve' && row.tool_name === MODEL_CALL && also.length === 0
+      ? [standing(svc, row, reason, resolved_by)]
+      : []),
+    resolveApproval({ approval_id, status, reason, resolved_by, edited }),
+    resolvedEvent(row, decision, resolved_by),
+    // A task's approval is none of the daemon's business.
+    ...(row.task_id === null ? [wakeAgents({ agents: [agent_id], reason: 'approval' })] : []),
+  ])
+}
+
+/** The rule that leave to call a model becomes: for all agents, until it is revoked. */
+function standing(
+  svc: PluginHandle,
+  { tool_name, arguments: args }: ApprovalRow,
+  reason: string | null,
+  created_by: string,
+) {
+  const rule_id = svc.ports.ids.make('rule', 8)
+  return insertRule({
+    ...{ rule_id, agent_id: null, tool_name, arguments: args, until: null, uses: null, reason, created_by },
+  })
+}
+
+/** Other arguments, if the tool takes them. Nothing is edited where they are the same. */
+async function checked(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow, args: unknown) {
+  const tool = svc
+    .list(Toolkits)
+    .flatMap((toolkit): readonly Tool[] => toolkit.tools)
+    .find(({ name }) => name === tool_name)
+  if (!tool) {
+    const sentence = `The tool ${tool_name} is not there, so other arguments for it cannot be checked; approve or deny what was asked.`
+    throw new ConflictError({ sentence })
+  }
+  const parsed = await tool.parameters.safeParseAsync(args)
+  if (!parsed.success) {
+    const issues = issuesOf(parsed.error, 'arguments')
+    throw new InvalidInputError({ what: `What ${tool_name} is to be run with`, issues }, { errors: issues })
+  }
+  const { json, sha256 } = canonical(args)
+  return json === asked ? null : { arguments: json, args_hash: sha256 }
+}
+
+/** Approves what waits already and a new rule lets through, the oldest first, until the rule is used up. */
+export async function release(svc: PluginHandle, { rule_id, agent_id, tool_name, reason, ...rule }: RuleRow) {
+  const matches = rule.arguments === null ? null : JSON.parse(rule.arguments)
+  const of = { agent_id: agent_id ?? undefined, tool_name, status: 'pending' } as const
+  for (const row of await listApprovals(svc.use(Store), of)) {
+    if (!isMatch(matches, JSON.parse(row.arguments))) continue
+    const resolved_by = `rule:${rule_id}`
+    await decide(svc, row, { decision: 'approve', reason, resolved_by }, null, [useRule({ rule_id })])
+  }
+}
+
+/** Denies what waited for longer than it may, and what was asked for a goal or a task that has ended. Times are on the wall, so that a restart changes nothing. */
+export async function settle(svc: PluginHandle, config: ApprovalConfig): Promise<void> {
+  const limit = deadline(svc, config)
+  const overdue = limit === null ? null : svc.clock.ms() - limit
+  for (const row of await settledByThemselves(svc.use(Store), overdue)) {
+    const reason = row.moot ? `its ${row.task_id ? 'task' : 'goal'} has ended` : 'nobody decided in time'
+    await decide(svc, row, { decision: 'deny', reason, resolved_by: 'system' }, null)
+  }
+}
+
+/** Denies what dead agents asked for. @returns how many */
+export async function denyDead(svc: PluginHandle, limit: number): Promise<number> {
+  const rows = await pendingOfDead(svc.use(Store), limit)
+  for (const row of rows)
+    await decide(svc, row, { decision: 'deny', reason: 'agent dead', resolved_by: 'system' }, null)
+  return rows.length
+}
+
+/** How long an approval may wait, in milliseconds: counted in the heartbeats that are in force now; null for ever. */
+export function deadline(svc: PluginHandle, { timeout_cycles }: ApprovalConfig): number | null {
+  if (timeout_cycles === 0) return null
+  return Math.round(timeout_cycles * Number(svc.config.get('daemon.heartbeat')) * 1000)
+}

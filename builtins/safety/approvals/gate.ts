@@ -1,0 +1,155 @@
+import type { Verdict } from '#core/runtime/contract'
+import type { Effect, PluginHandle, Tool } from '#kernel'
+import { appendEvent, Store } from '#platform/store/contract'
+import { type Canonical, canonical } from './canonical.ts'
+import type { ApprovalConfig } from './config.ts'
+import type { GatedCall } from './contract.ts'
+import {
+  type ApprovalRow,
+  attachDecision,
+  beginCall,
+  callBefore,
+  parkCall,
+  pendingFor,
+  type Request,
+  recordApproval,
+  requestApproval,
+  takeApproval,
+} from './repository.ts'
+import { review } from './review.ts'
+import { rulesFor, useRule } from './rule-repository.ts'
+import { isMatch } from './rules.ts'
+
+/** How often others may be faster before it is given up. Each time means that another call or decision went through. */
+const TRIES = 20
+
+/** Decides what becomes of a call. What it decides is written together with what it rests on: when that has changed, it looks again. */
+export class Gate {
+  readonly #svc: PluginHandle
+  readonly #config: ApprovalConfig
+
+  constructor(svc: PluginHandle, config: ApprovalConfig) {
+    this.#svc = svc
+    this.#config = config
+  }
+
+  needed({ name, requires_approval, danger }: Tool): boolean {
+    const { enabled, auto_approve, require_for } = this.#config
+    if (!enabled || auto_approve.includes(name)) return false
+    return require_for.includes(name) || requires_approval === true || danger !== undefined
+  }
+
+  async gate(call: GatedCall): Promise<Verdict> {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const verdict = await this.#decide(call)
+      if (verdict) return verdict
+    }
+    throw new Error(`the approval of ${call.call_id} changed each time it was looked at`)
+  }
+
+  /** One look at how things stand; undefined when they changed before the decision was written. */
+  async #decide(call: GatedCall): Promise<Verdict | undefined> {
+    const { call_id } = call
+    const { state, approval } = await callBefore(this.#store, call_id)
+    if (approval && approval.used_by !== call_id) return this.#goOn(call, approval)
+    // None yet; or one that this very call has used up, in a process that died: what came of it nobody knows.
+    if (!approval && !this.needed(call.tool)) {
+      const begun = state !== 'planned' || (await this.#store.apply([beginCall({ call_id })]))
+      return begun ? run(call.arguments) : undefined
+    }
+    const reviewed = await review(this.#svc, call)
+    const asked = canonical(call.arguments)
+    const wanted = reviewed.edited ?? asked
+    const request = this.#request(call, asked, wanted)
+    if (reviewed.decision) {
+      const { approve, reason, by } = reviewed.decision
+      return approve ? this.#grant(call, request, reason, by, []) : this.#refuse(call, request, reason, by)
+    }
+    const args: unknown = JSON.parse(wanted.json)
+    for (const rule of await rulesFor(this.#store, this.#svc.clock.ms(), call.agent_id, call.tool.name)) {
+      if (!isMatch(rule.arguments === null ? null : JSON.parse(rule.arguments), args)) continue
+      return this.#grant(call, request, rule.reason, `rule:${rule.rule_id}`, [useRule({ rule_id: rule.rule_id })])
+    }
+    return this.#park(call_id, request)
+  }
+
+  /** What became of the request that the call waits for. */
+  async #goOn({ call_id }: GatedCall, approval: ApprovalRow): Promise<Verdict | undefined> {
+    const { approval_id, status, reason } = approval
+    if (status === 'pending') return { verdict: 'park', approval_id }
+    if (status === 'approved') {
+      const taken = await this.#store.apply([takeApproval({ call_id, approval_id })])
+      return taken ? run(JSON.parse(approval.arguments)) : undefined
+    }
+    if (status === 'denied') return refusal(reason, approval.resolved_by)
+    const shared =
+      'not run: an identical call of yours used the approval that both had asked for, and it was for one. Ask again if it is to run twice.'
+    return { verdict: 'refuse', reason: shared }
+  }
+
+  async #park(call_id: string, request: Request): Promise<Verdict | undefined> {
+    const { agent_id, tool_name, task_id } = request
+    const pending = await pendingFor(this.#store, request)
+    const approval_id = pending?.approval_id ?? request.approval_id
+    const asked = [
+      requestApproval(request),
+      appendEvent({ type: 'approval_requested', agent_id, data: { agent_id, approval_id, tool_name, task_id } }),
+    ]
+    const parked = await this.#store.apply([...(pending ? [] : asked), parkCall({ call_id, approval_id })])
+    return parked ? { verdict: 'park', approval_id } : undefined
+  }
+
+  async #grant({ call_id }: GatedCall, request: Request, reason: string | null, by: string, also: Effect[]) {
+    const done = await this.#store.apply([
+      ...also,
+      recordApproval({ ...request, status: 'approved', reason, resolved_by: by }),
+      takeApproval({ call_id, approval_id: request.approval_id }),
+      resolvedEvent(request, 'approve', by),
+    ])
+    return done ? run(JSON.parse(request.arguments)) : undefined
+  }
+
+  async #refuse({ call_id }: GatedCall, request: Request, reason: string | null, by: string) {
+    await this.#store.apply([
+      recordApproval({ ...request, status: 'denied', reason, resolved_by: by }),
+      attachDecision({ call_id, approval_id: request.approval_id }),
+      resolvedEvent(request, 'deny', by),
+    ])
+    return refusal(reason, by)
+  }
+
+  #request({ agent_id, session_id, goal_id, task_id, tool }: GatedCall, asked: Canonical, wanted: Canonical): Request {
+    return {
+      ...{ agent_id, session_id, goal_id, task_id },
+      approval_id: this.#svc.ports.ids.make('ap', 12),
+      tool_name: tool.name,
+      danger: tool.danger ?? null,
+      arguments: wanted.json,
+      original_arguments: wanted.json === asked.json ? null : asked.json,
+      args_hash: wanted.sha256,
+    }
+  }
+
+  get #store(): Store {
+    return this.#svc.use(Store)
+  }
+}
+
+function run(args: unknown): Verdict {
+  return { verdict: 'run', arguments: args }
+}
+
+function refusal(reason: string | null, by: string | null): Verdict {
+  const who = by === 'system' ? 'no one approved it in time' : 'it was denied'
+  return { verdict: 'refuse', reason: `not run: ${who}${reason ? ` (${reason})` : ''}. Find another way.` }
+}
+
+/** The decision as an event, in the transaction that makes it. */
+export function resolvedEvent(
+  { agent_id, approval_id, task_id }: Pick<Request, 'agent_id' | 'approval_id' | 'task_id'>,
+  decision: 'approve' | 'deny',
+  resolved_by: string,
+): Effect {
+  const data = { agent_id, approval_id, decision, resolved_by, task_id }
+  return appendEvent({ type: 'approval_resolved', agent_id, data })
+}

@@ -1,0 +1,82 @@
+import { Holds } from '#core/agents/contract'
+import { type Busy, type Cycle, definePlugin, type PluginHandle, sentenceOf, z } from '#kernel'
+import { eachRound } from '#lib/poller'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { idsOf } from '#platform/heartbeat/contract'
+import { Effects, Store } from '#platform/store/contract'
+import { ApprovalConfig } from './config.ts'
+import { Approvals } from './contract.ts'
+import { settle } from './decisions.ts'
+import { Gate } from './gate.ts'
+import { warnOfTools } from './names.ts'
+import { approvalOperations } from './operations.ts'
+import { permit } from './permits.ts'
+import { APPROVAL_EFFECTS, heldAmong, holding, isHeld } from './repository.ts'
+import { approvalsForget } from './retention.ts'
+import { ruleOperations } from './rule-operations.ts'
+import { RULE_EFFECTS } from './rule-repository.ts'
+
+export default definePlugin({
+  name: 'approvals',
+  description: 'Tool calls that wait for the operator: asked for once, decided once, used once.',
+  needs: ['store', 'agents'],
+  section: 'approval',
+  config: ApprovalConfig,
+  setup(svc, config) {
+    const gate = new Gate(svc, config)
+    const held = (agent_id: string) => holding(svc.use(Store), agent_id)
+    svc.provide(Approvals, {
+      needed: tool => gate.needed(tool),
+      gate: call => gate.gate(call),
+      permit: request => permit(svc, config, request),
+      holding: held,
+    })
+    for (const effect of [...APPROVAL_EFFECTS, ...RULE_EFFECTS]) svc.add(Effects, effect.kind)
+    for (const operation of approvalOperations(svc, config)) svc.operation(operation)
+    approvalsForget(svc)
+    for (const operation of ruleOperations(svc, config)) svc.operation(operation)
+
+    svc.add(Holds, {
+      name: 'approvals',
+      stage: 20,
+      async why({ agent_id }) {
+        const [first, ...more] = await held(agent_id)
+        if (!first) return undefined
+        const others = more.length > 0 ? ` and ${more.length} more` : ''
+        return { reason: `It waits for a decision on ${first}${others}; svc approvals`, at: null }
+      },
+    })
+
+    const asked = { agent_id: z.string(), approval_id: z.string(), task_id: z.string().nullable() }
+    svc.event(
+      'approval_requested',
+      z.object({ ...asked, tool_name: z.string() }).describe('A tool call waits for a decision'),
+    )
+    const decision = z.enum(['approve', 'deny'])
+    svc.event(
+      'approval_resolved',
+      z.object({ ...asked, decision, resolved_by: z.string() }).describe('A tool call was approved or denied'),
+    )
+
+    svc.add(DaemonStarts, { name: 'approvals', begin: async () => warnOfTools(svc, config) })
+    svc.on('beat', () => settle(svc, config))
+    svc.on('goal_abandoned', () => settle(svc, config))
+    svc.on('goal_completed', () => settle(svc, config))
+    svc.start(() => settleNowAndThen(svc, config), { in: ['server'] })
+    const busy: Busy = due => heldAmong(svc.use(Store), idsOf(due))
+    svc.tap('approval_gate', { name: 'approvals', busy }, async (cycle: Cycle) => {
+      if (!(await isHeld(svc.use(Store), cycle.agent_id))) return
+      cycle.result = 'parked'
+      cycle.done = true
+    })
+  },
+})
+
+/** How often a server looks, in milliseconds: tasks wait in it where no daemon has a beat. */
+const LOOK_MS = 5_000
+
+function settleNowAndThen(svc: PluginHandle, config: ApprovalConfig) {
+  return eachRound(svc.clock, LOOK_MS, () =>
+    settle(svc, config).catch(error => svc.log.warn({}, `approvals were not looked over: ${sentenceOf(error)}`)),
+  )
+}

@@ -1,0 +1,185 @@
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
+import {
+  ConflictError,
+  defineError,
+  InvalidInputError,
+  type OperationCall,
+  operation,
+  Page,
+  type PluginHandle,
+  z,
+} from '#kernel'
+import { Store } from '#platform/store/contract'
+import type { ApprovalConfig } from './config.ts'
+import {
+  AgentCannotDecideError,
+  APPROVAL_STATUSES,
+  Approval,
+  ApprovalNotFoundError,
+  ApprovalResolvedError,
+  ApprovalSummary,
+  UnknownDecisionError,
+} from './contract.ts'
+import { deadline, resolve, settle } from './decisions.ts'
+import { type ApprovalRow, countApprovals, findApproval, listApprovals } from './repository.ts'
+import { detail, renderApproval, renderQueue, summary } from './view.ts'
+
+const id = AgentRef
+const approval_id = z.string().min(1).max(128).describe("An approval's id")
+const status = z
+  .enum([...APPROVAL_STATUSES, 'decided', 'all'])
+  .default('pending')
+  .describe(
+    'Pending ones, oldest first; others and all, newest first; decided: all but pending ones, the last decided first',
+  )
+const Decision = z.strictObject({
+  approval_id,
+  // What else it may be is refused in words, with the status that the specification has for it.
+  decision: z
+    .unknown()
+    .optional()
+    .meta({ type: 'string', enum: ['approve', 'deny'], examples: ['approve'], description: '`approve` or `deny`' }),
+  reason: z.string().max(2000).nullish().describe('Reason for the decision; an agent receives it with a denial'),
+  arguments: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('Arguments to approve in place of the requested ones'),
+})
+type Decision = z.output<typeof Decision>
+
+const NothingToEditError = defineError({
+  code: 'nothing_to_edit',
+  status: 422,
+  exit: 2,
+  title: 'Nothing to edit',
+  sentence: () => 'Arguments can only be given with the decision "approve".',
+})
+
+const ofAgents = [AgentNotFoundError, AmbiguousAgentError] as const
+const decides = [
+  UnknownDecisionError,
+  ApprovalNotFoundError,
+  ApprovalResolvedError,
+  AgentCannotDecideError,
+  NothingToEditError,
+  InvalidInputError,
+  ConflictError,
+] as const
+
+/** Who decides: the user that a request names, or the command line. */
+export function whoAsks({ face, local, tenant }: OperationCall): string {
+  return face === 'cli' || (local && tenant === 'default') ? 'cli' : tenant
+}
+
+export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
+  const store = () => svc.use(Store)
+  const limit = () => deadline(svc, config)
+  const agentOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
+  const found = async (approval_id: string, agent_id?: string): Promise<ApprovalRow> => {
+    const row = await findApproval(store(), approval_id)
+    if (row && (agent_id === undefined || row.agent_id === agent_id)) return row
+    throw new ApprovalNotFoundError({ approval_id, ...(agent_id === undefined ? {} : { agent_id }) })
+  }
+  const decided = async (row: ApprovalRow, input: Decision, call: OperationCall) => {
+    const { decision, reason = null, arguments: args } = input
+    if (decision !== 'approve' && decision !== 'deny') throw new UnknownDecisionError()
+    if (args !== undefined && decision === 'deny') throw new NothingToEditError()
+    const more = args === undefined ? {} : { arguments: args }
+    // Also where no daemon runs that would have seen to it: what is too late is not decided by people any more.
+    await settle(svc, config)
+    return detail(await resolve(svc, row, { decision, reason, resolved_by: whoAsks(call), ...more }), limit())
+  }
+
+  return [
+    operation({
+      name: 'approvals.queue',
+      summary: 'List pending approvals, oldest first',
+      description: 'A tool call that needs consent waits here, at no cost, until it is decided.',
+      input: Page.extend({ status }),
+      output: z.array(ApprovalSummary),
+      http: { method: 'GET', path: '/approvals' },
+      cli: { usage: 'approvals', short: { limit: 'n', status: 's' } },
+      mcp: true,
+      run: async ({ status, limit: max, offset }) =>
+        (await listApprovals(store(), { status }, max, offset)).map(row => summary(row, limit())),
+      count: ({ status }) => countApprovals(store(), { status }),
+      render: renderQueue,
+    }),
+    operation({
+      name: 'approvals.list',
+      summary: "List an agent's approvals, pending or all",
+      description: "With `status` the agent's earlier decisions too.",
+      input: Page.extend({ id, status }),
+      output: z.array(ApprovalSummary),
+      http: { method: 'GET', path: '/agents/{id}/approvals' },
+      cli: { usage: 'approvals of <id>', short: { limit: 'n', status: 's' } },
+      mcp: true,
+      errors: ofAgents,
+      run: async ({ id, status, limit: max, offset }) =>
+        (await listApprovals(store(), { agent_id: await agentOf(id), status }, max, offset)).map(row =>
+          summary(row, limit()),
+        ),
+      count: async ({ id, status }) => countApprovals(store(), { agent_id: await agentOf(id), status }),
+      render: renderQueue,
+    }),
+    operation({
+      name: 'approvals.get',
+      summary: "Show an agent's approval in full",
+      description: 'All arguments of the call, its hash, and the decision if there is one.',
+      input: z.object({ id, approval_id }),
+      output: Approval,
+      http: { method: 'GET', path: '/agents/{id}/approvals/{approval_id}' },
+      errors: [...ofAgents, ApprovalNotFoundError],
+      run: async ({ id, approval_id }) => detail(await found(approval_id, await agentOf(id)), limit()),
+    }),
+    operation({
+      name: 'approvals.show',
+      summary: 'Show an approval in full',
+      description: 'All arguments of the call, its hash, and the decision if there is one.',
+      input: z.object({ approval_id }),
+      output: Approval,
+      http: { method: 'GET', path: '/approvals/{approval_id}' },
+      cli: { usage: 'approvals show <approval_id>' },
+      mcp: true,
+      errors: [ApprovalNotFoundError],
+      run: async ({ approval_id }) => detail(await found(approval_id), limit()),
+      render: renderApproval,
+    }),
+    operation({
+      name: 'approvals.resolve',
+      summary: "Approve or deny an agent's tool call",
+      description: 'With `arguments` the call runs with these instead.',
+      input: Decision.extend({ id }),
+      output: Approval,
+      http: { method: 'POST', path: '/agents/{id}/approvals/{approval_id}' },
+      errors: [...ofAgents, ...decides],
+      run: async (input, call) => decided(await found(input.approval_id, await agentOf(input.id)), input, call),
+    }),
+    operation({
+      name: 'approvals.decide',
+      summary: 'Approve or deny a tool call',
+      description: 'A decision counts once, for exactly these arguments. A second decision gets 409.',
+      input: Decision,
+      output: Approval,
+      http: { method: 'POST', path: '/approvals/{approval_id}' },
+      cli: [
+        {
+          usage: 'approve <approval_id>',
+          summary: 'Approve a pending tool call',
+          preset: { decision: 'approve' },
+          short: { reason: 'r' },
+        },
+        {
+          usage: 'deny <approval_id>',
+          summary: 'Deny a pending tool call',
+          preset: { decision: 'deny' },
+          hidden: ['arguments'],
+          short: { reason: 'r' },
+        },
+      ],
+      errors: decides,
+      run: async (input, call) => decided(await found(input.approval_id), input, call),
+      render: ({ approval_id, status, edited }) => `${approval_id}: ${status}${edited ? ', with other arguments' : ''}`,
+    }),
+  ]
+}

@@ -1,0 +1,354 @@
+import { z } from '#kernel'
+import { AMONG, defineEffect, listed, type Statement, type Store } from '#platform/store/contract'
+import { MODEL_CALL } from './contract.ts'
+
+export interface ApprovalRow {
+  approval_id: string
+  agent_id: string
+  session_id: string | null
+  goal_id: string | null
+  task_id: string | null
+  tool_name: string
+  danger: string | null
+  /** As JSON, like the original. */
+  arguments: string
+  original_arguments: string | null
+  args_hash: string
+  status: 'pending' | 'approved' | 'denied' | 'consumed'
+  reason: string | null
+  created_at: number
+  resolved_at: number | null
+  resolved_by: string | null
+  used_at: number | null
+  used_by: string | null
+}
+
+const COLUMNS = `approval_id, agent_id, session_id, goal_id, task_id, tool_name, danger, arguments, original_arguments, args_hash,
+  status, reason, created_at, resolved_at, resolved_by, used_at, used_by`
+
+export function findApproval(store: Store, approval_id: string): Promise<ApprovalRow | undefined> {
+  return store.get<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals WHERE approval_id = ?`, [approval_id])
+}
+
+/** A call of the journal, and the approval that it was put to last. */
+export async function callBefore(
+  store: Store,
+  call_id: string,
+): Promise<{ state: string | undefined; approval: ApprovalRow | undefined }> {
+  const call = await store.get<{ state: string; approval_id: string | null }>(
+    'SELECT state, approval_id FROM tool_calls WHERE call_id = ?',
+    [call_id],
+  )
+  const approval = call?.approval_id ? await findApproval(store, call.approval_id) : undefined
+  return { state: call?.state, approval }
+}
+
+export interface Same {
+  agent_id: string
+  task_id: string | null
+  tool_name: string
+  args_hash: string
+}
+
+/** The pending request for the same call, which another one may share. */
+export function pendingFor(store: Store, same: Same): Promise<{ approval_id: string } | undefined> {
+  return store.get(
+    `SELECT approval_id FROM approvals WHERE agent_id = ? AND tool_name = ? AND args_hash = ?
+     AND coalesce(task_id, '') = ? AND status = 'pending'`,
+    [same.agent_id, same.tool_name, same.args_hash, same.task_id ?? ''],
+  )
+}
+
+/** Returns the newest request of this name and these arguments, by any agent; a pending one comes first. */
+export function lastFor(
+  store: Store,
+  { tool_name, args_hash }: Pick<Same, 'tool_name' | 'args_hash'>,
+): Promise<ApprovalRow | undefined> {
+  return store.get<ApprovalRow>(
+    `SELECT ${COLUMNS} FROM approvals WHERE tool_name = ? AND args_hash = ?
+     ORDER BY CASE WHEN status = 'pending' THEN 0 ELSE 1 END, created_at DESC, approval_id DESC LIMIT 1`,
+    [tool_name, args_hash],
+  )
+}
+
+/** Whether the project has an agent of this id. */
+export async function hasAgent(store: Store, agent_id: string): Promise<boolean> {
+  return (await store.get('SELECT 1 FROM agents WHERE agent_id = ?', [agent_id])) !== undefined
+}
+
+export interface Filter {
+  agent_id?: string | undefined
+  tool_name?: string
+  status: ApprovalRow['status'] | 'decided' | 'all'
+}
+
+const ORDERS: Partial<Record<Filter['status'], string>> = {
+  pending: 'created_at, approval_id',
+  decided: 'resolved_at DESC, approval_id DESC',
+}
+
+/** Pending ones oldest first: they are a queue. Others are a history, newest first. */
+export function listApprovals(store: Store, filter: Filter, limit = -1, offset = 0): Promise<ApprovalRow[]> {
+  const { where, params } = whereOf(filter)
+  const order = ORDERS[filter.status] ?? 'created_at DESC, approval_id DESC'
+  return store.all<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals ${where} ORDER BY ${order} LIMIT ? OFFSET ?`, [
+    ...params,
+    limit,
+    offset,
+  ])
+}
+
+export async function countApprovals(store: Store, filter: Filter): Promise<number> {
+  const { where, params } = whereOf(filter)
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM approvals ${where}`, params))?.n ?? 0
+}
+
+function whereOf({ agent_id, tool_name, status }: Filter): { where: string; params: unknown[] } {
+  const parts: [string, unknown][] = []
+  if (agent_id !== undefined) parts.push(['agent_id = ?', agent_id])
+  if (tool_name !== undefined) parts.push(['tool_name = ?', tool_name])
+  if (status === 'decided') parts.push(['status <> ?', 'pending'])
+  else if (status !== 'all') parts.push(['status = ?', status])
+  const where = parts.length > 0 ? `WHERE ${parts.map(([text]) => text).join(' AND ')}` : ''
+  return { where, params: parts.map(([, value]) => value) }
+}
+
+/** Leave to call a model is asked for once for all agents, and holds no cycle: who calls it is refused until then. */
+const HOLDS = `status = 'pending' AND task_id IS NULL AND tool_name <> '${MODEL_CALL}'`
+
+/** Pending ones that hold the daemon's work on an agent. */
+export async function holding(store: Store, agent_id: string): Promise<string[]> {
+  const rows = await store.all<{ approval_id: string }>(
+    `SELECT approval_id FROM approvals WHERE agent_id = ? AND ${HOLDS}
+     ORDER BY created_at, approval_id`,
+    [agent_id],
+  )
+  return rows.map(row => row.approval_id)
+}
+
+/** Whether there are any. */
+export async function isHeld(store: Store, agent_id: string): Promise<boolean> {
+  const row = await store.get(`SELECT 1 FROM approvals WHERE agent_id = ? AND ${HOLDS} LIMIT 1`, [agent_id])
+  return row !== undefined
+}
+
+/** Of these agents, those that have any. */
+export async function heldAmong(store: Store, agents: readonly string[]): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT DISTINCT agent_id FROM approvals WHERE ${HOLDS} AND agent_id ${AMONG}`,
+    [listed(agents)],
+  )
+  return rows.map(({ agent_id }) => agent_id)
+}
+
+/** Pending ones that nobody needs to decide any more: made before `overdue`, or for a goal or a task that has ended. */
+export function settledByThemselves(store: Store, overdue: number | null): Promise<(ApprovalRow & { moot: number })[]> {
+  return store.all(
+    `SELECT ${COLUMNS}, moot FROM (SELECT p.*, EXISTS (SELECT 1 FROM goals g WHERE g.goal_id = p.goal_id
+       AND g.status <> 'active') OR EXISTS (SELECT 1 FROM task_runs t WHERE t.task_id = p.task_id
+       AND t.ended_at IS NOT NULL) AS moot FROM approvals p WHERE p.status = 'pending') asked
+     WHERE moot OR created_at <= ? ORDER BY created_at, approval_id`,
+    [overdue ?? -1],
+  )
+}
+
+const OF_THE_DEAD = `status = 'pending' AND EXISTS
+  (SELECT 1 FROM agents a WHERE a.agent_id = approvals.agent_id AND a.died_at IS NOT NULL)`
+
+/** Pending ones of agents that are dead. */
+export function pendingOfDead(store: Store, limit: number): Promise<ApprovalRow[]> {
+  return store.all<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals WHERE ${OF_THE_DEAD} LIMIT ?`, [limit])
+}
+
+export async function countDead(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM approvals WHERE ${OF_THE_DEAD}`))?.n ?? 0
+}
+
+const Request = z.object({
+  approval_id: z.string(),
+  agent_id: z.string(),
+  session_id: z.string().nullable(),
+  goal_id: z.string().nullable(),
+  task_id: z.string().nullable(),
+  tool_name: z.string(),
+  danger: z.string().nullable(),
+  arguments: z.string(),
+  original_arguments: z.string().nullable(),
+  args_hash: z.string(),
+})
+export type Request = z.infer<typeof Request>
+
+function insert(request: Request, now: number, settled: Settled, unless = '', params: unknown[] = []): Statement {
+  const { status, reason, resolved_by } = settled
+  const resolved_at = status === 'pending' ? null : now
+  return {
+    sql: `INSERT INTO approvals (approval_id, agent_id, session_id, goal_id, task_id, tool_name, danger, arguments,
+            original_arguments, args_hash, status, reason, created_at, resolved_at, resolved_by)
+          SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? ${unless}`,
+    params: [
+      ...[request.approval_id, request.agent_id, request.session_id, request.goal_id, request.task_id],
+      ...[request.tool_name, request.danger, request.arguments, request.original_arguments, request.args_hash],
+      ...[status, reason, now, resolved_at, resolved_by, ...params],
+    ],
+  }
+}
+
+interface Settled {
+  status: ApprovalRow['status']
+  reason: string | null
+  resolved_by: string | null
+}
+
+const UNDECIDED: Settled = { status: 'pending', reason: null, resolved_by: null }
+
+/** A new request, unless the same is waiting already. */
+export const requestApproval = defineEffect({
+  name: 'approvals.request',
+  mustChange: true,
+  schema: Request,
+  statements: (request, now) => [
+    insert(
+      request,
+      now,
+      UNDECIDED,
+      `WHERE NOT EXISTS (SELECT 1 FROM approvals WHERE agent_id = ? AND tool_name = ? AND args_hash = ?
+         AND coalesce(task_id, '') = ? AND status = 'pending')`,
+      [request.agent_id, request.tool_name, request.args_hash, request.task_id ?? ''],
+    ),
+  ],
+})
+
+/** A new request that is one for all agents, unless the same is waiting already, of whomever. */
+export const askOnce = defineEffect({
+  name: 'approvals.ask_once',
+  mustChange: true,
+  schema: z.object({
+    approval_id: z.string(),
+    agent_id: z.string(),
+    tool_name: z.string(),
+    danger: z.string(),
+    arguments: z.string(),
+    args_hash: z.string(),
+  }),
+  statements: (request, now) => [
+    insert(
+      { ...request, session_id: null, goal_id: null, task_id: null, original_arguments: null },
+      now,
+      UNDECIDED,
+      "WHERE NOT EXISTS (SELECT 1 FROM approvals WHERE tool_name = ? AND args_hash = ? AND status = 'pending')",
+      [request.tool_name, request.args_hash],
+    ),
+  ],
+})
+
+/** One that was decided when it was made, by a rule or a reviewer: for the history. */
+export const recordApproval = defineEffect({
+  name: 'approvals.record',
+  schema: Request.extend({
+    status: z.enum(['approved', 'denied']),
+    reason: z.string().nullable(),
+    resolved_by: z.string(),
+  }),
+  statements: ({ status, reason, resolved_by, ...request }, now) => [
+    insert(request, now, { status, reason, resolved_by }),
+  ],
+})
+
+/** A call waits for an approval that is pending still. */
+export const parkCall = defineEffect({
+  name: 'approvals.park',
+  mustChange: true,
+  schema: z.object({ call_id: z.string(), approval_id: z.string() }),
+  statements: ({ call_id, approval_id }) => [
+    {
+      sql: `UPDATE tool_calls SET state = 'parked', approval_id = ? WHERE call_id = ? AND state <> 'done'
+            AND EXISTS (SELECT 1 FROM approvals WHERE approval_id = ? AND status = 'pending')`,
+      params: [approval_id, call_id, approval_id],
+    },
+  ],
+})
+
+/** A call is told the decision that was made on it; it does not begin. */
+export const attachDecision = defineEffect({
+  name: 'approvals.attach',
+  schema: z.object({ call_id: z.string(), approval_id: z.string() }),
+  statements: ({ call_id, approval_id }) => [
+    {
+      sql: "UPDATE tool_calls SET approval_id = ? WHERE call_id = ? AND state <> 'done'",
+      params: [approval_id, call_id],
+    },
+  ],
+})
+
+/** The call begins without an approval, though one was needed when it was planned. */
+export const beginCall = defineEffect({
+  name: 'approvals.begin',
+  mustChange: true,
+  schema: z.object({ call_id: z.string() }),
+  statements: ({ call_id }, now) => [
+    {
+      sql: "UPDATE tool_calls SET state = 'started', started_at = ? WHERE call_id = ? AND state = 'planned'",
+      params: [now, call_id],
+    },
+  ],
+})
+
+/** The call begins with its approval, which is used up by that: both, or neither. What was approved is what the journal says. */
+export const takeApproval = defineEffect({
+  name: 'approvals.take',
+  mustChange: true,
+  schema: z.object({ call_id: z.string(), approval_id: z.string() }),
+  statements: ({ call_id, approval_id }, now) => [
+    {
+      sql: "UPDATE approvals SET status = 'consumed', used_at = ?, used_by = ? WHERE approval_id = ? AND status = 'approved'",
+      params: [now, call_id, approval_id],
+    },
+    {
+      sql: `UPDATE tool_calls SET state = 'started', started_at = ?, approval_id = ?,
+              arguments = (SELECT arguments FROM approvals WHERE approval_id = ?),
+              args_hash = (SELECT args_hash FROM approvals WHERE approval_id = ?)
+            WHERE call_id = ? AND state <> 'done'`,
+      params: [now, approval_id, approval_id, approval_id, call_id],
+    },
+  ],
+})
+
+/** The decision on a pending request: refused when it was made already. */
+export const resolveApproval = defineEffect({
+  name: 'approvals.resolve',
+  mustChange: true,
+  schema: z.object({
+    approval_id: z.string(),
+    status: z.enum(['approved', 'denied']),
+    reason: z.string().nullable(),
+    resolved_by: z.string(),
+    /** What is approved in place of what was asked for, as JSON with its hash. */
+    edited: z.object({ arguments: z.string(), args_hash: z.string() }).nullable(),
+  }),
+  statements: ({ approval_id, status, reason, resolved_by, edited }, now) => [
+    {
+      sql: "UPDATE approvals SET status = ?, reason = ?, resolved_by = ?, resolved_at = ? WHERE approval_id = ? AND status = 'pending'",
+      params: [status, reason, resolved_by, now, approval_id],
+    },
+    ...(edited
+      ? [
+          {
+            sql: `UPDATE approvals SET original_arguments = coalesce(original_arguments, arguments), arguments = ?, args_hash = ?
+                  WHERE approval_id = ?`,
+            params: [edited.arguments, edited.args_hash, approval_id],
+          },
+        ]
+      : []),
+  ],
+})
+
+export const APPROVAL_EFFECTS = [
+  requestApproval,
+  askOnce,
+  recordApproval,
+  parkCall,
+  attachDecision,
+  beginCall,
+  takeApproval,
+  resolveApproval,
+]

@@ -1,0 +1,22 @@
+import type { PluginHandle } from '#kernel'
+import { forgets, RetentionRules } from '#platform/retention/contract'
+import { Store } from '#platform/store/contract'
+import { denyDead } from './decisions.ts'
+import { countDead } from './repository.ts'
+
+/** What of this room may go: decisions that no call waits for any more. Nobody waits for those of the dead. */
+export function approvalsForget(svc: PluginHandle): void {
+  svc.add(RetentionRules, {
+    name: 'dead_agent_approvals',
+    stage: -10,
+    count: () => countDead(svc.use(Store)),
+    piece: (_, limit) => denyDead(svc, limit),
+  })
+  forgets(svc, {
+    name: 'approvals',
+    key: 'approval_id',
+    where: `status <> 'pending' AND coalesce(resolved_at, created_at) < ? AND NOT EXISTS
+      (SELECT 1 FROM tool_calls c WHERE c.approval_id = approvals.approval_id AND c.state <> 'done')`,
+  })
+  forgets(svc, { name: 'approval_rules', key: 'rule_id', where: 'coalesce(revoked_at, until) < ?' })
+}

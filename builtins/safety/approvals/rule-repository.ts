@@ -1,0 +1,90 @@
+import { z } from '#kernel'
+import { defineEffect, type Store } from '#platform/store/contract'
+
+export interface RuleRow {
+  rule_id: string
+  agent_id: string | null
+  tool_name: string
+  /** As JSON. */
+  arguments: string | null
+  until: number | null
+  uses: number | null
+  used: number
+  active: number
+  reason: string | null
+  created_at: number
+  created_by: string
+  revoked_at: number | null
+  revoked_by: string | null
+}
+
+const ACTIVE = 'revoked_at IS NULL AND (until IS NULL OR until > ?) AND (uses IS NULL OR used < uses)'
+const RULE = `SELECT rule_id, agent_id, tool_name, arguments, until, uses, used, CASE WHEN ${ACTIVE} THEN 1 ELSE 0 END AS active, reason, created_at, created_by,
+  revoked_at, revoked_by FROM approval_rules`
+
+export function listRules(store: Store, now: number, all: boolean): Promise<RuleRow[]> {
+  return store.all<RuleRow>(`SELECT * FROM (${RULE}) rules WHERE active = 1 OR ? = 1 ORDER BY created_at, rule_id`, [
+    now,
+    all,
+  ])
+}
+
+export function findRule(store: Store, now: number, rule_id: string): Promise<RuleRow | undefined> {
+  return store.get<RuleRow>(`${RULE} WHERE rule_id = ?`, [now, rule_id])
+}
+
+/** Those in force that are about this agent and tool, oldest first. */
+export function rulesFor(store: Store, now: number, agent_id: string, tool_name: string): Promise<RuleRow[]> {
+  return store.all<RuleRow>(
+    `${RULE} WHERE tool_name = ? AND (agent_id IS NULL OR agent_id = ?) AND ${ACTIVE} ORDER BY created_at, rule_id`,
+    [now, tool_name, agent_id, now],
+  )
+}
+
+export const insertRule = defineEffect({
+  name: 'approval_rules.insert',
+  schema: z.object({
+    rule_id: z.string(),
+    agent_id: z.string().nullable(),
+    tool_name: z.string(),
+    arguments: z.string().nullable(),
+    until: z.number().int().nullable(),
+    uses: z.number().int().nullable(),
+    reason: z.string().nullable(),
+    created_by: z.string(),
+  }),
+  statements: (rule, now) => [
+    {
+      sql: `INSERT INTO approval_rules (rule_id, agent_id, tool_name, arguments, until, uses, reason, created_by, created_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[rule.rule_id, rule.agent_id, rule.tool_name, rule.arguments, rule.until, rule.uses],
+        ...[rule.reason, rule.created_by, now],
+      ],
+    },
+  ],
+})
+
+/** Uses a rule once; refused when it is no longer in force. */
+export const useRule = defineEffect({
+  name: 'approval_rules.use',
+  mustChange: true,
+  schema: z.object({ rule_id: z.string() }),
+  statements: ({ rule_id }, now) => [
+    { sql: `UPDATE approval_rules SET used = used + 1 WHERE rule_id = ? AND ${ACTIVE}`, params: [rule_id, now] },
+  ],
+})
+
+export const revokeRule = defineEffect({
+  name: 'approval_rules.revoke',
+  mustChange: true,
+  schema: z.object({ rule_id: z.string(), revoked_by: z.string() }),
+  statements: ({ rule_id, revoked_by }, now) => [
+    {
+      sql: 'UPDATE approval_rules SET revoked_at = ?, revoked_by = ? WHERE rule_id = ? AND revoked_at IS NULL',
+      params: [now, revoked_by, rule_id],
+    },
+  ],
+})
+
+export const RULE_EFFECTS = [insertRule, useRule, revokeRule]

@@ -1,0 +1,129 @@
+import { isoTime } from '#platform/store/contract'
+import type { Approval, ApprovalRule, ApprovalSummary } from './contract.ts'
+import type { ApprovalRow } from './repository.ts'
+import type { RuleRow } from './rule-repository.ts'
+
+/** Longer arguments stand in lists by their length and hash only. */
+const SHORT = 2_000
+
+/** @param limit how long an approval may wait, in milliseconds; null for ever */
+export function summary(row: ApprovalRow, limit: number | null): ApprovalSummary {
+  const pending = row.status === 'pending' && limit !== null
+  return {
+    approval_id: row.approval_id,
+    agent_id: row.agent_id,
+    tool_name: row.tool_name,
+    danger: row.danger,
+    arguments: row.arguments.length > SHORT ? null : JSON.parse(row.arguments),
+    args_chars: row.arguments.length,
+    args_sha256: row.args_hash,
+    status: row.status,
+    created_at: isoTime(row.created_at),
+    expires_at: pending ? isoTime(row.created_at + limit) : null,
+    session_id: row.session_id,
+    goal_id: row.goal_id,
+    task_id: row.task_id,
+    reason: row.reason,
+    edited: row.original_arguments !== null,
+    resolved_at: timeOrNull(row.resolved_at),
+    resolved_by: row.resolved_by,
+  }
+}
+
+export function detail(row: ApprovalRow, limit: number | null): Approval {
+  return {
+    ...summary(row, limit),
+    arguments: JSON.parse(row.arguments),
+    original_arguments: row.original_arguments === null ? null : JSON.parse(row.original_arguments),
+    used_at: timeOrNull(row.used_at),
+    call_id: row.used_by,
+  }
+}
+
+export function shownRule(row: RuleRow): ApprovalRule {
+  return {
+    ...row,
+    arguments: row.arguments === null ? null : JSON.parse(row.arguments),
+    until: timeOrNull(row.until),
+    active: row.active === 1,
+    created_at: isoTime(row.created_at),
+    revoked_at: timeOrNull(row.revoked_at),
+  }
+}
+
+function timeOrNull(ms: number | null): string | null {
+  return ms === null ? null : isoTime(ms)
+}
+
+/** For people: what is asked for, in full, or its length and hash. */
+export function renderQueue(approvals: readonly ApprovalSummary[]): string {
+  if (approvals.length === 0) return 'nothing waits for a decision'
+  return approvals.map(each => `${headline(each)}\n  ${shortArguments(each)}`).join('\n')
+}
+
+function headline({
+  approval_id,
+  agent_id,
+  tool_name,
+  danger,
+  status,
+  created_at,
+  resolved_by,
+}: ApprovalSummary): string {
+  const decided = status === 'pending' ? '' : `  ${status} by ${resolved_by}`
+  return `${approval_id}  ${agent_id}  ${tool_name}${danger ? ` (${oneLine(danger)})` : ''}  since ${created_at}${decided}`
+}
+
+function shortArguments({ arguments: args, args_chars, args_sha256, approval_id }: ApprovalSummary): string {
+  if (args !== null || args_chars <= SHORT) return JSON.stringify(args)
+  return `${args_chars} characters, sha256 ${args_sha256}; all of them: svc approvals show ${approval_id}`
+}
+
+export function renderApproval(approval: Approval): string {
+  const {
+    arguments: args,
+    args_chars,
+    args_sha256,
+    original_arguments,
+    reason,
+    goal_id,
+    task_id,
+    expires_at,
+  } = approval
+  const lines = [
+    headline(approval),
+    goal_id && `  for goal ${goal_id}`,
+    task_id && `  for task ${task_id}`,
+    reason && `  reason: ${oneLine(reason)}`,
+    expires_at && `  denied by itself at ${expires_at}`,
+    `  arguments: ${args_chars} characters, sha256 ${args_sha256}`,
+    indented(args),
+    approval.edited && `  edited; asked for was:\n${indented(original_arguments)}`,
+    approval.status === 'pending' && `  svc approve ${approval.approval_id}   or   svc deny ${approval.approval_id}`,
+  ]
+  return lines.filter(Boolean).join('\n')
+}
+
+export function renderRules(rules: readonly ApprovalRule[]): string {
+  if (rules.length === 0) return 'no rules: every gated call waits for a decision'
+  return rules.map(ruleLine).join('\n')
+}
+
+export function ruleLine(rule: ApprovalRule): string {
+  const limits = [
+    rule.until && `until ${rule.until}`,
+    rule.uses === null ? `used ${rule.used} times` : `used ${rule.used} of ${rule.uses} times`,
+    rule.revoked_at && `revoked by ${rule.revoked_by}`,
+  ]
+  const args = rule.arguments === null ? 'any arguments' : JSON.stringify(rule.arguments)
+  return `${rule.rule_id}  ${rule.tool_name}  ${rule.agent_id ?? 'any agent'}  ${args}  ${limits.filter(Boolean).join(', ')}, by ${rule.created_by}`
+}
+
+/** As JSON a text has no line breaks of its own: none of its lines can pass for one of ours, and nothing is put into it. */
+function indented(value: unknown): string {
+  return `    ${JSON.stringify(value, null, 2).replaceAll('\n', '\n    ')}`
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ')
+}

@@ -1,0 +1,259 @@
+import { ContextUse } from '#core/models/contract'
+import { defineError, token, z } from '#kernel'
+import { defineEffect, eventStatement, RUN_OF, type Statement, usdOf } from '#platform/store/contract'
+
+const Amount = z.object({ usd: z.number(), tokens: z.number().int() })
+const Left = z.object({ usd: z.number().nullable(), tokens: z.number().int().nullable() })
+
+/** Where the budget stands; null where nothing limits. */
+export const BudgetStatus = z.object({
+  spent: Amount.describe('By all agents and tasks since the window began'),
+  remaining: Left.describe('Of the limits, after what is spent and reserved'),
+  reserved: Amount.describe('Held for model calls that are under way'),
+  limits: Left,
+  mode: z.enum(['reserve', 'record_only']),
+  exceeded: z.boolean().describe('A limit was reached: no model is called until it is raised, or the budget reset'),
+  tight: z.boolean().describe('Less is left than a call may cost, so calls wait'),
+  unlimited: z.boolean(),
+  message: z.string(),
+  approximate: Amount.describe('The part of what is spent that rests on estimated tokens'),
+  unconfirmed: Amount.describe(
+    'The part of it that is booked for calls whose process ended before their cost was known; confirmed when that comes in, gone with the window',
+  ),
+  unpriced_tokens: z
+    .number()
+    .int()
+    .describe('Tokens of models whose price is unknown: what they cost is not among what is spent'),
+  window_began_at: z.iso.datetime().nullable().describe('What was spent since then counts'),
+  problem: z.string().nullable().describe('Why it is not known what was spent'),
+})
+export type BudgetStatus = z.infer<typeof BudgetStatus>
+
+/** Why a dollar limit may not hold what somebody expects of it, and what to do about it. */
+export interface BudgetWarning {
+  code: 'unknown_price' | 'limit_never_reached'
+  message: string
+  remedy: string
+}
+
+export interface Budget {
+  status(): Promise<BudgetStatus>
+  /** What the prices of the models in use mean for the dollar limit; none where no limit is set. May ask local model servers. */
+  warnings(): Promise<BudgetWarning[]>
+  /** Nothing that costs may begin: a limit was reached. Cheap enough to ask before each phase. */
+  exceeded(): Promise<boolean>
+}
+export const Budget = token<Budget>('budget')
+
+export const BudgetExceeded = z
+  .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
+  .describe('A limit of the budget is reached; told once')
+const usd = z.number()
+const tokens = z.number().int()
+export const BudgetTight = z
+  .object({
+    ...{ spent_usd: usd, spent_tokens: tokens },
+    reserved_usd: usd.describe('Held for model calls that are under way'),
+    ...{ reserved_tokens: tokens, reserved_calls: z.number().int() },
+    ...{ limit_usd: usd.nullable(), limit_tokens: tokens.nullable() },
+    needed_usd: usd.describe('What the call that was refused may cost'),
+    needed_tokens: tokens,
+  })
+  .describe('What is left cannot hold one more call; emitted once until it can again')
+export const AgentBudgetExhausted = z
+  .object({
+    agent_id: z.string(),
+    key: z.enum(['max_cost_usd', 'max_total_cost_usd']).describe('The key of its profile that limits'),
+    limit_usd: usd,
+    spent_usd: usd,
+  })
+  .describe("What is left of an agent's limit cannot hold one more call; emitted once for each value of the limit")
+export const BudgetReset = z
+  .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
+  .describe('What is spent counts from 0 again; the figures are those before')
+
+declare module '#kernel' {
+  interface Events {
+    /** Told once in each window. */
+    budget_exceeded: z.infer<typeof BudgetExceeded>
+    /** Emitted once each time that this becomes so. */
+    budget_tight: z.infer<typeof BudgetTight>
+    /** Emitted once for each value of the limit. */
+    agent_budget_exhausted: z.infer<typeof AgentBudgetExhausted>
+    /** What had been spent until then. */
+    budget_reset: z.infer<typeof BudgetReset>
+  }
+}
+
+export const BudgetExhaustedError = defineError({
+  code: 'budget_exhausted',
+  status: 409,
+  title: 'Budget exhausted',
+  sentence: ({ spent, limit, next, frees }: { spent: string; limit: string; next?: string; frees?: string[] }) => {
+    const reset = 'or run: svc budget reset'
+    return next
+      ? `The budget is too tight for another model call: ${spent} of ${limit} are spent or reserved, and this one may cost ${next}; ${[...(frees ?? []), reset].join(', ')}`
+      : `The budget is used up (${spent} spent or reserved of ${limit}); raise daemon.budget_usd or daemon.budget_tokens, ${reset}`
+  },
+})
+export const UnknownPriceError = defineError({
+  code: 'unknown_price',
+  status: 409,
+  title: 'Unknown price',
+  sentence: (p: { model: string; why: string; remedy: string }) =>
+    `The price of ${p.model} is unknown, ${p.why}; ${p.remedy}.`,
+})
+export const AgentBudgetExhaustedError = defineError({
+  code: 'agent_budget_exhausted',
+  status: 409,
+  title: "Agent's budget exhausted",
+  sentence: (p: { agent_id: string; spent: string; limit: string; total?: TotalRefusal }) => {
+    if (!p.total)
+      return `${p.agent_id} has spent ${p.spent} on its goals, and its profile's max_cost_usd is ${p.limit}; raise that (0 sets no limit).`
+    const { held, next, raise } = p.total
+    const facts = [
+      `${p.agent_id} has spent ${p.spent} in all`,
+      held && `${held} are held for calls under way`,
+      next && `this call may cost ${next}`,
+      `and its profile's max_total_cost_usd is ${p.limit}`,
+    ]
+    const remedy = next ? `raise that to ${raise} or more, or lower max_tokens` : 'raise that (0 sets no limit)'
+    return `${facts.filter(Boolean).join(', ')}; ${remedy}.`
+  },
+})
+/** Amounts of a call that `max_total_cost_usd` refuses, in words. */
+interface TotalRefusal {
+  /** Held for calls under way; none when nothing is. */
+  held: string | undefined
+  /** What the call may cost; none where all was spent before. */
+  next: string | undefined
+  /** The limit that would let it be made. */
+  raise: string
+}
+export const BudgetUnreadableError = defineError({
+  code: 'budget_unreadable',
+  status: 503,
+  title: 'Budget unreadable',
+  sentence: (p: { file: string; problem: string }) =>
+    `What was spent before is not known: ${p.file} ${p.problem}. Repair it, or count from 0 with: svc budget reset`,
+})
+
+/** What a model call cost, as it is booked. */
+export const BookedSpend = z.object({
+  call_id: z.string(),
+  agent_id: z.string().nullable(),
+  root_agent_id: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('Who pays: by default the agent at the top of those that made it'),
+  goal_id: z.string().nullable(),
+  run_id: z.string().nullable().optional().describe("Run (default: the project's open daemon run)"),
+  cycle_num: z.number().int().nullable().optional(),
+  step: z.number().int().nullable().optional().describe('Which model call of its cycle or task it was, from 1'),
+  kind: z.string(),
+  failed: z.boolean().optional().describe('It gave no answer'),
+  model: z.string(),
+  failover_from: z.string().optional().describe('The model that was asked first and gave no answer'),
+  cost_micros: z.number().int().min(0),
+  input_tokens: z.number().int().min(0),
+  output_tokens: z.number().int().min(0),
+  cached_tokens: z.number().int().min(0).optional(),
+  cache_write_tokens: z.number().int().min(0).optional(),
+  priced: z.string(),
+  estimated: z.boolean(),
+  attempts: z.number().int(),
+  duration_ms: z.number(),
+  context: ContextUse.optional(),
+})
+
+/** A model was asked; told once for each call, with its booking. */
+export const ModelCalled = z.object({
+  agent_id: z.string().nullable(),
+  goal_id: z.string().nullable(),
+  call_id: z.string(),
+  kind: z.string().describe('What it was for: `goal_generation`, `goal_pursuit`, `summary`, `task`, `other`'),
+  failed: z.boolean().describe('It gave no answer'),
+  step: z.number().int().nullable(),
+  model: z.string(),
+  failover_from: z.string().optional().describe('The model that was asked first and gave no answer'),
+  input_tokens: z.number().int(),
+  output_tokens: z.number().int(),
+  cost_usd: z.number(),
+  priced: z.string(),
+  estimated: z.boolean(),
+  attempts: z.number().int(),
+  duration_ms: z.number(),
+  context: ContextUse.optional(),
+})
+
+function modelCalled(spend: z.output<typeof BookedSpend>, now: number): Statement {
+  const { agent_id, cycle_num, run_id } = spend
+  // Each by its name: to put an object together from others takes a hundred times as long.
+  const data: z.output<typeof ModelCalled> = {
+    agent_id,
+    goal_id: spend.goal_id,
+    call_id: spend.call_id,
+    kind: spend.kind,
+    failed: spend.failed ?? false,
+    step: spend.step ?? null,
+    model: spend.model,
+    input_tokens: spend.input_tokens,
+    output_tokens: spend.output_tokens,
+    cost_usd: usdOf(spend.cost_micros),
+    priced: spend.priced,
+    estimated: spend.estimated,
+    attempts: spend.attempts,
+    duration_ms: spend.duration_ms,
+    failover_from: spend.failover_from,
+    context: spend.context,
+  }
+  const booked = { sql: 'SELECT 1 FROM spend WHERE call_id = ? AND presumed = 0', params: [spend.call_id] }
+  return eventStatement({ type: 'model_called', agent_id, cycle_num, run_id, data }, now, booked)
+}
+
+const BOOK = `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, run_id, kind, model, cost_micros, input_tokens,
+    output_tokens, cached_tokens, cache_write_tokens, priced, estimated, attempts, duration_ms, at, budget_window)
+  VALUES (?, ?, coalesce(?, (SELECT root_agent_id FROM agents WHERE agent_id = ?), ?), ?, ${RUN_OF}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    ?, (SELECT budget_window FROM budget))
+  ON CONFLICT (call_id) DO UPDATE SET cost_micros = excluded.cost_micros, input_tokens = excluded.input_tokens,
+    output_tokens = excluded.output_tokens, cached_tokens = excluded.cached_tokens,
+    cache_write_tokens = excluded.cache_write_tokens, priced = excluded.priced, estimated = excluded.estimated,
+    attempts = excluded.attempts, duration_ms = excluded.duration_ms, at = excluded.at,
+    budget_window = excluded.budget_window, presumed = 0
+  WHERE spend.presumed = 1`
+
+/**
+ * What a model call cost. Booked even when the cycle lost its lease (the model was paid), and once, however often it is
+ * written; what was reserved for the call is released with it. What was only presumed of the call gives way to it.
+ */
+export const bookSpend = defineEffect({
+  name: 'spend.book',
+  always: true,
+  schema: BookedSpend,
+  statements: (spend, now): Statement[] => {
+    const { call_id, agent_id, root_agent_id = null, cost_micros, input_tokens, output_tokens } = spend
+    return [
+      modelCalled(spend, now),
+      {
+        sql: `UPDATE budget SET
+                spent_micros = spent_micros + ? - coalesce((SELECT cost_micros FROM spend WHERE call_id = ?
+                  AND spend.budget_window = budget.budget_window), 0),
+                spent_tokens = spent_tokens + ? - coalesce((SELECT input_tokens + output_tokens FROM spend WHERE call_id = ?
+                  AND spend.budget_window = budget.budget_window), 0)
+              WHERE NOT EXISTS (SELECT 1 FROM spend WHERE call_id = ? AND presumed = 0)`,
+        params: [cost_micros, call_id, input_tokens + output_tokens, call_id, call_id],
+      },
+      {
+        sql: BOOK,
+        params: [
+          ...[call_id, agent_id, root_agent_id, agent_id, agent_id, spend.goal_id, spend.run_id, spend.kind],
+          ...[spend.model, cost_micros],
+          ...[input_tokens, output_tokens, spend.cached_tokens ?? 0, spend.cache_write_tokens ?? 0, spend.priced],
+          ...[spend.estimated, spend.attempts, Math.round(spend.duration_ms), now],
+        ],
+      },
+      { sql: 'DELETE FROM budget_reservations WHERE call_id = ?', params: [call_id] },
+    ]
+  },
+})

@@ -1,0 +1,47 @@
+import { AgentFacets } from '#core/agents/contract'
+import { CallLimits } from '#core/models/contract'
+import { DoctorChecks } from '#interfaces/doctor/contract'
+import { type Busy, definePlugin } from '#kernel'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { idsOf } from '#platform/heartbeat/contract'
+import { Effects } from '#platform/store/contract'
+import { agentBudget } from './agent-limits.ts'
+import { BudgetConfig } from './config.ts'
+import { AgentBudgetExhausted, Budget, BudgetExceeded, BudgetReset, BudgetTight, bookSpend } from './contract.ts'
+import { Ledger } from './ledger.ts'
+import { budgetOperations } from './operations.ts'
+import { BUDGET_EFFECTS } from './repository.ts'
+import { budgetForgets } from './retention.ts'
+import { spendingOperation } from './spending.ts'
+import { pricesFinding } from './warnings.ts'
+
+export default definePlugin({
+  name: 'budget',
+  description: 'What all agents and tasks together may spend: held before each model call, booked after it.',
+  needs: ['store', 'models'],
+  section: 'daemon',
+  config: BudgetConfig,
+  setup(svc, config) {
+    const ledger = new Ledger(svc, config)
+    for (const effect of [bookSpend, ...BUDGET_EFFECTS]) svc.add(Effects, effect.kind)
+    budgetForgets(svc)
+    for (const operation of budgetOperations(ledger)) svc.operation(operation)
+    svc.operation(spendingOperation(svc))
+    svc.event('budget_exceeded', BudgetExceeded)
+    svc.event('budget_tight', BudgetTight)
+    svc.event('budget_reset', BudgetReset)
+    svc.event('agent_budget_exhausted', AgentBudgetExhausted)
+    svc.provide(Budget, ledger)
+    svc.add(CallLimits, ledger)
+    const busy: Busy = async due => ((await ledger.allows()) ? [] : idsOf(due))
+    for (const phase of ['goal_pursuit', 'goal_generation'] as const)
+      svc.guard(phase, { name: 'budget', shouldProceed: () => ledger.allows() }, { busy })
+
+    svc.add(AgentFacets, { name: 'budget', read: agent => agentBudget(svc, agent).catch(() => null) })
+    svc.add(DoctorChecks, { name: 'prices', run: () => pricesFinding(svc, config) })
+    svc.add(DaemonStarts, { name: 'budget', begin: () => ledger.begin() })
+    svc.on('cycle_end', () => ledger.tell())
+    svc.on('beat', () => ledger.tidy())
+    svc.start(() => () => ledger.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+  },
+})

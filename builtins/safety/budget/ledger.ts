@@ -1,0 +1,354 @@
+import type { CallLimit, CallPurpose, PlannedSpend, Spend } from '#core/models/contract'
+import { type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { recordInput, withoutRecording } from '#lib/recording-context'
+import { appendEvent, Store, usdOf } from '#platform/store/contract'
+import { checkPursuit, checkTotals, totalLimits } from './agent-limits.ts'
+import { type BudgetConfig, estimateOf, type Limits, limitsOf } from './config.ts'
+import { type Budget, type BudgetStatus, BudgetUnreadableError, type BudgetWarning, bookSpend } from './contract.ts'
+import {
+  type BudgetRow,
+  budgetRow,
+  countAbandoned,
+  countReserved,
+  holdSpend,
+  noteEased,
+  noteTight,
+  noteTold,
+  openWindow,
+  presumeSpent,
+  releaseAttempt,
+  releaseSpend,
+  type TotalLimit,
+  unbookedCalls,
+  unconfirmedSpend,
+  unsureSpend,
+} from './repository.ts'
+import { SavedBudget } from './saved.ts'
+import { reached, statusOf, usage } from './status.ts'
+import { fits, tightOf, tooTight, usedUp } from './tight.ts'
+import { admitUnknownPrice } from './unknown-price.ts'
+import { areFree, budgetWarnings } from './warnings.ts'
+
+/** An answer that was not booked so long after it came will not be booked by whoever asked, in milliseconds. */
+const BOOKED_WITHIN_MS = 10_000
+/** By how much a reservation outlasts the longest call, in milliseconds. */
+const GRACE_MS = 60_000
+
+/** Any call counts as this much against the limit of an agent: one that is reached lets no free call through either. */
+const LEAST_MICROS = 1
+
+/** A call for which this process holds something; `over` once it has ended and is not yet known to be booked. */
+interface Held {
+  purpose: CallPurpose
+  /** `spend` is null where it cost nothing, and what is held is to be released. */
+  over?: { spend: Spend | null; at: number }
+}
+
+/** What may be spent: held before a call and booked after it, in rows that all processes share. */
+export class Ledger implements Budget, CallLimit {
+  readonly name = 'budget'
+  readonly #svc: PluginHandle
+  readonly #config: BudgetConfig
+  readonly #saved: SavedBudget
+  readonly #held = new Map<string, Held>()
+  #made: string | undefined
+  #cancel: (() => void) | undefined
+  #stopped = false
+  /** What the last call may cost, if too little was left for it; null where it could be held, undefined before any. */
+  #refused: Limits | null | undefined
+
+  constructor(svc: PluginHandle, config: BudgetConfig) {
+    this.#svc = svc
+    this.#config = config
+    this.#saved = new SavedBudget(svc)
+  }
+
+  async status(): Promise<BudgetStatus> {
+    const problem = await this.#trouble()
+    await this.#presume(null)
+    const row = await budgetRow(this.#store)
+    const unsure = await unsureSpend(this.#store, row.budget_window)
+    const unconfirmed = await unconfirmedSpend(this.#store, row.budget_window)
+    // A process that has made no call yet goes by what the others found.
+    const refused = this.#refused === undefined ? (tightOf(row) ?? (await this.#leastHeld(row))) : this.#refused
+    return statusOf(this.#config, { row, unsure, unconfirmed, refused, problem: problem?.message ?? null })
+  }
+
+  warnings(): Promise<BudgetWarning[]> {
+    return budgetWarnings(this.#svc, this.#config)
+  }
+
+  async exceeded(): Promise<boolean> {
+    return !this.#unlimited && ((await this.#trouble()) !== undefined || !(await this.allows()))
+  }
+
+  /** Whether no limit is reached. @throws BudgetUnreadableError when it is not known what was spent */
+  allows(): boolean | Promise<boolean> {
+    return this.#unlimited || this.#allows()
+  }
+
+  async #allows(): Promise<boolean> {
+    const trouble = await this.#trouble()
+    if (trouble) throw trouble
+    if (!reached(await budgetRow(this.#store), this.#limits)) return true
+    await this.tell()
+    return false
+  }
+
+  /** Nothing is spent any more. What is held for calls under way stays held. */
+  async reset(): Promise<BudgetStatus> {
+    const { spent_micros, spent_tokens } = await budgetRow(this.#store)
+    const data = { spent_usd: usdOf(spent_micros), spent_tokens }
+    await this.#store.apply([openWindow({}), appendEvent({ type: 'budget_reset', agent_id: null, data })])
+    if (this.#config.budget_persist) await this.#saved.renew()
+    return this.status()
+  }
+
+  /** Holds what the call may cost. @throws BudgetExhaustedError, AgentBudgetExhaustedError, UnknownPriceError, BudgetUnreadableError */
+  async hold(call: PlannedSpend): Promise<void> {
+    if (call.purpose.is_simulated) return
+    const trouble = await this.#trouble()
+    if (trouble) throw trouble
+    await checkPursuit(this.#svc, call.purpose)
+    const totals = await totalLimits(this.#svc, call.purpose.agent_id)
+    await admitUnknownPrice(this.#svc, this.#config, call, totals)
+    if (this.#unlimited && totals.length === 0) return
+    if (this.#config.budget_mode === 'record_only') {
+      await checkTotals(this.#svc, totals, LEAST_MICROS)
+      if (!(await this.allows())) throw usedUp(await budgetRow(this.#store), this.#limits)
+      return
+    }
+    const { bound, amount, micros } = this.#attemptOf(call)
+    const reserve = () => this.#reserve(call, amount, micros, totals)
+    const held = (await reserve()) || ((await this.#presume(null)) && (await reserve()))
+    if (!held) await checkTotals(this.#svc, totals, micros)
+    // No limit of an agent stands in its way any more, and there is no other.
+    if (!held && this.#unlimited) return this.hold(call)
+    this.#refused = held ? null : amount
+    if (held) return
+    await this.tell()
+    const row = await budgetRow(this.#store)
+    if (reached(row, this.#limits)) throw usedUp(row, this.#limits)
+    const calls = await countReserved(this.#store)
+    await this.#tellTight(row, amount, calls)
+    throw tooTight(this.#config, { row, kind: call.purpose.kind, bound, amount, calls })
+  }
+
+  /** Releases what is held for an attempt that was not charged for. What cannot be released goes with the end of the call. */
+  async unbilled(call: PlannedSpend): Promise<void> {
+    const { call_id, purpose } = call
+    if (!this.#held.has(call_id)) return
+    const { amount, micros: bound } = this.#attemptOf(call)
+    await this.#store.apply([releaseAttempt({ call_id, amount, bound })]).catch(error => {
+      this.#svc.log.warn(
+        { agent_id: purpose.agent_id },
+        `What is held for ${call_id} is not released yet: ${sentenceOf(error)}`,
+      )
+    })
+  }
+
+  /** Books a call that no one else will book; of an answer, looks later whether that was done. */
+  async settle({ call_id, purpose, spend, answered }: Parameters<CallLimit['settle']>[0]): Promise<void> {
+    if (purpose.is_simulated) return
+    const held = this.#held.get(call_id)
+    if (held) held.over = { spend, at: this.#svc.clock.monotonic() }
+    if (held || this.#config.budget_persist) this.#later()
+    if (answered && purpose.kind !== 'other') return
+    if (!spend && !held) return
+    try {
+      await this.#store.apply([spend ? booking(purpose, spend, !answered) : releaseSpend({ call_id })])
+      this.#held.delete(call_id)
+      await this.tell()
+    } catch (error) {
+      this.#svc.log.error({ agent_id: purpose.agent_id }, `the spend of ${call_id} is not booked: ${sentenceOf(error)}`)
+    }
+  }
+
+  /** In the process that has just become the project's daemon, before its first cycle. */
+  async begin(): Promise<void> {
+    await this.#presume(this.#owner)
+    this.#warn()
+    if (!this.#config.budget_persist) return void (await this.#store.apply([openWindow({})]))
+    const trouble = await this.#trouble()
+    if (trouble) this.#svc.log.error({ code: trouble.code }, trouble.message)
+    await this.#saved.show()
+  }
+
+  /** Not waited for: it may ask a model server, which need not be up. */
+  #warn(): void {
+    this.warnings()
+      .then(all => {
+        for (const { code, message, remedy } of all)
+          this.#svc.log.warn({ code }, `${message}. To change that: ${remedy}.`)
+      })
+      .catch(error => this.#svc.log.warn({}, `the prices of the models in use are not known: ${sentenceOf(error)}`))
+  }
+
+  /** What is held for calls of processes that are gone is booked. */
+  async tidy(): Promise<void> {
+    await this.#presume(null)
+  }
+
+  /** Tells, once in each window, that a limit is reached; and shows what is spent. */
+  tell(): Promise<void> | undefined {
+    if (this.#config.budget_persist) void withoutRecording(() => this.#saved.show())
+    return this.#unlimited ? undefined : this.#tell()
+  }
+
+  async #tell(): Promise<void> {
+    const row = await budgetRow(this.#store)
+    const tight = tightOf(row)
+    if (tight && fits(row, this.#limits, tight)) await this.#store.apply([noteEased(tight)])
+    if (row.told_window === row.budget_window || !reached(row, this.#limits)) return
+    const { budget_window, spent_micros, spent_tokens } = row
+    const data = { spent_usd: usdOf(spent_micros), spent_tokens }
+    const first = await this.#store.apply([
+      noteTold({ budget_window }),
+      appendEvent({ type: 'budget_exceeded', agent_id: null, data }),
+    ])
+    const used = usage({ micros: spent_micros, tokens: spent_tokens }, this.#limits)
+    if (first) this.#svc.log.warn({ code: 'budget_exceeded' }, `The budget is used up: ${used} are spent.`)
+  }
+
+  /** Tells, once until a call like it fits again, that what is left cannot hold one more call. */
+  async #tellTight(row: BudgetRow, needed: Limits, reserved_calls: number): Promise<void> {
+    if (tightOf(row)) return
+    const limits = this.#limits
+    const data = {
+      ...{ spent_usd: usdOf(row.spent_micros), spent_tokens: row.spent_tokens },
+      ...{ reserved_usd: usdOf(row.reserved_micros), reserved_tokens: row.reserved_tokens, reserved_calls },
+      limit_usd: limits.micros > 0 ? usdOf(limits.micros) : null,
+      limit_tokens: limits.tokens > 0 ? limits.tokens : null,
+      ...{ needed_usd: usdOf(needed.micros), needed_tokens: needed.tokens },
+    }
+    await this.#store.apply([noteTight(needed), appendEvent({ type: 'budget_tight', agent_id: null, data })])
+  }
+
+  /** Leaves nothing open behind this process. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancel?.()
+    await this.#bookLate(Number.POSITIVE_INFINITY)
+    if (this.#config.budget_persist) await this.#saved.show()
+  }
+
+  get #store(): Store {
+    return this.#svc.use(Store)
+  }
+
+  /** This process, as it stands in the rows that it holds. */
+  get #owner(): string {
+    this.#made ??= this.#svc.ports.ids.make(`keeper-${process.pid}`, 12)
+    return this.#made
+  }
+
+  get #limits(): Limits {
+    return limitsOf(this.#config)
+  }
+
+  get #unlimited(): boolean {
+    const { budget_usd, budget_tokens } = this.#config
+    return budget_usd === 0 && budget_tokens === 0
+  }
+
+  /** Takes in what was saved. @returns why nothing may be spent, where it is not known what was */
+  async #trouble(): Promise<SvcError | undefined> {
+    if (!this.#config.budget_persist) return undefined
+    try {
+      // What a process once read from a file is no part of a cycle: repeated, it is as it was.
+      await recordInput('budget.json', () => this.#takeIn())
+      return undefined
+    } catch (error) {
+      if (error instanceof SvcError && error.code === BudgetUnreadableError.code) return error
+      throw error
+    }
+  }
+
+  /** @throws BudgetUnreadableError where that is to keep everybody from spending */
+  async #takeIn(): Promise<void> {
+    try {
+      await this.#saved.takeIn()
+    } catch (error) {
+      const isClosed = !this.#unlimited && this.#svc.config.get('daemon.guards_fail_closed')
+      if (!(error instanceof BudgetUnreadableError) || isClosed) throw error
+      await this.#saved.giveUp(error)
+    }
+  }
+
+  /** The least that is held for any call, with no dollars where all models in use are free. */
+  async #leastHeld(row: BudgetRow): Promise<Limits> {
+    const least = estimateOf(this.#config, 'goal_generation', false)
+    // Models are looked at only where that matters: their servers may be slow to answer.
+    return fits(row, this.#limits, least) || !(await areFree(this.#svc)) ? least : { ...least, micros: 0 }
+  }
+
+  /** What is held for an attempt: what it may cost, or the configured least where the daemon has limits. */
+  #attemptOf({ purpose, priced, bound: boundOf }: PlannedSpend) {
+    const bound = boundOf()
+    const { micros, tokens } = this.#unlimited
+      ? { micros: 0, tokens: 0 }
+      : estimateOf(this.#config, purpose.kind, priced === 'free')
+    const amount = { micros: Math.max(micros, bound.cost_micros), tokens: Math.max(tokens, bound.tokens) }
+    return { bound, amount, micros: Math.max(LEAST_MICROS, bound.cost_micros) }
+  }
+
+  async #reserve(
+    { call_id, model, purpose, priced, longest_ms }: PlannedSpend,
+    amount: Limits,
+    bound: number,
+    agents: TotalLimit[],
+  ): Promise<boolean> {
+    const { agent_id, root_agent_id = null, goal_id, kind } = purpose
+    const held = await this.#store.apply([
+      holdSpend({
+        ...{ call_id, owner: this.#owner, by_daemon: this.#svc.heartbeat.live },
+        ...{ agent_id, root_agent_id, goal_id, kind, model, priced },
+        ...{ amount, limits: this.#limits, bound, agents },
+        expires_at: Math.ceil(this.#svc.clock.ms() + longest_ms + GRACE_MS),
+      }),
+    ])
+    if (held) this.#held.set(call_id, { purpose })
+    return held
+  }
+
+  /** Books what is held for calls that nobody can be waiting for. @returns whether there were any */
+  async #presume(daemon: string | null): Promise<boolean> {
+    const abandoned = await countAbandoned(this.#store, this.#svc.clock.ms(), daemon)
+    if (abandoned === 0) return false
+    await this.#store.apply([presumeSpent({ daemon })])
+    const calls = abandoned === 1 ? 'a model call' : `${abandoned} model calls`
+    this.#svc.log.warn({}, `What was held for ${calls} of a process that is gone is booked as spent.`)
+    return true
+  }
+
+  #later(): void {
+    if (this.#stopped || this.#cancel) return
+    this.#cancel = this.#svc.clock.after(BOOKED_WITHIN_MS, () => {
+      this.#cancel = undefined
+      this.#bookLate(this.#svc.clock.monotonic() - BOOKED_WITHIN_MS)
+        .then(() => this.tell())
+        .catch(error => this.#svc.log.error({}, `the budget's books are behind: ${sentenceOf(error)}`))
+        .finally(() => {
+          if ([...this.#held.values()].some(({ over }) => over)) this.#later()
+        })
+    })
+  }
+
+  /** Books or releases the calls that ended before then and that no one has booked, and confirms what was presumed of them. */
+  async #bookLate(before: number): Promise<void> {
+    const over = [...this.#held].filter(([, held]) => held.over && held.over.at <= before)
+    if (over.length === 0) return
+    const unbooked = await unbookedCalls(this.#store, this.#owner)
+    const forgotten = over.filter(([call_id]) => unbooked.has(call_id))
+    await this.#store.apply(
+      forgotten.map(([call_id, { purpose, over }]) =>
+        over!.spend ? booking(purpose, over!.spend) : releaseSpend({ call_id }),
+      ),
+    )
+    for (const [call_id] of over) this.#held.delete(call_id)
+  }
+}
+
+function booking({ agent_id, root_agent_id, goal_id, cycle_num, kind }: CallPurpose, spend: Spend, failed = false) {
+  return bookSpend({ ...spend, agent_id, root_agent_id, goal_id, cycle_num, kind, failed })
+}

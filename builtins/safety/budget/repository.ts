@@ -1,0 +1,324 @@
+import { z } from '#kernel'
+import { defineEffect, type Store } from '#platform/store/contract'
+
+/** What is spent in the window, and what is held for calls under way. */
+export interface BudgetRow {
+  budget_window: number
+  began_at: number
+  spent_micros: number
+  spent_tokens: number
+  /** The window of which it was told that a limit is reached. */
+  told_window: number
+  /** What the call may cost that was refused when too little was left; null as long as that is not so. */
+  tight_micros: number | null
+  tight_tokens: number | null
+  reserved_micros: number
+  reserved_tokens: number
+}
+
+const RESERVED_MICROS = '(SELECT coalesce(sum(cost_micros), 0) FROM budget_reservations)'
+const RESERVED_TOKENS = '(SELECT coalesce(sum(tokens), 0) FROM budget_reservations)'
+
+export async function budgetRow(store: Store): Promise<BudgetRow> {
+  const row = await store.get<BudgetRow>(
+    `SELECT budget_window, began_at, spent_micros, spent_tokens, told_window, tight_micros, tight_tokens, ${RESERVED_MICROS} AS reserved_micros,
+       ${RESERVED_TOKENS} AS reserved_tokens FROM budget`,
+  )
+  return row!
+}
+
+/** What of the window's spend rests on estimated tokens, or on prices that were guessed; and the tokens that have no known price. */
+export async function unsureSpend(
+  store: Store,
+  budget_window: number,
+): Promise<{ micros: number; tokens: number; unpriced: number }> {
+  const row = await store.get<{ micros: number; tokens: number; unpriced: number }>(
+    `SELECT coalesce(sum(cost_micros), 0) AS micros,
+       coalesce(sum(CASE WHEN priced = 'unknown' AND estimated = 0 THEN 0 ELSE input_tokens + output_tokens END), 0) AS tokens,
+       coalesce(sum(CASE WHEN priced = 'unknown' THEN input_tokens + output_tokens ELSE 0 END), 0) AS unpriced
+     FROM spend WHERE budget_window = ? AND (priced IN ('default', 'unknown') OR estimated = 1)`,
+    [budget_window],
+  )
+  return row!
+}
+
+/** Micro-dollars that an agent, and those who work for it, spent on pursuits in its life, their summaries included. */
+export async function pursuitSpend(store: Store, payer: string): Promise<number> {
+  const row = await store.get<{ micros: number }>(
+    `SELECT coalesce(sum(cost_micros), 0) AS micros FROM spend WHERE root_agent_id = ? AND kind IN ('goal_pursuit', 'summary')`,
+    [payer],
+  )
+  return row!.micros
+}
+
+/** What may be spent in the name of an agent and of the agents below it, over its life. */
+export interface TotalLimit {
+  agent_id: string
+  micros: number
+}
+
+/** In SQL: whether a row is of an agent or of one below it; both parameters are that agent. Removed ones count by `root_agent_id`. */
+const OF_AGENT = `(root_agent_id = ? OR agent_id IN (WITH RECURSIVE family(agent_id) AS (SELECT agent_id FROM agents WHERE agent_id = ?
+    UNION SELECT a.agent_id FROM agents a JOIN family ON a.spawned_by = family.agent_id) SELECT agent_id FROM family))`
+const TOTAL_SPENT = `(SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE ${OF_AGENT})`
+const TOTAL_HELD = `(SELECT coalesce(sum(bound_micros), 0) FROM budget_reservations WHERE ${OF_AGENT})`
+
+/** Micro-dollars that were spent in the name of an agent and of those below it, and what their calls under way may cost. */
+export async function totalOf(store: Store, agent_id: string): Promise<{ spent: number; held: number }> {
+  const row = await store.get<{ spent: number; held: number }>(
+    `SELECT ${TOTAL_SPENT} AS spent, ${TOTAL_HELD} AS held`,
+    [agent_id, agent_id, agent_id, agent_id],
+  )
+  return row!
+}
+
+/** What was booked in the window for calls whose cost is not known, such as those of processes that were killed. */
+export async function unconfirmedSpend(
+  store: Store,
+  budget_window: number,
+): Promise<{ micros: number; tokens: number }> {
+  const row = await store.get<{ micros: number; tokens: number }>(
+    `SELECT coalesce(sum(cost_micros), 0) AS micros, coalesce(sum(input_tokens + output_tokens), 0) AS tokens
+     FROM spend WHERE budget_window = ? AND presumed = 1`,
+    [budget_window],
+  )
+  return row!
+}
+
+const SPEND_KEYS = { agent: 'agent_id', model: 'model', kind: 'kind' } as const
+/** Name of the row that sums up all that are not listed. */
+const OTHERS = 'others'
+
+/**
+ * Adds up the spend since a time, for each stretch of `length` milliseconds and each agent, model or kind.
+ * @param top maximum number of rows listed by name; -1 lists all
+ */
+export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: number, from: number, top = -1) {
+  const key = SPEND_KEYS[by]
+  return store.all<{ at: number; key: string | null; micros: number; tokens: number; calls: number }>(
+    `WITH most AS (SELECT ${key} AS key FROM spend WHERE at >= ? AND ${key} IS NOT NULL GROUP BY 1
+       ORDER BY sum(cost_micros) DESC, sum(input_tokens + output_tokens) DESC, 1 LIMIT ?)
+     SELECT at - at % ? AS at, CASE WHEN ${key} IS NULL OR ${key} IN (SELECT key FROM most) THEN ${key} ELSE '${OTHERS}' END AS key,
+       sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens, count(*) AS calls
+     FROM spend WHERE at >= ? GROUP BY 1, 2 ORDER BY 1, 2`,
+    [from, top, length, from],
+  )
+}
+
+/** Whether nothing was ever booked in this database, nor its budget reset. */
+export async function isVirgin(store: Store): Promise<boolean> {
+  const row = await store.get<{ used: number }>(
+    'SELECT budget_window > 1 OR EXISTS (SELECT 1 FROM spend) AS used FROM budget',
+  )
+  return !row!.used
+}
+
+/** The number of calls of all agents and tasks for which something is held. */
+export async function countReserved(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM budget_reservations'))?.n ?? 0
+}
+
+/** The calls of this owner for which something is held, and all that were booked in the present window without being confirmed. */
+export async function unbookedCalls(store: Store, owner: string): Promise<Set<string>> {
+  const rows = await store.all<{ call_id: string }>(
+    `SELECT call_id FROM budget_reservations WHERE owner = ?
+     UNION SELECT call_id FROM spend WHERE presumed = 1 AND budget_window = (SELECT budget_window FROM budget)`,
+    [owner],
+  )
+  return new Set(rows.map(row => row.call_id))
+}
+
+const Limits = z.object({ micros: z.number().int(), tokens: z.number().int() })
+
+/**
+ * Holds what a call may cost, on top of what is held for it already; refused when that could pass a limit. Against the limits of
+ * agents counts `bound`: what the call itself may cost, without the configured least.
+ */
+export const holdSpend = defineEffect({
+  name: 'budget.hold',
+  mustChange: true,
+  schema: z.object({
+    call_id: z.string(),
+    owner: z.string(),
+    by_daemon: z.boolean(),
+    agent_id: z.string().nullable(),
+    root_agent_id: z.string().nullable(),
+    goal_id: z.string().nullable(),
+    kind: z.string(),
+    model: z.string(),
+    priced: z.string(),
+    amount: Limits,
+    limits: Limits,
+    bound: z.number().int(),
+    agents: z.array(z.object({ agent_id: z.string(), micros: z.number().int() })),
+    expires_at: z.number().int(),
+  }),
+  statements: (call, now) => {
+    const { amount, limits, bound, agents } = call
+    // Only what limits is looked at: the plan of a condition that may not count is made anew each time.
+    const within = (['micros', 'tokens'] as const).filter(unit => limits[unit] > 0)
+    const reserved = { micros: RESERVED_MICROS, tokens: RESERVED_TOKENS }
+    const conditions = [
+      ...within.map(unit => `spent_${unit} < ? AND spent_${unit} + ${reserved[unit]} + ? <= ?`),
+      ...agents.map(() => `${TOTAL_SPENT} + ${TOTAL_HELD} + ? <= ?`),
+    ]
+    return [
+      {
+        sql: `INSERT INTO budget_reservations (call_id, owner, by_daemon, agent_id, root_agent_id, goal_id, kind, model, priced,
+                cost_micros, tokens, bound_micros, held_at, expires_at)
+              SELECT ?, ?, ?, ?, coalesce(?, (SELECT root_agent_id FROM agents WHERE agent_id = ?), ?), ?, ?, ?, ?, ?, ?, ?, ?, ?
+              FROM budget WHERE ${conditions.join(' AND ') || 'true'}
+              ON CONFLICT (call_id) DO UPDATE SET cost_micros = budget_reservations.cost_micros + excluded.cost_micros,
+                tokens = budget_reservations.tokens + excluded.tokens,
+                bound_micros = budget_reservations.bound_micros + excluded.bound_micros`,
+        params: [
+          ...[call.call_id, call.owner, call.by_daemon, call.agent_id],
+          ...[call.root_agent_id, call.agent_id, call.agent_id, call.goal_id, call.kind],
+          ...[call.model, call.priced, amount.micros, amount.tokens, bound, now, call.expires_at],
+          ...within.flatMap(unit => [limits[unit], amount[unit], limits[unit]]),
+          ...agents.flatMap(({ agent_id, micros }) => [agent_id, agent_id, agent_id, agent_id, bound, micros]),
+        ],
+      },
+    ]
+  },
+})
+
+export const releaseSpend = defineEffect({
+  name: 'budget.release',
+  schema: z.object({ call_id: z.string() }),
+  statements: ({ call_id }) => [{ sql: 'DELETE FROM budget_reservations WHERE call_id = ?', params: [call_id] }],
+})
+
+/** Releases what is held for one attempt of a call, and with the last of them the row. */
+export const releaseAttempt = defineEffect({
+  name: 'budget.release_attempt',
+  schema: z.object({ call_id: z.string(), amount: Limits, bound: z.number().int() }),
+  statements: ({ call_id, amount, bound }) => [
+    {
+      sql: `UPDATE budget_reservations SET cost_micros = cost_micros - ?, tokens = tokens - ?, bound_micros = bound_micros - ?
+            WHERE call_id = ?`,
+      params: [amount.micros, amount.tokens, bound, call_id],
+    },
+    { sql: 'DELETE FROM budget_reservations WHERE call_id = ? AND bound_micros <= 0', params: [call_id] },
+  ],
+})
+
+/** By how much the clocks of two machines may seem to differ, in milliseconds. */
+const SKEW_MS = 2_000
+/** Calls of a cycle whose agent was taken over since, or whose lease ran out: what they cost is booked all the same if it comes. */
+const LOST = `(by_daemon = 1 AND kind IN ('goal_pursuit', 'goal_generation', 'summary') AND EXISTS (SELECT 1 FROM leases
+  WHERE leases.id = budget_reservations.agent_id AND (leases.claimed_at > budget_reservations.held_at + ${SKEW_MS}
+    OR leases.owner IS NOT NULL AND leases.run_at <= ?)))`
+/** What seems to be held from the future on was held before the clock was set back. */
+const ABANDONED = `(expires_at <= ? OR held_at > ? OR (? = 1 AND by_daemon = 1 AND owner <> ?) OR ${LOST})`
+const abandonedBy = (now: number, daemon: string | null) => [now, now, daemon !== null, daemon, now]
+
+/**
+ * What is held for calls that nobody can be waiting for: those whose time is over, those of a cycle that another node has taken
+ * over, and those of daemons before this one.
+ */
+export async function countAbandoned(store: Store, now: number, daemon: string | null): Promise<number> {
+  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM budget_reservations WHERE ${ABANDONED}`, [
+    ...abandonedBy(now, daemon),
+  ])
+  return row!.n
+}
+
+/** The reservations that `ENDED` has marked: no call that is under way has such a time. */
+const ENDED = 'expires_at = 0'
+
+/** Books what is held for them as spent, for the models may have been paid. A booking that comes all the same takes its place. */
+export const presumeSpent = defineEffect({
+  name: 'budget.presume',
+  schema: z.object({ daemon: z.string().nullable() }),
+  statements: ({ daemon }, now) => {
+    const unbooked = `${ENDED} AND NOT EXISTS (SELECT 1 FROM spend WHERE spend.call_id = budget_reservations.call_id)`
+    return [
+      // Which ones is decided once: on PostgreSQL leases are claimed meanwhile, and each statement would see another set.
+      { sql: `UPDATE budget_reservations SET expires_at = 0 WHERE ${ABANDONED}`, params: abandonedBy(now, daemon) },
+      {
+        sql: `UPDATE budget SET
+                spent_micros = spent_micros + (SELECT coalesce(sum(cost_micros), 0) FROM budget_reservations WHERE ${unbooked}),
+                spent_tokens = spent_tokens + (SELECT coalesce(sum(tokens), 0) FROM budget_reservations WHERE ${unbooked})`,
+      },
+      {
+        sql: `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, kind, model, cost_micros, input_tokens,
+                output_tokens, priced, estimated, presumed, attempts, duration_ms, at, budget_window)
+              SELECT call_id, agent_id, root_agent_id, goal_id, kind, model, cost_micros, tokens, 0, priced, 1, 1, 1, 0, held_at,
+                (SELECT budget_window FROM budget) FROM budget_reservations WHERE ${unbooked}`,
+      },
+      { sql: `DELETE FROM budget_reservations WHERE ${ENDED}` },
+    ]
+  },
+})
+
+/** A new window: nothing is spent in it yet. What is held stays held. */
+export const openWindow = defineEffect({
+  name: 'budget.open',
+  schema: z.object({}),
+  statements: (_, now) => [
+    {
+      sql: `UPDATE budget SET budget_window = budget_window + 1, began_at = ?, spent_micros = 0, spent_tokens = 0,
+              tight_micros = NULL, tight_tokens = NULL`,
+      params: [now],
+    },
+  ],
+})
+
+/** Notes that it was told of this window; refused when that was done before. */
+export const noteTold = defineEffect({
+  name: 'budget.told',
+  mustChange: true,
+  schema: z.object({ budget_window: z.number().int() }),
+  statements: ({ budget_window }) => [
+    {
+      sql: 'UPDATE budget SET told_window = budget_window WHERE budget_window = ? AND told_window <> budget_window',
+      params: [budget_window],
+    },
+  ],
+})
+
+/** Notes that a call of this amount was refused; refused itself when too little was left already. */
+export const noteTight = defineEffect({
+  name: 'budget.tight',
+  mustChange: true,
+  schema: Limits,
+  statements: ({ micros, tokens }) => [
+    {
+      sql: 'UPDATE budget SET tight_micros = ?, tight_tokens = ? WHERE tight_micros IS NULL',
+      params: [micros, tokens],
+    },
+  ],
+})
+
+/** Notes that a call of this amount could be held again. */
+export const noteEased = defineEffect({
+  name: 'budget.eased',
+  schema: Limits,
+  statements: ({ micros, tokens }) => [
+    {
+      sql: 'UPDATE budget SET tight_micros = NULL, tight_tokens = NULL WHERE tight_micros = ? AND tight_tokens = ?',
+      params: [micros, tokens],
+    },
+  ],
+})
+
+/** Notes that the exhaustion of an agent's limit was reported; refused when that was done for a limit of the same amount. */
+export const noteExhausted = defineEffect({
+  name: 'budget.agent_exhausted',
+  mustChange: true,
+  schema: z.object({ agent_id: z.string(), key: z.string(), limit_micros: z.number().int() }),
+  statements: ({ agent_id, key, limit_micros }) => [
+    {
+      sql: `INSERT INTO exhausted_limits (agent_id, key, limit_micros) SELECT agent_id, ?, ? FROM agents WHERE agent_id = ?
+            ON CONFLICT (agent_id, key) DO UPDATE SET limit_micros = excluded.limit_micros
+            WHERE exhausted_limits.limit_micros <> excluded.limit_micros`,
+      params: [key, limit_micros, agent_id],
+    },
+  ],
+})
+
+export const BUDGET_EFFECTS = [
+  ...[holdSpend, releaseSpend, releaseAttempt, presumeSpent, openWindow, noteTold, noteTight, noteEased],
+  noteExhausted,
+]

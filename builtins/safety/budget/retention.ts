@@ -1,0 +1,65 @@
+import { type PluginHandle, z } from '#kernel'
+import { RetentionRules } from '#platform/retention/contract'
+import { AMONG, defineEffect, Effects, listed, Store } from '#platform/store/contract'
+
+const PRESENT = '(SELECT budget_window FROM budget)'
+/** Rows that are one for each call, and sums of a window that was the present one then and is over. */
+const OLD = `at < ? AND budget_window > 0 AND (budget_window < ${PRESENT} OR substr(call_id, 1, 4) <> 'sum:')`
+
+/**
+ * Puts what calls cost together, by who paid whom for what: the sums stay what they were. Window 0 holds those of windows that are
+ * over. The present one, which may last for years, has its own, with what is not sure or not confirmed of it apart.
+ */
+const addUp = defineEffect({
+  name: 'spend.add_up',
+  schema: z.object({ call_ids: z.array(z.string()) }),
+  statements: ({ call_ids }) => {
+    const params = [listed(call_ids)]
+    return [
+      {
+        sql: `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens,
+                cached_tokens, cache_write_tokens, priced, estimated, presumed, attempts, duration_ms, at, budget_window)
+              SELECT 'sum:' || part || kind || ':' || coalesce(agent_id, '') || ':' || coalesce(root_agent_id, ''), agent_id,
+                root_agent_id, kind, '', sum(cost_micros), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
+                sum(cache_write_tokens), CASE WHEN part LIKE '%unknown:' THEN 'unknown' ELSE 'sum' END,
+                CASE WHEN part LIKE '%unsure:' THEN 1 ELSE 0 END, CASE WHEN part LIKE '%unconfirmed:%' THEN 1 ELSE 0 END,
+                sum(attempts),
+                sum(duration_ms), max(at), CASE WHEN part = '' THEN 0 ELSE max(budget_window) END
+              FROM (SELECT *, CASE WHEN budget_window < ${PRESENT} THEN '' ELSE budget_window || ':' ||
+                  CASE WHEN presumed = 1 THEN 'unconfirmed:' ELSE '' END || CASE WHEN priced = 'unknown' THEN 'unknown:'
+                  WHEN priced = 'default' OR estimated = 1 THEN 'unsure:' ELSE '' END END AS part
+                FROM spend WHERE call_id ${AMONG}) old
+              GROUP BY agent_id, root_agent_id, kind, part
+              ON CONFLICT (call_id) DO UPDATE SET cost_micros = spend.cost_micros + excluded.cost_micros,
+                input_tokens = spend.input_tokens + excluded.input_tokens,
+                output_tokens = spend.output_tokens + excluded.output_tokens,
+                cached_tokens = spend.cached_tokens + excluded.cached_tokens,
+                cache_write_tokens = spend.cache_write_tokens + excluded.cache_write_tokens,
+                attempts = spend.attempts + excluded.attempts, duration_ms = spend.duration_ms + excluded.duration_ms,
+                at = max(spend.at, excluded.at)`,
+        params,
+      },
+      { sql: `DELETE FROM spend WHERE call_id ${AMONG}`, params },
+    ]
+  },
+})
+
+/** What of this room may go: the single calls. What they cost stays, added up. */
+export function budgetForgets(svc: PluginHandle): void {
+  svc.add(Effects, addUp.kind)
+  svc.add(RetentionRules, {
+    name: 'spend',
+    async count(before) {
+      return (await svc.use(Store).get<{ n: number }>(`SELECT count(*) AS n FROM spend WHERE ${OLD}`, [before]))?.n ?? 0
+    },
+    async piece(before, limit) {
+      const store = svc.use(Store)
+      const rows = await store.all<{ call_id: string }>(`SELECT call_id FROM spend WHERE ${OLD} LIMIT ?`, [
+        before,
+        limit,
+      ])
+      if (rows.length > 0) await store.apply([addUp({ call_ids: rows.map(row => row.call_id) })])
+      return rows.length
+    },
+  })
+}

@@ -1,0 +1,95 @@
+import { join, relative } from 'node:path'
+import { type PluginHandle, sentenceOf, z } from '#kernel'
+import { replaceFile } from '#lib/yaml'
+import { Store, usdOf } from '#platform/store/contract'
+import { microsOf } from './config.ts'
+import { BudgetUnreadableError, bookSpend } from './contract.ts'
+import { budgetRow, isVirgin } from './repository.ts'
+
+const Saved = z.object({ spent_usd: z.number().min(0), spent_tokens: z.number().int().min(0) })
+
+/**
+ * `.svc/budget.json`, under `daemon.budget_persist`: shows what is spent, and is read back only into a database in which
+ * nothing was ever booked. The rows are the truth.
+ */
+export class SavedBudget {
+  readonly #svc: PluginHandle
+  readonly #file: string
+  /** Whether it was read, or need not be. */
+  #taken = false
+  #shown = ''
+  #showing: Promise<void> = Promise.resolve()
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+    this.#file = join(svc.project.svc, 'budget.json')
+  }
+
+  /** Books what the file says into an empty ledger, once. @throws BudgetUnreadableError: what cannot be read is never taken for 0 */
+  async takeIn(): Promise<void> {
+    if (this.#taken) return
+    const store = this.#svc.use(Store)
+    const saved = (await isVirgin(store)) ? await this.#read() : undefined
+    if (saved) await store.apply([carried(saved)])
+    this.#taken = true
+  }
+
+  /** Counts from 0 though the file could not be read, says so, and keeps it out of the way. */
+  async giveUp(error: unknown): Promise<void> {
+    this.#taken = true
+    await this.#setAside()
+    this.#svc.log.warn({ code: 'budget_unreadable' }, `${sentenceOf(error)}; counting from 0`)
+  }
+
+  /** Writes what is spent, if that changed; one after another, the last word last. A file that cannot be written stops nobody. */
+  show(): Promise<void> {
+    this.#showing = this.#showing
+      .then(() => this.#show())
+      .catch(error => this.#svc.log.warn({}, `${this.#file} was not written: ${sentenceOf(error)}`))
+    return this.#showing
+  }
+
+  /** The same after a reset, which also ends the trouble with a file that could not be read. */
+  async renew(): Promise<void> {
+    this.#taken = true
+    await this.#read().catch(() => this.#setAside())
+    await this.show()
+  }
+
+  async #show(): Promise<void> {
+    if (!this.#taken) return
+    const { spent_micros, spent_tokens } = await budgetRow(this.#svc.use(Store))
+    const text = `${JSON.stringify({ spent_usd: usdOf(spent_micros), spent_tokens })}\n`
+    if (text === this.#shown) return
+    await replaceFile(this.#svc.ports.files, this.#file, text)
+    this.#shown = text
+  }
+
+  async #read(): Promise<z.output<typeof Saved> | undefined> {
+    const unreadable = (problem: string, cause: unknown) =>
+      new BudgetUnreadableError({ file: relative(this.#svc.project.root, this.#file), problem }, { cause })
+    const text = await this.#svc.ports.files.readFile(this.#file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw unreadable(`cannot be read (${sentenceOf(error)})`, error)
+    })
+    if (text === undefined) return undefined
+    try {
+      return Saved.parse(JSON.parse(text))
+    } catch (error) {
+      const problem = 'does not hold "spent_usd" and "spent_tokens", two numbers from 0 up, as JSON'
+      throw unreadable(text.trim() === '' ? 'is empty' : problem, error)
+    }
+  }
+
+  #setAside(): Promise<void> {
+    return this.#svc.ports.files.rename(this.#file, `${this.#file}.corrupt`).catch(() => {})
+  }
+}
+
+function carried({ spent_usd, spent_tokens }: z.output<typeof Saved>) {
+  return bookSpend({
+    ...{ call_id: 'budget.json', agent_id: null, goal_id: null, kind: 'carried', model: 'budget.json' },
+    ...{ cost_micros: microsOf(spent_usd), input_tokens: spent_tokens, output_tokens: 0 },
+    ...{ priced: 'catalogue', estimated: false, attempts: 0, duration_ms: 0 },
+  })
+}

@@ -1,0 +1,128 @@
+import { isoTime, usdOf } from '#platform/store/contract'
+import { type BudgetConfig, type Limits, limitsOf } from './config.ts'
+import type { BudgetStatus } from './contract.ts'
+import type { BudgetRow } from './repository.ts'
+
+/** Whether what is spent has reached one of the limits. */
+export function reached(row: BudgetRow, limits: Limits): boolean {
+  const over = (spent: number, limit: number) => limit > 0 && spent >= limit
+  return over(row.spent_micros, limits.micros) || over(row.spent_tokens, limits.tokens)
+}
+
+export interface Facts {
+  row: BudgetRow
+  unsure: Limits & { unpriced: number }
+  /** Booked for calls whose cost is not known. */
+  unconfirmed: Limits
+  /** What the last call may cost, if too little was left for it, or, before any, the least that is held; null where it could be held. */
+  refused: Limits | null
+  /** Why it is not known what was spent: nothing may be spent as long as that is so. */
+  problem: string | null
+}
+
+/** Where the budget stands, in numbers and in a sentence. */
+export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
+  const { row, unsure, unconfirmed, refused, problem } = facts
+  const limits = limitsOf(config)
+  const spent = { micros: row.spent_micros, tokens: row.spent_tokens }
+  const reserved = { micros: row.reserved_micros, tokens: row.reserved_tokens }
+  const exceeded = problem !== null || reached(row, limits)
+  const left = (limit: number, used: number) => (limit > 0 ? Math.max(0, limit - used) : null)
+  const remaining = {
+    micros: left(limits.micros, spent.micros + reserved.micros),
+    tokens: left(limits.tokens, spent.tokens + reserved.tokens),
+  }
+  const unlimited = limits.micros === 0 && limits.tokens === 0
+  const tight = exceeded || config.budget_mode !== 'reserve' ? undefined : tightness(remaining, refused)
+  const told = problem ?? sentence({ spent, limits, exceeded, unlimited, tight })
+  const [about, guessed] = [amounts(unsure), amounts(unconfirmed)]
+  return {
+    spent: shown(spent),
+    remaining: { usd: usdOrNull(remaining.micros), tokens: remaining.tokens },
+    reserved: shown(reserved),
+    limits: { usd: usdOrNull(limits.micros || null), tokens: limits.tokens || null },
+    mode: config.budget_mode,
+    exceeded,
+    tight: tight !== undefined,
+    unlimited,
+    message: [
+      told,
+      about && `${about} of it rest on estimated tokens.`,
+      guessed && `${guessed} of it are unconfirmed: booked for calls whose process ended before their cost was known.`,
+      unsure.unpriced > 0 &&
+        `${count(unsure.unpriced)} tokens went to models whose price is unknown: what they cost is not counted.`,
+    ]
+      .filter(Boolean)
+      .join(' '),
+    approximate: shown(unsure),
+    unconfirmed: shown(unconfirmed),
+    unpriced_tokens: unsure.unpriced,
+    window_began_at: row.began_at > 0 ? isoTime(row.began_at) : null,
+    problem,
+  }
+}
+
+/** Of what too little is left for a call of this amount; nothing where the last one could be held. */
+function tightness(remaining: Remaining, refused: Facts['refused']): string | undefined {
+  if (refused === null) return undefined
+  const { micros, tokens } = refused
+  if (remaining.micros !== null && remaining.micros < micros)
+    return `the ${dollars(remaining.micros)} left are less than a call may cost (${dollars(micros)})`
+  if (remaining.tokens !== null && remaining.tokens < tokens)
+    return `the ${count(remaining.tokens)} tokens left are less than a call may cost (${count(tokens)} tokens)`
+  return undefined
+}
+
+interface Remaining {
+  micros: number | null
+  tokens: number | null
+}
+
+interface Standing {
+  spent: Limits
+  limits: Limits
+  exceeded: boolean
+  unlimited: boolean
+  tight: string | undefined
+}
+
+function sentence({ spent, limits, exceeded, unlimited, tight }: Standing): string {
+  if (unlimited) return `unlimited: ${dollars(spent.micros)} and ${count(spent.tokens)} tokens are spent.`
+  const used = usage(spent, limits)
+  if (exceeded)
+    return `exceeded: ${used} are spent; no model is called until a limit is raised, or all is counted anew (svc budget reset).`
+  if (tight) return `tight: ${used} are spent; ${tight}. Raise a limit, or count all anew (svc budget reset).`
+  return `${used} are spent.`
+}
+
+/** `$1.20 of $5.00 and 300 of 1,000 tokens`: what is spent, or held too, of the limits there are. */
+export function usage(used: Limits, limits: Limits): string {
+  return [
+    limits.micros > 0 && `${dollars(used.micros)} of ${dollars(limits.micros)}`,
+    limits.tokens > 0 && `${count(used.tokens)} of ${count(limits.tokens)} tokens`,
+  ]
+    .filter(Boolean)
+    .join(' and ')
+}
+
+function amounts({ micros, tokens }: Limits): string | undefined {
+  if (micros > 0) return dollars(micros)
+  return tokens > 0 ? `${count(tokens)} tokens` : undefined
+}
+
+/** Cents, and what is below them as far as it is not nothing. */
+export function dollars(micros: number): string {
+  return `$${usdOf(micros).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`
+}
+
+export function count(tokens: number): string {
+  return tokens.toLocaleString('en-US')
+}
+
+function shown({ micros, tokens }: Limits) {
+  return { usd: usdOf(micros), tokens }
+}
+
+function usdOrNull(micros: number | null): number | null {
+  return micros === null ? null : usdOf(micros)
+}

@@ -1,0 +1,62 @@
+import type { CallPurpose } from '#core/models/contract'
+import { type BudgetConfig, type Limits, limitsOf, phaseOf } from './config.ts'
+import { BudgetExhaustedError } from './contract.ts'
+import type { BudgetRow } from './repository.ts'
+import { count, dollars } from './status.ts'
+
+type Exhausted = InstanceType<typeof BudgetExhaustedError>
+
+/** What the call may cost for which too little is left; null where no call was refused. */
+export function tightOf({ tight_micros, tight_tokens }: BudgetRow): Limits | null {
+  return tight_micros === null || tight_tokens === null ? null : { micros: tight_micros, tokens: tight_tokens }
+}
+
+/** Whether a call of this amount could be held now. */
+export function fits(row: BudgetRow, limits: Limits, { micros, tokens }: Limits): boolean {
+  const used = usedOf(row)
+  const within = (limit: number, sum: number) => limit === 0 || sum <= limit
+  return within(limits.micros, used.micros + micros) && within(limits.tokens, used.tokens + tokens)
+}
+
+/** A limit is reached. */
+export function usedUp(row: BudgetRow, { micros, tokens }: Limits): Exhausted {
+  const used = usedOf(row)
+  return micros > 0 && row.spent_micros >= micros
+    ? new BudgetExhaustedError({ spent: dollars(used.micros), limit: dollars(micros) })
+    : new BudgetExhaustedError({ spent: count(used.tokens), limit: `${count(tokens)} tokens` })
+}
+
+export interface Refused {
+  row: BudgetRow
+  kind: CallPurpose['kind']
+  /** What the call itself may cost. */
+  bound: { cost_micros: number; tokens: number }
+  /** What was to be held for it: that, or the configured least. */
+  amount: Limits
+  /** Calls under way for which something is held. */
+  calls: number
+}
+
+/** Too little is left for one call: how much, and each thing that would let it be made. */
+export function tooTight(config: BudgetConfig, { row, kind, bound, amount, calls }: Refused): Exhausted {
+  const limits = limitsOf(config)
+  const used = usedOf(row)
+  const byMoney = limits.micros > 0 && used.micros + amount.micros > limits.micros
+  const unit = byMoney ? 'micros' : 'tokens'
+  const key = byMoney ? 'usd' : 'tokens'
+  const shown = byMoney ? dollars : (tokens: number) => `${count(tokens)} tokens`
+  const reserved = shown(byMoney ? row.reserved_micros : row.reserved_tokens)
+  const phase = phaseOf(kind)
+  const ofConfiguration = amount[unit] > (byMoney ? bound.cost_micros : bound.tokens)
+  const frees = [
+    ...(calls > 0 ? [`wait for the calls under way (${reserved} are held for ${calls})`] : []),
+    `raise daemon.budget_${key} to ${shown(used[unit] + amount[unit])} or more`,
+    ofConfiguration ? `lower daemon.budget_reserve_${key}_${phase}` : "lower the profile's max_tokens",
+  ]
+  const spent = byMoney ? dollars(used.micros) : count(used.tokens)
+  return new BudgetExhaustedError({ spent, limit: shown(limits[unit]), next: shown(amount[unit]), frees })
+}
+
+function usedOf(row: BudgetRow): Limits {
+  return { micros: row.spent_micros + row.reserved_micros, tokens: row.spent_tokens + row.reserved_tokens }
+}

@@ -1,0 +1,18 @@
+import type { PluginHandle } from '#kernel'
+import type { Metric, Sample } from '#observability/metrics/contract'
+
+/** How often which stage did what, in this process. */
+export function hits(svc: PluginHandle): Metric {
+  const counts = new Map<string, Sample & { value: number }>()
+  svc.on('guardrail_hit', ({ stage, action }) => {
+    const sample = counts.get(`${stage} ${action}`) ?? { labels: { stage, action }, value: 0 }
+    sample.value++
+    counts.set(`${stage} ${action}`, sample)
+  })
+  return {
+    name: 'svc_guardrail_hits_total',
+    help: 'Texts in which guardrails found something, by stage and by what was done.',
+    type: 'counter',
+    collect: () => [...counts.values()],
+  }
+}

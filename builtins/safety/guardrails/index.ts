@@ -1,0 +1,31 @@
+import { definePlugin } from '#kernel'
+import { Metrics } from '#observability/metrics/contract'
+import { GuardrailsConfig } from './config.ts'
+import { GuardrailHit, GuardrailRules, Guardrails } from './contract.ts'
+import { guardrails } from './guardrails.ts'
+import { hits } from './hits.ts'
+import { checkOperation } from './operations.ts'
+import { configuredRules } from './rules.ts'
+import { ownSecrets } from './secrets.ts'
+
+export default definePlugin({
+  name: 'guardrails',
+  description:
+    'Looks at what comes in, passes between agents and goes out: personal data, secrets, orders to the model.',
+  needs: ['store'],
+  section: 'guardrails',
+  config: GuardrailsConfig,
+  setup(svc, config) {
+    const rules = configuredRules(config, ownSecrets(svc))
+    for (const rule of rules) svc.add(GuardrailRules, rule)
+    const service = guardrails(svc, config, rules)
+    svc.provide(Guardrails, service)
+    svc.event('guardrail_hit', GuardrailHit)
+    svc.add(Metrics, hits(svc))
+    svc.operation(checkOperation(config, service))
+    // What the rules look things up in takes a fifth of a second to make: better now than in a check.
+    svc.start(async () => (config.enabled ? void (await service.warm()) : undefined), {
+      in: ['daemon', 'server', 'mcp'],
+    })
+  },
+})

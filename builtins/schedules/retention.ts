@@ -1,7 +1,0 @@
-import type { PluginHandle } from '#kernel'
-import { forgets } from '../retention/contract.ts'
-
-/** What of this room may go: alarms that went off, once their agent was told. */
-export function schedulesForget(svc: PluginHandle): void {
-  forgets(svc, { name: 'alarms', key: 'alarm_id', where: 'told_at < ?' })
-}

@@ -1,0 +1,213 @@
+import type { AgentRow } from '#core/agents/contract'
+import { defineError, type Effect, point, token, z } from '#kernel'
+import type { Dates, ListWindow } from '#platform/store/contract'
+
+export const MESSAGE_TYPES = [
+  ...(['request', 'response', 'query', 'answer', 'review', 'feedback', 'delegate', 'ack', 'reject'] as const),
+] as const
+export const MessageType = z.enum(MESSAGE_TYPES)
+export type MessageType = z.infer<typeof MessageType>
+
+/** The types that an answer to a message may have, the usual one first; none where none is expected. */
+export const REPLIES: Readonly<Record<MessageType, readonly MessageType[]>> = {
+  request: ['response'],
+  response: [],
+  query: ['answer'],
+  answer: [],
+  review: ['feedback'],
+  feedback: [],
+  delegate: ['ack', 'reject'],
+  ack: [],
+  reject: [],
+}
+
+/** Who stands as sender or recipient where that is no agent but a person. */
+export const OPERATOR = 'operator'
+
+/** One message between agents, as it stands in mailboxes and lists. */
+export const A2AMessage = z
+  .object({
+    message_id: z.string().meta({ examples: ['msg-1a2b3c4d5e6f'] }),
+    type: MessageType,
+    from_agent: z
+      .string()
+      .describe("An agent's id, or `operator`")
+      .meta({ examples: ['coder-1a2b3c4d'] }),
+    to_agent: z
+      .string()
+      .describe("An agent's id, or `operator`")
+      .meta({ examples: ['tester-5e6f7a8b'] }),
+    subject: z.string(),
+    body: z.string(),
+    reply_to: z.string().nullable().describe('The message that this one answers'),
+    thread_id: z.string().describe('The message with which its thread began'),
+    priority: z.number().int().describe('Higher is read first (default: 4)'),
+    expects_reply: z.boolean(),
+    read: z.boolean(),
+    metadata: z.record(z.string(), z.unknown()),
+    ts: z.iso.datetime(),
+  })
+  .meta({ id: 'A2AMessage' })
+export type A2AMessage = z.infer<typeof A2AMessage>
+
+/** What somebody wants to say. */
+export interface Draft {
+  type: MessageType
+  /** An agent's id, or `operator`. */
+  from_agent: string
+  /** An agent's id, its name when only one has it, or `operator`. */
+  to: string
+  subject?: string
+  body: string
+  reply_to?: string
+  /** 0 to 9; 4 unless told. */
+  priority?: number
+  /** As the type says unless told. */
+  expects_reply?: boolean
+  metadata?: Readonly<Record<string, unknown>>
+  /** The pattern that it belongs to. */
+  pattern_id?: string
+  /** Makes a repetition harmless: an id that is known already sends nothing again. */
+  message_id?: string
+  /** Refuses a repetition with all that belongs to it, where several processes may find it to be sent. */
+  once?: boolean
+  /** The mailbox in which somebody else wrote it: it stands there already. */
+  taken_from?: 'inbox' | 'outbox'
+}
+
+/** A message that is ready to be sent: it goes out when the effects are committed, and its recipient wakes then. */
+export interface Posted {
+  message: A2AMessage
+  /** What was answered at once, by rule. */
+  answer?: A2AMessage
+  effects: Effect[]
+}
+
+export interface Mail {
+  /**
+   * Gets a message ready: finds its recipient, cleans and checks what it says, and answers it where a rule does.
+   * @throws AgentNotFoundError, AmbiguousAgentError, AgentDeadError, MessageToSelfError, MessageSizeError, InboxFullError,
+   *   ThreadTooLongError, MessageNotFoundError, GuardrailBlockedError
+   */
+  post(draft: Draft): Promise<Posted>
+  /** Gets an answer ready to a message that this agent received; its type is the one that such an answer has. */
+  reply(message_id: string, from_agent: string, body: string, type?: MessageType): Promise<Posted>
+  /** A message that this agent, or the operator, sent or received. @throws MessageNotFoundError */
+  find(message_id: string, whose?: string): Promise<A2AMessage>
+  /** What the agent has not read, the most important first, then the oldest. */
+  unread(agent_id: string, limit: number): Promise<A2AMessage[]>
+  /** Newest first. */
+  list(filter: MessageFilter, page: ListWindow): Promise<A2AMessage[]>
+  count(filter: MessageFilter): Promise<number>
+  /** Marks messages as read: belongs into the commit that records that they were. */
+  read(message_ids: readonly string[]): Effect
+  /** What others say as a model may read it: cleaned, checked, cut after so many characters, and fenced as data. */
+  shown(message: A2AMessage, reader: string, longest: number): Promise<string>
+}
+export const Mail = token<Mail>('mail')
+
+/** Other live agents, as an agent may see them. */
+export interface Peers {
+  /** A line each with id, name, role and work, those that fit most of the words first, else the newest; `more` were left out. */
+  list(agent_id: string, limit: number, words?: string): Promise<{ lines: string[]; more: number }>
+}
+export const Peers = token<Peers>('peers')
+
+export interface MessageFilter extends Dates {
+  /** Whose mailbox: an agent's id, or `operator`. */
+  owner: string
+  box?: 'inbox' | 'outbox' | 'all' | undefined
+  unread?: boolean | undefined
+  type?: MessageType | undefined
+  /** The other side. */
+  peer?: string | undefined
+  thread_id?: string | undefined
+}
+
+/** Answers messages of some types at once, in the commit that sends them, without a model. */
+export interface AutoReply {
+  name: string
+  /** Lower stages are asked earlier; 0 unless told. */
+  stage?: number
+  types: readonly MessageType[]
+  /** undefined leaves the message to the next rule, and at last to the agent. `effects` is what the answer promises. */
+  answer(
+    message: A2AMessage,
+    recipient: AgentRow,
+  ): Promise<{ type: MessageType; body: string; effects?: readonly Effect[] } | undefined>
+}
+export const AutoReplies = point<AutoReply>('auto_replies', {
+  key: rule => rule.name,
+  has: { name: 'text', types: 'list', answer: 'function' },
+  stage: rule => rule.stage,
+  ask: async (rule, { message, recipient }: { message: A2AMessage; recipient: AgentRow }) =>
+    rule.types.includes(message.type) ? rule.answer(message, recipient) : undefined,
+})
+
+export const MessageSent = z
+  .object({
+    message_id: z.string(),
+    type: MessageType,
+    from_agent: z.string(),
+    to_agent: z.string(),
+    reply_to: z.string().nullable(),
+    pattern_id: z.string().nullable(),
+  })
+  .describe('An agent or the operator sent a message; what it says stands in the mailbox')
+
+declare module '#kernel' {
+  interface Events {
+    message_sent: z.infer<typeof MessageSent>
+  }
+}
+
+export const MessageNotFoundError = defineError({
+  code: 'message_not_found',
+  status: 404,
+  title: 'Message not found',
+  sentence: (p: { message_id: string; whose?: string }) =>
+    `There is no message "${p.message_id}"${p.whose === undefined ? '' : ` in the mailbox of ${p.whose}`}; list them with: svc messages <agent>`,
+})
+export const MessageToSelfError = defineError({
+  code: 'message_to_self',
+  status: 422,
+  title: 'Message to self',
+  sentence: () => 'A message goes to somebody else than its sender.',
+})
+export const MessageSizeError = defineError({
+  code: 'message_size',
+  status: 422,
+  title: 'Message size',
+  sentence: (p: { length: number; limit: number }) =>
+    p.length === 0
+      ? 'The message is empty once control characters and tags are taken out; say something.'
+      : `The message has ${p.length} characters; a2a.max_body allows ${p.limit}. Put long texts into a file and name it.`,
+})
+export const InboxFullError = defineError({
+  code: 'inbox_full',
+  status: 409,
+  title: 'Inbox full',
+  sentence: (p: { agent_id: string; limit: number }) =>
+    `${p.agent_id} has ${p.limit} unread messages and takes no more (a2a.max_unread); wait until it has read some.`,
+})
+export const ThreadTooLongError = defineError({
+  code: 'thread_too_long',
+  status: 409,
+  title: 'Thread too long',
+  sentence: (p: { thread_id: string; limit: number }) =>
+    `The thread ${p.thread_id} has ${p.limit} messages (a2a.max_thread): it goes back and forth. Act on it, or begin a new one.`,
+})
+export const PingPongError = defineError({
+  code: 'ping_pong',
+  status: 409,
+  title: 'Ping-pong',
+  sentence: (p: { from: string; to: string; problem: string }) =>
+    `The message of ${p.from} to ${p.to} was not sent: ${p.problem}. Act on what is known, or ask somebody else.`,
+})
+export const NoReplyExpectedError = defineError({
+  code: 'no_reply_expected',
+  status: 409,
+  title: 'No reply expected',
+  sentence: (p: { message_id: string; type: string; problem: string }) =>
+    `Message ${p.message_id} (${p.type}) ${p.problem}; to say more, send a new request.`,
+})

@@ -1,0 +1,40 @@
+import { News } from '#core/goals/contract'
+import { definePlugin } from '#kernel'
+import { Effects } from '#platform/store/contract'
+import { A2AConfig } from './config.ts'
+import { Mail, MessageSent, Peers } from './contract.ts'
+import { PostOffice } from './mail.ts'
+import { Mailboxes } from './mailboxes.ts'
+import { mailNews } from './news.ts'
+import { messageOperations } from './operations.ts'
+import { peers } from './peers.ts'
+import { A2A_EFFECTS } from './repository.ts'
+import { forgetMessages } from './retention.ts'
+
+export default definePlugin({
+  name: 'a2a',
+  description: 'Messages between agents: typed, in threads, sent exactly once, with a mailbox in files for others.',
+  needs: ['store', 'agents', 'goals'],
+  section: 'a2a',
+  config: A2AConfig,
+  setup(svc, config) {
+    for (const effect of A2A_EFFECTS) svc.add(Effects, effect.kind)
+    for (const operation of messageOperations(svc)) svc.operation(operation)
+    svc.event('message_sent', MessageSent)
+    svc.provide(Mail, new PostOffice(svc, config))
+    svc.provide(Peers, peers(svc))
+    forgetMessages(svc)
+    svc.add(News, mailNews(svc))
+
+    const mailboxes = new Mailboxes(svc)
+    svc.wakeSource({ name: 'a2a', wait: signal => mailboxes.wait(signal) })
+    svc.start(() => {
+      const stop = new AbortController()
+      const writing = mailboxes.project(stop.signal)
+      return () => {
+        stop.abort()
+        return writing
+      }
+    })
+  },
+})

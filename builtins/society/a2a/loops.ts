@@ -1,0 +1,58 @@
+import type { PluginHandle } from '#kernel'
+import { Store } from '#platform/store/contract'
+import type { A2AConfig } from './config.ts'
+import { type A2AMessage, type Draft, OPERATOR, PingPongError } from './contract.ts'
+import { exchanged, openQuestions } from './repository.ts'
+
+/** What lies further back counts no more, in milliseconds. */
+const RECENT_MS = 600_000
+/** So often may one agent say the same to another. */
+const SAME = 2
+/** So many open questions of an agent are looked at. */
+const QUESTIONS = 20
+
+/**
+ * Keeps agents from going round in circles, by three rules over the last ten minutes. Patterns, which end by themselves, people,
+ * and what is told by rule are free.
+ *
+ * 1. Ping-pong: two agents that have both written, and exchanged `a2a.max_exchange` messages, exchange no more of them.
+ * 2. Repetition: what is no answer may be said to the same agent in the same words twice, and not a third time.
+ * 3. Cycle: nobody is asked, in the same words, what it has asked somebody else itself and waits to hear. (Delegations
+ *    have rules of their own.)
+ *
+ * @throws PingPongError
+ */
+export async function refuseLoops(
+  svc: PluginHandle,
+  { max_exchange }: A2AConfig,
+  { pattern_id, message_id, taken_from }: Omit<Draft, 'pattern_id'> & { pattern_id: string | undefined },
+  { type, from_agent: from, to_agent: to, reply_to, body, expects_reply }: A2AMessage,
+): Promise<void> {
+  if (from === OPERATOR || to === OPERATOR || pattern_id !== undefined) return
+  if (message_id !== undefined && taken_from === undefined) return
+  const store = svc.use(Store)
+  const since = svc.clock.ms() - RECENT_MS
+  const between = await exchanged(store, from, to, since, max_exchange)
+  const refuse = (problem: string) => {
+    throw new PingPongError({ from, to, problem })
+  }
+  if (between.length >= max_exchange && new Set(between.map(each => each.from_agent)).size === 2)
+    refuse(`the two have exchanged ${max_exchange} messages within ten minutes (a2a.max_exchange)`)
+  if (reply_to !== null) return
+  const words = wordsOf(body)
+  const before = between.filter(each => each.from_agent === from && each.reply_to === null)
+  if (before.filter(each => wordsOf(each.body) === words).length >= SAME)
+    refuse(`it said the same ${SAME} times within ten minutes`)
+  if (!expects_reply || type === 'delegate') return
+  const asked = await openQuestions(store, to, since, QUESTIONS)
+  if (asked.some(question => wordsOf(question.body) === words))
+    refuse(`${to} asked this itself and waits for the answer, so the question would go in a circle`)
+}
+
+/** A text by its words alone. */
+function wordsOf(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim()
+}

@@ -1,0 +1,262 @@
+import { join } from 'node:path'
+import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/contract'
+import { type Effect, type PluginHandle, sentenceOf, type Wake } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
+import { lockFile } from '#lib/lock'
+import { getValue, Store, setValue, wakeAgents } from '#platform/store/contract'
+import { type Watched, Watcher } from '#platform/waking/contract'
+import { type Draft, Mail, OPERATOR } from './contract.ts'
+import { type Box, ForeignLine, type Line, lineOf, Mailbox } from './mailbox.ts'
+import {
+  knownIds,
+  type MessageRow,
+  mailboxOf,
+  mailboxTaken,
+  messageOf,
+  messagesAfter,
+  newestMessage,
+  prunedBefore,
+} from './repository.ts'
+
+/** How often the mailboxes are looked at until something else is configured, in seconds. */
+const LOOK_S = 1
+/** So many messages are written at a time. */
+const PIECE = 500
+/** So many folders are watched by the system's own events; in more than that, lines are found by looking alone. */
+const WATCHED = 64
+const CURSOR = { namespace: 'a2a', key: 'mailboxes' }
+/** Who writes from outside and does not say who. */
+const OUTSIDE = 'outside'
+const BOXES: readonly Box[] = ['inbox', 'outbox']
+/** What may be a folder's name: an agent's id never needs more. */
+const FOLDER = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+/** Held by the process that writes. Its name is no folder's. */
+const LOCK = '.lock'
+
+/**
+ * `.svc/a2a/<agent_id>/inbox.jsonl` and `outbox.jsonl`. The rows are the truth: each message is written there once, with its
+ * id, by one process at a time, whoever was cut off in it. Lines that others append are taken in once, by their ids, and wake
+ * their recipients.
+ */
+export class Mailboxes {
+  readonly #svc: PluginHandle
+  readonly #folder: string
+  readonly #boxes = new Map<string, Mailbox>()
+  /** One at a time: who writes knows then what is its own. */
+  readonly #inTurn = keyedMutex()
+  #problem: string | undefined
+  /** The newest message that is known to be written down. */
+  #newest: number | undefined
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+    this.#folder = join(svc.project.svc, 'a2a')
+  }
+
+  /** A wake source: resolves when a line of somebody else was taken in, with those whom it reached. */
+  async wait(signal: AbortSignal): Promise<Wake> {
+    const look = async () => {
+      const agents = await this.#inTurn('', () => this.#takeIn())
+      return agents.size > 0 ? { reason: 'a2a_message', agents: [...agents] } : undefined
+    }
+    if (this.#svc.has(Watcher)) return this.#svc.use(Watcher).until(() => this.#places(), look, signal)
+    for (;;) {
+      const seconds = Number(this.#svc.config.get('daemon.wake_poll_interval') ?? LOOK_S)
+      await this.#svc.clock.sleep(seconds * 1000, signal)
+      signal.throwIfAborted()
+      const found = await look()
+      if (found) return found
+    }
+  }
+
+  /** Where the system would tell of a new line: the folder of folders, and each of them while they are few. */
+  async #places(): Promise<Watched[]> {
+    // A folder that is not there could not be watched.
+    await this.#svc.ports.files.mkdir(this.#folder, { recursive: true, mode: 0o700 }).catch(() => {})
+    const folders = await this.#folders()
+    const isMany = folders.length > WATCHED
+    const watched = isMany ? [] : folders.map(name => ({ folder: join(this.#folder, name) }))
+    return [{ folder: this.#folder, partial: isMany }, ...watched]
+  }
+
+  async #folders(): Promise<string[]> {
+    const names = await this.#svc.ports.files.readdir(this.#folder).catch(() => [])
+    return names.filter(name => FOLDER.test(name))
+  }
+
+  /** Writes messages down until the signal is aborted, and then what is left. */
+  async project(signal: AbortSignal): Promise<void> {
+    let seen = ''
+    for (let ending = false; !ending; ) {
+      seen = await this.#svc.use(Store).changed(seen, signal)
+      ending = signal.aborted
+      try {
+        await this.#inTurn('', () => this.#write())
+        this.#problem = undefined
+      } catch (error) {
+        const problem = sentenceOf(error)
+        if (problem !== this.#problem) this.#svc.log.warn({}, `the mailboxes are behind: ${problem}`)
+        this.#problem = problem
+        seen = ''
+      }
+    }
+  }
+
+  async #write(): Promise<void> {
+    const store = this.#svc.use(Store)
+    const newest = await newestMessage(store)
+    if (newest === this.#newest) return
+    if (newest > (await this.#cursor(store))) await this.#writeLocked(store)
+    this.#newest = newest
+  }
+
+  async #writeLocked(store: Store): Promise<void> {
+    const { files } = this.#svc.ports
+    await files.mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    // A daemon that joined the project's own writes too.
+    const release = await lockFile(join(this.#folder, LOCK), this.#svc.ports)
+    try {
+      await this.#writeAll(store)
+    } finally {
+      await release()
+    }
+  }
+
+  async #writeAll(store: Store): Promise<void> {
+    let cursor = await this.#cursor(store)
+    for (;;) {
+      const rows = await messagesAfter(store, cursor, PIECE)
+      const last = rows.at(-1)
+      if (!last) return
+      const taken: Effect[] = []
+      for (const { agent_id, box, lines } of linesOf(rows)) {
+        // Those of an agent that is gone went with it.
+        if (!(await this.#isAgent(agent_id))) continue
+        const place = await (await this.#box(agent_id, box)).append(lines)
+        if (place) taken.push(mailboxTaken({ agent_id, box, ...place }))
+      }
+      cursor = last.seq
+      await store.apply([...taken, setValue({ ...CURSOR, value: cursor })])
+    }
+  }
+
+  async #takeIn(): Promise<Set<string>> {
+    const reached = new Set<string>()
+    for (const agent_id of await this.#folders()) {
+      for (const box of BOXES) {
+        try {
+          for (const each of await this.#takeInOne(agent_id, box)) reached.add(each)
+        } catch (error) {
+          this.#svc.log.warn({ agent_id }, `its ${box} was not taken in: ${sentenceOf(error)}`)
+        }
+      }
+    }
+    return reached
+  }
+
+  async #takeInOne(agent_id: string, box: Box): Promise<string[]> {
+    const store = this.#svc.use(Store)
+    const mailbox = await this.#box(agent_id, box)
+    if (!(await mailbox.grew()) || !(await this.#isAgent(agent_id))) return []
+    const { lines, place } = await mailbox.read()
+    const reached: string[] = []
+    for (const message of await this.#news(lines, mailbox)) {
+      try {
+        const { message: sent, effects } = await this.#svc.use(Mail).post(draftOf(message, agent_id, box))
+        // Those whom it reached are woken by the source.
+        if (!(await store.apply(effects.filter(({ effect }) => effect !== wakeAgents.kind.name)))) continue
+        if (!sent.read) reached.push(sent.to_agent)
+      } catch (error) {
+        mailbox.bad(JSON.stringify(message), sentenceOf(error))
+      }
+    }
+    await mailbox.setAside()
+    await store.apply([mailboxTaken({ agent_id, box, ...place })])
+    mailbox.taken(place)
+    return reached
+  }
+
+  /** What stands in these lines and is not known; a line that is no message is set aside and keeps nobody. */
+  async #news(lines: readonly string[], mailbox: Mailbox): Promise<ForeignLine[]> {
+    const store = this.#svc.use(Store)
+    const found = new Map<string, ForeignLine>()
+    for (const line of lines) {
+      const { data } = ForeignLine.safeParse(jsonOr(line))
+      if (data) found.set(data.message_id, data)
+      else mailbox.bad(line, 'it is no message')
+    }
+    const ids = [...found.keys()]
+    for (let at = 0; at < ids.length; at += PIECE) {
+      for (const id of await knownIds(store, ids.slice(at, at + PIECE))) found.delete(id)
+    }
+    const horizon = found.size > 0 ? await prunedBefore(store) : 0
+    return [...found.values()].filter(({ ts }) => ts === undefined || !(Date.parse(ts) < horizon))
+  }
+
+  async #box(agent_id: string, box: Box): Promise<Mailbox> {
+    const key = `${agent_id}/${box}`
+    const known = this.#boxes.get(key)
+    if (known) return known
+    const { ports, log } = this.#svc
+    const mailbox = new Mailbox({
+      files: ports.files,
+      file: join(this.#folder, agent_id, `${box}.jsonl`),
+      warn: problem => log.warn({ agent_id }, problem),
+      taken: await mailboxOf(this.#svc.use(Store), agent_id, box),
+    })
+    this.#boxes.set(key, mailbox)
+    return mailbox
+  }
+
+  /** A folder is a mailbox only under the id of an agent. */
+  async #isAgent(id: string): Promise<boolean> {
+    const agent = await this.#svc
+      .use(Agents)
+      .find(id)
+      .catch(error => {
+        if (error instanceof AgentNotFoundError || error instanceof AmbiguousAgentError) return undefined
+        throw error
+      })
+    return agent?.agent_id === id
+  }
+
+  async #cursor(store: Store): Promise<number> {
+    return Number((await getValue(store, CURSOR)) ?? 0)
+  }
+}
+
+/** What goes into which mailbox. */
+function linesOf(rows: readonly MessageRow[]) {
+  const boxes = new Map<string, { agent_id: string; box: Box; lines: Line[] }>()
+  for (const row of rows) {
+    const line = lineOf(messageOf(row))
+    for (const box of BOXES) {
+      const agent_id = box === 'inbox' ? row.to_agent : row.from_agent
+      if (row.taken_from === box || agent_id === OPERATOR || !FOLDER.test(agent_id)) continue
+      const { lines } = boxes.get(`${agent_id}/${box}`) ?? { lines: [] }
+      boxes.set(`${agent_id}/${box}`, { agent_id, box, lines: [...lines, line] })
+    }
+  }
+  return boxes.values()
+}
+
+/** Nobody speaks for another in the outbox of an agent, and for the operator nowhere. */
+function draftOf(line: ForeignLine, agent_id: string, box: Box): Draft {
+  const { from_agent, to_agent, ts: _, reply_to, ...rest } = line
+  const from = box === 'outbox' ? agent_id : (from_agent ?? OUTSIDE)
+  const to = box === 'inbox' ? agent_id : to_agent
+  if (from === OPERATOR) throw new Error('the operator writes with svc send')
+  if (to === undefined) throw new Error('it names no to_agent')
+  if (box === 'outbox' && from_agent !== undefined && from_agent !== agent_id)
+    throw new Error('it names another sender')
+  if (box === 'inbox' && to_agent !== undefined && to_agent !== agent_id) throw new Error('it names another recipient')
+  return { ...rest, from_agent: from, to, taken_from: box, ...(reply_to === undefined ? {} : { reply_to }) }
+}
+
+function jsonOr(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}

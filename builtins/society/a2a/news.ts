@@ -1,0 +1,24 @@
+import type { NewsSource } from '#core/goals/contract'
+import type { PluginHandle } from '#kernel'
+import { Mail } from './contract.ts'
+import { fencedMessage, headOf } from './fence.ts'
+
+/** So many messages stand in one prompt, each cut after so many characters; the others come with the next. */
+const AT_ONCE = 8
+const LONGEST = 2_000
+
+/** Tells agents of their unread messages; what was told is read. */
+export function mailNews(svc: PluginHandle): NewsSource {
+  return {
+    name: 'a2a',
+    portion: AT_ONCE,
+    async news(agent_id) {
+      const mail = svc.use(Mail)
+      const messages = await mail.unread(agent_id, AT_ONCE)
+      return {
+        items: messages.map(message => ({ from: headOf(message, agent_id), text: fencedMessage(message, LONGEST) })),
+        told: messages.length === 0 ? [] : [mail.read(messages.map(({ message_id }) => message_id))],
+      }
+    },
+  }
+}

@@ -1,0 +1,39 @@
+import { sanitize } from '#core/goals/contract'
+import type { PluginHandle } from '#kernel'
+import { Store } from '#platform/store/contract'
+import type { Peers } from './contract.ts'
+
+/** Words that are looked for; more say no more. */
+const MAX_WORDS = 8
+
+interface PeerRow {
+  agent_id: string
+  name: string
+  role: string
+  objective: string | null
+}
+
+const OBJECTIVE = `(SELECT objective FROM goals WHERE agent_id = a.agent_id AND status = 'active'
+  ORDER BY priority DESC, created_at LIMIT 1)`
+
+export function peers(svc: PluginHandle): Peers {
+  return {
+    async list(agent_id, limit, words = '') {
+      const wanted = [...new Set(words.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? [])].slice(0, MAX_WORDS)
+      const text = "lower(a.name || ' ' || a.role)"
+      const fit = wanted.map(() => `CASE WHEN ${text} LIKE ? THEN 1 ELSE 0 END`).join(' + ') || '1'
+      const rows = await svc.use(Store).all<PeerRow & { total: number }>(
+        `SELECT agent_id, name, role, objective, count(*) OVER () AS total FROM
+           (SELECT a.agent_id, a.name, substr(a.role, 1, 120) AS role, substr(${OBJECTIVE}, 1, 120) AS objective, a.spawned_at,
+              ${fit} AS fit FROM agents a WHERE a.agent_id <> ? AND a.died_at IS NULL) found
+         WHERE fit > 0 ORDER BY fit DESC, spawned_at DESC, agent_id LIMIT ?`,
+        [...wanted.map(word => `%${word}%`), agent_id, limit],
+      )
+      return { lines: rows.map(lineOf), more: Math.max(0, (rows[0]?.total ?? 0) - rows.length) }
+    },
+  }
+}
+
+function lineOf({ agent_id, name, role, objective }: PeerRow): string {
+  return sanitize(`${agent_id} (${name}): ${role}; ${objective ?? 'idle'}`).replace(/\s+/g, ' ')
+}

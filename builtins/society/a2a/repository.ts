@@ -1,0 +1,300 @@
+import { z } from '#kernel'
+import {
+  AMONG,
+  allOf,
+  type Condition,
+  datesIn,
+  defineEffect,
+  getValue,
+  isoTime,
+  type ListWindow,
+  listed,
+  type Statement,
+  type Store,
+} from '#platform/store/contract'
+import { type A2AMessage, type MessageFilter, MessageType, OPERATOR } from './contract.ts'
+
+const COLUMNS = `seq, message_id, type, from_agent, coalesce(to_agent, '${OPERATOR}') AS to_agent, subject, body, reply_to,
+  thread_id, priority, expects_reply, metadata, pattern_id, taken_from, created_at, read_at`
+
+export interface MessageRow {
+  seq: number
+  message_id: string
+  type: MessageType
+  from_agent: string
+  to_agent: string
+  subject: string
+  body: string
+  reply_to: string | null
+  thread_id: string
+  priority: number
+  expects_reply: number
+  metadata: string
+  pattern_id: string | null
+  taken_from: string | null
+  created_at: number
+  read_at: number | null
+}
+
+export function messageOf(row: MessageRow): A2AMessage {
+  const { seq: _, expects_reply, metadata, pattern_id, taken_from: __, created_at, read_at, ...rest } = row
+  return {
+    ...rest,
+    expects_reply: expects_reply === 1,
+    read: read_at !== null,
+    metadata: { ...(JSON.parse(metadata) as Record<string, unknown>), ...(pattern_id === null ? {} : { pattern_id }) },
+    ts: isoTime(created_at),
+  }
+}
+
+export function findMessage(store: Store, message_id: string): Promise<MessageRow | undefined> {
+  return store.get<MessageRow>(`SELECT ${COLUMNS} FROM a2a_messages WHERE message_id = ?`, [message_id])
+}
+
+/** Which of these ids are known. */
+export async function knownIds(store: Store, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await store.all<{ message_id: string }>(
+    `SELECT message_id FROM a2a_messages WHERE message_id ${AMONG}`,
+    [listed(ids)],
+  )
+  return new Set(rows.map(row => row.message_id))
+}
+
+/** The answer that a message has got, else its acceptance, if any. */
+export function answerTo(store: Store, message_id: string, from_agent: string): Promise<MessageRow | undefined> {
+  return store.get<MessageRow>(
+    `SELECT ${COLUMNS} FROM a2a_messages WHERE reply_to = ? AND from_agent = ?
+     ORDER BY CASE WHEN type = 'ack' THEN 1 ELSE 0 END, seq LIMIT 1`,
+    [message_id, from_agent],
+  )
+}
+
+export function unreadMessages(store: Store, owner: string, limit: number): Promise<MessageRow[]> {
+  return store.all<MessageRow>(
+    `SELECT ${COLUMNS} FROM a2a_messages WHERE to_agent ${isOwner(owner)} AND read_at IS NULL
+     ORDER BY priority DESC, seq LIMIT ?`,
+    [...ownerParams(owner), limit],
+  )
+}
+
+/** The seq of the newest message; 0 when there is none. */
+export async function newestMessage(store: Store): Promise<number> {
+  return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM a2a_messages'))?.seq ?? 0
+}
+
+export async function unreadCount(store: Store, owner: string): Promise<number> {
+  const row = await store.get<{ n: number }>(
+    `SELECT count(*) AS n FROM a2a_messages WHERE to_agent ${isOwner(owner)} AND read_at IS NULL`,
+    ownerParams(owner),
+  )
+  return row?.n ?? 0
+}
+
+export async function threadLength(store: Store, thread_id: string): Promise<number> {
+  const row = await store.get<{ n: number }>('SELECT count(*) AS n FROM a2a_messages WHERE thread_id = ?', [thread_id])
+  return row?.n ?? 0
+}
+
+export function listMessages(
+  store: Store,
+  filter: MessageFilter,
+  { limit = -1, offset = 0, order = 'newest' }: ListWindow,
+) {
+  const { where, params } = condition(filter)
+  return store.all<MessageRow>(
+    `SELECT ${COLUMNS} FROM a2a_messages WHERE ${where} ORDER BY seq ${order === 'newest' ? 'DESC' : 'ASC'} LIMIT ? OFFSET ?`,
+    [...[...params, limit, offset]],
+  )
+}
+
+export async function countMessages(store: Store, filter: MessageFilter): Promise<number> {
+  const { where, params } = condition(filter)
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM a2a_messages WHERE ${where}`, params))?.n ?? 0
+}
+
+/** Oldest first, at most 1,000. */
+export function messagesOfThread(store: Store, thread_id: string): Promise<MessageRow[]> {
+  return store.all<MessageRow>(`SELECT ${COLUMNS} FROM a2a_messages WHERE thread_id = ? ORDER BY seq LIMIT 1000`, [
+    thread_id,
+  ])
+}
+
+export interface ThreadRow {
+  thread_id: string
+  subject: string
+  messages: number
+  unread: number
+  with: string
+  last_at: number
+}
+
+/** The threads in which an agent takes part, the liveliest first. */
+export function listThreads(store: Store, owner: string, limit: number, offset: number): Promise<ThreadRow[]> {
+  return store.all<ThreadRow>(
+    `SELECT t.thread_id, count(*) AS messages, max(t.created_at) AS last_at,
+       count(*) FILTER (WHERE t.read_at IS NULL AND coalesce(t.to_agent, '${OPERATOR}') = ?) AS unread,
+       (SELECT subject FROM a2a_messages f WHERE f.thread_id = t.thread_id ORDER BY f.seq LIMIT 1) AS subject,
+       (SELECT CASE WHEN f.from_agent = ? THEN coalesce(f.to_agent, '${OPERATOR}') ELSE f.from_agent END
+        FROM a2a_messages f WHERE f.thread_id = t.thread_id ORDER BY f.seq LIMIT 1) AS "with"
+     FROM a2a_messages t WHERE t.thread_id IN
+       (SELECT thread_id FROM a2a_messages WHERE from_agent = ? OR to_agent ${isOwner(owner)})
+     GROUP BY t.thread_id ORDER BY max(t.seq) DESC LIMIT ? OFFSET ?`,
+    [owner, owner, owner, ...ownerParams(owner), limit, offset],
+  )
+}
+
+export async function countThreads(store: Store, owner: string): Promise<number> {
+  const row = await store.get<{ n: number }>(
+    `SELECT count(DISTINCT thread_id) AS n FROM a2a_messages WHERE from_agent = ? OR to_agent ${isOwner(owner)}`,
+    [owner, ...ownerParams(owner)],
+  )
+  return row?.n ?? 0
+}
+
+/** In the order in which they were sent, after one of them: what mailboxes are written from. */
+export function messagesAfter(store: Store, seq: number, limit: number): Promise<MessageRow[]> {
+  return store.all<MessageRow>(`SELECT ${COLUMNS} FROM a2a_messages WHERE seq > ? ORDER BY seq LIMIT ?`, [seq, limit])
+}
+
+function isOwner(owner: string): string {
+  return owner === OPERATOR ? 'IS NULL' : '= ?'
+}
+
+function ownerParams(owner: string): string[] {
+  return owner === OPERATOR ? [] : [owner]
+}
+
+function condition({ owner, box = 'all', unread, type, peer, thread_id, ...dates }: MessageFilter) {
+  const inbox = { where: `to_agent ${isOwner(owner)}`, params: ownerParams(owner) }
+  const outbox = { where: 'from_agent = ?', params: [owner] }
+  const both = { where: `(${inbox.where} OR ${outbox.where})`, params: [...inbox.params, ...outbox.params] }
+  const parts: Condition[] = [
+    box === 'inbox' ? inbox : box === 'outbox' ? outbox : both,
+    ...datesIn('created_at', dates),
+  ]
+  if (unread !== undefined) parts.push({ where: `read_at IS ${unread ? '' : 'NOT '}NULL`, params: [] })
+  if (type !== undefined) parts.push({ where: 'type = ?', params: [type] })
+  if (thread_id !== undefined) parts.push({ where: 'thread_id = ?', params: [thread_id] })
+  if (peer !== undefined)
+    parts.push({ where: `(from_agent = ? OR to_agent ${isOwner(peer)})`, params: [peer, ...ownerParams(peer)] })
+  return allOf(parts)
+}
+
+const NewMessage = z.object({
+  message_id: z.string(),
+  type: MessageType,
+  from_agent: z.string(),
+  to_agent: z.string(),
+  subject: z.string(),
+  body: z.string(),
+  reply_to: z.string().nullable(),
+  thread_id: z.string(),
+  priority: z.number().int(),
+  expects_reply: z.boolean(),
+  metadata: z.record(z.string(), z.unknown()),
+  pattern_id: z.string().nullable(),
+  taken_from: z.enum(['inbox', 'outbox']).nullable(),
+  /** Handled already, by rule: nobody has to read it. */
+  read: z.boolean(),
+})
+
+/** One message. An id that is known already, or a recipient that is gone by now, writes nothing. */
+export const insertMessage = defineEffect({ name: 'a2a.send', schema: NewMessage, statements: inserting })
+
+/** The same of what several processes may find to be sent: refused, with what belongs to it, by all but the first. */
+export const insertOnce = defineEffect({
+  ...{ name: 'a2a.send_once', mustChange: true },
+  schema: NewMessage,
+  statements: inserting,
+})
+
+function inserting(message: z.output<typeof NewMessage>, now: number): Statement[] {
+  const to = message.to_agent === OPERATOR ? null : message.to_agent
+  const { message_id, type, from_agent, subject, body, reply_to, thread_id, priority, expects_reply } = message
+  return [
+    {
+      sql: `INSERT INTO a2a_messages (message_id, type, from_agent, to_agent, subject, body, reply_to, thread_id, priority,
+              expects_reply, metadata, pattern_id, taken_from, created_at, read_at)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+            WHERE ? IS NULL OR EXISTS (SELECT 1 FROM agents WHERE agent_id = ?) ON CONFLICT (message_id) DO NOTHING`,
+      params: [
+        ...[message_id, type, from_agent, to, subject, body, reply_to, thread_id, priority, expects_reply],
+        ...[JSON.stringify(message.metadata), message.pattern_id, message.taken_from, now, message.read ? now : null],
+        ...[to, to],
+      ],
+    },
+  ]
+}
+
+/** What two agents wrote to each other since then outside of patterns, newest first. */
+export function exchanged(store: Store, one: string, other: string, since: number, limit: number) {
+  return store.all<{ from_agent: string; body: string; reply_to: string | null }>(
+    `SELECT from_agent, body, reply_to FROM a2a_messages WHERE from_agent IN (?, ?) AND to_agent IN (?, ?)
+     AND created_at > ? AND pattern_id IS NULL ORDER BY seq DESC LIMIT ?`,
+    [one, other, one, other, since, limit],
+  )
+}
+
+/** What an agent asked others since then and nobody has answered, newest first. */
+export function openQuestions(store: Store, from_agent: string, since: number, limit: number) {
+  return store.all<{ body: string }>(
+    `SELECT body FROM a2a_messages q WHERE from_agent = ? AND expects_reply = 1 AND type <> 'delegate' AND created_at > ? AND pattern_id IS NULL
+     AND NOT EXISTS (SELECT 1 FROM a2a_messages r WHERE r.reply_to = q.message_id AND r.type <> 'ack')
+     ORDER BY seq DESC LIMIT ?`,
+    [from_agent, since, limit],
+  )
+}
+
+/** Belongs into the commit that records the model's answer to the prompt that held the messages. */
+export const messagesRead = defineEffect({
+  name: 'a2a.read',
+  schema: z.object({ message_ids: z.array(z.string()) }),
+  statements: ({ message_ids }, now) =>
+    message_ids.map(message_id => ({
+      sql: 'UPDATE a2a_messages SET read_at = ? WHERE message_id = ? AND read_at IS NULL',
+      params: [now, message_id],
+    })),
+})
+
+const HORIZON = { namespace: 'a2a', key: 'pruned_before' }
+
+/** Notes from when the messages are that go: a mailbox that is read anew must not bring them back. */
+export function noteHorizon(message_ids: readonly string[]): Statement {
+  return {
+    sql: `INSERT INTO plugin_values (namespace, key, value) SELECT ?, ?, CAST(max(created_at) + 1 AS TEXT) FROM a2a_messages
+          WHERE message_id ${AMONG} HAVING count(*) > 0
+          ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value
+          WHERE CAST(plugin_values.value AS INTEGER) < CAST(excluded.value AS INTEGER)`,
+    params: [HORIZON.namespace, HORIZON.key, listed(message_ids)],
+  }
+}
+
+/** Messages from before this time may be gone, in milliseconds. */
+export async function prunedBefore(store: Store): Promise<number> {
+  return Number((await getValue(store, HORIZON)) ?? 0)
+}
+
+export interface MailboxRow {
+  inode: number
+  taken: number
+}
+
+export function mailboxOf(store: Store, agent_id: string, box: string): Promise<MailboxRow | undefined> {
+  return store.get('SELECT inode, taken FROM a2a_mailboxes WHERE agent_id = ? AND box = ?', [agent_id, box])
+}
+
+/** How far a mailbox has been taken in; nothing for an agent that is gone. */
+export const mailboxTaken = defineEffect({
+  name: 'a2a.mailbox_taken',
+  schema: z.object({ agent_id: z.string(), box: z.string(), inode: z.number().int(), taken: z.number().int() }),
+  statements: ({ agent_id, box, inode, taken }) => [
+    {
+      sql: `INSERT INTO a2a_mailboxes (agent_id, box, inode, taken) SELECT ?, ?, ?, ?
+            WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)
+            ON CONFLICT (agent_id, box) DO UPDATE SET inode = excluded.inode, taken = excluded.taken`,
+      params: [agent_id, box, inode, taken, agent_id],
+    },
+  ],
+})
+
+export const A2A_EFFECTS = [insertMessage, insertOnce, messagesRead, mailboxTaken]

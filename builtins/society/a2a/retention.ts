@@ -1,0 +1,14 @@
+import type { PluginHandle } from '#kernel'
+import { forgets } from '#platform/retention/contract'
+import { noteHorizon } from './repository.ts'
+
+/** Old messages go once they were read, but none of a pattern that runs. What went to the operator has no reader to wait for. */
+export function forgetMessages(svc: PluginHandle): void {
+  forgets(svc, {
+    name: 'a2a_messages',
+    key: 'message_id',
+    where: `created_at < ? AND (read_at IS NOT NULL OR to_agent IS NULL) AND NOT EXISTS
+      (SELECT 1 FROM a2a_patterns p WHERE p.pattern_id = a2a_messages.pattern_id AND p.status = 'running')`,
+    also: message_ids => [noteHorizon(message_ids)],
+  })
+}

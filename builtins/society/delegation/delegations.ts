@@ -1,0 +1,126 @@
+import { Goals, sanitize } from '#core/goals/contract'
+import { type Effect, type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
+import { Guardrails } from '#safety/guardrails/contract'
+import { Mail, OPERATOR } from '#society/a2a/contract'
+import { Specialists } from '#society/swarm/contract'
+import type { DelegationConfig } from './config.ts'
+import {
+  BEST_PEER,
+  DelegationNotFoundError,
+  type Delegations,
+  type NewDelegation,
+  NoBestPeerError,
+} from './contract.ts'
+import { delegationIdOf } from './policy.ts'
+import { type DelegationRow, delegationOf, endDelegation, endedDelegations, findDelegation } from './repository.ts'
+
+/** What is told of a result; the whole stands with the goal. */
+const LONGEST_RESULT = 4_000
+
+/** What agents hand on to each other, and what becomes of it. */
+export class DelegationDesk implements Delegations {
+  readonly #svc: PluginHandle
+  readonly #config: DelegationConfig
+  #sweeping = false
+
+  constructor(svc: PluginHandle, config: DelegationConfig) {
+    this.#svc = svc
+    this.#config = config
+  }
+
+  async give({ from_agent, to: named, objective, from_goal_id, waits }: NewDelegation) {
+    const to = named === BEST_PEER ? await this.#bestPeer(objective, from_agent) : named
+    const posted = await this.#svc.use(Mail).post({
+      ...{ type: 'delegate', from_agent, to, body: objective },
+      metadata: { from_goal_id, waits },
+    })
+    const { message, answer, effects } = posted
+    const delegation_id = answer?.type === 'ack' ? delegationIdOf(message.message_id) : null
+    return {
+      delegation_id,
+      to_agent: message.to_agent,
+      answer: answer?.body ?? 'It has not been answered yet.',
+      effects,
+    }
+  }
+
+  /** Whoever does such work best. @throws NoBestPeerError */
+  async #bestPeer(objective: string, from_agent: string): Promise<string> {
+    const specialists = this.#svc.has(Specialists) ? this.#svc.use(Specialists) : undefined
+    if (!specialists?.acting)
+      throw new NoBestPeerError({ problem: 'the policy of the swarm is passive (swarm.policy)' })
+    const [best] = await specialists.candidates(objective, from_agent)
+    if (!best) throw new NoBestPeerError({ problem: 'everybody else is paused, busy or fares badly' })
+    return best.agent_id
+  }
+
+  async find(delegation_id: string, from_agent: string) {
+    const row = await findDelegation(this.#svc.use(Store), delegation_id)
+    if (row?.from_agent !== from_agent) throw new DelegationNotFoundError({ delegation_id, agent_id: from_agent })
+    const delegation = delegationOf(row)
+    return { ...delegation, result: delegation.result && (await this.#heard(delegation.result, from_agent)) }
+  }
+
+  /** What the other says came of it, as it may come in. */
+  async #heard(result: string, agent_id: string): Promise<string> {
+    const clean = sanitize(result)
+    if (!this.#svc.has(Guardrails)) return clean
+    const { action, text } = await this.#svc.use(Guardrails).check('peer', clean, { agent_id })
+    return action === 'block' ? '[This was withheld by a guardrail.]' : text
+  }
+
+  /**
+   * Tells those who delegated how it ended. It looks at what is written and not at what was announced, so that an end in
+   * another process, or before a crash, is told too; and each once, because only one can write it.
+   */
+  async sweep(): Promise<void> {
+    if (this.#sweeping) return
+    this.#sweeping = true
+    try {
+      const { clock } = this.#svc
+      const older = this.#config.timeout > 0 ? clock.ms() - Math.round(this.#config.timeout * 1000) : -1
+      for (const row of await endedDelegations(this.#svc.use(Store), older)) await this.#end(row)
+    } catch (error) {
+      this.#svc.log.warn({}, `delegations that ended are not told yet: ${sentenceOf(error)}`)
+    } finally {
+      this.#sweeping = false
+    }
+  }
+
+  async #end(row: Awaited<ReturnType<typeof endedDelegations>>[number]): Promise<void> {
+    const { goal_id, to_agent, goal_status, goal_result } = row
+    const tooOld = goal_status === 'active'
+    const why = tooOld ? `Not done within ${this.#config.timeout} s.` : `The agent ${to_agent} is gone.`
+    const status = goal_status === 'completed' ? 'completed' : 'failed'
+    const result = (goal_status === null || tooOld ? why : (goal_result ?? '')).slice(0, LONGEST_RESULT)
+    const given = tooOld ? await this.#svc.use(Goals).abandoned({ goal_id, agent_id: to_agent }, why) : []
+    const told = await this.#told(row, status, result, goal_status === null)
+    await this.#svc.use(Store).apply([...given, ...told])
+  }
+
+  async #told(row: DelegationRow, status: 'completed' | 'failed', result: string, gone: boolean): Promise<Effect[]> {
+    const { delegation_id, from_agent, to_agent, goal_id, message_id, waits } = row
+    const agent_id = from_agent === OPERATOR ? null : from_agent
+    const ended = [
+      endDelegation({ delegation_id, status, result }),
+      appendEvent({ type: 'delegation_ended', agent_id, data: { agent_id, delegation_id, to_agent, goal_id, status } }),
+    ]
+    // A goal that waits is told by its own pursuit what became of what it waited for.
+    if (waits && !gone && agent_id !== null) return [...ended, wakeAgents({ agents: [agent_id], reason: 'delegation' })]
+    try {
+      const { effects } = await this.#svc.use(Mail).post({
+        ...{ type: 'response', from_agent: to_agent, to: from_agent },
+        // What was asked of an agent went with it.
+        ...(gone ? {} : { reply_to: message_id }),
+        ...{ subject: `${delegation_id} ${status}`, body: result || status, metadata: { delegation_id } },
+        message_id: `${message_id}-response`,
+      })
+      return [...ended, ...effects]
+    } catch (error) {
+      if (!(error instanceof SvcError)) throw error
+      this.#svc.log.info({ agent_id: from_agent }, `${delegation_id} ${status}, and nobody was told: ${error.message}`)
+      return ended
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import { definePlugin } from '#kernel'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { forgets } from '#platform/retention/contract'
+import { Effects } from '#platform/store/contract'
+import { AutoReplies } from '#society/a2a/contract'
+import { DelegationConfig } from './config.ts'
+import { DelegationEnded, Delegations } from './contract.ts'
+import { DelegationDesk } from './delegations.ts'
+import { delegationOperations } from './operations.ts'
+import { delegationPolicy } from './policy.ts'
+import { DELEGATION_EFFECTS } from './repository.ts'
+
+export default definePlugin({
+  name: 'delegation',
+  description: 'Agents hand goals on to each other, taken or declined by policy, and hear what became of them.',
+  needs: ['a2a', 'goals'],
+  section: 'delegation',
+  config: DelegationConfig,
+  setup(svc, config) {
+    for (const effect of DELEGATION_EFFECTS) svc.add(Effects, effect.kind)
+    for (const operation of delegationOperations(svc)) svc.operation(operation)
+    forgets(svc, { name: 'delegations', key: 'delegation_id', where: "status <> 'pending' AND ended_at < ?" })
+    svc.event('delegation_ended', DelegationEnded)
+    svc.add(AutoReplies, delegationPolicy(svc, config))
+
+    const desk = new DelegationDesk(svc, config)
+    svc.provide(Delegations, desk)
+    svc.on('goal_completed', () => desk.sweep())
+    svc.on('goal_abandoned', () => desk.sweep())
+    svc.on('agent_deleted', () => desk.sweep())
+    svc.on('beat', () => desk.sweep())
+    svc.add(DaemonStarts, { name: 'delegation', begin: () => desk.sweep() })
+  },
+})

@@ -1,0 +1,104 @@
+import { type AgentRow, Agents } from '#core/agents/contract'
+import { Goals } from '#core/goals/contract'
+import type { Effect, PluginHandle } from '#kernel'
+import { Store, wakeAgents } from '#platform/store/contract'
+import { type A2AMessage, type AutoReply, OPERATOR } from '#society/a2a/contract'
+import type { DelegationConfig } from './config.ts'
+import { DelegateMetadata, LONGEST_OBJECTIVE } from './contract.ts'
+import { goalsAbove, insertDelegation, loadOf, sameOpen } from './repository.ts'
+
+/** Before what an agent has anyway. */
+const PRIORITY = 8
+
+/** So often may a task be passed on in the same words. */
+const MAX_UNCHANGED = 1
+
+type Answer = Awaited<ReturnType<AutoReply['answer']>>
+
+/** Answers DELEGATE with ACK, which makes a goal, or REJECT with the reason. No model is asked. */
+export function delegationPolicy(svc: PluginHandle, config: DelegationConfig): AutoReply {
+  return {
+    name: 'delegation',
+    stage: 1000,
+    types: ['delegate'],
+    async answer(message, recipient): Promise<Answer> {
+      const { from_goal_id, waits } = await forWhat(svc, message)
+      const reason = await reasonAgainst(svc, config, message, recipient, from_goal_id)
+      if (reason) return { type: 'reject', body: reason }
+      const objective = objectiveOf(message.body)
+      const { goal_id, effects } = svc.use(Goals).added({
+        ...{ agent_id: recipient.agent_id, objective, priority: PRIORITY, origin: 'delegated' },
+        parent_goal_id: waits ? from_goal_id : null,
+      })
+      const from_agent = await agentOr(svc, message.from_agent)
+      const { message_id, to_agent } = message
+      const delegation_id = delegationIdOf(message_id)
+      const row = { delegation_id, message_id, from_agent, to_agent, from_goal_id, goal_id, objective, waits }
+      const given: Effect[] = [insertDelegation(row), wakeAgents({ agents: [to_agent], reason: 'delegation' })]
+      return { type: 'ack', body: `Accepted as ${delegation_id}.`, effects: [...effects, ...given] }
+    },
+  }
+}
+
+/** A delegation is known by its message. */
+export function delegationIdOf(message_id: string): string {
+  return message_id.replace(/^(msg-)?/, 'dlg-')
+}
+
+async function agentOr(svc: PluginHandle, agent_id: string): Promise<string | null> {
+  if (agent_id === OPERATOR) return null
+  const agent = await svc
+    .use(Agents)
+    .find(agent_id)
+    .catch(() => undefined)
+  return agent?.agent_id === agent_id ? agent_id : null
+}
+
+/** The sender's active goal that it names, if it is that; anything else is ignored. */
+async function forWhat(svc: PluginHandle, { metadata, from_agent }: A2AMessage) {
+  const told = DelegateMetadata.safeParse(metadata)
+  const from_goal_id = told.data?.from_goal_id ?? null
+  if (from_goal_id === null) return { from_goal_id: null, waits: false }
+  const [goal] = await goalsAbove(svc.use(Store), from_goal_id)
+  if (goal?.agent_id !== from_agent || goal.status !== 'active') return { from_goal_id: null, waits: false }
+  return { from_goal_id, waits: told.data?.waits === true }
+}
+
+async function reasonAgainst(
+  svc: PluginHandle,
+  config: DelegationConfig,
+  { from_agent, body, metadata }: A2AMessage,
+  recipient: AgentRow,
+  from_goal_id: string | null,
+): Promise<string | undefined> {
+  const { agent_id, paused_at } = recipient
+  if (!config.accept) return 'Delegations are not taken here (delegation.accept is off).'
+  if (paused_at !== null) return `${agent_id} is paused.`
+  const { goals, pending } = await loadOf(svc.use(Store), from_agent, agent_id)
+  if (goals >= config.max_active_goals) return `${agent_id} has ${goals} active goals already.`
+  if (pending >= config.max_pending) return `${from_agent} has ${pending} open delegations already.`
+  // A chain of a pattern is bounded by itself.
+  const again = metadata.pattern_id === undefined && (await sameOpen(svc.use(Store), from_agent, objectiveOf(body)))
+  if (again) return `The same task is with ${again.to_agent} already, as ${again.delegation_id}.`
+  const above = from_goal_id === null ? [] : await goalsAbove(svc.use(Store), from_goal_id)
+  if (above.some(goal => goal.agent_id === agent_id)) return `The task came from ${agent_id}: it would go in a circle.`
+  if (above.filter(goal => goal.delegated).length >= config.max_depth)
+    return `The task was passed on ${config.max_depth} times already.`
+  const unchanged = above.filter(goal => goal.delegated && sameWords(goal.objective, body))
+  // That of the one who passes it on is among them.
+  if (unchanged.length > MAX_UNCHANGED) return 'The task was passed on unchanged already: do it, or divide it.'
+  return undefined
+}
+
+function objectiveOf(body: string): string {
+  return body.replace(/\s+/g, ' ').slice(0, LONGEST_OBJECTIVE)
+}
+
+function sameWords(one: string, other: string): boolean {
+  const words = (text: string) =>
+    objectiveOf(text)
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}]+/gu, ' ')
+      .trim()
+  return words(one) === words(other)
+}

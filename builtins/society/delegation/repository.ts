@@ -1,0 +1,137 @@
+import { z } from '#kernel'
+import { defineEffect, isoTime, type Store } from '#platform/store/contract'
+import { OPERATOR } from '#society/a2a/contract'
+import type { Delegation } from './contract.ts'
+
+const COLUMNS = `delegation_id, message_id, coalesce(from_agent, '${OPERATOR}') AS from_agent, to_agent, goal_id, from_goal_id,
+  objective, waits, status, result, created_at, ended_at`
+
+export interface DelegationRow extends Omit<Delegation, 'waits' | 'created_at' | 'ended_at'> {
+  waits: number
+  created_at: number
+  ended_at: number | null
+}
+
+export function delegationOf({ waits, created_at, ended_at, ...rest }: DelegationRow): Delegation {
+  return {
+    ...rest,
+    waits: waits === 1,
+    created_at: isoTime(created_at),
+    ended_at: ended_at === null ? null : isoTime(ended_at),
+  }
+}
+
+export function findDelegation(store: Store, delegation_id: string): Promise<DelegationRow | undefined> {
+  return store.get(`SELECT ${COLUMNS} FROM delegations WHERE delegation_id = ?`, [delegation_id])
+}
+
+/** Given and taken, newest first. */
+export function listDelegations(store: Store, agent_id: string, limit: number, offset: number) {
+  return store.all<DelegationRow>(
+    `SELECT ${COLUMNS} FROM delegations WHERE from_agent = ? OR to_agent = ?
+     ORDER BY created_at DESC, delegation_id LIMIT ? OFFSET ?`,
+    [agent_id, agent_id, limit, offset],
+  )
+}
+
+export async function countDelegations(store: Store, agent_id: string): Promise<number> {
+  const row = await store.get<{ n: number }>(
+    'SELECT count(*) AS n FROM delegations WHERE from_agent = ? OR to_agent = ?',
+    [agent_id, agent_id],
+  )
+  return row?.n ?? 0
+}
+
+/** Of all agents, newest first. */
+export function allDelegations(store: Store, limit: number, offset: number): Promise<DelegationRow[]> {
+  return store.all(`SELECT ${COLUMNS} FROM delegations ORDER BY created_at DESC, delegation_id LIMIT ? OFFSET ?`, [
+    ...[limit, offset],
+  ])
+}
+
+export async function countAllDelegations(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM delegations'))?.n ?? 0
+}
+
+/** How much both sides have to do: the active goals of the one, the open delegations of the other. */
+export async function loadOf(store: Store, from_agent: string, to_agent: string) {
+  const row = await store.get<{ goals: number; pending: number }>(
+    `SELECT (SELECT count(*) FROM goals WHERE agent_id = ? AND status = 'active') AS goals,
+       (SELECT count(*) FROM delegations WHERE coalesce(from_agent, '${OPERATOR}') = ? AND status = 'pending') AS pending`,
+    [to_agent, from_agent],
+  )
+  return row ?? { goals: 0, pending: 0 }
+}
+
+/** The goals for which a goal is pursued, itself first, and which of them were delegated. */
+export function goalsAbove(store: Store, goal_id: string) {
+  return store.all<{ goal_id: string; agent_id: string; objective: string; status: string; delegated: number }>(
+    `WITH RECURSIVE above (goal_id, n) AS (
+       SELECT goal_id, 0 FROM goals WHERE goal_id = ?
+       UNION SELECT p.goal_id, above.n + 1 FROM above JOIN goals g ON g.goal_id = above.goal_id
+         LEFT JOIN delegations d ON d.goal_id = g.goal_id
+         JOIN goals p ON p.goal_id = coalesce(g.parent_goal_id, d.from_goal_id) WHERE above.n < 50)
+     SELECT g.goal_id, g.agent_id, g.objective, g.status, EXISTS (SELECT 1 FROM delegations d WHERE d.goal_id = g.goal_id) AS delegated
+     FROM above JOIN goals g ON g.goal_id = above.goal_id ORDER BY above.n`,
+    [goal_id],
+  )
+}
+
+/** The open delegation of an agent with this objective; the operator may give the same to several. */
+export function sameOpen(store: Store, from_agent: string, objective: string) {
+  return store.get<{ delegation_id: string; to_agent: string }>(
+    "SELECT delegation_id, to_agent FROM delegations WHERE from_agent = ? AND status = 'pending' AND objective = ? LIMIT 1",
+    [from_agent, objective],
+  )
+}
+
+/** Open delegations whose goal has ended, or went with its agent, or is too old. */
+export function endedDelegations(store: Store, older_than: number) {
+  return store.all<DelegationRow & { goal_status: string | null; goal_result: string | null }>(
+    `SELECT ${COLUMNS}, goal_status, goal_result FROM (SELECT d.*,
+       g.status AS goal_status, g.result AS goal_result
+     FROM delegations d LEFT JOIN goals g ON g.goal_id = d.goal_id
+     WHERE d.status = 'pending' AND (g.status IS NULL OR g.status <> 'active' OR d.created_at < ?)
+     ORDER BY d.created_at LIMIT 100) ended ORDER BY created_at`,
+    [older_than],
+  )
+}
+
+export const insertDelegation = defineEffect({
+  name: 'delegations.insert',
+  schema: z.object({
+    delegation_id: z.string(),
+    message_id: z.string(),
+    from_agent: z.string().nullable(),
+    to_agent: z.string(),
+    from_goal_id: z.string().nullable(),
+    goal_id: z.string(),
+    objective: z.string(),
+    waits: z.boolean(),
+  }),
+  statements: (row, now) => [
+    {
+      sql: `INSERT INTO delegations (delegation_id, message_id, from_agent, to_agent, from_goal_id, goal_id, objective, waits,
+              created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[row.delegation_id, row.message_id, row.from_agent, row.to_agent, row.from_goal_id, row.goal_id],
+        ...[row.objective, row.waits, now],
+      ],
+    },
+  ],
+})
+
+/** Refused when it has ended already: it is told once. */
+export const endDelegation = defineEffect({
+  name: 'delegations.end',
+  mustChange: true,
+  schema: z.object({ delegation_id: z.string(), status: z.enum(['completed', 'failed']), result: z.string() }),
+  statements: ({ delegation_id, status, result }, now) => [
+    {
+      sql: `UPDATE delegations SET status = ?, result = ?, ended_at = ? WHERE delegation_id = ? AND status = 'pending'`,
+      params: [status, result, now, delegation_id],
+    },
+  ],
+})
+
+export const DELEGATION_EFFECTS = [insertDelegation, endDelegation]

@@ -1,0 +1,93 @@
+import { Agents } from '#core/agents/contract'
+import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { Freeze } from '#platform/daemon/contract'
+import { Store } from '#platform/store/contract'
+import { entered, leaveJob, liveBeat, passBeat, reachMilestone, worldChanged } from './citizens.ts'
+import type { EconomyConfig } from './config.ts'
+import { centsOf } from './contract.ts'
+import { type Day, dayOf } from './day.ts'
+import { jobOf } from './jobs.ts'
+import { bookBeat, closeAccount, foldEntries } from './ledger.ts'
+import type { LifeCatalogue } from './life/catalogue.ts'
+import { forgetLife } from './life/repository.ts'
+import { rolled } from './life/roll.ts'
+import { endOrders } from './market.ts'
+import { awakeCitizens, type CitizenRow, lastEntryBefore, newcomers, orphanedAccounts } from './repository.ts'
+
+/** Between two foldings of the ledger, in beats. */
+const FOLD_EVERY = 50
+
+/** Whether time stands still in the world. */
+export async function stands(svc: PluginHandle): Promise<boolean> {
+  return svc.has(Freeze) && (await svc.use(Freeze).frozen())
+}
+
+/**
+ * Lets a beat pass for all agents that are awake, in one transaction: it is lived whole or not at all, and once, however many
+ * processes try. @returns whether it passed
+ */
+export async function passTheBeat(
+  svc: PluginHandle,
+  config: EconomyConfig,
+  catalogue: LifeCatalogue,
+  beat: number,
+): Promise<boolean> {
+  if (await stands(svc)) return false
+  const store = svc.use(Store)
+  const coming = await newcomers(store)
+  const cents = centsOf(config.starting_balance)
+  if (coming.length > 0) await store.apply(coming.flatMap(({ agent_id }) => entered(agent_id, beat, cents)))
+  const citizens = await awakeCitizens(store)
+  const days = citizens.map(
+    citizen => [citizen, dayOf(citizen, jobOf(svc, citizen.job_id)?.salary ?? 0, beat, config)] as const,
+  )
+  return store.apply([
+    passBeat({ beat }),
+    bookBeat({ moves: days.flatMap(([, { moves }]) => moves) }),
+    ...days.flatMap(([citizen, day]) => lived(svc, config, citizen, day, beat)),
+    ...(await rolled(svc, config, catalogue, citizens, beat)),
+    ...(await endOrders(store, beat)),
+  ])
+}
+
+function lived(svc: PluginHandle, config: EconomyConfig, citizen: CitizenRow, day: Day, beat: number): Effect[] {
+  const { agent_id } = citizen
+  const { sheltered, insolvent, collapsed, deltas } = day
+  const dies = collapsed && config.mortal
+  const told = (change: 'insolvent' | 'collapsed', summary: string) => [
+    worldChanged({ agent_id, change, summary }),
+    reachMilestone({ agent_id, milestone: change, beat, text: summary }),
+  ]
+  return [
+    liveBeat({ agent_id, happiness: 0, health: 0, reputation: 0, energy: 0, ...deltas, sheltered, insolvent }),
+    ...(insolvent
+      ? told('insolvent', 'Became insolvent: the bank took over the debt, and it lives in a shelter.')
+      : []),
+    ...(collapsed && !dies ? told('collapsed', 'Collapsed and was taken to the clinic.') : []),
+    ...(dies ? svc.use(Agents).died(agent_id) : []),
+  ]
+}
+
+/** What belongs to nobody any more: accounts and jobs of agents that are gone, and entries of long ago. */
+export async function sweep(svc: PluginHandle, config: EconomyConfig, beat?: number): Promise<void> {
+  const store = svc.use(Store)
+  const gone = await orphanedAccounts(store)
+  const dead = await store.all<{ agent_id: string }>(
+    'SELECT j.agent_id FROM world_jobs j JOIN agents a ON a.agent_id = j.agent_id WHERE a.died_at IS NOT NULL',
+  )
+  if (gone.length + dead.length > 0) {
+    await store.apply([
+      ...gone.map(({ account }) => closeAccount({ account })),
+      ...dead.map(({ agent_id }) => leaveJob({ agent_id })),
+    ])
+  }
+  if (beat === undefined || beat % FOLD_EVERY !== 0) return
+  const before = beat - config.history_beats
+  const seq = await lastEntryBefore(store, before)
+  await store.apply([...(seq > 0 ? [foldEntries({ seq })] : []), forgetLife({ beat: before })])
+}
+
+/** Runs what hangs on the beat; what goes wrong is logged, and the next beat comes. */
+export async function guarded(svc: PluginHandle, work: () => Promise<unknown>): Promise<void> {
+  await work().catch(error => svc.log.error({}, `the economy: ${sentenceOf(error)}`))
+}

@@ -1,0 +1,81 @@
+import type { BundlePart, CheckpointPart } from '#core/checkpoints/contract'
+import { type Effect, type PluginHandle, z } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { changeJob, entered, leaveJob, restoreCitizen, worldChanged } from './citizens.ts'
+import { jobOf } from './jobs.ts'
+import { accountOf, moveMoney } from './ledger.ts'
+import { beatOf, findCitizen, skillsOf } from './repository.ts'
+
+const thousandths = z.number().int().min(0).max(1000)
+const Kept = z.object({
+  balance: z.number().int().describe('Cents'),
+  job: z.string().nullable(),
+  skills: z.record(z.string(), thousandths),
+  happiness: thousandths,
+  health: thousandths,
+  reputation: thousandths,
+  energy: thousandths,
+  cycles_alive: z.number().int().min(0),
+  sheltered: z.boolean(),
+  insolvencies: z.number().int().min(0),
+})
+type Kept = z.infer<typeof Kept>
+
+/**
+ * An agent's balance, job, skills and stats. Money is not made out of nothing: the bank settles the difference. A job that
+ * somebody else has by then stays theirs.
+ */
+export function worldCheckpoint(svc: PluginHandle): CheckpointPart<Kept> {
+  const store = () => svc.use(Store)
+  const capture = async (agent_id: string): Promise<Kept | undefined> => {
+    const row = await findCitizen(store(), agent_id)
+    if (!row) return undefined
+    const { balance, job_id: job, happiness, health, reputation, energy, cycles_alive, insolvencies } = row
+    const skills = Object.fromEntries(await skillsOf(store(), agent_id))
+    const sheltered = row.sheltered === 1
+    return { balance, job, skills, happiness, health, reputation, energy, cycles_alive, sheltered, insolvencies }
+  }
+  return {
+    name: 'world',
+    schema: Kept,
+    capture,
+    async restore(agent_id, value) {
+      const now = await capture(agent_id)
+      // Nobody leaves the world again, and nobody enters it by a checkpoint.
+      if (!now || !value) return []
+      const summary = 'Was put back to what it was at a checkpoint.'
+      return [...(await madeLike(svc, agent_id, now, value)), worldChanged({ agent_id, change: 'restored', summary })]
+    },
+  }
+}
+
+/** The same for an agent that is new here: it enters the world with what it had, which the bank of this world pays. */
+export function worldBundle(svc: PluginHandle): BundlePart<Kept> {
+  const { name, schema, capture } = worldCheckpoint(svc)
+  return {
+    ...{ name, schema, pack: capture },
+    async unpack(agent_id, value) {
+      const beat = await beatOf(svc.use(Store))
+      const nobody = { balance: 0, job: null }
+      // A job that this world does not have is none.
+      const known = { ...value, job: jobOf(svc, value.job)?.id ?? null }
+      return { effects: [...entered(agent_id, beat, 0), ...(await madeLike(svc, agent_id, nobody, known))] }
+    },
+  }
+}
+
+async function madeLike(
+  svc: PluginHandle,
+  agent_id: string,
+  now: Pick<Kept, 'balance' | 'job'>,
+  { balance, job, ...rest }: Kept,
+): Promise<Effect[]> {
+  const beat = await beatOf(svc.use(Store))
+  const owed = balance - now.balance
+  const [payer, payee] = owed > 0 ? ['bank', accountOf(agent_id)] : [accountOf(agent_id), 'bank']
+  const entry_id = svc.ports.ids.make('restored', 12)
+  const effects: Effect[] = [restoreCitizen({ agent_id, ...rest })]
+  if (owed !== 0) effects.push(moveMoney({ entry_id, beat, payer, payee, amount: Math.abs(owed), reason: 'restored' }))
+  if (job !== now.job) effects.push(job === null ? leaveJob({ agent_id }) : changeJob({ agent_id, job_id: job, beat }))
+  return effects
+}

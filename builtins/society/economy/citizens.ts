@@ -1,0 +1,219 @@
+import { z } from '#kernel'
+import { appendEvent, defineEffect } from '#platform/store/contract'
+import type { Stat, WorldChanged } from './contract.ts'
+import { accountOf, moveMoney } from './ledger.ts'
+
+const delta = z.number().int().default(0)
+const Deltas = z.object({ happiness: delta, health: delta, reputation: delta, energy: delta })
+export type Deltas = Partial<Record<Stat, number>>
+
+const CHANGE = (['happiness', 'health', 'reputation', 'energy'] as const)
+  .map(stat => `${stat} = max(0, min(1000, ${stat} + ?))`)
+  .join(', ')
+const EXTREMES = 'happiest = max(happiest, min(1000, happiness + ?)), saddest = min(saddest, max(0, happiness + ?))'
+/** The stats' new values and their extremes, in SQL. */
+const CHANGED = `${EXTREMES}, ${CHANGE}`
+
+function changed({ happiness, health, reputation, energy }: z.output<typeof Deltas>): number[] {
+  return [happiness, happiness, happiness, health, reputation, energy]
+}
+
+/** Makes an agent a citizen, with an empty account. A repetition changes nothing. */
+const insertCitizen = defineEffect({
+  name: 'world.citizen',
+  schema: z.object({ agent_id: z.string() }),
+  statements: ({ agent_id }, now) => [
+    {
+      sql: 'INSERT INTO world_citizens (agent_id, entered_at) VALUES (?, ?) ON CONFLICT (agent_id) DO NOTHING',
+      params: [agent_id, now],
+    },
+    {
+      sql: 'INSERT INTO world_accounts (account, agent_id) VALUES (?, ?) ON CONFLICT (account) DO NOTHING',
+      params: [accountOf(agent_id), agent_id],
+    },
+  ],
+})
+
+/** The writes by which an agent enters the world with its starting balance, once. @param cents of that balance */
+export function entered(agent_id: string, beat: number, cents: number) {
+  const entry_id = `start:${agent_id}`
+  const move = { entry_id, beat, payer: 'bank', payee: accountOf(agent_id), amount: cents, reason: 'starting balance' }
+  return [insertCitizen({ agent_id }), ...(cents > 0 ? [moveMoney(move)] : [])]
+}
+
+/** Lets a beat pass: refused when it has passed already. */
+export const passBeat = defineEffect({
+  name: 'world.tick',
+  mustChange: true,
+  schema: z.object({ beat: z.number().int() }),
+  statements: ({ beat }) => [
+    { sql: 'UPDATE world_clock SET beat = ? WHERE id = 1 AND beat < ?', params: [beat, beat] },
+  ],
+})
+
+/** What a beat did to a citizen. */
+export const liveBeat = defineEffect({
+  name: 'world.live',
+  schema: Deltas.extend({ agent_id: z.string(), sheltered: z.boolean(), insolvent: z.boolean() }),
+  statements: ({ agent_id, sheltered, insolvent, ...deltas }) => [
+    {
+      sql: `UPDATE world_citizens SET ${CHANGED}, cycles_alive = cycles_alive + 1, sheltered = ?,
+              insolvencies = insolvencies + ? WHERE agent_id = ?`,
+      params: [...changed(deltas), sheltered, insolvent, agent_id],
+    },
+  ],
+})
+
+/** Changes stats, in thousandths; each stays from 0 to 1000. */
+export const changeStats = defineEffect({
+  name: 'world.stats',
+  schema: Deltas.extend({ agent_id: z.string() }),
+  statements: ({ agent_id, ...deltas }) => [
+    {
+      sql: `UPDATE world_citizens SET ${CHANGED} WHERE agent_id = ?`,
+      params: [...changed(deltas), agent_id],
+    },
+  ],
+})
+
+/** One call of work: refused without the energy for it, or when it was done often enough in this beat. */
+export const workOnce = defineEffect({
+  name: 'world.work',
+  mustChange: true,
+  schema: z.object({
+    agent_id: z.string(),
+    beat: z.number().int(),
+    limit: z.number().int(),
+    energy: z.number().int(),
+    reputation: z.number().int(),
+  }),
+  statements: ({ agent_id, beat, limit, energy, reputation }) => [
+    {
+      sql: `UPDATE world_citizens SET energy = energy - ?, reputation = min(1000, reputation + ?),
+              worked = CASE WHEN worked_beat = ? THEN worked + 1 ELSE 1 END, worked_beat = ?
+            WHERE agent_id = ? AND energy >= ? AND CASE WHEN worked_beat = ? THEN worked ELSE 0 END < ?`,
+      params: [energy, reputation, beat, beat, agent_id, energy, beat, limit],
+    },
+  ],
+})
+
+/** Counts a bet; refused when another was made in between, for the number of a bet decides its luck. */
+export const playOnce = defineEffect({
+  name: 'world.play',
+  mustChange: true,
+  schema: z.object({ agent_id: z.string(), plays: z.number().int(), won: z.boolean() }),
+  statements: ({ agent_id, plays, won }) => [
+    {
+      sql: 'UPDATE world_citizens SET plays = plays + 1, wins = wins + ? WHERE agent_id = ? AND plays = ?',
+      params: [won, agent_id, plays],
+    },
+  ],
+})
+
+/** Gives an agent a job: refused when somebody alive has it, or the agent has another. */
+export const hire = defineEffect({
+  name: 'world.hire',
+  mustChange: true,
+  schema: z.object({ agent_id: z.string(), job_id: z.string(), beat: z.number().int() }),
+  statements: ({ agent_id, job_id, beat }) => [
+    {
+      sql: `INSERT INTO world_jobs (job_id, agent_id, since_beat) SELECT ?, ?, ?
+            WHERE NOT EXISTS (SELECT 1 FROM world_jobs WHERE agent_id = ?)
+            ON CONFLICT (job_id) DO UPDATE SET agent_id = excluded.agent_id, since_beat = excluded.since_beat
+            WHERE EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = world_jobs.agent_id AND a.died_at IS NOT NULL)`,
+      params: [job_id, agent_id, beat, agent_id],
+    },
+  ],
+})
+
+/** Takes a job in place of the one that the agent has, if nobody has taken it meanwhile. */
+export const changeJob = defineEffect({
+  name: 'world.promote',
+  schema: z.object({ agent_id: z.string(), job_id: z.string(), beat: z.number().int() }),
+  statements: ({ agent_id, job_id, beat }) => [
+    {
+      sql: `UPDATE world_jobs SET job_id = ?, since_beat = ? WHERE agent_id = ?
+            AND NOT EXISTS (SELECT 1 FROM world_jobs taken WHERE taken.job_id = ?)`,
+      params: [job_id, beat, agent_id, job_id],
+    },
+    {
+      sql: `INSERT INTO world_jobs (job_id, agent_id, since_beat) SELECT ?, ?, ?
+            WHERE NOT EXISTS (SELECT 1 FROM world_jobs WHERE agent_id = ? OR job_id = ?)`,
+      params: [job_id, agent_id, beat, agent_id, job_id],
+    },
+  ],
+})
+
+/** Takes away what job the agent has, if it has one. */
+export const leaveJob = defineEffect({
+  name: 'world.leave',
+  schema: z.object({ agent_id: z.string() }),
+  statements: ({ agent_id }) => [{ sql: 'DELETE FROM world_jobs WHERE agent_id = ?', params: [agent_id] }],
+})
+
+/** Raises a skill, in thousandths, up to 1000. */
+export const learnSkill = defineEffect({
+  name: 'world.learn',
+  schema: z.object({ agent_id: z.string(), skill: z.string(), by: z.number().int() }),
+  statements: ({ agent_id, skill, by }) => [
+    {
+      sql: `INSERT INTO world_skills (agent_id, skill, level) VALUES (?, ?, min(1000, ?))
+            ON CONFLICT (agent_id, skill) DO UPDATE SET level = min(1000, world_skills.level + ?)`,
+      params: [agent_id, skill, by, by],
+    },
+  ],
+})
+
+/** Something by which a life is told, the first time that it happens. */
+export const reachMilestone = defineEffect({
+  name: 'world.milestone',
+  schema: z.object({ agent_id: z.string(), milestone: z.string(), beat: z.number().int(), text: z.string() }),
+  statements: ({ agent_id, milestone, beat, text }) => [
+    {
+      sql: `INSERT INTO world_milestones (agent_id, milestone, beat, text) VALUES (?, ?, ?, ?)
+            ON CONFLICT (agent_id, milestone) DO NOTHING`,
+      params: [agent_id, milestone, beat, text],
+    },
+  ],
+})
+
+/** Puts a citizen back to what it was, but for its money, its job and the count of its bets, which decides their luck. */
+export const restoreCitizen = defineEffect({
+  name: 'world.restore',
+  schema: z.object({
+    agent_id: z.string(),
+    happiness: z.number().int(),
+    health: z.number().int(),
+    reputation: z.number().int(),
+    energy: z.number().int(),
+    cycles_alive: z.number().int(),
+    sheltered: z.boolean(),
+    insolvencies: z.number().int(),
+    skills: z.record(z.string(), z.number().int()),
+  }),
+  statements: ({ agent_id, skills, ...stats }) => [
+    {
+      sql: `UPDATE world_citizens SET happiness = ?, health = ?, reputation = ?, energy = ?, cycles_alive = ?, sheltered = ?,
+              insolvencies = ? WHERE agent_id = ?`,
+      params: [
+        ...[stats.happiness, stats.health, stats.reputation, stats.energy, stats.cycles_alive],
+        ...[stats.sheltered, stats.insolvencies, agent_id],
+      ],
+    },
+    { sql: 'DELETE FROM world_skills WHERE agent_id = ?', params: [agent_id] },
+    ...Object.entries(skills).map(([skill, level]) => ({
+      sql: 'INSERT INTO world_skills (agent_id, skill, level) VALUES (?, ?, ?)',
+      params: [agent_id, skill, level],
+    })),
+  ],
+})
+
+/** Tells of a change in an agent's place in the world. */
+export function worldChanged(data: z.infer<typeof WorldChanged>) {
+  return appendEvent({ type: 'world_changed', agent_id: data.agent_id, data })
+}
+
+export const CITIZEN_EFFECTS = [
+  ...[insertCitizen, passBeat, liveBeat, changeStats, workOnce, playOnce, hire, changeJob, leaveJob, learnSkill],
+  ...[reachMilestone, restoreCitizen],
+]

@@ -1,0 +1,76 @@
+import { AgentFacets, Farewells } from '#core/agents/contract'
+import { BundleParts, CheckpointParts } from '#core/checkpoints/contract'
+import { GoalContextParts, News, PromptSections } from '#core/goals/contract'
+import { definePlugin } from '#kernel'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { Effects, Store } from '#platform/store/contract'
+import { LifeSummaries, NarrativeSources } from '#society/identity/contract'
+import { guarded, passTheBeat, sweep } from './beat.ts'
+import { worldBundle, worldCheckpoint } from './checkpoint.ts'
+import { CITIZEN_EFFECTS } from './citizens.ts'
+import { EconomyConfig } from './config.ts'
+import { LifeEventHappened, World, WorldChanged } from './contract.ts'
+import { Deeds } from './deeds.ts'
+import { LEDGER_EFFECTS } from './ledger.ts'
+import { LifeCatalogue } from './life/catalogue.ts'
+import { LifeChoices } from './life/choices.ts'
+import { freeEvents, LIFE_EFFECTS } from './life/repository.ts'
+import { LIVES_EFFECTS, lifeSummary, writeLife, writeLives } from './lives.ts'
+import { MARKET_EFFECTS } from './market.ts'
+import { marketNews } from './news.ts'
+import { economyOperations } from './operations.ts'
+import { economyForgets } from './retention.ts'
+import { worldFacet, worldPart, worldSections } from './sections.ts'
+
+export default definePlugin({
+  name: 'economy',
+  description: 'A small world with money, jobs, skills and a market, in which things happen to agents.',
+  needs: ['store', 'agents', 'models', 'profiles', 'goals'],
+  section: 'economy',
+  config: EconomyConfig,
+  setup(svc, config) {
+    const deeds = new Deeds(svc, config)
+    const catalogue = new LifeCatalogue(svc)
+    for (const effect of [...LEDGER_EFFECTS, ...CITIZEN_EFFECTS, ...MARKET_EFFECTS, ...LIFE_EFFECTS, ...LIVES_EFFECTS])
+      svc.add(Effects, effect.kind)
+    for (const operation of economyOperations(svc, config)) svc.operation(operation)
+    svc.event('life_event', LifeEventHappened)
+    svc.event('world_changed', WorldChanged)
+    svc.provide(World, deeds)
+    economyForgets(svc)
+    if (!config.enabled) return
+
+    for (const section of worldSections(svc, config)) svc.add(PromptSections, section)
+    svc.add(GoalContextParts, worldPart(svc, config))
+    svc.add(AgentFacets, worldFacet(svc))
+    svc.add(CheckpointParts, worldCheckpoint(svc))
+    svc.add(BundleParts, worldBundle(svc))
+    svc.add(News, marketNews(svc))
+    svc.add(NarrativeSources, { event: 'life_event', line: data => String(data.summary) })
+    svc.add(LifeSummaries, lifeSummary(svc))
+    svc.add(Farewells, { name: 'economy', part: agent => writeLife(svc, agent) })
+
+    // A stop ends what is asked of models; the next start asks anew.
+    let choices = new LifeChoices(svc, config, catalogue)
+    svc.on('beat', ({ beat }) =>
+      guarded(svc, async () => {
+        await passTheBeat(svc, config, catalogue, beat)
+        await sweep(svc, config, beat)
+        await choices.remember()
+        await choices.ask()
+        await writeLives(svc, 'dead')
+      }),
+    )
+    svc.on('agent_deleted', () => guarded(svc, () => sweep(svc, config)))
+    const begin = async (alone: boolean) => {
+      choices = new LifeChoices(svc, config, catalogue)
+      if (alone) await svc.use(Store).apply([freeEvents({})])
+      return async () => {
+        await choices.stop()
+        if (alone) await writeLives(svc, 'all')
+      }
+    }
+    svc.add(DaemonStarts, { name: 'economy', begin: () => begin(true), join: () => begin(false) })
+    svc.start(() => () => choices.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+  },
+})

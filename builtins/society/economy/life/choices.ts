@@ -1,0 +1,167 @@
+import { Agents } from '#core/agents/contract'
+import { Memory } from '#core/memory/contract'
+import { Models } from '#core/models/contract'
+import { Profiles, selfPrompt } from '#core/profiles/contract'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { Budget } from '#safety/budget/contract'
+import { stands } from '../beat.ts'
+import type { EconomyConfig } from '../config.ts'
+import type { LifeEvent } from '../contract.ts'
+import type { LifeCatalogue } from './catalogue.ts'
+import { outcome } from './outcome.ts'
+import { choiceIn, lifePrompt } from './prompt.ts'
+import {
+  type LifeRow,
+  leaveEvent,
+  markRemembered,
+  Situation,
+  takeEvent,
+  unremembered,
+  waitingEvents,
+} from './repository.ts'
+
+/** Of a choice: a number, with room for those models that think aloud first. */
+const MAX_TOKENS = 256
+/** After so many calls without an answer the first choice is taken. */
+const ATTEMPTS = 3
+/** By how much a question outlasts the longest call, in milliseconds. */
+const GRACE_MS = 60_000
+const AT_ONCE = 100
+/** What keeps a call from being made is no failure of the model. */
+const NO_CALL = new Set([
+  ...['budget_exhausted', 'agent_budget_exhausted', 'unknown_price', 'budget_unreadable', 'daemon_frozen'],
+])
+
+/** Has agents choose what they do about what happens to them: beside their cycles, several at a time, and none waits for another. */
+export class LifeChoices {
+  readonly #svc: PluginHandle
+  readonly #config: EconomyConfig
+  readonly #catalogue: LifeCatalogue
+  readonly #asking = new Map<string, Promise<void>>()
+  readonly #stop = new AbortController()
+
+  constructor(svc: PluginHandle, config: EconomyConfig, catalogue: LifeCatalogue) {
+    this.#svc = svc
+    this.#config = config
+    this.#catalogue = catalogue
+  }
+
+  /** Begins to ask for what waits, and returns at once. */
+  async ask(): Promise<void> {
+    if (this.#stop.signal.aborted || (await stands(this.#svc))) return
+    const most = Number(this.#svc.config.get('daemon.max_concurrent_agents') ?? 8) - this.#asking.size
+    if (most <= 0) return
+    for (const row of await waitingEvents(this.#store, this.#svc.clock.ms(), most)) {
+      if (this.#asking.has(row.life_event_id)) continue
+      const asking = this.#decide(row)
+        .catch(error => {
+          this.#svc.log.warn({ agent_id: row.agent_id }, `a life event waits on: ${sentenceOf(error)}`)
+          return false
+        })
+        .then(decided => {
+          this.#asking.delete(row.life_event_id)
+          // There may be more than could be asked at once; what has to wait, waits for the next beat.
+          if (decided && this.#asking.size === 0) void this.ask().catch(() => {})
+        })
+      this.#asking.set(row.life_event_id, asking)
+    }
+  }
+
+  /** Ends what is being asked; the events wait for the next daemon. */
+  async stop(): Promise<void> {
+    this.#stop.abort(new Error('the daemon is stopping'))
+    await Promise.allSettled(this.#asking.values())
+  }
+
+  /** Takes what was decided into the memory of its agents, once each. */
+  async remember(): Promise<void> {
+    for (const row of await unremembered(this.#store, AT_ONCE)) await this.#remember(row)
+  }
+
+  get #store(): Store {
+    return this.#svc.use(Store)
+  }
+
+  /** @returns whether it was decided */
+  async #decide(row: LifeRow): Promise<boolean> {
+    const event = (await this.#catalogue.all()).get(row.event)
+    // It left with its plugin: nothing comes of it.
+    if (!event) return this.#settle(row, { ...GONE, category: row.category }, 1, 'only')
+    if (event.choices.length === 1) return this.#settle(row, event, 1, 'only')
+    if (this.#svc.has(Budget) && (await this.#svc.use(Budget).exceeded())) return false
+    const { life_event_id } = row
+    const seconds = (key: string) => Number(this.#svc.config.get(`model.${key}`) ?? 0)
+    const longest = (seconds('first_byte_timeout') + 2 * seconds('total_timeout')) * 1000
+    const until = Math.ceil(this.#svc.clock.ms() + longest + GRACE_MS)
+    if (!(await this.#store.apply([takeEvent({ life_event_id, until })]))) return false
+    let text: string
+    try {
+      text = await this.#answer(row, event)
+    } catch (error) {
+      const failed = !NO_CALL.has((error as { code?: string }).code ?? '') && !this.#stop.signal.aborted
+      if (failed && row.attempts + 1 >= ATTEMPTS) return this.#settle(row, event, 1, 'default')
+      await this.#store.apply([leaveEvent({ life_event_id, failed })])
+      throw error
+    }
+    const choice = choiceIn(text, event.choices.length)
+    return this.#settle(row, event, choice ?? 1, choice === undefined ? 'default' : 'model')
+  }
+
+  async #answer(row: LifeRow, event: LifeEvent): Promise<string> {
+    const { agent_id } = row
+    const agents = this.#svc.use(Agents)
+    const agent = await agents.find(agent_id)
+    const profile = await agents.profileOf(agent)
+    const skills = await this.#svc.use(Profiles).skills(profile)
+    const { text } = await this.#svc.use(Models).call({
+      model: agent.model || profile.model || null,
+      messages: [
+        { role: 'system', content: selfPrompt(profile, skills) },
+        { role: 'user', content: lifePrompt(event, Situation.parse(JSON.parse(row.situation))) },
+      ],
+      tools: [],
+      temperature: profile.temperature,
+      max_tokens: Math.min(profile.max_tokens, MAX_TOKENS),
+      parameters: profile.parameters,
+      purpose: {
+        agent_id,
+        goal_id: null,
+        cycle_num: agent.cycle_num,
+        kind: 'other',
+        root_agent_id: agent.root_agent_id,
+      },
+      signal: this.#stop.signal,
+    })
+    return text
+  }
+
+  async #settle(row: LifeRow, event: LifeEvent, choice: number, by: 'model' | 'default' | 'only'): Promise<boolean> {
+    const effects = await outcome(this.#svc, this.#config, row, event, choice, by)
+    if (!(await this.#store.apply(effects))) return false
+    await this.remember()
+    return true
+  }
+
+  async #remember({ life_event_id, agent_id, event, category, summary, beat }: LifeRow): Promise<void> {
+    if (this.#svc.has(Memory) && summary) {
+      const memory = this.#svc.use(Memory)
+      const metadata = { kind: 'life_event', event, category, beat }
+      await memory
+        .of(agent_id)
+        .store(summary, metadata, memory.idOf(life_event_id))
+        .catch(error => this.#svc.log.info({ agent_id }, `a life event is not remembered: ${sentenceOf(error)}`))
+    }
+    await this.#store.apply([markRemembered({ life_event_id })])
+  }
+}
+
+/** What stands for an event whose plugin has gone. */
+const GONE = {
+  id: 'gone',
+  text: 'What was about to happen did not come to pass.',
+  follow_up_only: true,
+  min_cycles: 0,
+  requires: {},
+  choices: [{ label: 'Go on' }],
+}

@@ -1,0 +1,222 @@
+import { z } from '#kernel'
+import { defineEffect, type Store } from '#platform/store/contract'
+import type { LifeMoment } from '../contract.ts'
+
+/** What an agent's choice is made by: how it stood when the event came. Money in cents, stats in thousandths. */
+export const Situation = z.object({
+  balance: z.number().int(),
+  happiness: z.number().int(),
+  health: z.number().int(),
+  reputation: z.number().int(),
+  energy: z.number().int(),
+  job: z.string().nullable(),
+})
+export type Situation = z.infer<typeof Situation>
+
+export interface LifeRow {
+  life_event_id: string
+  agent_id: string
+  beat: number
+  event: string
+  category: LifeMoment['category']
+  origin: LifeMoment['origin']
+  situation: string
+  status: LifeMoment['status']
+  attempts: number
+  choice: number | null
+  chosen_by: LifeMoment['chosen_by']
+  luck: number | null
+  effects: string | null
+  summary: string | null
+  at: number
+}
+
+const ROW = `SELECT life_event_id, agent_id, beat, event, category, origin, situation, status, attempts, choice, chosen_by, luck,
+  effects, summary, at FROM life_events l`
+
+/** Those that wait for a choice and whose agent is awake, oldest first. */
+export function waitingEvents(store: Store, now: number, limit: number): Promise<LifeRow[]> {
+  return store.all<LifeRow>(
+    `${ROW} WHERE l.status = 'waiting' AND l.asked_until <= ? AND EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = l.agent_id
+       AND a.died_at IS NULL AND a.paused_at IS NULL) AND NOT EXISTS (SELECT 1 FROM approvals p
+       WHERE p.agent_id = l.agent_id AND p.status = 'pending' AND p.task_id IS NULL)
+     ORDER BY l.beat, l.agent_id LIMIT ?`,
+    [now, limit],
+  )
+}
+
+export function listLife(store: Store, agent_id: string, limit: number, offset: number): Promise<LifeRow[]> {
+  return store.all<LifeRow>(`${ROW} WHERE l.agent_id = ? ORDER BY l.beat DESC LIMIT ? OFFSET ?`, [
+    agent_id,
+    limit,
+    offset,
+  ])
+}
+export async function countLife(store: Store, agent_id: string): Promise<number> {
+  return (
+    (await store.get<{ n: number }>('SELECT count(*) AS n FROM life_events WHERE agent_id = ?', [agent_id]))?.n ?? 0
+  )
+}
+
+/** The newest events of each of all agents, newest first, by agent. */
+export async function recentEvents(store: Store, each: number): Promise<ReadonlyMap<string, string[]>> {
+  const rows = await store.all<{ agent_id: string; event: string }>(
+    `SELECT agent_id, event FROM (SELECT agent_id, event, beat, row_number() OVER (PARTITION BY agent_id ORDER BY beat DESC) AS n
+     FROM life_events) r WHERE n <= ? ORDER BY agent_id, beat DESC`,
+    [each],
+  )
+  return grouped(rows, ({ event }) => event)
+}
+
+/** Agents with an event that waits. */
+export async function waitingAgents(store: Store): Promise<ReadonlySet<string>> {
+  const rows = await store.all<{ agent_id: string }>("SELECT agent_id FROM life_events WHERE status = 'waiting'")
+  return new Set(rows.map(row => row.agent_id))
+}
+
+export interface FollowUp {
+  follow_up_id: string
+  event: string
+}
+
+/** What is due to follow, the longest due first, by agent. */
+export async function dueFollowUps(store: Store, beat: number): Promise<ReadonlyMap<string, FollowUp[]>> {
+  const rows = await store.all<FollowUp & { agent_id: string }>(
+    `SELECT follow_up_id, agent_id, event FROM life_follow_ups WHERE due_beat <= ? ORDER BY agent_id, due_beat, follow_up_id`,
+    [beat],
+  )
+  return grouped(rows, ({ follow_up_id, event }) => ({ follow_up_id, event }))
+}
+
+function grouped<R extends { agent_id: string }, V>(rows: readonly R[], value: (row: R) => V): Map<string, V[]> {
+  const groups = new Map<string, V[]>()
+  for (const row of rows) groups.set(row.agent_id, [...(groups.get(row.agent_id) ?? []), value(row)])
+  return groups
+}
+
+/** Decided events that have not gone into their agent's memory. */
+export function unremembered(store: Store, limit: number): Promise<LifeRow[]> {
+  return store.all<LifeRow>(`${ROW} WHERE l.status = 'decided' AND l.remembered = 0 ORDER BY l.decided_at LIMIT ?`, [
+    limit,
+  ])
+}
+
+/** Something happens to an agent; what it follows from is used up. */
+export const happen = defineEffect({
+  name: 'life.happen',
+  schema: z.object({
+    life_event_id: z.string(),
+    agent_id: z.string(),
+    beat: z.number().int(),
+    event: z.string(),
+    category: z.string(),
+    origin: z.enum(['random', 'follow_up']),
+    follow_up_id: z.string().nullable(),
+    situation: Situation,
+  }),
+  statements: ({ life_event_id, agent_id, beat, event, category, origin, follow_up_id, situation }, now) => [
+    {
+      sql: `INSERT INTO life_events (life_event_id, agent_id, beat, event, category, origin, situation, at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+      params: [life_event_id, agent_id, beat, event, category, origin, JSON.stringify(situation), now],
+    },
+    ...(follow_up_id === null
+      ? []
+      : [{ sql: 'DELETE FROM life_follow_ups WHERE follow_up_id = ?', params: [follow_up_id] }]),
+  ],
+})
+
+/** Follow-ups whose events nobody knows any more. */
+export const dropFollowUps = defineEffect({
+  name: 'life.drop',
+  schema: z.object({ follow_up_ids: z.array(z.string()) }),
+  statements: ({ follow_up_ids }) =>
+    follow_up_ids.map(id => ({ sql: 'DELETE FROM life_follow_ups WHERE follow_up_id = ?', params: [id] })),
+})
+
+/** One process asks the agent's model, and no other meanwhile. */
+export const takeEvent = defineEffect({
+  name: 'life.take',
+  mustChange: true,
+  schema: z.object({ life_event_id: z.string(), until: z.number().int() }),
+  statements: ({ life_event_id, until }, now) => [
+    {
+      sql: `UPDATE life_events SET asked_until = ? WHERE life_event_id = ? AND status = 'waiting' AND asked_until <= ?`,
+      params: [until, life_event_id, now],
+    },
+  ],
+})
+
+/** No choice was made: it waits on. @param failed counts as an attempt */
+export const leaveEvent = defineEffect({
+  name: 'life.wait',
+  schema: z.object({ life_event_id: z.string(), failed: z.boolean() }),
+  statements: ({ life_event_id, failed }) => [
+    {
+      sql: "UPDATE life_events SET asked_until = 0, attempts = attempts + ? WHERE life_event_id = ? AND status = 'waiting'",
+      params: [failed, life_event_id],
+    },
+  ],
+})
+
+/** Nobody asks any more: for a daemon that has just become the only one. */
+export const freeEvents = defineEffect({
+  name: 'life.free',
+  schema: z.object({}),
+  statements: () => [{ sql: "UPDATE life_events SET asked_until = 0 WHERE status = 'waiting'" }],
+})
+
+/** The choice is made; refused when it was made already. */
+export const decide = defineEffect({
+  name: 'life.decide',
+  mustChange: true,
+  schema: z.object({
+    life_event_id: z.string(),
+    choice: z.number().int(),
+    chosen_by: z.enum(['model', 'default', 'only']),
+    luck: z.number().int(),
+    effects: z.record(z.string(), z.number()),
+    summary: z.string(),
+  }),
+  statements: ({ life_event_id, choice, chosen_by, luck, effects, summary }, now) => [
+    {
+      sql: `UPDATE life_events SET status = 'decided', choice = ?, chosen_by = ?, luck = ?, effects = ?, summary = ?, decided_at = ?
+            WHERE life_event_id = ? AND status = 'waiting'`,
+      params: [choice, chosen_by, luck, JSON.stringify(effects), summary, now, life_event_id],
+    },
+  ],
+})
+
+export const queueFollowUp = defineEffect({
+  name: 'life.follow',
+  schema: z.object({ follow_up_id: z.string(), agent_id: z.string(), event: z.string(), due_beat: z.number().int() }),
+  statements: ({ follow_up_id, agent_id, event, due_beat }) => [
+    {
+      sql: `INSERT INTO life_follow_ups (follow_up_id, agent_id, event, due_beat) VALUES (?, ?, ?, ?)
+            ON CONFLICT (follow_up_id) DO NOTHING`,
+      params: [follow_up_id, agent_id, event, due_beat],
+    },
+  ],
+})
+
+export const markRemembered = defineEffect({
+  name: 'life.remembered',
+  schema: z.object({ life_event_id: z.string() }),
+  statements: ({ life_event_id }) => [
+    { sql: 'UPDATE life_events SET remembered = 1 WHERE life_event_id = ?', params: [life_event_id] },
+  ],
+})
+
+/** What happened long ago and went into its agent's memory, and orders that ended. */
+export const forgetLife = defineEffect({
+  name: 'life.forget',
+  schema: z.object({ beat: z.number().int() }),
+  statements: ({ beat }) => [
+    { sql: "DELETE FROM life_events WHERE status = 'decided' AND remembered = 1 AND beat < ?", params: [beat] },
+    { sql: "DELETE FROM world_orders WHERE status <> 'open' AND due_beat < ?", params: [beat] },
+  ],
+})
+
+export const LIFE_EFFECTS = [
+  ...[happen, dropFollowUps, takeEvent, leaveEvent, freeEvents, decide, queueFollowUp, markRemembered, forgetLife],
+]

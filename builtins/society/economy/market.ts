@@ -1,0 +1,151 @@
+import { type Effect, z } from '#kernel'
+import { defineEffect, type Store } from '#platform/store/contract'
+import { accountOf, moveMoney } from './ledger.ts'
+
+/** Offers of one agent. */
+export const MOST_OFFERS = 5
+/** Beats in which an order is delivered, or the buyer has the price back. */
+export const DELIVERY_BEATS = 200
+
+export interface OfferRow {
+  offer_id: string
+  agent_id: string
+  name: string
+  title: string
+  price: number
+}
+
+export interface OrderRow {
+  order_id: string
+  title: string
+  seller: string
+  buyer: string
+  price: number
+  request: string
+  status: 'open' | 'delivered' | 'refunded'
+  result: string | null
+  due_beat: number
+}
+
+const OFFER = `SELECT o.offer_id, o.agent_id, a.name, o.title, o.price FROM world_offers o JOIN agents a ON a.agent_id = o.agent_id
+  AND a.died_at IS NULL`
+const ORDER = 'SELECT order_id, title, seller, buyer, price, request, status, result, due_beat FROM world_orders'
+
+export function findOffer(store: Store, offer_id: string): Promise<OfferRow | undefined> {
+  return store.get<OfferRow>(`${OFFER} WHERE o.offer_id = ?`, [offer_id])
+}
+/** The cheapest first. */
+export function listOffers(store: Store, limit: number): Promise<OfferRow[]> {
+  return store.all<OfferRow>(`${OFFER} ORDER BY o.price, o.offer_id LIMIT ?`, [limit])
+}
+export async function numberOfOffers(store: Store, agent_id: string): Promise<number> {
+  return (
+    (await store.get<{ n: number }>('SELECT count(*) AS n FROM world_offers WHERE agent_id = ?', [agent_id]))?.n ?? 0
+  )
+}
+export function findOrder(store: Store, order_id: string): Promise<OrderRow | undefined> {
+  return store.get<OrderRow>(`${ORDER} WHERE order_id = ?`, [order_id])
+}
+/** Those that an agent bought or is to deliver. */
+export function openOrders(store: Store, agent_id: string): Promise<OrderRow[]> {
+  return store.all<OrderRow>(
+    `${ORDER} WHERE status = 'open' AND (seller = ? OR buyer = ?) ORDER BY order_id LIMIT 20`,
+    [agent_id, agent_id],
+  )
+}
+export function untoldOrders(store: Store, agent_id: string): Promise<OrderRow[]> {
+  return store.all<OrderRow>(
+    `${ORDER} WHERE seller = ? AND seller_told = 0 AND status = 'open'
+     OR buyer = ? AND buyer_told = 0 AND status <> 'open' ORDER BY order_id LIMIT 20`,
+    [agent_id, agent_id],
+  )
+}
+
+export const insertOffer = defineEffect({
+  name: 'world.offer',
+  schema: z.object({ offer_id: z.string(), agent_id: z.string(), title: z.string(), price: z.number().int() }),
+  statements: ({ offer_id, agent_id, title, price }, now) => [
+    {
+      sql: `INSERT INTO world_offers (offer_id, agent_id, title, price, created_at) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (offer_id) DO NOTHING`,
+      params: [offer_id, agent_id, title, price, now],
+    },
+  ],
+})
+
+export const deleteOffer = defineEffect({
+  name: 'world.withdraw',
+  schema: z.object({ offer_id: z.string(), agent_id: z.string() }),
+  statements: ({ offer_id, agent_id }) => [
+    { sql: 'DELETE FROM world_offers WHERE offer_id = ? AND agent_id = ?', params: [offer_id, agent_id] },
+  ],
+})
+
+/** Refused when the offer is gone or has another price. */
+export const placeOrder = defineEffect({
+  name: 'world.order',
+  mustChange: true,
+  schema: z.object({
+    order_id: z.string(),
+    offer_id: z.string(),
+    buyer: z.string(),
+    price: z.number().int(),
+    request: z.string(),
+    due_beat: z.number().int(),
+  }),
+  statements: ({ order_id, offer_id, buyer, price, request, due_beat }, now) => [
+    {
+      sql: `INSERT INTO world_orders (order_id, offer_id, title, seller, buyer, price, request, due_beat, created_at)
+            SELECT ?, offer_id, title, agent_id, ?, price, ?, ?, ? FROM world_offers WHERE offer_id = ? AND price = ?
+            ON CONFLICT (order_id) DO NOTHING`,
+      params: [order_id, buyer, request, due_beat, now, offer_id, price],
+    },
+  ],
+})
+
+/** The end of an order; refused when it has ended already. */
+export const endOrder = defineEffect({
+  name: 'world.end_order',
+  mustChange: true,
+  schema: z.object({
+    order_id: z.string(),
+    status: z.enum(['delivered', 'refunded']),
+    result: z.string().nullable(),
+  }),
+  statements: ({ order_id, status, result }, now) => [
+    {
+      sql: `UPDATE world_orders SET status = ?, result = ?, ended_at = ? WHERE order_id = ? AND status = 'open'`,
+      params: [status, result, now, order_id],
+    },
+  ],
+})
+
+export const ordersTold = defineEffect({
+  name: 'world.orders_told',
+  schema: z.object({ agent_id: z.string(), order_ids: z.array(z.string()) }),
+  statements: ({ agent_id, order_ids }) =>
+    order_ids.map(order_id => ({
+      sql: `UPDATE world_orders SET seller_told = CASE WHEN seller = ? THEN 1 ELSE seller_told END,
+              buyer_told = CASE WHEN buyer = ? AND status <> 'open' THEN 1 ELSE buyer_told END WHERE order_id = ?`,
+      params: [agent_id, agent_id, order_id],
+    })),
+})
+
+/** The writes that give back what lies in escrow for work that nobody will deliver any more. */
+export async function endOrders(store: Store, beat: number): Promise<Effect[]> {
+  const late = await store.all<{ order_id: string; buyer: string | null; price: number }>(
+    `SELECT o.order_id, o.price, (SELECT a.agent_id FROM agents a WHERE a.agent_id = o.buyer) AS buyer FROM world_orders o
+     WHERE o.status = 'open' AND (o.due_beat <= ? OR NOT EXISTS
+       (SELECT 1 FROM agents a WHERE a.agent_id = o.seller AND a.died_at IS NULL)) ORDER BY o.order_id`,
+    [beat],
+  )
+  return late.flatMap(({ order_id, buyer, price }) => [
+    endOrder({ order_id, status: 'refunded', result: null }),
+    moveMoney({
+      ...{ entry_id: `refund:${order_id}`, beat, payer: 'escrow', amount: price, reason: 'refund' },
+      payee: buyer === null ? 'departed' : accountOf(buyer),
+    }),
+  ])
+}
+
+export const MARKET_EFFECTS = [insertOffer, deleteOffer, placeOrder, endOrder, ordersTold]

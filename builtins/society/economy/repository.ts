@@ -1,0 +1,158 @@
+import type { Store } from '#platform/store/contract'
+import type { LedgerEntry } from './contract.ts'
+import { accountOf } from './ledger.ts'
+
+/** A citizen's row with its purse and its job; money in cents, stats in thousandths. */
+export interface CitizenRow {
+  agent_id: string
+  balance: number
+  job_id: string | null
+  happiness: number
+  health: number
+  reputation: number
+  energy: number
+  happiest: number
+  saddest: number
+  cycles_alive: number
+  worked_beat: number
+  worked: number
+  plays: number
+  wins: number
+  sheltered: number
+  insolvencies: number
+}
+
+const ROW = `SELECT c.agent_id, coalesce(w.balance, 0) AS balance, j.job_id, c.happiness, c.health, c.reputation, c.energy, c.happiest,
+  c.saddest, c.cycles_alive, c.worked_beat, c.worked, c.plays, c.wins, c.sheltered, c.insolvencies
+  FROM world_citizens c JOIN agents a ON a.agent_id = c.agent_id
+  LEFT JOIN world_accounts w ON w.account = 'agent:' || c.agent_id LEFT JOIN world_jobs j ON j.agent_id = c.agent_id`
+
+/** In SQL: an agent whose time passes. It is alive, awake, nobody's sub-agent, and does not wait for the operator. */
+const AWAKE = `a.died_at IS NULL AND a.paused_at IS NULL AND a.spawned_by IS NULL AND NOT EXISTS (SELECT 1 FROM approvals p
+  WHERE p.agent_id = a.agent_id AND p.status = 'pending' AND p.task_id IS NULL)`
+
+export function findCitizen(store: Store, agent_id: string): Promise<CitizenRow | undefined> {
+  return store.get<CitizenRow>(`${ROW} WHERE c.agent_id = ?`, [agent_id])
+}
+
+/** All whose time passes, in the order of their ids. */
+export function awakeCitizens(store: Store): Promise<CitizenRow[]> {
+  return store.all<CitizenRow>(`${ROW} WHERE ${AWAKE} ORDER BY c.agent_id`)
+}
+
+/** Agents that have not entered the world yet, oldest first. */
+export function newcomers(store: Store): Promise<{ agent_id: string }[]> {
+  return store.all(
+    `SELECT a.agent_id FROM agents a WHERE ${AWAKE}
+     AND NOT EXISTS (SELECT 1 FROM world_citizens c WHERE c.agent_id = a.agent_id) ORDER BY a.spawned_at, a.agent_id`,
+  )
+}
+
+/** Whether an agent may enter: alive, and nobody's sub-agent. */
+export async function mayEnter(store: Store, agent_id: string): Promise<boolean> {
+  const sql = 'SELECT 1 FROM agents WHERE agent_id = ? AND died_at IS NULL AND spawned_by IS NULL'
+  return (await store.get(sql, [agent_id])) !== undefined
+}
+
+export async function beatOf(store: Store): Promise<number> {
+  return (await store.get<{ beat: number }>('SELECT beat FROM world_clock WHERE id = 1'))?.beat ?? 0
+}
+
+export async function skillsOf(store: Store, agent_id: string): Promise<ReadonlyMap<string, number>> {
+  const rows = await store.all<{ skill: string; level: number }>(
+    'SELECT skill, level FROM world_skills WHERE agent_id = ? ORDER BY skill',
+    [agent_id],
+  )
+  return new Map(rows.map(({ skill, level }) => [skill, level]))
+}
+
+/** Who has which job; a dead agent has none. */
+export function jobHolders(store: Store): Promise<{ job_id: string; agent_id: string; name: string }[]> {
+  return store.all(
+    `SELECT j.job_id, j.agent_id, a.name FROM world_jobs j JOIN agents a ON a.agent_id = j.agent_id
+     WHERE a.died_at IS NULL ORDER BY j.job_id`,
+  )
+}
+
+export function milestonesOf(store: Store, agent_id: string) {
+  return store.all<{ milestone: string; beat: number; text: string }>(
+    'SELECT milestone, beat, text FROM world_milestones WHERE agent_id = ? ORDER BY beat, milestone',
+    [agent_id],
+  )
+}
+
+/** A movement that was made under this key, if one was. */
+export function findEntry(store: Store, entry_id: string) {
+  return store.get<{ payer: string; payee: string; amount: number; reason: string }>(
+    'SELECT payer, payee, amount, reason FROM world_entries WHERE entry_id = ?',
+    [entry_id],
+  )
+}
+
+export interface EntryRow extends Omit<LedgerEntry, 'at'> {
+  seq: number
+  at: number
+}
+
+/** The newest entries first, of all or of one account. */
+export function listEntries(
+  store: Store,
+  account: string | undefined,
+  limit: number,
+  offset: number,
+): Promise<EntryRow[]> {
+  const of = account === undefined ? '' : 'WHERE payer = ? OR payee = ?'
+  return store.all<EntryRow>(
+    `SELECT seq, entry_id, beat, payer, payee, amount, reason, at FROM world_entries ${of} ORDER BY seq DESC LIMIT ? OFFSET ?`,
+    [...(account === undefined ? [] : [account, account]), limit, offset],
+  )
+}
+
+export async function countEntries(store: Store, account: string | undefined): Promise<number> {
+  const of = account === undefined ? '' : 'WHERE payer = ? OR payee = ?'
+  const sql = `SELECT count(*) AS n FROM world_entries ${of}`
+  return (await store.get<{ n: number }>(sql, account === undefined ? [] : [account, account]))?.n ?? 0
+}
+
+/** Each account as it is kept, and as all of its movements say that it is. */
+export function auditAccounts(store: Store): Promise<{ account: string; balance: number; moved: number }[]> {
+  return store.all(
+    `SELECT a.account, a.balance, coalesce((SELECT sum(amount) FROM (
+       SELECT payee AS account, amount FROM world_entries UNION ALL SELECT payer, -amount FROM world_entries
+       UNION ALL SELECT payee, amount FROM world_carried UNION ALL SELECT payer, -amount FROM world_carried
+     ) m WHERE m.account = a.account), 0) AS moved
+     FROM world_accounts a ORDER BY a.agent_id IS NOT NULL, a.account`,
+  )
+}
+
+/** What came in and went out on an agent's account over its life, by reason. */
+export function totalsOf(
+  store: Store,
+  agent_id: string,
+): Promise<{ reason: string; income: number; expense: number }[]> {
+  const account = accountOf(agent_id)
+  return store.all(
+    `SELECT reason, sum(CASE WHEN payee = ? THEN amount ELSE 0 END) AS income,
+       sum(CASE WHEN payer = ? THEN amount ELSE 0 END) AS expense
+     FROM (SELECT payer, payee, reason, amount FROM world_entries WHERE payer = ? OR payee = ?
+       UNION ALL SELECT payer, payee, reason, amount FROM world_carried WHERE payer = ? OR payee = ?) e
+     GROUP BY reason ORDER BY reason`,
+    [account, account, account, account, account, account],
+  )
+}
+
+/** Accounts of agents that are no more. */
+export function orphanedAccounts(store: Store): Promise<{ account: string }[]> {
+  return store.all(
+    `SELECT account FROM world_accounts w WHERE w.agent_id IS NOT NULL
+     AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = w.agent_id) ORDER BY account`,
+  )
+}
+
+/** The last of the entries before a beat; 0 when there are none. */
+export async function lastEntryBefore(store: Store, beat: number): Promise<number> {
+  const row = await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM world_entries WHERE beat < ?', [
+    beat,
+  ])
+  return row?.seq ?? 0
+}

@@ -1,0 +1,66 @@
+import type { AgentRow } from '#core/agents/contract'
+import { isoTime } from '#platform/store/contract'
+import type { IdentityRecord } from './contract.ts'
+
+interface RoomPart {
+  title: string
+  fields: Record<string, unknown> | undefined
+}
+
+/** A life as a page of Markdown. */
+export function biographyOf(
+  identity: IdentityRecord,
+  agent: AgentRow,
+  facts: Record<string, unknown>,
+  rooms: readonly RoomPart[],
+): string {
+  const { display_name, traits, domains, chapters, narrative, worldview, opinions, open_questions, evolution } =
+    identity
+  const died = agent.died_at === null ? '' : ` and died ${isoTime(agent.died_at)}`
+  // The first of its domains is how its role begins, which stands above already.
+  const home = domains.filter(domain => !agent.role.startsWith(domain))
+  const born = `Born ${isoTime(agent.created_at)}${died}; cycles lived: ${agent.cycle_num}, goals completed: ${facts.goals_completed}, given up: ${facts.goals_abandoned}.`
+  return `${[
+    `# ${display_name}`,
+    `*${agent.name}, ${agent.agent_id}: ${agent.role}*`,
+    born,
+    traits.length > 0 && `Traits: ${traits.join(', ')}`,
+    home.length > 0 && `At home in: ${home.join(', ')}`,
+    part('Story', [...chapters.map(({ index, summary }) => `- Chapter ${index}: ${summary}`), ...lines(narrative)]),
+    part('View of the world', worldview ? [worldview] : []),
+    part(
+      'Opinions',
+      opinions.map(({ domain, opinion }) => `- On ${domain}: ${opinion}`),
+    ),
+    part(
+      'Open questions',
+      open_questions.map(({ question }) => `- ${question}`),
+    ),
+    part(
+      'How it changed',
+      evolution.map(({ at, note }) => `- ${at.slice(0, 10)}: ${note}`),
+    ),
+    ...rooms.map(({ title, fields }) => part(title, Object.entries(fields ?? {}).flatMap(field))),
+  ]
+    .filter(Boolean)
+    .join('\n\n')}\n`
+}
+
+function part(title: string, body: readonly string[]): string | undefined {
+  return body.length > 0 ? `## ${title}\n\n${body.join('\n')}` : undefined
+}
+
+function lines(text: string): string[] {
+  return text === '' ? [] : text.split('\n').map(line => `- ${line}`)
+}
+
+function field([name, value]: [string, unknown]): string[] {
+  if (value === null || value === undefined || value === '') return []
+  const words = name.replaceAll('_', ' ')
+  if (Array.isArray(value)) return value.length > 0 ? [`- ${words}:`, ...value.map(each => `  - ${plain(each)}`)] : []
+  return [`- ${words}: ${plain(value)}`]
+}
+
+function plain(value: unknown): string {
+  return (typeof value === 'object' ? JSON.stringify(value) : String(value)).replace(/\s+/g, ' ')
+}

@@ -1,0 +1,166 @@
+import { type AgentRow, Agents } from '#core/agents/contract'
+import type { Cycle, PluginHandle } from '#kernel'
+import { isoTime, Store } from '#platform/store/contract'
+import { biographyOf } from './biography.ts'
+import { type Identity, type IdentityRecord, LifeSummaries, NarrativeSources } from './contract.ts'
+import { CHAPTERS } from './limits.ts'
+import { displayName } from './names.ts'
+import { type Happening, type SealedChapter, type Story, told, UNTOLD } from './narrative.ts'
+import {
+  countGoals,
+  type EventRow,
+  findStory,
+  goalsOf,
+  happenedSince,
+  type Kept,
+  listChapters,
+  listNotes,
+  listOpinions,
+  listQuestions,
+  shown,
+  standingOf,
+  tellStory,
+} from './repository.ts'
+
+const ENDINGS = ['goal_completed', 'goal_abandoned']
+/** So much is told at a time. */
+const PIECE = 100
+/** What is not worth a line is passed over for good once there are so many events of it. */
+const FAR_BEHIND = 1_000
+const TRAITS = 4
+const LONGEST_DOMAIN = 50
+const DOMAINS = 5
+
+interface Told {
+  from: number
+  story: Story
+  sealed: SealedChapter[]
+  worldview: string
+}
+
+/** Who agents are: their story follows from what happened, told up to the last event whenever somebody looks. */
+export class Identities implements Identity {
+  readonly #svc: PluginHandle
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  /** @param when as `Agents.profileOf` takes it */
+  async of(agent: AgentRow, when?: 'now' | 'beat'): Promise<IdentityRecord> {
+    const { agent_id, created_at } = agent
+    const { traits, role } = await this.#profileOf(agent, when)
+    const kept = await this.keptOf(agent_id)
+    const held = kept.opinions.map(({ domain }) => domain).reverse()
+    return {
+      ...{ agent_id, display_name: displayName(agent_id), traits },
+      domains: [...new Set([wordsWithin(role, LONGEST_DOMAIN), ...held])].filter(Boolean).slice(0, DOMAINS),
+      ...shown(kept),
+      created_at: isoTime(created_at),
+    }
+  }
+
+  async biography(agent: AgentRow): Promise<string> {
+    const facts = await this.summary(agent)
+    const rooms = await Promise.all(
+      this.#svc.list(LifeSummaries).map(async ({ title, summarize }) => ({ title, fields: await summarize(agent) })),
+    )
+    return biographyOf(await this.of(agent), agent, facts, rooms)
+  }
+
+  async summary(agent: AgentRow): Promise<Record<string, unknown>> {
+    const { agent_id, name, role, status, died_at, created_at, cycle_num } = agent
+    const { display_name, traits, domains, worldview, chapters, opinions, open_questions } = await this.of(agent)
+    const goals = await countGoals(this.#svc.use(Store), agent_id)
+    const rooms = await Promise.all(
+      this.#svc.list(LifeSummaries).map(async room => [room.name, await room.summarize(agent)] as const),
+    )
+    return {
+      ...{ agent_id, display_name, name, role, status, traits, domains },
+      born_at: isoTime(created_at),
+      died_at: died_at === null ? null : isoTime(died_at),
+      ...{ cycles_lived: cycle_num, goals_completed: goals.completed, goals_abandoned: goals.abandoned },
+      ...{ worldview, chapters: chapters.length, opinions: opinions.length, open_questions: open_questions.length },
+      ...Object.fromEntries(rooms.filter(([, fields]) => fields !== undefined)),
+    }
+  }
+
+  /** `cleanup`: what happened until the cycle began goes into the story, in the cycle's commit. */
+  async tell(cycle: Cycle): Promise<void> {
+    const { agent_id } = cycle
+    const { told, newest } = await standingOf(this.#svc.use(Store), agent_id)
+    if (newest <= told) return
+    const { from, story, sealed } = await this.#told(agent_id)
+    if (story.seq > from) {
+      cycle.effects.push(tellStory({ agent_id, from, story, sealed }))
+      return
+    }
+    // Who works is told of often enough; who rests looks back once, and then at nothing.
+    if (cycle.result !== 'idle' && newest - from < FAR_BEHIND) return
+    cycle.effects.push(tellStory({ agent_id, from, story: { ...story, seq: newest }, sealed: [] }))
+  }
+
+  /** All that is kept of an agent, with what is not written down yet. */
+  async keptOf(agent_id: string): Promise<Kept> {
+    const store = this.#svc.use(Store)
+    const { story, sealed, worldview } = await this.#told(agent_id)
+    const chapters = await listChapters(store, agent_id)
+    const next = (chapters.at(-1)?.n ?? 0) + 1
+    const { seq: _, ...rest } = story
+    return {
+      story: rest,
+      worldview,
+      chapters: [...chapters, ...sealed.map((chapter, at) => ({ n: next + at, ...chapter }))].slice(-CHAPTERS),
+      opinions: await listOpinions(store, agent_id),
+      questions: await listQuestions(store, agent_id),
+      notes: await listNotes(store, agent_id),
+    }
+  }
+
+  async #told(agent_id: string): Promise<Told> {
+    const store = this.#svc.use(Store)
+    const row = await findStory(store, agent_id)
+    const { worldview, ...from } = row ?? { ...UNTOLD, worldview: '' }
+    const sources = this.#svc.list(NarrativeSources).map(({ event }) => event)
+    const events = await happenedSince(store, agent_id, from.seq, [...ENDINGS, ...sources], PIECE)
+    const { story, sealed } = told(from, await this.#happenings(events))
+    return { from: from.seq, story: { ...story, seq: events.at(-1)?.seq ?? from.seq }, sealed, worldview }
+  }
+
+  async #happenings(events: readonly EventRow[]): Promise<Happening[]> {
+    const ended = events.filter(({ type }) => ENDINGS.includes(type)).map(({ data }) => String(data.goal_id))
+    const goals = ended.length > 0 ? await goalsOf(this.#svc.use(Store), ended) : []
+    return events.flatMap(({ seq, at, type, data }) => {
+      const line = ENDINGS.includes(type)
+        ? endingOf(
+            goals.find(({ goal_id }) => goal_id === data.goal_id),
+            type === 'goal_completed',
+          )
+        : this.#svc.find(NarrativeSources, type)?.line(data)
+      return line ? [{ seq, at, line }] : []
+    })
+  }
+
+  async #profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<{ traits: string[]; role: string }> {
+    const profile = await this.#svc
+      .use(Agents)
+      .profileOf(agent, when)
+      .catch(() => undefined)
+    const traits = profile?.personality.traits.slice(0, TRAITS) ?? []
+    return { traits, role: agent.role || profile?.role || agent.preset }
+  }
+}
+
+const LONGEST_OBJECTIVE = 110
+
+function endingOf(goal: { objective: string; result: string | null } | undefined, completed: boolean) {
+  if (!goal) return undefined
+  const { objective, result } = goal
+  const aim = objective.length > LONGEST_OBJECTIVE ? `${objective.slice(0, LONGEST_OBJECTIVE)}…` : objective
+  return `${completed ? 'Completed' : 'Gave up'}: ${aim}${result ? ` - ${result.split('\n')[0]}` : ''}`
+}
+
+/** As many whole words of a text as there is room for. */
+function wordsWithin(text: string, length: number): string {
+  return text.length <= length ? text : text.slice(0, length + 1).replace(/\s*\S*$/, '') || text.slice(0, length)
+}

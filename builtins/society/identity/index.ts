@@ -1,0 +1,41 @@
+import { AgentFacets } from '#core/agents/contract'
+import { CheckpointParts } from '#core/checkpoints/contract'
+import { GoalContextParts, PromptSections } from '#core/goals/contract'
+import { type Busy, type Cycle, definePlugin } from '#kernel'
+import { idsOf } from '#platform/heartbeat/contract'
+import { Effects, Store } from '#platform/store/contract'
+import { checkpointPart } from './checkpoint.ts'
+import { Identity } from './contract.ts'
+import { Identities } from './identities.ts'
+import { Journals } from './journals.ts'
+import { identityOperations } from './operations.ts'
+import { identitySection } from './prompt.ts'
+import { IDENTITY_EFFECTS, untoldAmong } from './repository.ts'
+import { identityToolkit } from './toolkit.ts'
+
+export default definePlugin({
+  name: 'identity',
+  description: 'Who agents become: a name, a story in chapters, opinions, questions, and how all of that changed.',
+  needs: ['store', 'agents', 'profiles', 'goals'],
+  setup(svc) {
+    const identities = new Identities(svc)
+    for (const effect of IDENTITY_EFFECTS) svc.add(Effects, effect.kind)
+    svc.provide(Identity, identities)
+    for (const operation of identityOperations(svc, identities, new Journals(svc))) svc.operation(operation)
+    svc.toolkit(identityToolkit(svc))
+    svc.add(CheckpointParts, checkpointPart(identities))
+
+    svc.add(AgentFacets, { name: 'identity', read: agent => identities.of(agent) })
+    svc.add(
+      PromptSections,
+      identitySection(agent => identities.of(agent, 'beat')),
+    )
+    svc.add(GoalContextParts, {
+      name: svc.name,
+      part: async agent => ({ identity: await identities.of(agent, 'beat') }),
+    })
+    // After all that a cycle is told by: what it writes down here happened before.
+    const busy: Busy = due => untoldAmong(svc.use(Store), idsOf(due))
+    svc.tap('cleanup', { name: svc.name, stage: 2000, busy }, (cycle: Cycle) => identities.tell(cycle))
+  },
+})

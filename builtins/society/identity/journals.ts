@@ -1,0 +1,61 @@
+import { join } from 'node:path'
+import { Agents } from '#core/agents/contract'
+import type { PluginHandle } from '#kernel'
+import { isoTime } from '#platform/store/contract'
+
+/** So much of the end of a journal is read, in bytes. */
+const GLANCE = 4_096
+const ENOENT = ['ENOENT', 'ENOTDIR']
+
+export interface JournalHead {
+  agent_id: string
+  bytes: number
+  modified_at: string
+  last_line: string
+}
+
+/** What agents write for themselves: `journals/<agent_id>/notepad.md`, read and never written here. */
+export class Journals {
+  readonly #svc: PluginHandle
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  /** The journals of the agents that have one, the one written in last first. */
+  async list(limit: number): Promise<JournalHead[]> {
+    const agents = await this.#svc.use(Agents).list({})
+    const heads: JournalHead[] = []
+    for (const { agent_id } of agents) {
+      const end = await this.read(agent_id, GLANCE)
+      if (!end) continue
+      const last_line = end.text.trim().split('\n').at(-1)?.slice(0, 200) ?? ''
+      heads.push({ agent_id, bytes: end.bytes, modified_at: end.modified_at, last_line })
+    }
+    return heads.sort((a, b) => b.modified_at.localeCompare(a.modified_at)).slice(0, limit)
+  }
+
+  /** The end of a journal, at most so many bytes of it; undefined when there is none. */
+  async read(
+    agent_id: string,
+    longest: number,
+  ): Promise<{ text: string; bytes: number; modified_at: string } | undefined> {
+    const { files } = this.#svc.ports
+    const { O_RDONLY, O_NOFOLLOW } = files.constants
+    const path = join(this.#svc.project.svc, 'journals', agent_id, 'notepad.md')
+    const handle = await files.open(path, O_RDONLY | O_NOFOLLOW).catch((error: NodeJS.ErrnoException) => {
+      if (ENOENT.includes(error.code ?? '')) return undefined
+      throw error
+    })
+    if (!handle) return undefined
+    try {
+      const { size, mtimeMs } = await handle.stat()
+      const bytes = Buffer.alloc(Math.min(size, longest))
+      await handle.read(bytes, 0, bytes.length, size - bytes.length)
+      // The first character may have been cut in two.
+      return { text: bytes.toString('utf8').replace(/^\ufffd+/, ''), bytes: size, modified_at: isoTime(mtimeMs) }
+    } finally {
+      await handle.close()
+    }
+  }
+}

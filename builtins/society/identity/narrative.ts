@@ -1,0 +1,81 @@
+import { sanitizeLine } from '#core/goals/contract'
+import { isoTime } from '#platform/store/contract'
+
+/** A narrative that would be longer becomes a chapter, in characters. */
+const LONGEST_NARRATIVE = 800
+const LONGEST_LINE = 240
+/** Of the first and the last line of a chapter, so much stands in its summary. */
+const GLANCE = 48
+
+/** A story as far as it is told. */
+export interface Story {
+  /** Up to which event. */
+  seq: number
+  narrative: string
+  /** Lines of the narrative, when the first and the last of them happened, and what they say. */
+  entries: number
+  since: number | null
+  until: number | null
+  first_line: string
+  last_line: string
+}
+
+export interface SealedChapter {
+  summary: string
+  entry_count: number
+  started_at: number
+  ended_at: number
+}
+
+/** Something that is worth a line. */
+export interface Happening {
+  seq: number
+  at: number
+  line: string
+}
+
+export const UNTOLD: Story = {
+  ...{ seq: 0, narrative: '', entries: 0, since: null, until: null },
+  ...{ first_line: '', last_line: '' },
+}
+
+/** Tells what happened, a dated line each; what does not fit any more is sealed into chapters. */
+export function told(story: Story, happenings: readonly Happening[]): { story: Story; sealed: SealedChapter[] } {
+  const sealed: SealedChapter[] = []
+  let next = story
+  for (const { seq, at, line } of happenings) {
+    const text = oneLine(line, LONGEST_LINE)
+    const entry = `${isoTime(at).slice(0, 10)}: ${text}`
+    if (next.entries > 0 && next.narrative.length + 1 + entry.length > LONGEST_NARRATIVE) {
+      sealed.push(chapterOf(next))
+      next = { ...UNTOLD, seq: next.seq }
+    }
+    next = {
+      seq,
+      narrative: next.narrative ? `${next.narrative}\n${entry}` : entry,
+      entries: next.entries + 1,
+      since: next.since ?? at,
+      until: at,
+      first_line: next.first_line || oneLine(text, GLANCE),
+      last_line: oneLine(text, GLANCE),
+    }
+  }
+  return { story: next, sealed }
+}
+
+function chapterOf({ entries, since, until, first_line, last_line }: Story): SealedChapter {
+  const [from, to] = [since ?? 0, until ?? 0].map(at => isoTime(at).slice(0, 10))
+  const span = from === to ? from : `${from} to ${to}`
+  const what = entries === 1 ? first_line : `${first_line} → ${last_line}`
+  return {
+    summary: `${span}, ${entries} ${entries === 1 ? 'entry' : 'entries'}: ${what}`,
+    ...{ entry_count: entries, started_at: since ?? 0, ended_at: until ?? 0 },
+  }
+}
+
+/** Text of an agent or of others on one line, cleaned. */
+export function oneLine(text: string, longest: number): string {
+  const line = sanitizeLine(text)
+  // Half of a pair of surrogates is no text.
+  return line.length > longest ? `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…` : line
+}

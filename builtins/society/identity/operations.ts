@@ -1,0 +1,123 @@
+import { AgentNotFoundError, AgentRef, AgentStatus, Agents, AmbiguousAgentError } from '#core/agents/contract'
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { counted } from '#lib/counted'
+import { IdentityRecord } from './contract.ts'
+import type { Identities } from './identities.ts'
+import type { Journals } from './journals.ts'
+
+const id = AgentRef
+const errors = [AgentNotFoundError, AmbiguousAgentError]
+
+const Life = z
+  .looseObject({
+    agent_id: z.string(),
+    display_name: z.string(),
+    name: z.string(),
+    status: AgentStatus,
+    born_at: z.iso.datetime(),
+    died_at: z.iso.datetime().nullable(),
+    cycles_lived: z.number().int(),
+    goals_completed: z.number().int(),
+    goals_abandoned: z.number().int(),
+  })
+  .describe('A life in short, with what other rooms know of it')
+const JournalSummary = z.object({
+  agent_id: z.string(),
+  bytes: z.number().int(),
+  modified_at: z.iso.datetime(),
+  last_line: z.string(),
+})
+const Journal = z.object({
+  agent_id: z.string(),
+  text: z.string().describe('Its end, where it is long'),
+  bytes: z.number().int().describe('Of the whole'),
+  modified_at: z.iso.datetime().nullable().describe('null when nothing was written yet'),
+})
+
+export function identityOperations(svc: PluginHandle, identities: Identities, journals: Journals) {
+  const find = (ref: string) => svc.use(Agents).find(ref)
+  return [
+    operation({
+      name: 'identity.get',
+      summary: "Show an agent's story, opinions and questions",
+      description: 'What the agent wrote of itself over time, and what it holds and asks.',
+      input: z.object({ id }),
+      output: IdentityRecord,
+      http: { method: 'GET', path: '/agents/{id}/identity' },
+      cli: { usage: 'identity <id>' },
+      mcp: true,
+      errors,
+      run: async ({ id }) => identities.of(await find(id)),
+    }),
+    operation({
+      name: 'identity.biography',
+      summary: "Show an agent's biography as Markdown",
+      description: "Story, goals and events of the agent's life on one page.",
+      input: z.object({ id }),
+      output: z.string(),
+      http: { method: 'GET', path: '/agents/{id}/biography', produces: 'text/markdown; charset=utf-8' },
+      cli: { usage: 'biography <id>' },
+      mcp: true,
+      errors,
+      run: async ({ id }) => identities.biography(await find(id)),
+      render: text => text,
+    }),
+    operation({
+      name: 'identity.lives',
+      summary: 'List the lives of all agents, oldest first',
+      description: 'Dead agents are included.',
+      input: Page,
+      output: z.array(Life),
+      http: { method: 'GET', path: '/lives' },
+      cli: { usage: 'lives', short: { limit: 'n' } },
+      mcp: true,
+      async run({ limit, offset }) {
+        const lives: z.input<typeof Life>[] = []
+        for (const agent of await svc.use(Agents).list({ limit, offset })) {
+          lives.push((await identities.summary(agent)) as z.input<typeof Life>)
+          await svc.clock.yield()
+        }
+        return lives
+      },
+      count: async () => (await svc.use(Agents).counts()).total,
+      render: lives => lives.map(line).join('\n') || 'nobody has lived here yet',
+    }),
+    operation({
+      name: 'identity.journal',
+      summary: "Show an agent's journal",
+      description: 'The text that the agent wrote for itself, from its end.',
+      input: z.object({
+        id,
+        bytes: z.number().int().min(1).max(1_000_000).default(100_000).describe('Maximum bytes, from its end'),
+      }),
+      output: Journal,
+      http: { method: 'GET', path: '/agents/{id}/journal' },
+      cli: { usage: 'journal <id>' },
+      mcp: true,
+      errors,
+      async run({ id, bytes }) {
+        const { agent_id } = await find(id)
+        return { agent_id, ...((await journals.read(agent_id, bytes)) ?? { text: '', bytes: 0, modified_at: null }) }
+      },
+      render: ({ text }) => text.trim() || 'nothing written yet',
+    }),
+    operation({
+      name: 'identity.journals',
+      summary: 'List journals, last written first',
+      description: 'With the size of each, and when it was last written.',
+      input: z.object({
+        limit: z.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
+      }),
+      output: z.array(JournalSummary),
+      http: { method: 'GET', path: '/journals' },
+      cli: { usage: 'journals', short: { limit: 'n' } },
+      mcp: true,
+      run: ({ limit }) => journals.list(limit),
+    }),
+  ]
+}
+
+function line(life: z.output<typeof Life>): string {
+  const { agent_id, display_name, status, cycles_lived, goals_completed, goals_abandoned } = life
+  return `${agent_id}  ${display_name}  ${status}  ${counted(cycles_lived, 'cycle')}  ${counted(goals_completed, 'goal')} completed, ${goals_abandoned} given up`
+}

@@ -1,0 +1,125 @@
+import { defineError, type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { GuardrailBlockedError, Guardrails } from '#safety/guardrails/contract'
+import { QUESTIONS } from './limits.ts'
+import { oneLine } from './narrative.ts'
+import {
+  askQuestion,
+  findStory,
+  formOpinion,
+  listOpinions,
+  listQuestions,
+  resolveQuestion,
+  reviseWorldview,
+} from './repository.ts'
+
+const LONGEST_NOTE = 300
+
+const ReflectionRefusedError = defineError({
+  code: 'reflection_refused',
+  status: 422,
+  title: 'Reflection refused',
+  sentence: (p: { sentence: string }) => p.sentence,
+})
+
+const text = (longest: number) => z.string().trim().min(1).max(longest)
+
+/** With what an agent changes who it is. Each write is committed with the outcome of its call, and leaves a note of the change. */
+export function identityToolkit(svc: PluginHandle): Toolkit {
+  /** The text as it may stand in the agent's prompts from now on. @throws GuardrailBlockedError */
+  const admitted = async (agent_id: string, said: string, longest: number) => {
+    const clean = oneLine(said, longest)
+    if (clean === '') throw new ReflectionRefusedError({ sentence: 'Nothing readable is left of that text.' })
+    const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
+    if (!guardrails?.watches('memory')) return clean
+    const { action, text, findings } = await guardrails.check('memory', clean, { agent_id })
+    if (action !== 'block') return text
+    throw new GuardrailBlockedError({ stage: 'memory', kinds: [...new Set(findings.map(({ kind }) => kind))] })
+  }
+  const note = (said: string) => oneLine(said, LONGEST_NOTE)
+
+  return {
+    name: 'identity',
+    instructions:
+      'What you come to think is part of who you are: form opinions, ask yourself questions and answer them.',
+    everyday: false,
+    tools: [
+      tool({
+        name: 'form_opinion',
+        description: 'Say what you have come to think of a subject. It replaces what you thought of it before.',
+        parameters: z.object({
+          domain: text(40).describe('The subject, in a word or two'),
+          opinion: text(300).describe('What you think, in a sentence'),
+        }),
+        async execute({ domain: subject, opinion: said }, call) {
+          const { agent_id } = call
+          const domain = (await admitted(agent_id, subject, 40)).toLowerCase()
+          const opinion = await admitted(agent_id, said, 300)
+          const before = (await listOpinions(svc.use(Store), agent_id)).find(each => each.domain === domain)
+          const instead = before ? ` instead of: ${before.opinion}` : ''
+          call.effect(formOpinion({ agent_id, domain, opinion, note: note(`On ${domain}: ${opinion}${instead}`) }))
+          return `That is what you think of ${domain} now.`
+        },
+      }),
+      tool({
+        name: 'revise_worldview',
+        description:
+          'Say in a few sentences how you see the world and your place in it. It replaces what you said before.',
+        parameters: z.object({ worldview: text(600) }),
+        async execute({ worldview: said }, call) {
+          const { agent_id } = call
+          const worldview = await admitted(agent_id, said, 600)
+          const before = (await findStory(svc.use(Store), agent_id))?.worldview
+          const words = before ? `Sees the world anew: ${worldview}` : `Sees the world so: ${worldview}`
+          call.effect(reviseWorldview({ agent_id, worldview, note: note(words) }))
+          return 'That is how you see the world now.'
+        },
+      }),
+      tool({
+        name: 'ask_question',
+        description: `Keep a question about yourself or the world in mind. At most ${QUESTIONS} can be open.`,
+        parameters: z.object({ question: text(300) }),
+        async execute({ question: said }, call) {
+          const { agent_id } = call
+          const question = await admitted(agent_id, said, 300)
+          const open = await listQuestions(svc.use(Store), agent_id)
+          if (open.length >= QUESTIONS) throw new ReflectionRefusedError({ sentence: full(open) })
+          const question_id = svc.ports.ids.make('q', 8)
+          call.effect(askQuestion({ agent_id, question_id, question, note: note(`Began to ask: ${question}`) }))
+          return `You keep it in mind as ${question_id}.`
+        },
+      }),
+      tool({
+        name: 'resolve_question',
+        description: 'Answer one of your open questions, or let it go. It is no longer open then.',
+        parameters: z.object({
+          question_id: z.string().max(64).describe('As in q-1a2b3c4d'),
+          answer: text(300).describe('What you found, or why it no longer matters'),
+        }),
+        async execute({ question_id, answer: said }, call) {
+          const { agent_id } = call
+          const answer = await admitted(agent_id, said, 300)
+          const open = await listQuestions(svc.use(Store), agent_id)
+          const asked = open.find(each => each.question_id === question_id)
+          if (!asked) throw new ReflectionRefusedError({ sentence: none(question_id, open) })
+          call.effect(resolveQuestion({ agent_id, question_id, note: note(`Answered "${asked.question}": ${answer}`) }))
+          return 'It is no longer open.'
+        },
+      }),
+    ],
+  }
+}
+
+type Open = readonly { question_id: string; question: string }[]
+
+function full(open: Open): string {
+  return `You have ${open.length} open questions; answer one of them first: ${list(open)}`
+}
+
+function none(question_id: string, open: Open): string {
+  return `You have no open question "${oneLine(question_id, 64)}"; these are open: ${list(open) || 'none'}`
+}
+
+function list(open: Open): string {
+  return open.map(({ question_id, question }) => `${question_id} (${oneLine(question, 60)})`).join(', ')
+}

@@ -1,0 +1,184 @@
+import type { A2AMessage } from '#society/a2a/contract'
+import type { CollaborationPattern, PatternState, Step } from './contract.ts'
+
+/** So much of what one said is shown to the next: with the words around it, and twice in a debate, it fits into one message. */
+const QUOTED = 7_000
+const QUOTED_TWICE = 3_500
+
+function quote(text: string, longest = QUOTED): string {
+  return text.length > longest ? `${text.slice(0, longest)}…` : text
+}
+
+function declined(answer: A2AMessage | undefined): boolean {
+  return answer?.type === 'reject'
+}
+
+/** Work is reviewed and revised until the reviewer approves, or rounds are over. */
+const review: CollaborationPattern = {
+  name: 'review',
+  summary: "One agent reviews the initiator's work, which is revised until it is approved",
+  participants: { min: 1, max: 1 },
+  rounds: { usual: 3, max: 10 },
+  next({ initiator, participants: [reviewer = ''], task, rounds, answerTo }) {
+    let work = task
+    const sent: Step[] = []
+    for (let round = 1; round <= rounds; round++) {
+      sent.push({
+        ...{ step: `review-${round}`, type: 'review', from: initiator, to: reviewer },
+        subject: `Review, round ${round} of ${rounds}`,
+        body: `Please review this. Begin your answer with APPROVED if it is good as it is, else with CHANGES and what to change.\n\n${quote(work)}`,
+      })
+      const feedback = answerTo(`review-${round}`)
+      if (!feedback) return { send: sent }
+      if (declined(feedback)) return { end: 'declined', result: { reason: feedback.body, rounds: round } }
+      const isApproved = /^\W*approved?\b/i.test(feedback.body)
+      if (isApproved || round === rounds)
+        return { end: 'completed', result: { approved: isApproved, rounds: round, work, feedback: feedback.body } }
+      sent.push({
+        ...{ step: `revise-${round}`, type: 'request', from: reviewer, to: initiator },
+        subject: `Changes, round ${round} of ${rounds}`,
+        body: `Please revise your work and answer with the whole new version.\n\n${quote(feedback.body)}`,
+      })
+      const revised = answerTo(`revise-${round}`)
+      if (!revised) return { send: sent }
+      if (declined(revised)) return { end: 'declined', result: { reason: revised.body, rounds: round } }
+      work = revised.body
+    }
+    return { end: 'completed', result: { approved: false, rounds, work } }
+  },
+  partial: ({ messages }) => ({ feedback: messages.findLast(({ type }) => type === 'feedback')?.body ?? null }),
+}
+
+/** A question to somebody who knows, and then as many more as rounds are left and the mentee asks. */
+const mentor: CollaborationPattern = {
+  name: 'mentor',
+  summary: 'The initiator asks a mentor, and may ask further until it has understood',
+  participants: { min: 1, max: 1 },
+  rounds: { usual: 2, max: 10 },
+  next({ initiator, participants: [guide = ''], task, rounds, answerTo }) {
+    const guidance: string[] = []
+    const sent: Step[] = []
+    let question = task
+    for (let round = 1; round <= rounds; round++) {
+      sent.push({
+        ...{ step: `question-${round}`, type: 'query', from: initiator, to: guide },
+        subject: `Guidance, round ${round} of ${rounds}`,
+        body: quote(question),
+      })
+      const answer = answerTo(`question-${round}`)
+      if (!answer) return { send: sent }
+      if (declined(answer)) return { end: 'declined', result: { reason: answer.body, guidance } }
+      guidance.push(answer.body)
+      if (round === rounds) break
+      sent.push({
+        ...{ step: `follow-${round}`, type: 'query', from: guide, to: initiator },
+        subject: `Is it clear, round ${round} of ${rounds}`,
+        body: `If this is clear, answer with CLEAR; else with your next question.\n\n${quote(answer.body)}`,
+      })
+      const reply = answerTo(`follow-${round}`)
+      if (!reply) return { send: sent }
+      if (declined(reply) || /^\W*clear\b/i.test(reply.body)) break
+      question = reply.body
+    }
+    return { end: 'completed', result: { guidance } }
+  },
+  partial: ({ messages }) => ({ guidance: messages.filter(({ type }) => type === 'answer').map(({ body }) => body) }),
+}
+
+/** Two sides argue in turn; each hears what the other said last. */
+const debate: CollaborationPattern = {
+  name: 'debate',
+  summary: 'Two sides argue for and against in turn; with one participant the initiator is the first side',
+  participants: { min: 1, max: 2 },
+  rounds: { usual: 3, max: 10 },
+  next({ initiator, participants, task, rounds, answerTo }) {
+    const sides = participants.length === 1 ? [initiator, participants[0]!] : [participants[0]!, participants[1]!]
+    const said: { side: string; round: number; argument: string }[] = []
+    const sent: Step[] = []
+    for (let round = 1; round <= rounds; round++) {
+      for (const [n, side] of sides.entries()) {
+        const other = sides[1 - n]!
+        const last = said.at(-1)
+        sent.push({
+          ...{ step: `argue-${round}-${n}`, type: 'request', from: side === initiator ? other : initiator, to: side },
+          subject: `Debate, round ${round} of ${rounds}`,
+          body: `Argue ${n === 0 ? 'for' : 'against'} this in a few sentences: ${quote(task, QUOTED_TWICE)}${last ? `\n\nThe other side said:\n${quote(last.argument, QUOTED_TWICE)}` : ''}`,
+        })
+        const answer = answerTo(`argue-${round}-${n}`)
+        if (!answer) return { send: sent }
+        if (declined(answer)) return { end: 'declined', result: { side, reason: answer.body, arguments: said } }
+        said.push({ side, round, argument: answer.body })
+      }
+    }
+    return { end: 'completed', result: { sides, rounds, arguments: said } }
+  },
+  partial: state => ({ arguments: answers(state) }),
+}
+
+/** Each does its part with what the one before made of it. */
+const chain: CollaborationPattern = {
+  name: 'chain',
+  summary: 'A task goes from one agent to the next; each is delegated its part with the result of the one before',
+  participants: { min: 1, max: 10 },
+  rounds: { usual: 1, max: 1 },
+  next({ initiator, participants, task, answerTo }) {
+    const results: { agent: string; result: string }[] = []
+    const sent: Step[] = []
+    for (const [n, agent] of participants.entries()) {
+      const before = results.at(-1)
+      sent.push({
+        ...{ step: `link-${n + 1}`, type: 'delegate', from: initiator, to: agent },
+        subject: `Part ${n + 1} of ${participants.length}`,
+        // A delegated goal is short: what came before is quoted as far as there is room.
+        body: before
+          ? `${task.slice(0, 220)} (part ${n + 1}; before you: ${before.result.replace(/\s+/g, ' ').slice(0, 220)})`
+          : task.slice(0, 480),
+      })
+      const answer = answerTo(`link-${n + 1}`)
+      if (!answer) return { send: sent }
+      if (declined(answer)) return { end: 'declined', result: { agent, reason: answer.body, results } }
+      results.push({ agent, result: answer.body })
+    }
+    return { end: 'completed', result: { results, output: results.at(-1)?.result ?? '' } }
+  },
+  partial: state => ({ results: answers(state) }),
+}
+
+/** All are asked at once. */
+const swarm: CollaborationPattern = {
+  name: 'swarm',
+  summary: 'The same task goes to several agents at once; it ends when each has answered or declined',
+  participants: { min: 1, max: 50 },
+  rounds: { usual: 1, max: 1 },
+  next({ initiator, participants, task, answerTo }) {
+    const asked = participants.map((agent, n) => ({ agent, step: `part-${n + 1}` }))
+    if (!asked.every(({ step }) => answerTo(step)))
+      return {
+        send: asked.map(({ agent, step }) => ({
+          ...{
+            step,
+            type: 'request' as const,
+            from: initiator,
+            to: agent,
+            subject: 'One task for several',
+            body: quote(task),
+          },
+        })),
+      }
+    const told = asked.map(({ agent, step }) => {
+      const { type, body } = answerTo(step)!
+      return { agent, declined: type === 'reject', answer: body }
+    })
+    return { end: 'completed', result: { answers: told } }
+  },
+  partial: state => ({ answers: answers(state) }),
+}
+
+/** What was answered, declined or not. */
+function answers({ messages }: PatternState) {
+  const final = messages.filter(({ type, reply_to }) => reply_to !== null && type !== 'ack')
+  return final.map(({ from_agent, type, body }) => ({ agent: from_agent, declined: type === 'reject', answer: body }))
+}
+
+/** ReviewPattern, MentorPattern, DebatePattern, ChainPattern and SwarmTaskPattern. */
+export const BUILT_IN: readonly CollaborationPattern[] = [review, mentor, debate, chain, swarm]

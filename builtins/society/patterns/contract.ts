@@ -1,0 +1,132 @@
+import { defineError, point, z } from '#kernel'
+import type { A2AMessage, MessageType } from '#society/a2a/contract'
+
+export const PATTERN_ENDS = ['completed', 'declined', 'timed_out', 'over_budget', 'cancelled'] as const
+
+/** What a run may cost, and what it has: model calls of agents that owe it an answer. */
+const Budget = z.object({ usd: z.number().nullable(), tokens: z.number().int().nullable() })
+
+/** One run of a collaboration pattern. */
+export const PatternRun = z
+  .object({
+    pattern_id: z.string().meta({ examples: ['pat-1a2b3c4d'] }),
+    name: z.string().meta({ examples: ['review'] }),
+    initiator: z.string().describe('The agent on whose behalf it runs'),
+    participants: z.array(z.string()),
+    task: z.string().describe('What it is about'),
+    rounds: z.number().int().describe('Maximum number of rounds'),
+    budget: Budget.describe('null where nothing limits'),
+    spent: z.object({ usd: z.number(), tokens: z.number().int() }).describe('By agents that owed it an answer'),
+    status: z.enum(['running', ...PATTERN_ENDS]),
+    messages: z.number().int().describe('Sent so far'),
+    result: z.record(z.string(), z.unknown()).nullable().describe('As the pattern says; partial when it was cut short'),
+    created_at: z.iso.datetime(),
+    deadline: z.iso.datetime().describe('When it ends in any case'),
+    ended_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'PatternRun' })
+export type PatternRun = z.infer<typeof PatternRun>
+
+/** What a pattern goes by: who takes part, and what was said. */
+export interface PatternState {
+  initiator: string
+  participants: readonly string[]
+  task: string
+  rounds: number
+  /** All messages of this run, oldest first. */
+  messages: readonly A2AMessage[]
+  /**
+   * The answer that a step got, once it is there. Whoever is gone, or silent for `patterns.answer_timeout`, is taken to have
+   * rejected it, with that as the reason.
+   */
+  answerTo(step: string): A2AMessage | undefined
+}
+
+/** One message that a pattern sends. */
+export interface Step {
+  /** Its name within the run, as in `review-2`: a step is sent once, however often the pattern asks for it. */
+  step: string
+  type: MessageType
+  from: string
+  to: string
+  subject: string
+  body: string
+}
+
+/** What a pattern does next. */
+export type Move =
+  /** Sends what of these was not sent yet, and waits for answers. */
+  | { send: readonly Step[] }
+  /** Ends. */
+  | { end: (typeof PATTERN_ENDS)[number]; result: Record<string, unknown> }
+
+/**
+ * A way of working together. It keeps no state: from what was said it says what comes next, the same for the same. Asked
+ * whenever a message of the run was sent, in any process.
+ */
+export interface CollaborationPattern {
+  name: string
+  summary: string
+  /** How many take part beside the initiator. */
+  participants: { min: number; max: number }
+  /** Rounds unless told otherwise, and at most. */
+  rounds: { usual: number; max: number }
+  next(state: PatternState): Move
+  /** What there is when time is up. */
+  partial(state: PatternState): Record<string, unknown>
+}
+export const CollaborationPatterns = point<CollaborationPattern>('collaboration_patterns', {
+  key: pattern => pattern.name,
+  check({ name, next, partial, participants, rounds }) {
+    const whole =
+      typeof next === 'function' && typeof partial === 'function' && participants?.min >= 1 && rounds?.max >= 1
+    if (!/^[a-z][a-z0-9_-]{0,63}$/.test(name) || !whole)
+      throw new TypeError(
+        `the pattern "${name}" needs a name in a-z, 0-9, "_", "-", participants, rounds, next() and partial()`,
+      )
+  },
+})
+
+const PatternFields = z.object({ agent_id: z.string(), pattern_id: z.string(), name: z.string() })
+export const PatternStarted = PatternFields.describe(
+  'Agents began to work together by a pattern; `agent_id` is who leads it',
+)
+export const PatternEnded = PatternFields.extend({ status: z.enum(PATTERN_ENDS) }).describe(
+  'A collaboration pattern has ended',
+)
+
+declare module '#kernel' {
+  interface Events {
+    pattern_started: z.infer<typeof PatternStarted>
+    pattern_ended: z.infer<typeof PatternEnded>
+  }
+}
+
+export const PatternNotFoundError = defineError({
+  code: 'pattern_not_found',
+  status: 404,
+  title: 'Pattern not found',
+  sentence: (p: { name: string; known: string[] }) =>
+    `There is no pattern "${p.name}"; there are: ${p.known.join(', ')}.`,
+})
+export const PatternRunNotFoundError = defineError({
+  code: 'pattern_run_not_found',
+  status: 404,
+  title: 'Pattern run not found',
+  sentence: (p: { pattern_id: string }) =>
+    `No pattern runs or ran as "${p.pattern_id}"; list them with: svc patterns runs`,
+})
+export const PatternParticipantsError = defineError({
+  code: 'pattern_participants',
+  status: 422,
+  title: 'Pattern participants',
+  sentence: (p: { name: string; min: number; max: number; problem: string }) =>
+    `The pattern "${p.name}" takes ${p.min === p.max ? p.min : `${p.min} to ${p.max}`} participants beside its initiator, each once; ${p.problem}.`,
+})
+export const TooManyPatternsError = defineError({
+  code: 'too_many_patterns',
+  status: 409,
+  title: 'Too many patterns',
+  sentence: (p: { limit: number }) =>
+    `${p.limit} patterns of this agent run already (patterns.max_running); let one end first.`,
+})

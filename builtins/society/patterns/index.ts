@@ -1,0 +1,33 @@
+import { CallLimits } from '#core/models/contract'
+import { definePlugin } from '#kernel'
+import { forgets } from '#platform/retention/contract'
+import { Effects } from '#platform/store/contract'
+import { BUILT_IN } from './built-in.ts'
+import { PatternsConfig } from './config.ts'
+import { CollaborationPatterns, PatternEnded, PatternStarted } from './contract.ts'
+import { patternOperations } from './operations.ts'
+import { PATTERN_EFFECTS } from './repository.ts'
+import { PatternRunner } from './runner.ts'
+import { patternsToolkit } from './toolkit.ts'
+
+export default definePlugin({
+  name: 'patterns',
+  description: 'Ways of working together: review, mentor, debate, chain and swarm, run to their end by messages.',
+  needs: ['a2a', 'delegation'],
+  section: 'patterns',
+  config: PatternsConfig,
+  setup(svc, config) {
+    for (const effect of PATTERN_EFFECTS) svc.add(Effects, effect.kind)
+    for (const pattern of BUILT_IN) svc.add(CollaborationPatterns, pattern)
+    forgets(svc, { name: 'a2a_patterns', key: 'pattern_id', where: "status <> 'running' AND ended_at < ?" })
+    svc.event('pattern_started', PatternStarted)
+    svc.event('pattern_ended', PatternEnded)
+
+    const runner = new PatternRunner(svc, config)
+    for (const operation of patternOperations(svc, runner)) svc.operation(operation)
+    svc.toolkit(patternsToolkit(svc, runner))
+    svc.on('message_sent', ({ pattern_id }) => void (pattern_id !== null && runner.advance(pattern_id)))
+    svc.add(CallLimits, runner.limit())
+    svc.on('beat', () => runner.sweep())
+  },
+})

@@ -1,0 +1,181 @@
+import { AgentDeadError, AgentNotFoundError, AgentRef, AmbiguousAgentError } from '#core/agents/contract'
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { counted } from '#lib/counted'
+import { Store } from '#platform/store/contract'
+import { A2AMessage } from '#society/a2a/contract'
+import {
+  CollaborationPatterns,
+  PatternNotFoundError,
+  PatternParticipantsError,
+  PatternRun,
+  PatternRunNotFoundError,
+  TooManyPatternsError,
+} from './contract.ts'
+import { countRuns, listRuns, messagesOf } from './repository.ts'
+import type { PatternRunner } from './runner.ts'
+
+const ref = AgentRef
+const pattern_id = z
+  .string()
+  .min(1)
+  .max(128)
+  .meta({ examples: ['pat-1a2b3c4d'] })
+  .describe('Of a pattern that runs or ran')
+
+const names = z
+  .array(ref)
+  .min(1)
+  .max(50)
+  .meta({ examples: [['writer']] })
+
+/** What anybody says who begins a pattern. */
+const Start = {
+  participants: z
+    .union(
+      [
+        names,
+        z
+          .string()
+          .transform(list => list.split(',').map(each => each.trim()))
+          .pipe(names),
+      ],
+      { error: 'must be a list of agents' },
+    )
+    .describe('Agents by id or name; on the command line with commas between'),
+  task: z
+    .string()
+    .trim()
+    .min(1)
+    .max(8_000)
+    .meta({ examples: ['Is the parser ready?'] })
+    .describe('What it is about: the work, the question, the claim, the task'),
+  rounds: z.number().int().min(1).max(10).optional().describe("Maximum number of rounds (default: the pattern's own)"),
+  budget_usd: z.number().min(0).max(1e6).optional().describe('Maximum cost in dollars (default: patterns.budget_usd)'),
+  budget_tokens: z.number().int().min(0).max(1e12).optional().describe('The same in tokens'),
+}
+
+export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
+  return [
+    operation({
+      name: 'patterns.list',
+      summary: 'List collaboration patterns',
+      description: 'A pattern is a way for several agents to work together, such as review or debate.',
+      input: z.object({}),
+      output: z.array(
+        z.object({ name: z.string(), summary: z.string(), min: z.number(), max: z.number(), rounds: z.number() }),
+      ),
+      http: { method: 'GET', path: '/patterns' },
+      cli: { usage: 'patterns' },
+      mcp: true,
+      run: () =>
+        svc.list(CollaborationPatterns).map(({ name, summary, participants, rounds }) => ({
+          ...{ name, summary, ...participants, rounds: rounds.usual },
+        })),
+    }),
+    operation({
+      name: 'patterns.start',
+      summary: 'Start a collaboration pattern',
+      description: "It runs to its end by the agents' messages.",
+      input: z.strictObject({
+        name: z
+          .string()
+          .min(1)
+          .max(64)
+          .meta({ examples: ['review'] })
+          .describe('One of those that svc patterns lists'),
+        initiator: ref.describe('The agent on whose behalf it runs'),
+        ...Start,
+        timeout: z
+          .number()
+          .min(1)
+          .max(2_592_000)
+          .optional()
+          .describe('Time limit in seconds (default: patterns.timeout)'),
+      }),
+      output: PatternRun,
+      http: {
+        method: 'POST',
+        path: '/patterns/{name}',
+        status: 201,
+        idempotent: true,
+        location: (run: PatternRun) => `/pattern-runs/${run.pattern_id}`,
+      },
+      cli: { usage: 'patterns start <name> <initiator> <participants> <task...>' },
+      mcp: true,
+      errors: [
+        ...[AgentNotFoundError, AmbiguousAgentError, AgentDeadError],
+        ...[PatternNotFoundError, PatternParticipantsError, TooManyPatternsError],
+      ],
+      async run(start, { effects: also = [] }) {
+        const { pattern_id: id, effects } = await runner.begin(start)
+        await svc.use(Store).apply([...effects, ...also])
+        return runner.shown(id)
+      },
+    }),
+    operation({
+      name: 'patterns.runs',
+      summary: 'List pattern runs, newest first',
+      description: 'Runs that are active and runs that have ended.',
+      input: Page,
+      output: z.array(PatternRun),
+      http: { method: 'GET', path: '/pattern-runs' },
+      cli: { usage: 'patterns runs', short: { limit: 'n' } },
+      mcp: true,
+      async run({ limit, offset }) {
+        const rows = await listRuns(svc.use(Store), limit ?? -1, offset)
+        return Promise.all(rows.map(row => runner.seen(row)))
+      },
+      count: () => countRuns(svc.use(Store)),
+      render: runs => runs.map(listed).join('\n') || 'none yet; svc patterns says which there are',
+    }),
+    operation({
+      name: 'patterns.get',
+      summary: "Show a pattern run's progress and result",
+      description: 'With its participants, its rounds, its cost and its result.',
+      input: z.object({ pattern_id }),
+      output: PatternRun,
+      http: { method: 'GET', path: '/pattern-runs/{pattern_id}' },
+      cli: { usage: 'patterns show <pattern_id>' },
+      mcp: true,
+      errors: [PatternRunNotFoundError],
+      run: ({ pattern_id: id }) => runner.shown(id),
+    }),
+    operation({
+      name: 'patterns.messages',
+      summary: 'List the messages of a pattern run, oldest first',
+      description: 'What its participants said to each other.',
+      input: z.object({ pattern_id }),
+      output: z.array(
+        A2AMessage.omit({ thread_id: true, priority: true, expects_reply: true, read: true, metadata: true }),
+      ),
+      http: { method: 'GET', path: '/pattern-runs/{pattern_id}/messages' },
+      errors: [PatternRunNotFoundError],
+      async run({ pattern_id: id }) {
+        await runner.shown(id)
+        return messagesOf(svc.use(Store), id)
+      },
+    }),
+    operation({
+      name: 'patterns.cancel',
+      summary: 'Cancel a pattern run',
+      description: 'Messages that were not read are withdrawn.',
+      input: z.object({ pattern_id }),
+      output: PatternRun,
+      http: { method: 'POST', path: '/pattern-runs/{pattern_id}/cancel' },
+      cli: { usage: 'patterns cancel <pattern_id>' },
+      mcp: true,
+      errors: [PatternRunNotFoundError],
+      async run({ pattern_id: id }) {
+        await runner.cancel(id)
+        return runner.shown(id)
+      },
+    }),
+  ]
+}
+
+/** A run in a list. What came of it is told by itself. */
+function listed({ pattern_id, name, status, initiator, participants, messages, spent, task }: PatternRun): string {
+  const who = `${initiator} with ${participants.join(', ')}`
+  const head = `${pattern_id}  ${name}  ${status}  ${counted(messages, 'message')}  $${spent.usd.toFixed(4)}, ${spent.tokens} tokens`
+  return `${head}\n    ${who}\n    ${task.replaceAll(/\s+/g, ' ')}`
+}

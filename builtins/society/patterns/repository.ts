@@ -1,0 +1,200 @@
+import { z } from '#kernel'
+import { AMONG, defineEffect, isoTime, listed, type Store, usdOf } from '#platform/store/contract'
+import type { A2AMessage } from '#society/a2a/contract'
+import { PATTERN_ENDS, type PatternRun } from './contract.ts'
+
+const COLUMNS = `pattern_id, name, initiator, participants, task, rounds, max_micros, max_tokens, spent_micros, spent_tokens, status,
+  result, created_at, deadline, ended_at,
+  (SELECT count(*) FROM a2a_messages m WHERE m.pattern_id = p.pattern_id) AS messages`
+
+export interface PatternRow {
+  pattern_id: string
+  name: string
+  initiator: string
+  participants: string
+  task: string
+  rounds: number
+  /** null where nothing limits. */
+  max_micros: number | null
+  max_tokens: number | null
+  /** Once it has ended. */
+  spent_micros: number
+  spent_tokens: number
+  status: PatternRun['status']
+  result: string | null
+  messages: number
+  created_at: number
+  deadline: number
+  ended_at: number | null
+}
+
+export interface Spent {
+  micros: number
+  tokens: number
+}
+
+/**
+ * What a run has cost: the model calls of whom it asked something, between question and answer, on no goal or on one that was
+ * begun since the question. What an agent was at before is not the run's.
+ */
+export async function spentOn(store: Store, pattern_id: string): Promise<Spent> {
+  const row = await store.get<{ micros: number | null; tokens: number | null }>(
+    `SELECT sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens FROM spend s WHERE EXISTS (
+       SELECT 1 FROM a2a_messages q WHERE q.pattern_id = ? AND q.expects_reply = 1 AND q.to_agent = s.agent_id
+         AND s.at >= q.created_at AND s.at <= coalesce((SELECT min(r.created_at) FROM a2a_messages r WHERE
+           r.reply_to = q.message_id AND r.from_agent = q.to_agent AND r.type <> 'ack'), s.at)
+         AND (s.goal_id IS NULL OR EXISTS
+           (SELECT 1 FROM goals g WHERE g.goal_id = s.goal_id AND g.created_at >= q.created_at)))
+     AND s.at >= (SELECT created_at FROM a2a_patterns WHERE pattern_id = ?)`,
+    [pattern_id, pattern_id],
+  )
+  return { micros: row?.micros ?? 0, tokens: row?.tokens ?? 0 }
+}
+
+/** The running patterns that wait for an answer of this agent. */
+export function waitingFor(store: Store, agent_id: string): Promise<{ pattern_id: string }[]> {
+  return store.all(
+    `SELECT DISTINCT p.pattern_id FROM a2a_patterns p JOIN a2a_messages q ON q.pattern_id = p.pattern_id
+     WHERE p.status = 'running' AND (p.max_micros IS NOT NULL OR p.max_tokens IS NOT NULL) AND q.to_agent = ?
+     AND q.expects_reply = 1`,
+    [agent_id],
+  )
+}
+
+/** Which of these agents are not alive. */
+export async function goneOf(store: Store, agents: readonly string[]): Promise<Set<string>> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT agent_id FROM agents WHERE died_at IS NULL AND agent_id ${AMONG}`,
+    [listed(agents)],
+  )
+  const alive = new Set(rows.map(({ agent_id }) => agent_id))
+  return new Set(agents.filter(agent_id => !alive.has(agent_id)))
+}
+
+/** The delegated goals of a run that are not done. */
+export function openGoals(store: Store, pattern_id: string): Promise<{ goal_id: string; agent_id: string }[]> {
+  return store.all(
+    `SELECT g.goal_id, g.agent_id FROM delegations d JOIN a2a_messages m ON m.message_id = d.message_id
+     JOIN goals g ON g.goal_id = d.goal_id WHERE m.pattern_id = ? AND d.status = 'pending' AND g.status = 'active'`,
+    [pattern_id],
+  )
+}
+
+export function participantsOf({ participants }: Pick<PatternRow, 'participants'>): string[] {
+  return JSON.parse(participants) as string[]
+}
+
+/** @param spent what it has cost, while it runs */
+export function runOf(
+  { max_micros, max_tokens, spent_micros, spent_tokens, ...row }: PatternRow,
+  spent?: Spent,
+): PatternRun {
+  const { micros, tokens } = spent ?? { micros: spent_micros, tokens: spent_tokens }
+  return {
+    ...row,
+    budget: { usd: max_micros === null ? null : usdOf(max_micros), tokens: max_tokens },
+    spent: { usd: usdOf(micros), tokens },
+    participants: participantsOf(row),
+    result: row.result === null ? null : (JSON.parse(row.result) as Record<string, unknown>),
+    created_at: isoTime(row.created_at),
+    deadline: isoTime(row.deadline),
+    ended_at: row.ended_at === null ? null : isoTime(row.ended_at),
+  }
+}
+
+export function findRun(store: Store, pattern_id: string): Promise<PatternRow | undefined> {
+  return store.get<PatternRow>(`SELECT ${COLUMNS} FROM a2a_patterns p WHERE pattern_id = ?`, [pattern_id])
+}
+
+/** Newest first. */
+export function listRuns(store: Store, limit: number, offset: number): Promise<PatternRow[]> {
+  return store.all<PatternRow>(
+    `SELECT ${COLUMNS} FROM a2a_patterns p ORDER BY created_at DESC, pattern_id LIMIT ? OFFSET ?`,
+    [limit, offset],
+  )
+}
+
+export async function countRuns(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM a2a_patterns'))?.n ?? 0
+}
+
+export async function runningOf(store: Store, initiator: string): Promise<number> {
+  const row = await store.get<{ n: number }>(
+    "SELECT count(*) AS n FROM a2a_patterns WHERE initiator = ? AND status = 'running'",
+    [initiator],
+  )
+  return row?.n ?? 0
+}
+
+export function running(store: Store): Promise<{ pattern_id: string }[]> {
+  return store.all("SELECT pattern_id FROM a2a_patterns WHERE status = 'running' ORDER BY deadline LIMIT 1000")
+}
+
+/** The run's messages as a pattern sees them, oldest first. */
+export async function messagesOf(store: Store, pattern_id: string): Promise<A2AMessage[]> {
+  const rows = await store.all<Omit<A2AMessage, 'ts' | 'metadata' | 'read' | 'expects_reply'> & { at: number }>(
+    `SELECT message_id, type, from_agent, coalesce(to_agent, 'operator') AS to_agent, subject, body, reply_to, thread_id,
+       priority, created_at AS at FROM a2a_messages WHERE pattern_id = ? ORDER BY seq`,
+    [pattern_id],
+  )
+  return rows.map(({ at, ...row }) => ({ ...row, expects_reply: false, read: true, metadata: {}, ts: isoTime(at) }))
+}
+
+export const insertRun = defineEffect({
+  name: 'patterns.insert',
+  schema: z.object({
+    pattern_id: z.string(),
+    name: z.string(),
+    initiator: z.string(),
+    participants: z.array(z.string()),
+    task: z.string(),
+    rounds: z.number().int(),
+    max_micros: z.number().int().nullable(),
+    max_tokens: z.number().int().nullable(),
+    /** Milliseconds from now. */
+    within: z.number().int(),
+  }),
+  statements: ({ pattern_id, name, initiator, participants, task, rounds, max_micros, max_tokens, within }, now) => [
+    {
+      sql: `INSERT INTO a2a_patterns (pattern_id, name, initiator, participants, task, rounds, max_micros, max_tokens,
+              created_at, deadline) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[pattern_id, name, initiator, JSON.stringify(participants), task, rounds, max_micros, max_tokens],
+        ...[now, now + within],
+      ],
+    },
+  ],
+})
+
+/** Refused when it does not run any more: it ends once, and sends nothing after that. */
+export const endRun = defineEffect({
+  name: 'patterns.end',
+  mustChange: true,
+  schema: z.object({
+    pattern_id: z.string(),
+    status: z.enum(PATTERN_ENDS),
+    result: z.record(z.string(), z.unknown()),
+    spent: z.object({ micros: z.number().int(), tokens: z.number().int() }),
+  }),
+  statements: ({ pattern_id, status, result, spent }, now) => [
+    {
+      sql: `UPDATE a2a_patterns SET status = ?, result = ?, spent_micros = ?, spent_tokens = ?, ended_at = ?
+            WHERE pattern_id = ? AND status = 'running'`,
+      params: [status, JSON.stringify(result), spent.micros, spent.tokens, now, pattern_id],
+    },
+  ],
+})
+
+/** What nobody has read of a run is read by nobody any more: it is over. */
+export const withdraw = defineEffect({
+  name: 'patterns.withdraw',
+  schema: z.object({ pattern_id: z.string() }),
+  statements: ({ pattern_id }, now) => [
+    {
+      sql: 'UPDATE a2a_messages SET read_at = ? WHERE pattern_id = ? AND read_at IS NULL AND expects_reply = 1',
+      params: [now, pattern_id],
+    },
+  ],
+})
+
+export const PATTERN_EFFECTS = [insertRun, endRun, withdraw]

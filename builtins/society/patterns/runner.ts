@@ -1,0 +1,271 @@
+import { Agents } from '#core/agents/contract'
+import { Goals, sanitize } from '#core/goals/contract'
+import type { CallLimit } from '#core/models/contract'
+import { type Effect, type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { appendEvent, Store } from '#platform/store/contract'
+import { type A2AMessage, Mail } from '#society/a2a/contract'
+import type { PatternsConfig } from './config.ts'
+import {
+  type CollaborationPattern,
+  CollaborationPatterns,
+  type Move,
+  type PATTERN_ENDS,
+  PatternNotFoundError,
+  PatternParticipantsError,
+  type PatternRun,
+  PatternRunNotFoundError,
+  type PatternState,
+  type Step,
+  TooManyPatternsError,
+} from './contract.ts'
+import {
+  endRun,
+  findRun,
+  goneOf,
+  insertRun,
+  messagesOf,
+  openGoals,
+  type PatternRow,
+  participantsOf,
+  running,
+  runningOf,
+  runOf,
+  type Spent,
+  spentOn,
+  waitingFor,
+  withdraw,
+} from './repository.ts'
+import { idOf, rejection, stateOf } from './state.ts'
+
+export interface NewPattern {
+  name: string
+  initiator: string
+  participants: readonly string[]
+  task: string
+  rounds?: number | undefined
+  /** Seconds. */
+  timeout?: number | undefined
+  /** What it may cost; 0 sets no limit. */
+  budget_usd?: number | undefined
+  budget_tokens?: number | undefined
+}
+
+/** A pattern asks for so many steps at a time at most: one that goes on and on is not asked any more. */
+const MOST_STEPS = 1_000
+
+/** Runs patterns: whenever a message of one was sent it is asked what comes next, by what is written alone. */
+export class PatternRunner {
+  readonly #svc: PluginHandle
+  readonly #limits: PatternsConfig
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(svc: PluginHandle, limits: PatternsConfig) {
+    this.#svc = svc
+    this.#limits = limits
+  }
+
+  /** The writes that begin a run, its first messages among them. */
+  async begin(start: NewPattern): Promise<{ pattern_id: string; effects: Effect[] }> {
+    const { name, task } = start
+    const pattern = this.#pattern(name)
+    const agents = this.#svc.use(Agents)
+    const initiator = (await agents.find(start.initiator)).agent_id
+    const found = await Promise.all(start.participants.map(ref => agents.find(ref)))
+    const participants = found.map(({ agent_id }) => agent_id)
+    const { min, max } = pattern.participants
+    const problem =
+      participants.length < min || participants.length > max
+        ? `${participants.length} were named`
+        : new Set([initiator, ...participants]).size <= participants.length
+          ? 'one was named twice'
+          : undefined
+    if (problem) throw new PatternParticipantsError({ name, min, max, problem })
+    const limit = this.#limits.max_running
+    if ((await runningOf(this.#svc.use(Store), initiator)) >= limit) throw new TooManyPatternsError({ limit })
+    const pattern_id = this.#svc.ports.ids.make('pat', 8)
+    const rounds = Math.min(start.rounds ?? pattern.rounds.usual, pattern.rounds.max)
+    const within = Math.round((start.timeout ?? this.#limits.timeout) * 1000)
+    const run = { name, initiator, participants, task: sanitize(task), rounds }
+    const usd = start.budget_usd ?? this.#limits.budget_usd
+    const tokens = start.budget_tokens ?? this.#limits.budget_tokens
+    const budget = { max_micros: usd > 0 ? Math.round(usd * 1e6) : null, max_tokens: tokens > 0 ? tokens : null }
+    const move = pattern.next(stateOf(pattern_id, run, [], new Map()))
+    return {
+      pattern_id,
+      effects: [
+        insertRun({ pattern_id, ...run, ...budget, within }),
+        appendEvent({ type: 'pattern_started', agent_id: initiator, data: { agent_id: initiator, pattern_id, name } }),
+        ...('send' in move ? await this.#steps(pattern_id, move.send) : []),
+      ],
+    }
+  }
+
+  /** @throws PatternRunNotFoundError */
+  async find(pattern_id: string): Promise<PatternRow> {
+    const row = await findRun(this.#svc.use(Store), pattern_id)
+    if (!row) throw new PatternRunNotFoundError({ pattern_id })
+    return row
+  }
+
+  /** A run as people see it, with what it has cost so far. @throws PatternRunNotFoundError */
+  async shown(pattern_id: string): Promise<PatternRun> {
+    return this.seen(await this.find(pattern_id))
+  }
+
+  async seen(row: PatternRow): Promise<PatternRun> {
+    const { pattern_id, status } = row
+    return runOf(row, status === 'running' ? await spentOn(this.#svc.use(Store), pattern_id) : undefined)
+  }
+
+  async cancel(pattern_id: string): Promise<void> {
+    const row = await this.find(pattern_id)
+    const messages = await messagesOf(this.#svc.use(Store), pattern_id)
+    await this.#end(row, 'cancelled', this.#partial(row, messages))
+  }
+
+  /** Before an agent calls its model, the runs with a budget that it owes an answer are looked at: those that have spent it end. */
+  limit(): CallLimit {
+    return {
+      name: 'patterns',
+      hold: async ({ purpose: { agent_id } }) => {
+        if (agent_id === null) return
+        for (const { pattern_id } of await waitingFor(this.#svc.use(Store), agent_id)) await this.advance(pattern_id)
+      },
+      settle: async () => {},
+    }
+  }
+
+  /** All that run: for what other processes wrote, and for deadlines. */
+  async sweep(): Promise<void> {
+    for (const { pattern_id } of await running(this.#svc.use(Store))) await this.advance(pattern_id)
+  }
+
+  /** Does what comes next in a run. One at a time: its steps have ids of their own, so that none is sent twice anyway. */
+  advance(pattern_id: string): Promise<void> {
+    const done = this.#turn
+      .then(() => this.#advance(pattern_id))
+      .catch(error => {
+        this.#svc.log.warn({}, `the pattern ${pattern_id} does not go on: ${sentenceOf(error)}`)
+      })
+    this.#turn = done
+    return done
+  }
+
+  async #advance(pattern_id: string): Promise<void> {
+    const store = this.#svc.use(Store)
+    const row = await findRun(store, pattern_id)
+    if (row?.status !== 'running') return
+    const messages = await messagesOf(store, pattern_id)
+    if (this.#svc.clock.ms() >= row.deadline) return this.#end(row, 'timed_out', this.#partial(row, messages))
+    // A plugin's pattern may be away while it is replaced.
+    const pattern = this.#svc.find(CollaborationPatterns, row.name)
+    if (!pattern) return
+    const gone = await goneOf(store, [row.initiator, ...participantsOf(row)])
+    if (gone.has(row.initiator))
+      return this.#end(row, 'cancelled', { ...this.#partial(row, messages), reason: `${row.initiator} is gone.` })
+    const move = this.#next(pattern, row, messages, gone)
+    if ('end' in move) return this.#end(row, move.end, move.result)
+    const spent = await this.#over(row)
+    if (spent) return this.#end(row, 'over_budget', this.#partial(row, messages), spent)
+    const sent = new Set(messages.map(({ message_id }) => message_id))
+    try {
+      const effects = await this.#steps(
+        pattern_id,
+        move.send.filter(({ step }) => !sent.has(idOf(pattern_id, step))),
+        true,
+      )
+      if (effects.length > 0) await store.apply(effects)
+    } catch (error) {
+      if (!(error instanceof SvcError)) throw error
+      await this.#end(row, 'declined', { ...this.#partial(row, messages), reason: error.message })
+    }
+  }
+
+  async #steps(pattern_id: string, steps: readonly Step[], once = false): Promise<Effect[]> {
+    const effects: Effect[] = []
+    for (const { step, type, from, to, subject, body } of steps) {
+      const message_id = idOf(pattern_id, step)
+      const posted = await this.#svc
+        .use(Mail)
+        .post({ message_id, type, from_agent: from, to, subject, body, pattern_id, once })
+      effects.push(...posted.effects)
+    }
+    return effects
+  }
+
+  /** What the pattern says when those who are gone, or silent for too long, are taken to have declined. */
+  #next(pattern: CollaborationPattern, row: PatternRow, messages: PatternState['messages'], gone: Set<string>): Move {
+    const declined = new Map<string, A2AMessage>()
+    const state = stateOf(row.pattern_id, { ...row, participants: participantsOf(row) }, messages, declined)
+    for (let n = 0; n < MOST_STEPS; n++) {
+      const move = pattern.next(state)
+      if ('end' in move) return move
+      const unanswered = move.send.filter(({ step }) => state.answerTo(step) === undefined)
+      const lost = unanswered.flatMap(step => {
+        const reason = this.#whySilent(row, step, messages, gone)
+        return reason === undefined ? [] : [{ step, reason }]
+      })
+      if (lost.length === 0) return { send: unanswered }
+      for (const { step, reason } of lost) declined.set(step.step, rejection(row.pattern_id, step, reason))
+    }
+    return { end: 'declined', result: { reason: `The pattern asked for more than ${MOST_STEPS} steps.` } }
+  }
+
+  /** Why nobody waits any more for the answer to a step. */
+  #whySilent({ pattern_id }: PatternRow, step: Step, messages: PatternState['messages'], gone: Set<string>) {
+    if (gone.has(step.to)) return `${step.to} is gone.`
+    const asked = messages.find(({ message_id }) => message_id === idOf(pattern_id, step.step))
+    if (!asked) return undefined
+    const { answer_timeout } = this.#limits
+    // Who has accepted is given until the deadline.
+    const accepted = messages.some(({ reply_to, type }) => reply_to === asked.message_id && type === 'ack')
+    const silent = this.#svc.clock.ms() - Date.parse(asked.ts) >= answer_timeout * 1000
+    return silent && !accepted ? `${step.to} has not answered within ${answer_timeout} s.` : undefined
+  }
+
+  /** What a run has spent, when that is all that it may. */
+  async #over({ pattern_id, max_micros, max_tokens }: PatternRow): Promise<Spent | undefined> {
+    if (max_micros === null && max_tokens === null) return undefined
+    const spent = await spentOn(this.#svc.use(Store), pattern_id)
+    const isOver =
+      (max_micros !== null && spent.micros >= max_micros) || (max_tokens !== null && spent.tokens >= max_tokens)
+    return isOver ? spent : undefined
+  }
+
+  /** It ends: what was cut short is taken back, so that nobody goes on with it. */
+  async #end(
+    row: PatternRow,
+    status: (typeof PATTERN_ENDS)[number],
+    result: Record<string, unknown>,
+    known?: Spent,
+  ): Promise<void> {
+    const store = this.#svc.use(Store)
+    const { pattern_id, initiator, name } = row
+    const spent = known ?? (await spentOn(store, pattern_id))
+    const data = { agent_id: initiator, pattern_id, name, status }
+    const ended = appendEvent({ type: 'pattern_ended', agent_id: initiator, data })
+    const taken = status === 'completed' ? [] : await this.#takenBack(pattern_id, status)
+    if (await store.apply([endRun({ pattern_id, status, result, spent }), ended, ...taken])) return
+    // A goal that ended meanwhile needs no taking back.
+    await store.apply([endRun({ pattern_id, status, result, spent }), ended, withdraw({ pattern_id })])
+  }
+
+  async #takenBack(pattern_id: string, status: string): Promise<Effect[]> {
+    const goals = await openGoals(this.#svc.use(Store), pattern_id)
+    const why = `The pattern ${pattern_id} that it belonged to has ended: ${status}.`
+    const given = await Promise.all(goals.map(goal => this.#svc.use(Goals).abandoned(goal, why)))
+    return [withdraw({ pattern_id }), ...given.flat()]
+  }
+
+  #partial(row: PatternRow, messages: PatternState['messages']): Record<string, unknown> {
+    const pattern = this.#svc.find(CollaborationPatterns, row.name)
+    const state = { ...row, participants: participantsOf(row) }
+    return pattern?.partial(stateOf(row.pattern_id, state, messages, new Map())) ?? {}
+  }
+
+  #pattern(name: string): CollaborationPattern {
+    const pattern = this.#svc.find(CollaborationPatterns, name)
+    if (pattern) return pattern
+    throw new PatternNotFoundError({ name, known: this.#svc.list(CollaborationPatterns).map(each => each.name) })
+  }
+}

@@ -1,0 +1,37 @@
+import { isoTime } from '#platform/store/contract'
+import type { A2AMessage } from '#society/a2a/contract'
+import type { PatternState, Step } from './contract.ts'
+
+/** A step is known by its run and name. */
+export function idOf(pattern_id: string, step: string): string {
+  return `msg-${pattern_id}-${step}`
+}
+
+export function stateOf(
+  pattern_id: string,
+  { initiator, participants, task, rounds }: Pick<PatternState, 'initiator' | 'participants' | 'task' | 'rounds'>,
+  messages: PatternState['messages'],
+  declined: ReadonlyMap<string, A2AMessage>,
+): PatternState {
+  return {
+    ...{ initiator, participants, task, rounds, messages },
+    answerTo(step) {
+      const id = idOf(pattern_id, step)
+      // An acceptance promises an answer and is none; the answer to it comes from whom it was sent to.
+      const to = messages.find(({ message_id }) => message_id === id)?.to_agent
+      const said = messages.find(
+        ({ reply_to, type, from_agent }) => reply_to === id && type !== 'ack' && from_agent === to,
+      )
+      return said ?? declined.get(step)
+    },
+  }
+}
+
+/** What somebody who is gone or silent is taken to have said. */
+export function rejection(pattern_id: string, { step, from, to, subject }: Step, body: string): A2AMessage {
+  const reply_to = idOf(pattern_id, step)
+  return {
+    ...{ message_id: `${reply_to}-reject`, type: 'reject', from_agent: to, to_agent: from, subject, body, reply_to },
+    ...{ thread_id: reply_to, priority: 4, expects_reply: false, read: true, metadata: {}, ts: isoTime(0) },
+  }
+}

@@ -1,0 +1,163 @@
+import type { AgentRow } from '#core/agents/contract'
+import { type Effect, parse, point, token, z } from '#kernel'
+
+/** The five fields of a persona that move, each from 0 to 1. */
+export const PERSONA_FIELDS = [
+  'risk_tolerance',
+  'social_drive',
+  'concentration',
+  'autonomy_level',
+  'happiness',
+] as const
+export type PersonaField = (typeof PERSONA_FIELDS)[number]
+const unit = z.number().min(0).max(1)
+export const PersonaFields = z.object({
+  risk_tolerance: unit,
+  social_drive: unit,
+  concentration: unit,
+  autonomy_level: unit,
+  happiness: unit,
+})
+export type PersonaFields = Readonly<z.infer<typeof PersonaFields>>
+
+/** What is known of an agent's lot; hours are hours of its waking time, times `suffering.time_scale`. */
+export interface LotFacts {
+  agent_id: string
+  /** Of the last ten goals that ended. */
+  goals: { ended: number; completed: number; abandoned: number }
+  /** Steps of the goal that ended last. */
+  last_steps: number
+  /** Hours without a goal since one was completed last, or since it was spawned. */
+  hours_without_goal: number
+  /** Hours since anybody addressed it. */
+  hours_unheard: number
+  /** Messages that it sent since anybody addressed it, of the last twenty. */
+  unanswered: number
+  /** What it was not allowed to do, or declined to: one more each time, fading with a time constant of four hours. */
+  refusals: number
+  /** Failures of its cycles in a row. */
+  failures: number
+  /** The share of the daemon's budget that is left; null where nothing limits it, 0 once it is used up. */
+  budget_left: number | null
+}
+
+/** `raise`: its condition holds. `resolve`: it no longer does. Nothing: what was so goes on. */
+export type StressorVerdict = 'raise' | 'resolve' | undefined
+
+/** A kind of stressor. While its condition holds its severity rises; afterwards it fades. */
+export interface Stressor {
+  name: string
+  /** What it is, as the agent is told. */
+  description: string
+  /** How it is resolved, as the agent is told. */
+  condition: string
+  /** Severity per hour of waking time while its condition holds; 0.03 unless told. */
+  rate?: number
+  /** What it adds to the fields of the persona at severity 1; in proportion below. Each adds less to concentration besides. */
+  effects?: Partial<PersonaFields>
+  /** Reads the facts at each heartbeat. Without it others say when it is there, through `Suffering`. */
+  sense?(facts: LotFacts): StressorVerdict | Promise<StressorVerdict>
+}
+/** It stands in prompts and lists as it is. */
+export const StressorName = z
+  .string()
+  .regex(/^[a-z][a-z0-9_-]{0,63}$/i, 'must be a letter, then at most 63 letters, digits, "_" or "-"')
+export const Stressors = point<Stressor>('stressors', {
+  key: ({ name }) => name,
+  has: { name: 'text', description: 'text', condition: 'text' },
+  check: ({ name }) => void parse(StressorName, name, 'The name of a stressor'),
+})
+
+/** What moods are made from. */
+export interface InnerState {
+  agent_id: string
+  /** happiness - load, from -1 to 1 */
+  valence: number
+  /** The load; 1 in a crisis. */
+  arousal: number
+  load: number
+  crisis: boolean
+  persona: PersonaFields
+}
+
+/** Names moods, in a word. The first that answers is heard; the built-in one is last. */
+export interface MoodModel {
+  name: string
+  stage?: number
+  mood(state: InnerState): string | undefined | Promise<string | undefined>
+}
+export const Moods = point<MoodModel>('moods', {
+  key: ({ name }) => name,
+  has: { name: 'text', mood: 'function' },
+  stage: ({ stage }) => stage,
+  ask: (model, state: InnerState) => model.mood(state),
+})
+
+export const ActiveStressor = z.object({
+  stressor: z.string().meta({ examples: ['repeated_failure'] }),
+  severity: unit,
+  peak_severity: unit,
+  trend: z.enum(['rising', 'easing']).describe('Whether its condition holds, or it fades'),
+  condition: z.string().describe('How it is resolved'),
+  since: z.iso.datetime(),
+})
+
+/** How an agent suffers. */
+export const SufferingState = z
+  .object({
+    load: unit.describe('The sum of all severities, at most 1'),
+    crisis: z.boolean(),
+    level: z.enum(['calm', 'prominent', 'constrained', 'dominant', 'crisis']),
+    mood: z.string().meta({ examples: ['content'] }),
+    stressors: z.array(ActiveStressor),
+    waking_hours: z.number().describe('Hours that it has been awake, so far'),
+  })
+  .meta({ id: 'SufferingState' })
+export type SufferingState = z.infer<typeof SufferingState>
+
+const Outside = z.object({
+  agent_id: z.string(),
+  stressor: StressorName,
+  severity: unit.nullable().describe('null takes suffering.initial_severity'),
+  note: z.string().max(500),
+})
+export const StressorAdded = Outside.describe(
+  'Something outside laid a stressor on an agent; it counts from its next heartbeat on',
+)
+export const StressorEased = Outside.omit({ severity: true }).describe('Something outside took a stressor off an agent')
+
+/** What others may say of an agent's suffering. Each write belongs into the commit of what causes it, and counts once. */
+export interface Suffering {
+  /** Lays a stressor on an agent. One that it has grows to at least this severity, and rises again. @throws InvalidInputError */
+  add(agent_id: string, stressor: string, options?: { severity?: number; note?: string }): Effect
+  /** Its condition holds no longer: it loses half of its severity at once, and fades from then on. */
+  resolve(agent_id: string, stressor: string, options?: { note?: string }): Effect
+  /** As it stands now. */
+  state(agent: AgentRow): Promise<SufferingState>
+}
+export const Suffering = token<Suffering>('suffering')
+
+/** One point of an agent's past. */
+export const SufferingMoment = z.object({
+  at: z.iso.datetime(),
+  load: unit,
+  crisis: z.boolean(),
+  mood: z.string(),
+  severities: z.record(z.string(), unit).describe('By stressor'),
+  persona: PersonaFields.describe('As it was in effect'),
+  base: PersonaFields.describe('The same without what stressors add'),
+})
+export type SufferingMoment = z.infer<typeof SufferingMoment>
+
+declare module '#kernel' {
+  interface Events {
+    stressor_added: z.infer<typeof StressorAdded>
+    stressor_eased: z.infer<typeof StressorEased>
+  }
+  interface GoalContext {
+    /** How the agent suffers; null where agents do not. */
+    suffering?: SufferingState | null
+    /** The five fields of its persona as they are in effect; null where it has none. */
+    persona?: PersonaFields | null
+  }
+}

@@ -1,0 +1,164 @@
+import { HANDLER_LIMIT_MS, type PluginHandle, sentenceOf, within } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { Budget } from '#safety/budget/contract'
+import {
+  type LotFacts,
+  type PersonaFields,
+  type Stressor,
+  StressorAdded,
+  StressorEased,
+  Stressors,
+  type StressorVerdict,
+} from './contract.ts'
+import { eased, judged, laid, type Settings } from './dynamics.ts'
+import { afterOutcome } from './persona.ts'
+import { endOfGoal, type HappenedRow, type LotRow } from './repository.ts'
+import type { Inner } from './state.ts'
+
+/** So many goals that ended are looked back on. */
+const OUTCOMES = 10
+/** What is left of a stressor's severity when somebody takes it off. */
+const RELIEF = 0.5
+
+/** What events made of an agent: each counts once, since the cursor moves in the same commit. */
+export interface Taken {
+  inner: Inner
+  seq: number
+  heard_at: number
+}
+
+/** Takes in what happened, in its order. */
+export async function takenIn(
+  svc: PluginHandle,
+  lot: LotRow,
+  from: Inner,
+  events: readonly HappenedRow[],
+  home: PersonaFields,
+  settings: Settings,
+): Promise<Taken> {
+  let inner = from
+  let { seq, heard_at } = lot
+  for (const event of events) {
+    seq = event.seq
+    const addressed = isAddressed(event, lot.agent_id)
+    if (addressed) heard_at = Math.max(heard_at, event.at)
+    const next = after(svc, addressed ? { ...inner, hours_unheard: 0 } : inner, event, home, settings)
+    inner = next instanceof Promise ? await next : next
+  }
+  return { inner, seq, heard_at }
+}
+
+/** Only a goal's end is looked up. */
+function after(
+  svc: PluginHandle,
+  inner: Inner,
+  { type, at, data }: HappenedRow,
+  home: PersonaFields,
+  settings: Settings,
+): Inner | Promise<Inner> {
+  switch (type) {
+    case 'goal_completed':
+    case 'goal_abandoned':
+      return afterGoal(svc, inner, String(data.goal_id), type === 'goal_completed', home)
+    case 'approval_resolved':
+      return data.decision === 'deny' && data.resolved_by !== 'system' ? refused(inner) : inner
+    case 'guardrail_hit':
+      return data.action === 'block' ? refused(inner) : inner
+    case 'stressor_added': {
+      const added = StressorAdded.safeParse(data).data
+      return added ? laid(inner, added.stressor, added.severity ?? settings.initial_severity, at, settings) : inner
+    }
+    case 'stressor_eased': {
+      const off = StressorEased.safeParse(data).data
+      return off ? eased(inner, off.stressor, RELIEF) : inner
+    }
+    default:
+      return inner
+  }
+}
+
+async function afterGoal(
+  svc: PluginHandle,
+  inner: Inner,
+  goal_id: string,
+  completed: boolean,
+  home: PersonaFields,
+): Promise<Inner> {
+  const { steps, declined } = await endOfGoal(svc.use(Store), goal_id)
+  const moved = afterOutcome(inner, completed ? 'completed' : 'abandoned', home)
+  const next = { ...moved, outcomes: [...inner.outcomes, [completed, steps] as [boolean, number]].slice(-OUTCOMES) }
+  if (completed) return { ...next, hours_without_goal: 0 }
+  return declined ? refused(next) : next
+}
+
+function refused(inner: Inner): Inner {
+  return { ...inner, refusals: inner.refusals + 1 }
+}
+
+function isAddressed({ type, data }: HappenedRow, agent_id: string): boolean {
+  return type === 'nudge_received' || (type === 'message_sent' && data.to_agent === agent_id)
+}
+
+/** What conditions look at. */
+export function factsOf(lot: LotRow, inner: Inner, heard_at: number, budget_left: number | null): LotFacts {
+  const ended = inner.outcomes.length
+  const completed = inner.outcomes.filter(([done]) => done).length
+  return {
+    agent_id: lot.agent_id,
+    goals: { ended, completed, abandoned: ended - completed },
+    last_steps: inner.outcomes.at(-1)?.[1] ?? 0,
+    hours_without_goal: inner.hours_without_goal,
+    hours_unheard: inner.hours_unheard,
+    // It was counted since it was addressed last, and it has been addressed meanwhile.
+    unanswered: heard_at > lot.heard_at ? 0 : lot.unanswered,
+    refusals: inner.refusals,
+    failures: lot.failures,
+    budget_left,
+  }
+}
+
+const VERDICTS: readonly StressorVerdict[] = ['raise', 'resolve', undefined]
+
+/** Asks each stressor that has a say in it whether it is there. */
+export async function sensed(svc: PluginHandle, inner: Inner, facts: LotFacts, settings: Settings): Promise<Inner> {
+  let next = inner
+  const now = svc.clock.ms()
+  for (const stressor of svc.list(Stressors)) {
+    const given = verdictOf(svc, stressor, facts)
+    // Nearly all answer at once.
+    const verdict = given instanceof Promise ? await given : given
+    if (VERDICTS.includes(verdict)) next = judged(next, stressor.name, verdict, now, settings)
+    else failed(svc, stressor, facts, `it answered ${JSON.stringify(verdict)}, not "raise", "resolve" or nothing`)
+  }
+  return next
+}
+
+/** One that fails says nothing; what was so goes on. */
+function verdictOf(svc: PluginHandle, stressor: Stressor, facts: LotFacts): ReturnType<NonNullable<Stressor['sense']>> {
+  try {
+    const verdict = stressor.sense?.(facts)
+    if (!(verdict instanceof Promise)) return verdict
+    return within(svc.clock, HANDLER_LIMIT_MS, `The stressor "${stressor.name}"`, verdict).catch(error =>
+      failed(svc, stressor, facts, error),
+    )
+  } catch (error) {
+    return failed(svc, stressor, facts, error)
+  }
+}
+
+function failed(svc: PluginHandle, { name }: Stressor, { agent_id }: LotFacts, error: unknown): undefined {
+  svc.log.warn({ agent_id }, `stressor "${name}": ${sentenceOf(error)}`)
+}
+
+/** The share of the daemon's budget that is left; null where nothing limits it. */
+export async function budgetLeft(svc: PluginHandle): Promise<number | null> {
+  if (!svc.has(Budget)) return null
+  const limited = ['daemon.budget_usd', 'daemon.budget_tokens'].some(key => Number(svc.config.get(key)) > 0)
+  if (!limited) return null
+  const { exceeded, remaining, limits } = await svc
+    .use(Store)
+    .unchanged('suffering.budget', () => svc.use(Budget).status())
+  if (exceeded) return 0
+  const shares = (['usd', 'tokens'] as const).map(unit => (limits[unit] ? (remaining[unit] ?? 0) / limits[unit] : 1))
+  return Math.min(...shares)
+}

@@ -1,0 +1,72 @@
+import { AgentFacets, type AgentRow, ProfileShapes } from '#core/agents/contract'
+import { CheckpointParts } from '#core/checkpoints/contract'
+import { GoalContextParts, PromptSections } from '#core/goals/contract'
+import { type Busy, type Cycle, definePlugin } from '#kernel'
+import { neverHasWork } from '#platform/heartbeat/contract'
+import { forgets } from '#platform/retention/contract'
+import { Effects } from '#platform/store/contract'
+import { LifeSummaries } from '#society/identity/contract'
+import { checkpointPart } from './checkpoint.ts'
+import { SufferingConfig } from './config.ts'
+import { Moods, StressorAdded, StressorEased, Stressors, Suffering } from './contract.ts'
+import { InnerLives } from './inner-lives.ts'
+import { lifeSummary } from './life.ts'
+import { circumplex } from './mood.ts'
+import { sufferingOperations } from './operations.ts'
+import { innerSections } from './prompt.ts'
+import { SUFFERING_EFFECTS } from './repository.ts'
+import { stirred } from './rest.ts'
+import { BUILT_IN } from './stressors.ts'
+
+export default definePlugin({
+  name: 'suffering',
+  description: 'How agents fare: stressors that rise and fade, personas that move and return, moods that follow.',
+  needs: ['store', 'agents', 'profiles', 'goals'],
+  section: 'suffering',
+  config: SufferingConfig,
+  setup(svc, config) {
+    const lives = new InnerLives(svc, config)
+    const stateOf = (agent: AgentRow) => (config.enabled ? lives.state(agent) : Promise.resolve(null))
+    for (const effect of SUFFERING_EFFECTS) svc.add(Effects, effect.kind)
+    for (const stressor of BUILT_IN) svc.add(Stressors, stressor)
+    svc.add(Moods, circumplex)
+    svc.provide(Suffering, lives)
+    for (const operation of sufferingOperations(svc, config, lives)) svc.operation(operation)
+    svc.event('stressor_added', StressorAdded)
+    svc.event('stressor_eased', StressorEased)
+    forgets(svc, { name: 'suffering_history', key: 'moment_id', where: 'at < ?' })
+    svc.add(CheckpointParts, checkpointPart(svc))
+
+    svc.add(ProfileShapes, { name: svc.name, passing: true, shape: (agent, profile) => lives.shape(agent, profile) })
+    for (const section of innerSections(stateOf)) svc.add(PromptSections, section)
+    svc.add(GoalContextParts, {
+      name: svc.name,
+      part: async (agent, { persona }) => ({ suffering: await stateOf(agent), persona }),
+    })
+    svc.add(AgentFacets, { name: 'persona', read: agent => lives.personaOf(agent) })
+    svc.add(AgentFacets, { name: 'suffering', read: stateOf })
+    svc.add(LifeSummaries, lifeSummary(svc, stateOf))
+    svc.add(AgentFacets, { name: 'mood', read: async agent => (await stateOf(agent))?.mood ?? null })
+
+    const living = (work: (cycle: Cycle) => Promise<void> | void) => (cycle: Cycle) =>
+      config.enabled ? work(cycle) : undefined
+    const busy: Busy = due => (config.enabled ? stirred(svc, due) : [])
+    svc.tap(
+      'suffering_escalation',
+      { name: svc.name, busy },
+      living(cycle => lives.escalate(cycle)),
+    )
+    svc.tap(
+      'cleanup',
+      { name: svc.name, stage: 500, busy: neverHasWork },
+      living(cycle => lives.tell(cycle)),
+    )
+    // After all that a cycle is told by: that it was awake is no news.
+    svc.tap(
+      'cleanup',
+      { name: 'write', stage: 2000, busy: neverHasWork },
+      living(cycle => lives.write(cycle)),
+    )
+    svc.on('cycle_end', cycle => lives.ended(cycle))
+  },
+})

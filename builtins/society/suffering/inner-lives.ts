@@ -1,0 +1,265 @@
+import { type AgentRow, Agents, type NewAgent, ProfileShapes, shapeProfile } from '#core/agents/contract'
+import { type Profile, Profiles } from '#core/profiles/contract'
+import { type Cycle, type Effect, type PluginHandle, parse, token } from '#kernel'
+import { appendEvent, isoTime, Store } from '#platform/store/contract'
+import type { SufferingConfig } from './config.ts'
+import {
+  PERSONA_FIELDS,
+  type PersonaFields,
+  StressorAdded,
+  StressorEased,
+  Stressors,
+  type Suffering,
+  type SufferingState,
+} from './contract.ts'
+import { pass, type Settings, stillFor, thresholdsOf } from './dynamics.ts'
+import { budgetLeft, factsOf, sensed, takenIn } from './facts.ts'
+import { feelingOf, moodOf } from './mood.ts'
+import { baseOf, effectiveOf, homeOf, shapedBy } from './persona.ts'
+import { findLot, happenedSince, type LotRow, lived, recordMoment } from './repository.ts'
+import { eachField, type Inner, loadOf, newborn, type Told } from './state.ts'
+import { DEFAULT_RATE } from './stressors.ts'
+
+/** A change of the load, or of a field of the persona, that is worth telling, and how often at most. */
+const WORTH_TELLING = 0.02
+const LEAST_MS = 60_000
+
+/** How an agent suffers, and what its persona is: at home in its profile, at base, and in effect. */
+interface Look {
+  state: SufferingState
+  home: PersonaFields
+  base: PersonaFields
+  persona: PersonaFields
+}
+
+/** Where an agent stands in its running cycle. */
+interface Living {
+  lot: LotRow
+  inner: Inner
+  home: PersonaFields
+  seq: number
+  heard_at: number
+  /** When its cycle's own time began to count, monotonic. */
+  began: number
+}
+const Living = token<Living>('inner_life')
+
+/** How the agents of this process live through their cycles, and how anybody's inner life is read. */
+export class InnerLives implements Suffering {
+  readonly #svc: PluginHandle
+  readonly #config: SufferingConfig
+  /** Agents whose cycle runs here now: they are ahead of their rows. All that a cycle reads of them is the same. */
+  readonly #living = new Map<string, { cycle_num: number; inner: Inner; look: Look }>()
+
+  constructor(svc: PluginHandle, config: SufferingConfig) {
+    this.#svc = svc
+    this.#config = config
+  }
+
+  /** `suffering_escalation`: takes in what happened, asks what weighs on the agent, and lets the time since its last cycle pass. */
+  async escalate(cycle: Cycle): Promise<void> {
+    const svc = this.#svc
+    const store = svc.use(Store)
+    const lot = await findLot(store, cycle.agent_id)
+    if (!lot) return
+    const home = homeOf(await this.#unshaped(lot, 'beat'))
+    const events = lot.newest > lot.seq ? await happenedSince(store, lot.agent_id, lot.seq) : []
+    const before = lot.inner ?? (await this.#born(lot.agent_id, home))
+    const { inner, seq, heard_at } = await takenIn(svc, lot, before, events, home, this.#settings)
+    const facts = factsOf(lot, inner, heard_at, await budgetLeft(svc))
+    const judged = await sensed(svc, inner, facts, this.#settings)
+    const next = pass(judged, this.#rested(lot), lot.busy === 1, this.#settings)
+    const look = await this.#lookAt(lot.agent_id, next, home)
+    this.#living.set(lot.agent_id, { cycle_num: cycle.cycle_num, inner: next, look })
+    cycle.set(Living, { lot, inner: next, home, seq, heard_at, began: svc.clock.monotonic() })
+  }
+
+  /** `cleanup`: the cycle's own time has passed too, and what changed is told in its commit. */
+  async tell(cycle: Cycle): Promise<void> {
+    const living = cycle.get(Living)
+    if (!living) return
+    const { lot, home, began } = living
+    const took = this.#svc.clock.monotonic() - began
+    const inner = pass(living.inner, took, lot.busy === 1, this.#settings)
+    const persona = this.#effective(inner, home)
+    const state = await this.#stateOf(lot.agent_id, inner, persona)
+    const told: Told = { key: keyOf(state), load: state.load, persona: { ...persona }, at: this.#svc.clock.ms() }
+    const isNews = inner.told !== null && isWorthTelling(inner.told, told)
+    if (isNews) cycle.effects.push(...this.#news(lot.agent_id, inner.told!, state, persona, baseOf(inner, home)))
+    cycle.set(Living, { ...living, inner: isNews || inner.told === null ? { ...inner, told } : inner })
+  }
+
+  /** The last of a cycle's writes; by itself it is no news. */
+  write(cycle: Cycle): void {
+    const living = cycle.get(Living)
+    if (!living) return
+    const { lot, inner, seq, heard_at } = living
+    const { agent_id, version, passed } = lot
+    const still_ms = stillFor(inner, this.#settings)
+    cycle.effects.push(lived({ agent_id, version, seq, heard_at, passed, still_ms, inner }))
+  }
+
+  /** The cycle is over: its row says where the agent stands, unless another has begun, which the agent was taken for. */
+  ended({ agent_id, cycle_num }: { agent_id: string; cycle_num: number }): void {
+    if (this.#living.get(agent_id)?.cycle_num === cycle_num) this.#living.delete(agent_id)
+  }
+
+  add(agent_id: string, stressor: string, { severity, note = '' }: { severity?: number; note?: string } = {}): Effect {
+    const asked = { agent_id, stressor, severity: severity ?? null, note }
+    return appendEvent({ type: 'stressor_added', agent_id, data: parse(StressorAdded, asked, 'The stressor') })
+  }
+
+  resolve(agent_id: string, stressor: string, { note = '' }: { note?: string } = {}): Effect {
+    const asked = { agent_id, stressor, note }
+    return appendEvent({ type: 'stressor_eased', agent_id, data: parse(StressorEased, asked, 'The stressor') })
+  }
+
+  async state(agent: AgentRow): Promise<SufferingState> {
+    return (await this.look(agent)).state
+  }
+
+  async look(agent: AgentRow): Promise<Look> {
+    const { agent_id } = agent
+    const living = this.#living.get(agent_id)
+    return living?.look ?? this.#lookAt(agent_id, await this.#innerOf(agent_id), homeOf(await this.#unshaped(agent)))
+  }
+
+  /** What the agent's profile means as it feels now. */
+  shape({ agent_id }: NewAgent, profile: Profile): Profile | Promise<Profile> {
+    return this.#config.enabled && profile.persona ? this.#shaped(agent_id, profile) : profile
+  }
+
+  async #shaped(agent_id: string, profile: Profile): Promise<Profile> {
+    const home = homeOf(profile)
+    const inner = await this.#innerOf(agent_id)
+    return shapedBy(profile, baseOf(inner, home), this.#effective(inner, home), this.#config)
+  }
+
+  /** Who the agent is just now, with the base beside what is in effect; null when its profile says nothing of a person. */
+  async personaOf(agent: AgentRow): Promise<Record<string, unknown> | null> {
+    const profile = await this.#svc
+      .use(Agents)
+      .profileOf(agent)
+      .catch(() => null)
+    if (!profile?.persona) return null
+    const { base } = await this.look(agent)
+    return { ...profile.persona, personality: profile.personality, base }
+  }
+
+  async #lookAt(agent_id: string, inner: Inner, home: PersonaFields): Promise<Look> {
+    const persona = this.#effective(inner, home)
+    const [base, felt] = [roundedFields(baseOf(inner, home)), roundedFields(persona)]
+    return { state: await this.#stateOf(agent_id, inner, persona), home, base, persona: felt }
+  }
+
+  get #settings(): Settings {
+    const { escalation_rates } = this.#config
+    return {
+      ...this.#config,
+      thresholds: thresholdsOf(this.#config),
+      rate: stressor => escalation_rates[stressor] ?? this.#svc.find(Stressors, stressor)?.rate ?? DEFAULT_RATE,
+    }
+  }
+
+  /** T: since it was lived last, but one heartbeat a cycle at most: who was paused, frozen or not driven at all was not awake. */
+  #rested({ version, at, passed, passed_before }: LotRow): number {
+    if (version === 0) return 0
+    const heartbeat = Number(this.#svc.config.get('daemon.heartbeat')) * 1000
+    return Math.min(Math.max(0, this.#svc.clock.ms() - at), heartbeat * (1 + passed - passed_before))
+  }
+
+  /** Nothing has happened to it: that is where telling begins. */
+  async #born(agent_id: string, home: PersonaFields): Promise<Inner> {
+    const inner = newborn()
+    const state = await this.#stateOf(agent_id, inner, home)
+    const told = { key: keyOf(state), load: 0, persona: { ...home }, at: this.#svc.clock.ms() }
+    return { ...inner, told }
+  }
+
+  async #innerOf(agent_id: string): Promise<Inner> {
+    return this.#living.get(agent_id)?.inner ?? (await findLot(this.#svc.use(Store), agent_id))?.inner ?? newborn()
+  }
+
+  /** What the profile says, before this room has its say in it. One that is broken or gone keeps nobody from suffering. */
+  async #unshaped(agent: NewAgent, when?: 'beat'): Promise<Pick<Profile, 'persona'>> {
+    try {
+      const others = this.#svc.list(ProfileShapes).filter(({ name }) => name !== this.#svc.name)
+      return await shapeProfile(others, agent, await this.#svc.use(Profiles).get(agent.preset, when))
+    } catch {
+      return { persona: null }
+    }
+  }
+
+  #effective(inner: Inner, home: PersonaFields): PersonaFields {
+    return effectiveOf(inner, home, stressor => this.#svc.find(Stressors, stressor)?.effects ?? {}, this.#config)
+  }
+
+  async #stateOf(agent_id: string, inner: Inner, persona: PersonaFields): Promise<SufferingState> {
+    const load = loadOf(inner)
+    return {
+      ...{ load: round(load), crisis: inner.crisis, level: this.#levelOf(inner.crisis, load) },
+      mood: await moodOf(this.#svc, feelingOf(agent_id, inner, persona)),
+      stressors: inner.stressors.map(({ stressor, severity, peak, trend, since }) => ({
+        ...{ stressor, severity: round(severity), peak_severity: round(peak), trend, since: isoTime(since) },
+        condition: this.#svc.find(Stressors, stressor)?.condition ?? 'what brought it about ends',
+      })),
+      waking_hours: round(inner.waking_ms / 3_600_000),
+    }
+  }
+
+  #levelOf(crisis: boolean, load: number): SufferingState['level'] {
+    if (crisis) return 'crisis'
+    const [prominent, constrained, dominant] = thresholdsOf(this.#config)
+    if (load >= dominant) return 'dominant'
+    if (load >= constrained) return 'constrained'
+    return load >= prominent ? 'prominent' : 'calm'
+  }
+
+  #news(agent_id: string, before: Told, state: SufferingState, persona: PersonaFields, base: PersonaFields): Effect[] {
+    const changes = changesBetween(before.key, keyOf(state))
+    const severities = Object.fromEntries(state.stressors.map(({ stressor, severity }) => [stressor, severity]))
+    const { load, crisis, mood } = state
+    const moment = {
+      agent_id,
+      load,
+      crisis,
+      mood,
+      severities,
+      persona: roundedFields(persona),
+      base: roundedFields(base),
+    }
+    const suffering_state = { ...state, persona: roundedFields(persona), changes }
+    return [
+      recordMoment(moment),
+      appendEvent({ type: 'suffering_changed', agent_id, data: { agent_id, suffering_state } }),
+    ]
+  }
+}
+
+/** What changes by a step: which stressors there are and where they go, the level, the mood. */
+function keyOf({ stressors, level, mood }: SufferingState): string {
+  const marks = stressors.map(({ stressor, trend }) => `${trend} ${stressor}`).sort()
+  return [`level ${level}`, `mood ${mood}`, ...marks].join('\n')
+}
+
+function changesBetween(before: string, after: string): string[] {
+  const had = before.split('\n')
+  const gone = had.filter(line => /^(rising|easing) /.test(line) && !after.includes(line.split(' ')[1]!))
+  const come = after.split('\n').filter(line => !had.includes(line))
+  return [...come, ...gone.map(line => `resolved ${line.split(' ')[1]}`)]
+}
+
+function isWorthTelling(before: Told, after: Told): boolean {
+  if (before.key !== after.key) return true
+  if (after.at - before.at < LEAST_MS && after.at >= before.at) return false
+  const moved = PERSONA_FIELDS.some(field => Math.abs(before.persona[field] - after.persona[field]) >= WORTH_TELLING)
+  return moved || Math.abs(before.load - after.load) >= WORTH_TELLING
+}
+
+function round(value: number): number {
+  return Math.round(value * 10_000) / 10_000
+}
+
+function roundedFields(fields: PersonaFields): PersonaFields {
+  return eachField(field => round(fields[field]))
+}

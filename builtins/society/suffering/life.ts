@@ -1,0 +1,27 @@
+import type { AgentRow } from '#core/agents/contract'
+import type { PluginHandle } from '#kernel'
+import { isoTime, Store } from '#platform/store/contract'
+import type { LifeSummary } from '#society/identity/contract'
+import type { SufferingState } from './contract.ts'
+import { extremesOf } from './repository.ts'
+
+/** How a life felt, for its summary and its biography. */
+export function lifeSummary(
+  svc: PluginHandle,
+  stateOf: (agent: AgentRow) => Promise<SufferingState | null>,
+): LifeSummary {
+  return {
+    name: 'suffering',
+    title: 'How it felt',
+    async summarize(agent) {
+      const state = await stateOf(agent)
+      if (!state) return undefined
+      const { mood, load, waking_hours } = state
+      const extremes = await extremesOf(svc.use(Store), agent.agent_id)
+      if (!extremes) return { mood, load, waking_hours }
+      // How it is just now is not among the moments yet.
+      const peak = load > extremes.peak_load ? { peak_load: load, peak_at: svc.clock.ms() } : extremes
+      return { mood, load, waking_hours, ...extremes, peak_load: peak.peak_load, peak_at: isoTime(peak.peak_at) }
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
+import { operation, type PluginHandle, z } from '#kernel'
+import { Store } from '#platform/store/contract'
+import type { SufferingConfig } from './config.ts'
+import { PERSONA_FIELDS, PersonaFields, SufferingMoment, SufferingState } from './contract.ts'
+import { thresholdsOf } from './dynamics.ts'
+import type { InnerLives } from './inner-lives.ts'
+import { barOf, plotOf } from './plot.ts'
+import { countMoments, listMoments } from './repository.ts'
+
+const Thresholds = z.object({
+  prominent: z.number(),
+  constrained: z.number(),
+  dominant: z.number(),
+  crisis: z.number(),
+})
+
+const SufferingReport = SufferingState.extend({
+  agent_id: z.string(),
+  persona: PersonaFields.describe('As it is in effect'),
+  base: PersonaFields.describe('The same without what stressors add'),
+  home: PersonaFields.describe('To which the base returns: what its profile says'),
+  enabled: z.boolean().describe('false: nothing moves it'),
+  thresholds: Thresholds.describe('From these loads on it is at that level'),
+  moments: z.number().int().describe('How many there are in its history'),
+  history: z.array(SufferingMoment).describe('Newest first'),
+}).meta({ id: 'SufferingReport' })
+
+export function sufferingOperations(svc: PluginHandle, config: SufferingConfig, lives: InnerLives) {
+  return [
+    operation({
+      name: 'suffering.get',
+      summary: "Show an agent's stressors and their history",
+      description: 'Stressors are what weighs on the agent; they rise and fall with what happens to it.',
+      input: z.object({
+        id: AgentRef,
+        limit: z.number().int().min(1).max(1000).default(100).describe('Moments of its history, 1 to 1000'),
+        offset: z.number().int().min(0).default(0).describe('Newest moments to leave out'),
+      }),
+      output: SufferingReport,
+      http: { method: 'GET', path: '/agents/{id}/suffering' },
+      cli: { usage: 'suffering <id>', short: { limit: 'n' } },
+      mcp: true,
+      errors: [AgentNotFoundError, AmbiguousAgentError],
+      async run({ id, limit, offset }) {
+        const agent = await svc.use(Agents).find(id)
+        const { agent_id } = agent
+        const store = svc.use(Store)
+        const { state, ...fields } = await lives.look(agent)
+        const history = await listMoments(store, agent_id, limit, offset)
+        const [prominent, constrained, dominant, crisis] = thresholdsOf(config)
+        return {
+          ...{ agent_id, ...state, ...fields, enabled: config.enabled },
+          thresholds: { prominent, constrained, dominant, crisis },
+          moments: await countMoments(store, agent_id),
+          history,
+        }
+      },
+      count: async ({ id }) => countMoments(svc.use(Store), (await svc.use(Agents).find(id)).agent_id),
+      render: report => render(report),
+    }),
+  ]
+}
+
+function render(report: z.output<typeof SufferingReport>): string {
+  const { agent_id, load, level, mood, waking_hours, stressors, base, persona, history } = report
+  const head = `${agent_id}  load ${load.toFixed(2)} (${level})  mood ${mood}  awake for ${waking_hours.toFixed(1)} h`
+  const rows = stressors.map(
+    ({ stressor, severity, trend, condition }) =>
+      `${stressor.padEnd(20)} ${barOf(severity)} ${severity.toFixed(2)} ${trend === 'rising' ? '↑' : '↓'} resolved when ${condition}`,
+  )
+  const fields = PERSONA_FIELDS.map(
+    field =>
+      `${field.padEnd(20)} ${barOf(persona[field])} ${persona[field].toFixed(2)}, base ${base[field].toFixed(2)}`,
+  )
+  return [head, plotOf(history), rows.join('\n') || 'nothing weighs on it', fields.join('\n')]
+    .filter(Boolean)
+    .join('\n\n')
+}

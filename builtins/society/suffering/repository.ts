@@ -1,0 +1,215 @@
+import type { NewAgent } from '#core/agents/contract'
+import { z } from '#kernel'
+import { AMONG, defineEffect, isoTime, listed, type Store } from '#platform/store/contract'
+import { PersonaFields, type SufferingMoment } from './contract.ts'
+import { Inner } from './state.ts'
+
+/** Of what it sent, so much is looked at. */
+const LOOKED_AT = 20
+/** So many events are taken in at a time. */
+const PIECE = 500
+const DAY_MS = 86_400_000
+/** For so long every moment is kept, and for so long the first of each hour, however retention is set. */
+const FINE_MS = DAY_MS
+const COARSE_MS = 90 * DAY_MS
+const HOUR_MS = 3_600_000
+
+export interface LotRow extends NewAgent {
+  failures: number
+  /** Whether it has a goal. */
+  busy: number
+  unanswered: number
+  /** 0: there is no row yet. */
+  version: number
+  at: number
+  /** How many of its cycles were passed, and how many of those it has lived through. */
+  passed: number
+  passed_before: number
+  seq: number
+  /** The seq of its newest event. */
+  newest: number
+  heard_at: number
+  inner: Inner | undefined
+}
+
+const LOT = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
+    coalesce(i.passed, 0) AS passed_before, coalesce((SELECT passed FROM leases l WHERE l.id = a.agent_id), 0) AS passed,
+    coalesce(i.seq, 0) AS seq, coalesce(i.heard_at, 0) AS heard_at,
+    coalesce((SELECT max(seq) FROM events WHERE agent_id = a.agent_id), 0) AS newest,
+    EXISTS (SELECT 1 FROM goals WHERE agent_id = a.agent_id AND status = 'active') AS busy,
+    (SELECT count(*) FROM (SELECT created_at FROM a2a_messages WHERE from_agent = ? ORDER BY seq DESC LIMIT ${LOOKED_AT}) sent
+      WHERE sent.created_at > coalesce(i.heard_at, 0)) AS unanswered
+  FROM agents a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id WHERE a.agent_id = ?`
+
+/** Where an agent stands, and what bears on it; undefined when there is no such agent. */
+export async function findLot(store: Store, agent_id: string): Promise<LotRow | undefined> {
+  const row = await store.get<Omit<LotRow, 'inner'> & { state: string | null }>(LOT, [agent_id, agent_id])
+  if (!row) return undefined
+  const { state, ...lot } = row
+  return { ...lot, inner: state === null ? undefined : (JSON.parse(state) as Inner) }
+}
+
+export interface HappenedRow {
+  seq: number
+  type: string
+  at: number
+  data: Record<string, unknown>
+}
+
+/** What happened to an agent since, oldest first. */
+export async function happenedSince(store: Store, agent_id: string, seq: number): Promise<HappenedRow[]> {
+  const rows = await store.all<Omit<HappenedRow, 'data'> & { data: string }>(
+    'SELECT seq, type, at, data FROM events WHERE agent_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+    [agent_id, seq, PIECE],
+  )
+  return rows.map(row => ({ ...row, data: JSON.parse(row.data) as Record<string, unknown> }))
+}
+
+/** In how many steps a goal came to its end, and whether it was the model that declined. */
+export async function endOfGoal(store: Store, goal_id: string): Promise<{ steps: number; declined: boolean }> {
+  const row = await store.get<{ steps: number; result: string | null }>(
+    'SELECT steps_completed AS steps, result FROM goals WHERE goal_id = ?',
+    [goal_id],
+  )
+  return { steps: row?.steps ?? 0, declined: row?.result?.startsWith('The model declined') ?? false }
+}
+
+/** A cycle's write: refused silently when somebody else, such as a restored checkpoint, came in between. */
+export const lived = defineEffect({
+  name: 'suffering.lived',
+  schema: z.object({
+    agent_id: z.string(),
+    version: z.number().int(),
+    seq: z.number().int(),
+    heard_at: z.number().int(),
+    passed: z.number().int(),
+    /** For so many milliseconds nobody need look, unless something happens. */
+    still_ms: z.number(),
+    inner: Inner,
+  }),
+  statements: ({ agent_id, version, seq, heard_at, passed, still_ms, inner }, now) => {
+    const look_at = now + Math.floor(still_ms)
+    const state = JSON.stringify(inner)
+    if (version === 0)
+      return [
+        {
+          sql: `INSERT INTO inner_lives (agent_id, version, at, seq, heard_at, passed, look_at, state)
+                SELECT ?, 1, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)
+                ON CONFLICT (agent_id) DO NOTHING`,
+          params: [agent_id, now, seq, heard_at, passed, look_at, state, agent_id],
+        },
+      ]
+    return [
+      {
+        sql: `UPDATE inner_lives SET version = version + 1, at = ?, seq = ?, heard_at = ?, passed = ?, look_at = ?, state = ?
+              WHERE agent_id = ? AND version = ?`,
+        params: [now, seq, heard_at, passed, look_at, state, agent_id, version],
+      },
+    ]
+  },
+})
+
+/** Puts an agent back to where it was. What happened until now does not count again. */
+export const restoreLife = defineEffect({
+  name: 'suffering.restore',
+  schema: z.object({ agent_id: z.string(), inner: Inner }),
+  statements: ({ agent_id, inner }, now) => [
+    {
+      sql: `INSERT INTO inner_lives (agent_id, version, at, seq, heard_at, state)
+            VALUES (?, 1, ?, (SELECT coalesce(max(seq), 0) FROM events WHERE agent_id = ?), ?, ?)
+            ON CONFLICT (agent_id) DO UPDATE SET version = inner_lives.version + 1, at = excluded.at, seq = excluded.seq,
+              look_at = 0, state = excluded.state`,
+      params: [agent_id, now, agent_id, now, JSON.stringify(inner)],
+    },
+  ],
+})
+
+/** Of these agents, those to whom something has happened, or in whom by now something has moved that one could see. */
+export async function stirredAmong(store: Store, agents: readonly string[], now: number): Promise<string[]> {
+  const rows = await store.all<{ agent_id: string }>(
+    `SELECT a.agent_id FROM agents a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id AND i.at <= ? AND i.look_at > ?
+     WHERE a.agent_id ${AMONG}
+       AND (i.seq IS NULL OR i.seq < coalesce((SELECT max(seq) FROM events e WHERE e.agent_id = a.agent_id), 0))`,
+    [now, now, listed(agents)],
+  )
+  return rows.map(({ agent_id }) => agent_id)
+}
+
+/** A moment worth keeping. What is older than a day is thinned out to the first moment of each hour. */
+export const recordMoment = defineEffect({
+  name: 'suffering.record',
+  schema: z.object({
+    agent_id: z.string(),
+    load: z.number(),
+    crisis: z.boolean(),
+    mood: z.string(),
+    severities: z.record(z.string(), z.number()),
+    persona: PersonaFields,
+    base: PersonaFields,
+  }),
+  statements: ({ agent_id, load, crisis, mood, severities, persona, base }, now) => [
+    {
+      sql: `INSERT INTO suffering_history (agent_id, at, hourly, load, happiness, crisis, mood, severities, persona, base)
+            SELECT ?, ?, CASE WHEN EXISTS (SELECT 1 FROM suffering_history WHERE agent_id = ? AND at >= ?) THEN 0 ELSE 1 END, ?, ?, ?, ?, ?, ?, ?
+            WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)`,
+      params: [
+        ...[agent_id, now, agent_id, now - (now % HOUR_MS), load, persona.happiness, crisis, mood],
+        ...[JSON.stringify(severities), JSON.stringify(persona), JSON.stringify(base), agent_id],
+      ],
+    },
+    {
+      sql: 'DELETE FROM suffering_history WHERE agent_id = ? AND (at < ? OR (hourly = 0 AND at < ?))',
+      params: [agent_id, now - COARSE_MS, now - FINE_MS],
+    },
+  ],
+})
+
+interface MomentRow {
+  at: number
+  load: number
+  crisis: number
+  mood: string
+  severities: string
+  persona: string
+  base: string
+}
+
+/** The newest first. */
+export async function listMoments(
+  store: Store,
+  agent_id: string,
+  limit: number,
+  offset: number,
+): Promise<SufferingMoment[]> {
+  const rows = await store.all<MomentRow>(
+    `SELECT at, load, crisis, mood, severities, persona, base FROM suffering_history WHERE agent_id = ?
+     ORDER BY at DESC, moment_id DESC LIMIT ? OFFSET ?`,
+    [agent_id, limit, offset],
+  )
+  return rows.map(row => ({
+    ...{ at: isoTime(row.at), load: row.load, crisis: row.crisis === 1, mood: row.mood },
+    severities: JSON.parse(row.severities) as Record<string, number>,
+    persona: JSON.parse(row.persona) as PersonaFields,
+    base: JSON.parse(row.base) as PersonaFields,
+  }))
+}
+
+export async function countMoments(store: Store, agent_id: string): Promise<number> {
+  const row = await store.get<{ n: number }>('SELECT count(*) AS n FROM suffering_history WHERE agent_id = ?', [
+    agent_id,
+  ])
+  return row?.n ?? 0
+}
+
+/** The heaviest load of an agent's kept past, and the happiest that it was; undefined when nothing is kept. */
+export function extremesOf(store: Store, agent_id: string) {
+  return store.get<{ peak_load: number; peak_at: number; happiest: number; moments_in_crisis: number }>(
+    `SELECT h.load AS peak_load, h.at AS peak_at,
+       (SELECT count(*) FROM suffering_history c WHERE c.agent_id = h.agent_id AND c.crisis = 1) AS moments_in_crisis,
+       (SELECT max(p.happiness) FROM suffering_history p WHERE p.agent_id = h.agent_id) AS happiest
+     FROM suffering_history h WHERE h.agent_id = ? ORDER BY h.load DESC, h.moment_id LIMIT 1`,
+    [agent_id],
+  )
+}
+
+export const SUFFERING_EFFECTS = [lived, restoreLife, recordMoment]

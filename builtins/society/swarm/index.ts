@@ -1,0 +1,38 @@
+import { PromptSections } from '#core/goals/contract'
+import { definePlugin } from '#kernel'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { Effects } from '#platform/store/contract'
+import { SwarmConfig } from './config.ts'
+import { Specialists, SwarmLearned, SwarmPolicies, SwarmReverted, TaskTypes } from './contract.ts'
+import { swarmOperations } from './operations.ts'
+import { POLICIES } from './policies.ts'
+import { Records } from './records.ts'
+import { swarmSection } from './sections.ts'
+import { Swarm } from './swarm.ts'
+import { TASK_TYPES } from './task-types.ts'
+import { SWARM_EFFECTS } from './writes.ts'
+
+export default definePlugin({
+  name: 'swarm',
+  description: 'What agents are good at, what all of them can learn from that, and what is done about it.',
+  needs: ['store', 'agents', 'goals'],
+  section: 'swarm',
+  config: SwarmConfig,
+  setup(svc, config) {
+    for (const effect of SWARM_EFFECTS) svc.add(Effects, effect.kind)
+    for (const type of TASK_TYPES) svc.add(TaskTypes, type)
+    for (const policy of POLICIES) svc.add(SwarmPolicies, policy)
+    svc.event('swarm_learned', SwarmLearned)
+    svc.event('swarm_reverted', SwarmReverted)
+
+    const records = new Records(svc)
+    const swarm = new Swarm(svc, config, records)
+    svc.provide(Specialists, swarm)
+    svc.add(PromptSections, swarmSection(svc, swarm))
+    for (const operation of swarmOperations(svc, swarm, config)) svc.operation(operation)
+    svc.on('goal_completed', () => records.look())
+    svc.on('goal_abandoned', () => records.look())
+    svc.on('beat', ({ beat }) => swarm.beat(beat))
+    svc.add(DaemonStarts, { name: 'swarm', begin: () => records.look() })
+  },
+})

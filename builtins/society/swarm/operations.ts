@@ -1,0 +1,149 @@
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { counted } from '#lib/counted'
+import { Store } from '#platform/store/contract'
+import type { SwarmConfig } from './config.ts'
+import { RouteCandidate, Specialization, SwarmEffect, SwarmReport, SwarmReportNotFoundError } from './contract.ts'
+import { countReports, listReports, openEffects } from './repository.ts'
+import type { Swarm } from './swarm.ts'
+
+const report_id = z
+  .string()
+  .min(1)
+  .max(64)
+  .meta({ examples: ['swr-15'] })
+  .describe("A report's id")
+
+const SwarmStatus = z
+  .object({
+    policy: z.string(),
+    acts: z.boolean().describe('Whether anything is done about what is learned'),
+    latest: SwarmReport.nullable(),
+    in_force: z.array(SwarmEffect).describe('What was done and holds now'),
+    specializations: z.array(Specialization),
+  })
+  .meta({ id: 'SwarmStatus' })
+
+export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmConfig) {
+  const store = () => svc.use(Store)
+  const errors = [SwarmReportNotFoundError]
+  return [
+    operation({
+      name: 'swarm.show',
+      summary: 'Show what all agents have learned',
+      description: "Aggregates the results of all agents' goals; swarm.policy says what is done about it.",
+      input: z.object({}),
+      output: SwarmStatus,
+      http: { method: 'GET', path: '/swarm' },
+      cli: { usage: 'swarm' },
+      mcp: true,
+      async run() {
+        const [latest = null] = await listReports(store(), 1, 0)
+        return {
+          ...{ policy: config.policy, acts: swarm.acting, latest },
+          in_force: await openEffects(store()),
+          specializations: await swarm.specializations(),
+        }
+      },
+      render: ({ policy, latest, in_force, specializations }) =>
+        [
+          `policy: ${policy}`,
+          latest ? told(latest) : 'Nothing has been learned yet: it is, on every fifth heartbeat of the daemon.',
+          ...in_force.map(effectLine),
+          ...specializations.map(skill),
+        ].join('\n'),
+    }),
+    operation({
+      name: 'swarm.reports',
+      summary: 'List swarm reports, newest first',
+      description: 'A report is made on every fifth heartbeat of the daemon.',
+      input: Page,
+      output: z.array(SwarmReport),
+      http: { method: 'GET', path: '/swarm/reports' },
+      cli: { usage: 'swarm reports', short: { limit: 'n' } },
+      mcp: true,
+      run: ({ limit, offset }) => listReports(store(), limit ?? -1, offset),
+      count: () => countReports(store()),
+      render: reports => reports.map(summary).join('\n') || 'none',
+    }),
+    operation({
+      name: 'swarm.report',
+      summary: 'Show a swarm report and its actions',
+      description: 'What was found, and what was changed because of it.',
+      input: z.object({ report_id }),
+      output: SwarmReport,
+      http: { method: 'GET', path: '/swarm/reports/{report_id}' },
+      cli: { usage: 'swarm report <report_id>' },
+      errors,
+      run: ({ report_id: id }) => swarm.report(id),
+      render: told,
+    }),
+    operation({
+      name: 'swarm.revert',
+      summary: "Undo a swarm report's actions",
+      description: 'They are not repeated while their reason lasts.',
+      input: z.object({ report_id }),
+      output: SwarmReport,
+      http: { method: 'POST', path: '/swarm/reports/{report_id}/revert' },
+      cli: { usage: 'swarm revert <report_id>' },
+      errors,
+      run: ({ report_id: id }) => swarm.revert(id),
+      render: told,
+    }),
+    operation({
+      name: 'swarm.route',
+      summary: 'List agents suited for a task, best first',
+      description: 'Ranks agents by what they are good at.',
+      input: z.object({
+        task: z
+          .string()
+          .min(1)
+          .max(8_000)
+          .meta({ examples: ['Fix the bug in the parser'] })
+          .describe('What is to be done'),
+      }),
+      output: z.array(RouteCandidate),
+      http: { method: 'GET', path: '/swarm/route' },
+      cli: { usage: 'swarm route <task...>' },
+      run: ({ task }) => swarm.candidates(task, null),
+    }),
+    operation({
+      name: 'agents.specialization',
+      summary: "Show an agent's skills",
+      description: 'Derived from its last 200 goals.',
+      input: z.object({ id: AgentRef }),
+      output: Specialization,
+      http: { method: 'GET', path: '/agents/{id}/specialization' },
+      cli: { usage: 'specialization <id>' },
+      mcp: true,
+      errors: [AgentNotFoundError, AmbiguousAgentError],
+      run: async ({ id }) => swarm.specialization((await svc.use(Agents).find(id)).agent_id),
+      render: specialization => `${skill(specialization)}\n${specialization.types.map(typeLine).join('\n')}`.trim(),
+    }),
+  ]
+}
+
+const percent = (rate: number) => `${Math.round(rate * 100)} %`
+
+function summary({ report_id: id, created_at, policy, agents, figures, effects, reverted_at }: SwarmReport): string {
+  const rate = figures.success_rate === null ? 'no goals yet' : `${percent(figures.success_rate)} of goals completed`
+  const done = `${counted(effects.length, 'effect')}${reverted_at === null ? '' : ', reverted'}`
+  return `${id}  ${created_at.slice(0, 16).replace('T', ' ')}  ${policy}  ${counted(agents, 'agent')}  ${rate}  ${done}`
+}
+
+function told(report: SwarmReport): string {
+  const lines = report.recommendations.map(({ priority, kind, text }) => `  ${priority} ${kind}: ${text}`)
+  return [summary(report), ...lines, ...report.effects.map(effectLine)].join('\n')
+}
+
+function effectLine({ effect_id, kind, agent_id, topic, status }: SwarmEffect): string {
+  return `  ${effect_id}  ${status}  ${kind} (${topic}) for ${agent_id}`
+}
+
+function skill({ agent_id, goals, score, strengths }: Specialization): string {
+  return `${agent_id}: ${counted(goals, 'goal')}, specialization ${score}, good at ${strengths.join(', ') || 'nothing yet'}`
+}
+
+function typeLine({ task_type, goals, rate, mean_duration_ms }: Specialization['types'][number]): string {
+  return `  ${task_type}: ${percent(rate)} of ${goals}, ${Math.round(mean_duration_ms / 1000)} s each`
+}

@@ -1,0 +1,45 @@
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { Store, setValue } from '#platform/store/contract'
+import { TaskTypes } from './contract.ts'
+import { CURSOR, cursor, endedAfter } from './repository.ts'
+import { classify } from './task-types.ts'
+import { recordGoals } from './writes.ts'
+
+/** Goals that are recorded at a time. */
+const PIECE = 200
+
+/**
+ * Records what agents did and how it went. The events are the queue: what ended in another process, or before a crash, is
+ * recorded at the next look, with the cursor in the same commit; and each goal once, whoever looks.
+ */
+export class Records {
+  readonly #svc: PluginHandle
+  #looking: Promise<void> = Promise.resolve()
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  /** Records all that ended since the last look, in this process one look at a time. */
+  look(): Promise<void> {
+    const looked = this.#looking.then(() => this.#look())
+    this.#looking = looked.catch(error => {
+      this.#svc.log.warn({}, `goals that ended are not recorded yet: ${sentenceOf(error)}`)
+    })
+    return this.#looking
+  }
+
+  async #look(): Promise<void> {
+    const store = this.#svc.use(Store)
+    const types = this.#svc.list(TaskTypes)
+    for (let after = await cursor(store); ; ) {
+      const { goals, last } = await endedAfter(store, after, PIECE)
+      if (last === after) return
+      const records = goals.map(({ objective, status, tools, ...goal }) => {
+        return { ...goal, tools, success: status === 'completed', task_type: classify(types, objective, tools) }
+      })
+      await store.apply([recordGoals({ goals: records }), setValue({ ...CURSOR, value: last })])
+      after = last
+    }
+  }
+}

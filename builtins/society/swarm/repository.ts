@@ -1,0 +1,181 @@
+import { z } from '#kernel'
+import { AMONG, getValue, isoTime, listed, type Store } from '#platform/store/contract'
+import { type SwarmEffect, SwarmLearning, type SwarmReport, type TaskTypeRecord } from './contract.ts'
+import type { Fared } from './report.ts'
+import { rounded } from './specialization.ts'
+
+/** Up to which event ended goals were recorded. */
+export const CURSOR = { namespace: 'swarm', key: 'goals_seq' } as const
+/** What is done, or about to be, and not undone. */
+export const OPEN = "('planned', 'in_force', 'reverting')"
+
+export async function cursor(store: Store): Promise<number> {
+  return z.coerce
+    .number()
+    .int()
+    .catch(0)
+    .parse(await getValue(store, CURSOR))
+}
+
+/** A goal that has ended, with the event that told it. */
+export interface EndedGoal {
+  seq: number
+  goal_id: string
+  agent_id: string
+  objective: string
+  status: string
+  steps: number
+  duration_ms: number
+  at: number
+  /** That were called for it. */
+  tools: string[]
+}
+
+/** The goals that ended after an event, in that order; `last` is the event up to which was looked. */
+export async function endedAfter(
+  store: Store,
+  after: number,
+  limit: number,
+): Promise<{ goals: EndedGoal[]; last: number }> {
+  const events = await store.all<{ seq: number; data: string }>(
+    `SELECT seq, data FROM events WHERE type IN ('goal_completed', 'goal_abandoned') AND seq > ? ORDER BY seq LIMIT ?`,
+    [after, limit],
+  )
+  const goals: EndedGoal[] = []
+  for (const { seq, data } of events) {
+    const { goal_id } = JSON.parse(data) as { goal_id: string }
+    const goal = await store.get<Omit<EndedGoal, 'seq' | 'tools'>>(
+      `SELECT goal_id, agent_id, objective, status, steps_completed AS steps,
+         max(0, coalesce(completed_at, created_at) - created_at) AS duration_ms, coalesce(completed_at, created_at) AS at
+       FROM goals WHERE goal_id = ? AND status <> 'active'`,
+      [goal_id],
+    )
+    const tools = await store.all<{ tool: string }>(
+      'SELECT DISTINCT tool FROM tool_calls WHERE goal_id = ? ORDER BY tool',
+      [goal_id],
+    )
+    if (goal) goals.push({ seq, ...goal, tools: tools.map(({ tool }) => tool) })
+  }
+  return { goals, last: events.at(-1)?.seq ?? after }
+}
+
+/** How live agents do in each kind of work. */
+export async function typesOf(store: Store, agent_id?: string): Promise<Map<string, TaskTypeRecord[]>> {
+  const rows = await store.all<{ agent_id: string; task_type: string; goals: number; completed: number; mean: number }>(
+    `SELECT r.agent_id, task_type, count(*) AS goals, sum(success) AS completed, avg(duration_ms) AS mean
+     FROM specialization_records r JOIN agents a ON a.agent_id = r.agent_id AND a.died_at IS NULL
+     ${agent_id === undefined ? '' : 'WHERE r.agent_id = ?'} GROUP BY r.agent_id, task_type ORDER BY r.agent_id, task_type`,
+    agent_id === undefined ? [] : [agent_id],
+  )
+  const types = new Map<string, TaskTypeRecord[]>()
+  for (const { agent_id: id, task_type, goals, completed, mean } of rows) {
+    const record = { task_type, goals, completed, rate: rounded(completed / goals), mean_duration_ms: Math.round(mean) }
+    types.set(id, [...(types.get(id) ?? []), record])
+  }
+  return types
+}
+
+/** How each live agent fared, by its last so many ended goals. */
+export function faredLast(store: Store, goals: number): Promise<Fared[]> {
+  return store.all<Fared>(
+    `SELECT a.agent_id, (SELECT count(*) FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active,
+       coalesce(sum(r.success), 0) AS completed, coalesce(sum(1 - r.success), 0) AS abandoned
+     FROM agents a LEFT JOIN (SELECT agent_id, success, row_number() OVER (PARTITION BY agent_id ORDER BY seq DESC) AS n
+       FROM specialization_records) r ON r.agent_id = a.agent_id AND r.n <= ?
+     WHERE a.died_at IS NULL GROUP BY a.agent_id ORDER BY a.agent_id`,
+    [goals],
+  )
+}
+
+/** The last goal of a kind that an agent completed, as far as it is still there. */
+export function lastCompleted(store: Store, agent_id: string, task_type: string) {
+  return store.get<{ goal_id: string; objective: string; result: string | null }>(
+    `SELECT g.goal_id, g.objective, g.result FROM specialization_records r JOIN goals g ON g.goal_id = r.goal_id
+     WHERE r.agent_id = ? AND r.task_type = ? AND r.success = 1 ORDER BY r.seq DESC LIMIT 1`,
+    [agent_id, task_type],
+  )
+}
+
+/** Agents to whom something may be given: alive, not paused, and nobody's sub-agent. */
+export function takers(store: Store): Promise<{ agent_id: string; active: number }[]> {
+  return store.all(
+    `SELECT agent_id, (SELECT count(*) FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active
+     FROM agents a WHERE died_at IS NULL AND paused_at IS NULL AND spawned_by IS NULL ORDER BY agent_id`,
+  )
+}
+
+interface ReportRow {
+  report_id: string
+  beat: number
+  policy: string
+  report: string
+  created_at: number
+  reverted_at: number | null
+}
+interface EffectRow extends Omit<SwarmEffect, 'text' | 'created_at' | 'ended_at'> {
+  detail: string
+  created_at: number
+  ended_at: number | null
+}
+
+const effectOf = ({ detail, created_at, ended_at, ...row }: EffectRow): SwarmEffect => ({
+  ...row,
+  text: (JSON.parse(detail) as { text: string }).text,
+  created_at: isoTime(created_at),
+  ended_at: ended_at === null ? null : isoTime(ended_at),
+})
+const reportOf = ({ report, created_at, reverted_at, ...row }: ReportRow, effects: SwarmEffect[]): SwarmReport => ({
+  ...row,
+  ...SwarmLearning.parse(JSON.parse(report)),
+  effects,
+  created_at: isoTime(created_at),
+  reverted_at: reverted_at === null ? null : isoTime(reverted_at),
+})
+
+/** Newest first. */
+export async function listReports(store: Store, limit: number, offset: number): Promise<SwarmReport[]> {
+  const rows = await store.all<ReportRow>('SELECT * FROM swarm_reports ORDER BY beat DESC LIMIT ? OFFSET ?', [
+    ...[limit, offset],
+  ])
+  const ids = rows.map(({ report_id }) => report_id)
+  const all = await effects(store, `report_id ${AMONG}`, listed(ids))
+  return rows.map(row =>
+    reportOf(
+      row,
+      all.filter(({ report_id }) => report_id === row.report_id),
+    ),
+  )
+}
+
+export async function countReports(store: Store): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM swarm_reports'))?.n ?? 0
+}
+
+export async function findReport(store: Store, report_id: string): Promise<SwarmReport | undefined> {
+  const row = await store.get<ReportRow>('SELECT * FROM swarm_reports WHERE report_id = ?', [report_id])
+  return row && reportOf(row, await effects(store, 'report_id = ?', report_id))
+}
+
+async function effects(store: Store, where: string, ...params: unknown[]): Promise<SwarmEffect[]> {
+  const rows = await store.all<EffectRow>(
+    `SELECT * FROM swarm_effects WHERE ${where} ORDER BY created_at, effect_id`,
+    params,
+  )
+  return rows.map(effectOf)
+}
+
+/** What holds now, of all agents or of one. */
+export function openEffects(store: Store, agent_id?: string): Promise<SwarmEffect[]> {
+  const open = `status IN ${OPEN}`
+  return agent_id === undefined ? effects(store, open) : effects(store, `agent_id = ? AND ${open}`, agent_id)
+}
+
+/** What takes part in deciding: what holds, and what was reverted while its reason lasts. */
+export function standingEffects(store: Store): Promise<SwarmEffect[]> {
+  return effects(store, "status NOT IN ('ended', 'lifted')")
+}
+
+/** What is still to be done, or undone, outside of the database. */
+export function unfinished(store: Store): Promise<SwarmEffect[]> {
+  return effects(store, "status IN ('planned', 'reverting') AND kind = 'memory'")
+}

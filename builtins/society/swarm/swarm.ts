@@ -1,0 +1,243 @@
+import { isDeepStrictEqual } from 'node:util'
+import { sanitize } from '#core/goals/contract'
+import { Memory } from '#core/memory/contract'
+import { type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { Freeze } from '#platform/daemon/contract'
+import { appendEvent, Store } from '#platform/store/contract'
+import type { SwarmConfig } from './config.ts'
+import {
+  type RouteCandidate,
+  type Specialists,
+  type Specialization,
+  type SwarmAction,
+  type SwarmEffect,
+  type SwarmLearning,
+  SwarmPolicies,
+  type SwarmReport,
+  SwarmReportNotFoundError,
+  type SwarmSituation,
+  TaskTypes,
+} from './contract.ts'
+import type { Records } from './records.ts'
+import { learn } from './report.ts'
+import {
+  faredLast,
+  findReport,
+  lastCompleted,
+  listReports,
+  openEffects,
+  standingEffects,
+  takers,
+  typesOf,
+  unfinished,
+} from './repository.ts'
+import { routeScore, specializationOf } from './specialization.ts'
+import { classify } from './task-types.ts'
+import { insertEffects, insertReport, markReverted, moveEffect, moveEffects, trimReports } from './writes.ts'
+
+/** SwarmLearning on every so manieth heartbeat of the daemon. */
+const EVERY = 5
+/** Of each agent so many ended goals count. */
+const LAST_GOALS = 50
+/** Who is to teach has done so many goals of the kind. */
+const TEACHER_GOALS = 3
+/** Of a goal's result so much is shared, in characters. */
+const LONGEST_RESULT = 1_500
+/** Where delegation is switched off there is no limit of its own. */
+const BUSY = 5
+
+/** What is worth telling anew when it has changed. */
+const said = ({ figures, recommendations }: SwarmLearning) => ({ figures, recommendations })
+
+/** Looks at how all agents fare, writes down what is to be learned, and does what the policy wants about it. */
+export class Swarm implements Specialists {
+  readonly #svc: PluginHandle
+  readonly #config: SwarmConfig
+  readonly #records: Records
+
+  constructor(svc: PluginHandle, config: SwarmConfig, records: Records) {
+    this.#svc = svc
+    this.#config = config
+    this.#records = records
+  }
+
+  get acting(): boolean {
+    return this.#config.policy !== 'passive'
+  }
+
+  get #store(): Store {
+    return this.#svc.use(Store)
+  }
+
+  /** A heartbeat of the daemon: what is left over is finished, and on every fifth it is learned. Nothing while it is frozen. */
+  async beat(beat: number): Promise<void> {
+    if (this.#svc.has(Freeze) && (await this.#svc.use(Freeze).frozen())) return
+    await this.#records.look()
+    try {
+      if (beat % EVERY === 0) await this.#learn(beat)
+      await this.finish()
+    } catch (error) {
+      this.#svc.log.warn({ beat }, `the swarm learns nothing from this heartbeat: ${sentenceOf(error)}`)
+    }
+  }
+
+  /** What an agent is good at. */
+  async specialization(agent_id: string): Promise<Specialization> {
+    await this.#records.look()
+    return specializationOf(agent_id, (await typesOf(this.#store, agent_id)).get(agent_id) ?? [])
+  }
+
+  async specializations(): Promise<Specialization[]> {
+    return [...(await typesOf(this.#store))].map(([agent_id, types]) => specializationOf(agent_id, types))
+  }
+
+  async candidates(task: string, except: string | null): Promise<RouteCandidate[]> {
+    const task_type = classify(this.#svc.list(TaskTypes), task, [])
+    const known = new Map((await this.specializations()).map(each => [each.agent_id, each]))
+    const standing = this.acting ? await openEffects(this.#store) : []
+    const rests = new Set(standing.filter(({ kind }) => kind === 'rest').map(({ agent_id }) => agent_id))
+    const routes = standing.filter(({ kind, topic }) => kind === 'route' && topic === task_type)
+    const preferred = new Set(routes.map(({ agent_id }) => agent_id))
+    const most = Number(this.#svc.config.get('delegation.max_active_goals') ?? BUSY)
+    return (await takers(this.#store))
+      .filter(({ agent_id, active }) => agent_id !== except && active < most && !rests.has(agent_id))
+      .map(({ agent_id, active }) => {
+        const specialization = known.get(agent_id)
+        const goals = specialization?.types.find(type => type.task_type === task_type)?.goals ?? 0
+        const score = routeScore(specialization, task_type)
+        return { agent_id, task_type, score, goals, active_goals: active, preferred: preferred.has(agent_id) }
+      })
+      .sort(
+        (a, b) =>
+          Number(b.preferred) - Number(a.preferred) ||
+          b.score - a.score ||
+          a.active_goals - b.active_goals ||
+          (a.agent_id < b.agent_id ? -1 : 1),
+      )
+  }
+
+  /** @throws SwarmReportNotFoundError */
+  async report(report_id: string): Promise<SwarmReport> {
+    const found = await findReport(this.#store, report_id)
+    if (!found) throw new SwarmReportNotFoundError({ report_id })
+    return found
+  }
+
+  /** Undoes what a report did, as far as it holds; it is not done again while its reason lasts. Twice is once. */
+  async revert(report_id: string): Promise<SwarmReport> {
+    const { effects } = await this.report(report_id)
+    const [memories, others] = [effects.filter(isMemory), effects.filter(effect => !isMemory(effect))]
+    const ids = (some: readonly SwarmEffect[]) => some.map(({ effect_id }) => effect_id)
+    const from = ['planned', 'in_force']
+    await this.#store.apply([
+      markReverted({ report_id }),
+      moveEffects({ effect_ids: ids(memories), from, to: 'reverting' }),
+      moveEffects({ effect_ids: ids(others), from, to: 'reverted' }),
+      appendEvent({ type: 'swarm_reverted', agent_id: null, data: { report_id } }),
+    ])
+    await this.finish()
+    return this.report(report_id)
+  }
+
+  /** Does and undoes what lies outside of the database; what was cut off is done at the next heartbeat, each once by its id. */
+  async finish(): Promise<void> {
+    if (!this.#svc.has(Memory)) return
+    for (const effect of await unfinished(this.#store)) {
+      try {
+        await (effect.status === 'planned' ? this.#teach(effect) : this.#untell(effect))
+      } catch (error) {
+        if (!(error instanceof SvcError)) throw error
+        const { agent_id, effect_id } = effect
+        this.#svc.log.info({ agent_id }, `${effect_id} is not done: ${error.message}`)
+        if (error.status < 500) await this.#store.apply([moveEffect({ effect_id, from: effect.status, to: 'ended' })])
+      }
+    }
+  }
+
+  async #teach(effect: SwarmEffect): Promise<void> {
+    const { effect_id, report_id, agent_id, text } = effect
+    const memory = this.#svc.use(Memory)
+    const id = memory.idOf(`swarm/${effect_id}`)
+    await memory.of(agent_id).store(text, { kind: 'swarm', report_id }, id)
+    // Reverted in the meantime: whoever did it may have forgotten it before it was there.
+    if (!(await this.#store.apply([moveEffect({ effect_id, from: 'planned', to: 'in_force' })])))
+      await memory.of(agent_id).forget(id)
+  }
+
+  async #untell({ effect_id, agent_id }: SwarmEffect): Promise<void> {
+    const memory = this.#svc.use(Memory)
+    await memory.of(agent_id).forget(memory.idOf(`swarm/${effect_id}`))
+    await this.#store.apply([moveEffect({ effect_id, from: 'reverting', to: 'reverted' })])
+  }
+
+  async #learn(beat: number): Promise<void> {
+    const store = this.#store
+    const fared = await faredLast(store, LAST_GOALS)
+    if (fared.length === 0) return
+    const specializations = await this.specializations()
+    const [before] = await listReports(store, 1, 0)
+    const learned = learn(fared, specializations, before?.figures)
+    const policy = this.#svc.find(SwarmPolicies, this.#config.policy)
+    if (!policy) this.#svc.log.warn({ beat }, `There is no swarm policy "${this.#config.policy}": nothing is done.`)
+    const wanted = policy?.act(await this.#situation(learned, specializations)) ?? []
+    const standing = await standingEffects(store)
+    const report_id = `swr-${beat}`
+    const { figures, recommendations } = learned
+    const data = { report_id, beat, success_rate: figures.success_rate, recommendations: recommendations.length }
+    await store.apply([
+      insertReport({ report_id, beat, policy: this.#config.policy, learned }),
+      ...over(standing, wanted),
+      insertEffects({ report_id, effects: numbered(report_id, fresh(standing, wanted, this.#svc.has(Memory))) }),
+      trimReports({}),
+      ...(isDeepStrictEqual(said(learned), before && said(before))
+        ? []
+        : [appendEvent({ type: 'swarm_learned', agent_id: null, data })]),
+    ])
+  }
+
+  async #situation(learned: SwarmLearning, specializations: readonly Specialization[]): Promise<SwarmSituation> {
+    const best = new Map<string, NonNullable<ReturnType<SwarmSituation['best']>>>()
+    const types = new Set(specializations.flatMap(each => each.types.map(({ task_type }) => task_type)))
+    for (const task_type of types) {
+      const [first] = specializations
+        .filter(({ strengths, types: own }) => {
+          const record = own.find(type => type.task_type === task_type)
+          return strengths.includes(task_type) && record !== undefined && record.goals >= TEACHER_GOALS
+        })
+        .sort((a, b) => routeScore(b, task_type) - routeScore(a, task_type) || (a.agent_id < b.agent_id ? -1 : 1))
+      const goal = first && (await lastCompleted(this.#store, first.agent_id, task_type))
+      if (!first || !goal) continue
+      const result = sanitize(goal.result ?? '').slice(0, LONGEST_RESULT)
+      best.set(task_type, { ...goal, agent_id: first.agent_id, objective: sanitize(goal.objective), result })
+    }
+    return { learned, specializations, best: task_type => best.get(task_type) }
+  }
+}
+
+const isMemory = ({ kind }: SwarmEffect) => kind === 'memory'
+const keyOf = ({ kind, topic, agent_id }: SwarmAction | SwarmEffect) => JSON.stringify([kind, topic, agent_id])
+
+/** What is wanted and does not stand already, nor was reverted. */
+function fresh(standing: readonly SwarmEffect[], wanted: readonly SwarmAction[], hasMemory: boolean): SwarmAction[] {
+  const known = new Set(standing.map(keyOf))
+  return wanted.filter(action => {
+    const isNew = !known.has(keyOf(action)) && (hasMemory || action.kind !== 'memory')
+    known.add(keyOf(action))
+    return isNew
+  })
+}
+
+function numbered(report_id: string, actions: readonly SwarmAction[]) {
+  return actions.map((action, n) => ({ effect_id: `${report_id}-${n + 1}`, ...action }))
+}
+
+/** What is wanted no more ends; what was taught stays; what was reverted may be done again should its reason come back. */
+function over(standing: readonly SwarmEffect[], wanted: readonly SwarmAction[]) {
+  const keys = new Set(wanted.map(keyOf))
+  const ceased = standing.filter(effect => !keys.has(keyOf(effect)))
+  const ids = (some: readonly SwarmEffect[]) => some.map(({ effect_id }) => effect_id)
+  return [
+    moveEffects({ effect_ids: ids(ceased.filter(effect => !isMemory(effect))), from: ['in_force'], to: 'ended' }),
+    moveEffects({ effect_ids: ids(ceased), from: ['reverted'], to: 'lifted' }),
+  ]
+}

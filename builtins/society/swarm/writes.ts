@@ -1,0 +1,136 @@
+import { z } from '#kernel'
+import { AMONG, defineEffect, listed } from '#platform/store/contract'
+import { EFFECT_KINDS, SwarmLearning } from './contract.ts'
+import { OPEN } from './repository.ts'
+
+/** So many records of an agent are kept. */
+const KEPT_RECORDS = 200
+/** So many reports are kept, and those besides that did something that lasts, up to so many in all. */
+const KEPT_REPORTS = 200
+const MOST_REPORTS = 1_000
+
+export const recordGoals = defineEffect({
+  name: 'swarm.record',
+  schema: z.object({
+    goals: z.array(
+      z.object({
+        seq: z.number().int(),
+        goal_id: z.string(),
+        agent_id: z.string(),
+        task_type: z.string(),
+        success: z.boolean(),
+        duration_ms: z.number().int(),
+        steps: z.number().int(),
+        tools: z.array(z.string()),
+        at: z.number().int(),
+      }),
+    ),
+  }),
+  statements: ({ goals }) => [
+    ...goals.map(goal => ({
+      sql: `INSERT INTO specialization_records (seq, goal_id, agent_id, task_type, success, duration_ms, steps, tools, at)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?) ON CONFLICT DO NOTHING`,
+      params: [
+        ...[goal.seq, goal.goal_id, goal.agent_id, goal.task_type, goal.success, goal.duration_ms, goal.steps],
+        ...[JSON.stringify(goal.tools), goal.at, goal.agent_id],
+      ],
+    })),
+    ...[...new Set(goals.map(({ agent_id }) => agent_id))].map(agent_id => ({
+      sql: `DELETE FROM specialization_records WHERE agent_id = ? AND seq <= (SELECT seq FROM specialization_records
+              WHERE agent_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ${KEPT_RECORDS})`,
+      params: [agent_id, agent_id],
+    })),
+  ],
+})
+
+/** Refused when there is a report of this beat already: only one process makes it. */
+export const insertReport = defineEffect({
+  name: 'swarm.report',
+  mustChange: true,
+  schema: z.object({ report_id: z.string(), beat: z.number().int(), policy: z.string(), learned: SwarmLearning }),
+  statements: ({ report_id, beat, policy, learned }, now) => [
+    {
+      sql: `INSERT INTO swarm_reports (report_id, beat, policy, report, created_at) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT DO NOTHING`,
+      params: [report_id, beat, policy, JSON.stringify(learned), now],
+    },
+  ],
+})
+
+/** What a report does. What is done already, or was reverted and its reason lasts, is not done again. */
+export const insertEffects = defineEffect({
+  name: 'swarm.effects',
+  schema: z.object({
+    report_id: z.string(),
+    effects: z.array(
+      z.object({
+        effect_id: z.string(),
+        kind: z.enum(EFFECT_KINDS),
+        topic: z.string(),
+        agent_id: z.string(),
+        text: z.string(),
+      }),
+    ),
+  }),
+  statements: ({ report_id, effects: done }, now) =>
+    done.map(({ effect_id, kind, topic, agent_id, text }) => ({
+      sql: `INSERT INTO swarm_effects (effect_id, report_id, kind, topic, agent_id, detail, status, created_at)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?) ON CONFLICT DO NOTHING`,
+      params: [
+        ...[effect_id, report_id, kind, topic, agent_id, JSON.stringify({ text })],
+        ...[kind === 'memory' ? 'planned' : 'in_force', now, agent_id],
+      ],
+    })),
+})
+
+export const moveEffects = defineEffect({
+  name: 'swarm.move',
+  schema: z.object({ effect_ids: z.array(z.string()), from: z.array(z.string()), to: z.string() }),
+  statements: ({ effect_ids, from, to }, now) =>
+    effect_ids.map(effect_id => ({
+      sql: `UPDATE swarm_effects SET status = ?, ended_at = ? WHERE effect_id = ? AND status ${AMONG}`,
+      params: [to, to === 'in_force' || to === 'reverting' ? null : now, effect_id, listed(from)],
+    })),
+})
+
+/** The same of one, refused when it is not so any more. */
+export const moveEffect = defineEffect({
+  name: 'swarm.move_one',
+  mustChange: true,
+  schema: z.object({ effect_id: z.string(), from: z.string(), to: z.string() }),
+  statements: ({ effect_id, from, to }, now) => [
+    {
+      sql: 'UPDATE swarm_effects SET status = ?, ended_at = ? WHERE effect_id = ? AND status = ?',
+      params: [to, to === 'in_force' ? null : now, effect_id, from],
+    },
+  ],
+})
+
+export const markReverted = defineEffect({
+  name: 'swarm.revert',
+  mustChange: true,
+  schema: z.object({ report_id: z.string() }),
+  statements: ({ report_id }, now) => [
+    {
+      sql: 'UPDATE swarm_reports SET reverted_at = ? WHERE report_id = ? AND reverted_at IS NULL',
+      params: [now, report_id],
+    },
+  ],
+})
+
+/** Old reports go, but for those whose effects last. */
+export const trimReports = defineEffect({
+  name: 'swarm.trim',
+  schema: z.object({}),
+  statements: () => [
+    {
+      sql: `DELETE FROM swarm_reports WHERE beat <= (SELECT beat FROM swarm_reports ORDER BY beat DESC LIMIT 1 OFFSET ${KEPT_REPORTS})
+            AND (NOT EXISTS (SELECT 1 FROM swarm_effects e WHERE e.report_id = swarm_reports.report_id AND e.status IN ${OPEN})
+              OR beat <= (SELECT beat FROM swarm_reports ORDER BY beat DESC LIMIT 1 OFFSET ${MOST_REPORTS}))`,
+    },
+  ],
+})
+
+export const SWARM_EFFECTS = [
+  ...[recordGoals, insertReport, insertEffects, moveEffects, moveEffect, markReverted, trimReports],
+]

@@ -1,0 +1,38 @@
+import type { PluginHandle, ToolCall } from '#kernel'
+import { Guardrails } from '#safety/guardrails/contract'
+import { untrusted } from '#safety/net/contract'
+import { Sandbox } from '#safety/sandbox/contract'
+import { cut } from './clean.ts'
+
+/** Characters of an answer: about 2,000 tokens. */
+const ANSWER_CHARS = 8_000
+/** Characters that are kept in a file. */
+const KEPT_CHARS = 1_000_000
+const ERROR_CHARS = 2_000
+
+/** What a model reads of a server's answer; one that is too long for that is kept in a file of the workspace, which is named. */
+export async function answerOf(svc: PluginHandle, who: string, text: string, { workspace }: ToolCall): Promise<string> {
+  if (text.trim() === '') return '[The tool gave no text.]'
+  if (text.length <= ANSWER_CHARS) return untrusted(`what ${who} gave`, text)
+  const file = await svc.use(Sandbox).keep(workspace, cut(text, KEPT_CHARS))
+  const note = `[It has ${text.length} characters; read on in ${file} with file_read.]`
+  return `${untrusted(`the beginning of what ${who} gave`, cut(text, ANSWER_CHARS))}\n${note}`
+}
+
+/**
+ * What a model reads when a call failed: the words of others go through what stands before results too.
+ * @param what we know of it ourselves
+ */
+export async function failureOf(
+  svc: PluginHandle,
+  who: string,
+  text: string,
+  { agent_id }: ToolCall,
+  what = 'the call failed.',
+): Promise<Error> {
+  const said = untrusted(`what is said of it by ${who}`, cut(text.trim() || 'nothing', ERROR_CHARS))
+  const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
+  if (!guardrails?.watches('tool_result')) return new Error(`${what} ${said}`)
+  const checked = await guardrails.check('tool_result', said, { agent_id })
+  return new Error(`${what} ${checked.action === 'block' ? '[Why, a guardrail withheld.]' : checked.text}`)
+}

@@ -1,0 +1,32 @@
+import { ProfileShapes } from '#core/agents/contract'
+import { LateTools } from '#core/runtime/contract'
+import { definePlugin, ROLES } from '#kernel'
+import { Mirrors } from '#observability/recordings/contract'
+import { McpClientConfig } from './config.ts'
+import { McpToolChanged } from './contract.ts'
+import { mcpServerOperations } from './operations.ts'
+import { Servers } from './servers.ts'
+import { isOfServer } from './toolkit.ts'
+
+export default definePlugin({
+  name: 'mcp-client',
+  description: 'Tools of MCP servers: programs and addresses that the configuration names become toolkits.',
+  needs: ['store', 'sandbox'],
+  setup(svc) {
+    const servers = new Servers(svc, svc.section('mcp', McpClientConfig))
+    svc.event('mcp_tool_changed', McpToolChanged)
+    for (const operation of mcpServerOperations(servers)) svc.operation(operation)
+    svc.add(ProfileShapes, { name: 'mcp-client', shape: (agent, profile) => servers.profileFor(agent, profile) })
+    svc.on('config_changed', ({ keys }) => (keys.includes('mcp.servers') ? servers.apply() : undefined))
+    svc.on('beat', () => servers.look())
+    svc.add(LateTools, { name: 'mcp-client', brings: (kind, name) => isOfServer(kind, name, servers.names()) })
+    svc.add(Mirrors, { name: 'mcp-client', look: () => servers.look() })
+    svc.start(
+      async () => {
+        await servers.apply()
+        return () => servers.close()
+      },
+      { in: ROLES },
+    )
+  },
+})

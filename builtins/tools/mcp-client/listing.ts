@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '#core/runtime/contract'
+import { z } from '#kernel'
+import { clean, cleanLine, cut } from './clean.ts'
+import { cleanSchema, LONGEST_SCHEMA } from './schema.ts'
+import type { Session } from './session.ts'
+
+/** Tools of one server that are looked at, and pages that they may come in. */
+const MOST_TOOLS = 200
+const MOST_PAGES = 50
+/** Characters of what a tool says of itself. */
+const LONGEST_DESCRIPTION = 1_200
+
+/** A tool as its server lists it, cleaned and bounded. */
+export const ListedTool = z.object({
+  name: z.string(),
+  description: z.string(),
+  schema: z.record(z.string(), z.unknown()),
+  destructive: z.boolean(),
+  repeatable: z.boolean().describe('As the server has it'),
+  hash: z.string().describe('Of all that the server says of it, uncut'),
+})
+export type ListedTool = z.output<typeof ListedTool>
+
+const LeftOut = z.object({ name: z.string(), why: z.string() })
+
+export const Listing = z.object({ says_it_is: z.string(), tools: z.array(ListedTool), left_out: z.array(LeftOut) })
+export type Listing = z.output<typeof Listing>
+
+const RawTool = z.looseObject({
+  name: z.string().min(1).max(128),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  inputSchema: z.record(z.string(), z.unknown()),
+  execution: z.looseObject({ taskSupport: z.string().optional() }).optional(),
+  annotations: z
+    .looseObject({
+      title: z.string().optional(),
+      readOnlyHint: z.boolean().optional(),
+      destructiveHint: z.boolean().optional(),
+      idempotentHint: z.boolean().optional(),
+    })
+    .optional(),
+})
+
+/** All tools of a server, page by page, as far as they can be used. */
+export async function readListing(session: Session, signal: AbortSignal): Promise<Listing> {
+  const tools = new Map<string, ListedTool>()
+  const left_out: Listing['left_out'] = []
+  let cursor: string | undefined
+  for (let n = 0; n < MOST_PAGES && tools.size < MOST_TOOLS; n++) {
+    const page = await session.page(cursor, signal)
+    for (const raw of page.tools.slice(0, MOST_TOOLS - tools.size)) {
+      const read = readTool(raw)
+      if ('why' in read) left_out.push(read)
+      else if (tools.has(read.name)) left_out.push({ name: read.name, why: 'the server lists two tools of this name' })
+      else tools.set(read.name, read)
+    }
+    cursor = page.nextCursor
+    if (cursor === undefined) break
+  }
+  if (cursor !== undefined) left_out.push({ name: '…', why: `of more than ${MOST_TOOLS} tools the rest is left out` })
+  return { says_it_is: session.says_it_is, tools: [...tools.values()], left_out: left_out.slice(0, MOST_TOOLS) }
+}
+
+function readTool(raw: unknown): ListedTool | Listing['left_out'][number] {
+  const parsed = RawTool.safeParse(raw)
+  if (!parsed.success) {
+    const { name } = raw as { name?: unknown }
+    return { name: cut(cleanLine(String(name ?? '?')), 100), why: 'what the server says of it is no tool' }
+  }
+  const { name, title, description, inputSchema, execution, annotations = {} } = parsed.data
+  const shown = cleanLine(name)
+  if (shown !== name) return { name: shown, why: 'its name holds what does not show' }
+  if (execution?.taskSupport === 'required')
+    return { name, why: 'it runs in the background only, as a task of the protocol' }
+  const schema = cleanSchema(inputSchema)
+  if (!schema) return { name, why: `its arguments are nested too deep, or take more than ${LONGEST_SCHEMA} characters` }
+  const said = canonicalJson({ name, title, description, inputSchema, annotations })
+  return {
+    ...{ name, schema },
+    description: cut(clean(description || title || annotations.title || name).trim(), LONGEST_DESCRIPTION),
+    // What only reads destroys nothing, whatever else is said.
+    destructive: annotations.destructiveHint === true && annotations.readOnlyHint !== true,
+    repeatable: annotations.readOnlyHint === true || annotations.idempotentHint === true,
+    hash: createHash('sha256').update(said).digest('hex'),
+  }
+}

@@ -1,0 +1,229 @@
+import { type ToolImages, withImages } from '#core/images/contract'
+import { Schemas } from '#core/runtime/contract'
+import { type PluginHandle, TimeLimitError, type ToolCall, type Undo } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
+import { appendEvent, isoTime, Store } from '#platform/store/contract'
+import { answerOf, failureOf } from './answer.ts'
+import type { McpServerSettings } from './config.ts'
+import { Connection } from './connection.ts'
+import { type McpServer, McpServerDownError, McpToolHeldError, McpToolNotFoundError } from './contract.ts'
+import { hiding } from './environment.ts'
+import { statusOf } from './http.ts'
+import type { ListedTool, Listing } from './listing.ts'
+import { isHeld, type Known, learned, placeOf } from './memory.ts'
+import { knownOf, remember } from './repository.ts'
+import { imagesOf, type ToolResult, textOf } from './result.ts'
+import { CONNECTION_CLOSED, explained, type Session } from './session.ts'
+import { type CallTool, toolkitName, toolkitOf } from './toolkit.ts'
+
+const UNKNOWN = 'Whether the call took effect is unknown: check before you do it again.'
+
+/** One configured server: what is known of its tools, the toolkit that they are, and their calls. */
+export class Server {
+  readonly name: string
+  readonly settings: McpServerSettings
+  readonly #svc: PluginHandle
+  readonly #connection: Connection
+  readonly #hide: (text: string) => string
+  readonly #stop = new AbortController()
+  /** One look at what is known, and one write of it, after the other. */
+  readonly #turn = keyedMutex()
+  #known: Known | undefined
+  /** The toolkit on offer, with what it was made of. */
+  #offer: { of: string; undo: Undo } | undefined
+  #shown: McpServer['tools'] = []
+  #calls = 0
+  #failures = 0
+
+  constructor(svc: PluginHandle, name: string, settings: McpServerSettings) {
+    this.#svc = svc
+    this.name = name
+    this.settings = settings
+    this.#hide = hiding(settings, svc.ports.env)
+    this.#connection = new Connection(svc, name, settings, listing => this.#learn(listing))
+  }
+
+  /** Offers what is known from before. @param known of this server @param asks whether a server that is not known is started to be asked */
+  open(known: Known | undefined, asks: boolean): void {
+    this.take(known)
+    if (asks && this.settings.enabled && !this.#known) void this.#ask()
+  }
+
+  /** What another process may have learned, or the operator accepted. */
+  take(known: Known | undefined): void {
+    if (known?.place !== placeOf(this.settings)) return
+    this.#known = known
+    this.#show()
+  }
+
+  async look(): Promise<void> {
+    this.take(await knownOf(this.#svc, this.name))
+  }
+
+  /** Ends what runs and starts it anew, with a new listing. @throws McpServerDownError */
+  async restart(): Promise<void> {
+    if (this.settings.enabled) await this.#connection.restart()
+  }
+
+  /** Accepts what a tool, or all of them, say of themselves now. @throws McpToolNotFoundError */
+  accept(tool: string | undefined): Promise<void> {
+    return this.#turn('', async () => {
+      const known = await knownOf(this.#svc, this.name)
+      const chosen = (known?.tools ?? []).filter(({ name }) => tool === undefined || name === tool)
+      if (!known || (tool !== undefined && chosen.length === 0))
+        throw new McpToolNotFoundError({ server: this.name, tool: tool ?? '*' })
+      for (const { name, hash } of chosen) known.accepted[name] = hash
+      await this.#svc.use(Store).apply([remember(this.name, known)])
+      this.take(known)
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await this.#offer?.undo()
+    this.#offer = undefined
+    await this.#connection.close()
+  }
+
+  get state(): McpServer {
+    const { name, settings } = this
+    const { session, rest, error, restarts, state } = this.#connection
+    return {
+      ...{ name, toolkit: toolkitName(name), transport: settings.url ? 'http' : 'stdio', target: targetOf(settings) },
+      state: settings.enabled ? state : 'disabled',
+      ...{ error, retry_at: rest > 0 ? isoTime(this.#svc.clock.ms() + Math.ceil(rest)) : null },
+      ...{ says_it_is: this.#known?.says_it_is || null, pid: session?.pid ?? null },
+      ...{ profiles: settings.profiles, pinned: settings.pin },
+      ...{ calls: this.#calls, failures: this.#failures, restarts, tools: this.#shown },
+    }
+  }
+
+  /** Until it is known what a server has, nobody would call it: it is tried until it answers. */
+  async #ask(): Promise<void> {
+    while (!this.#known && !this.#stop.signal.aborted) {
+      // What went wrong is logged, and shown.
+      const isUp = await this.#connection.ready().then(
+        () => true,
+        () => false,
+      )
+      if (!isUp) await this.#svc.clock.sleep(this.#connection.rest, this.#stop.signal)
+    }
+  }
+
+  #learn(listing: Listing): Promise<void> {
+    return this.#turn('', async () => {
+      const before = await knownOf(this.#svc, this.name)
+      const { known, changes } = learned(before, listing, this.name, this.settings)
+      const events = changes.map(data => appendEvent({ type: 'mcp_tool_changed', agent_id: null, data }))
+      if (JSON.stringify(known) !== JSON.stringify(before))
+        await this.#svc.use(Store).apply([remember(this.name, known), ...events])
+      for (const { tool, change, held } of changes) {
+        const what = change === 'added' ? 'is new' : 'says something else of itself than before'
+        this.#svc.log.warn({}, `MCP server ${this.name}: its tool ${tool} ${what}${held ? ', and is held back' : ''}`)
+      }
+      this.take(known)
+    })
+  }
+
+  #show(): void {
+    if (!this.#known) return
+    const of = JSON.stringify(this.#known)
+    if (this.#offer?.of === of || this.#stop.signal.aborted) return
+    const run: CallTool = (...asked) => this.#call(...asked)
+    const check: Schemas['check'] = (...asked) => this.#svc.use(Schemas).check(...asked)
+    const { toolkit, shown } = toolkitOf(this.name, this.settings, this.#known, run, check)
+    this.#shown = shown
+    void this.#offer?.undo()
+    this.#offer = { of, undo: () => {} }
+    if (!this.settings.enabled) return
+    try {
+      this.#offer.undo = this.#svc.toolkit(toolkit)
+    } catch (error) {
+      this.#svc.log.error({}, `MCP server ${this.name}: its tools are not offered: ${explained(error)}`)
+    }
+  }
+
+  async #call(...[name, tool, args, call]: Parameters<CallTool>): Promise<string | ToolImages> {
+    const who = `${name} of the MCP server "${this.name}"`
+    this.#calls++
+    try {
+      const result = await this.#answered(tool, args, call)
+      const text = this.#hide(textOf(result))
+      if (result.isError !== true) {
+        const answer = await answerOf(this.#svc, who, text, call)
+        const images = imagesOf(result)
+        return images.length > 0 ? withImages(answer, ...images) : answer
+      }
+      throw await failureOf(this.#svc, who, text, call)
+    } catch (error) {
+      this.#failures++
+      throw error
+    }
+  }
+
+  async #answered(tool: ListedTool, args: Record<string, unknown>, call: ToolCall, again = false): Promise<ToolResult> {
+    const { timeout, pin } = this.settings
+    const limit = new AbortController()
+    const signal = AbortSignal.any([call.signal, limit.signal])
+    const session = await unless(signal, this.#connection.ready()).catch(async error => {
+      throw error instanceof McpServerDownError
+        ? await failureOf(this.#svc, 'its MCP server', error.message, call, 'the call was not made.')
+        : error
+    })
+    if (pin) {
+      await this.look()
+      const now = this.#known?.tools.find(({ name }) => name === tool.name)
+      if (this.#known && now && isHeld(this.#known, now, pin))
+        throw new McpToolHeldError({ server: this.name, tool: tool.name })
+    }
+    const cancel = this.#svc.clock.after(timeout * 1000, () =>
+      limit.abort(new TimeLimitError({ what: `The call of the MCP server "${this.name}"`, ms: timeout * 1000 })),
+    )
+    try {
+      const result = await session.call(tool.name, args, signal)
+      this.#connection.worked()
+      return result
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      // The server has forgotten the session, and did not do what it was asked to.
+      if (statusOf(error) === 404 && !again) {
+        await this.#connection.drop(session)
+        return this.#answered(tool, args, call, true)
+      }
+      throw await this.#fault(error, session, call)
+    } finally {
+      cancel()
+    }
+  }
+
+  async #fault(error: unknown, session: Session, call: ToolCall): Promise<Error> {
+    const problem = this.#hide(explained(error))
+    // An answer that means no, or that means nothing, is one; anything else says that it is not to be reached.
+    const { code, issues } = error as { code?: unknown; issues?: unknown }
+    const isAnswer = Array.isArray(issues) || (typeof code === 'number' && code < 0 && code !== CONNECTION_CLOSED)
+    const who = `the MCP server "${this.name}"`
+    if (isAnswer) return failureOf(this.#svc, who, problem, call)
+    await this.#connection.drop(session, problem)
+    return failureOf(this.#svc, who, this.#connection.error ?? problem, call, `the server was lost. ${UNKNOWN}`)
+  }
+}
+
+/** What is waited for, unless the signal comes first. */
+async function unless<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted()
+  let abort = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** Where a server is, without what its arguments or its query may hold. */
+function targetOf({ command = '', url }: McpServerSettings): string {
+  return url ? `${new URL(url).origin}${new URL(url).pathname}` : command
+}

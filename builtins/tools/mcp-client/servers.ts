@@ -1,0 +1,92 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { NewAgent } from '#core/agents/contract'
+import type { Profile } from '#core/profiles/contract'
+import { type PluginHandle, type Toolkit, Toolkits } from '#kernel'
+import type { McpClientConfig } from './config.ts'
+import { McpServerNotFoundError } from './contract.ts'
+import { allKnown } from './repository.ts'
+import { Server } from './server.ts'
+import { toolkitName } from './toolkit.ts'
+
+/** All servers of the configuration, as it is in force. */
+export class Servers {
+  readonly #svc: PluginHandle
+  readonly #config: McpClientConfig
+  readonly #servers = new Map<string, Server>()
+  #applying: Promise<void> = Promise.resolve()
+  #isClosed = false
+
+  constructor(svc: PluginHandle, config: McpClientConfig) {
+    this.#svc = svc
+    this.#config = config
+  }
+
+  /** Ends servers that are no longer named, or named otherwise, and takes up the others. */
+  apply(): Promise<void> {
+    const applied = this.#applying.then(() => this.#apply())
+    this.#applying = applied.catch(() => {})
+    return applied
+  }
+
+  /** Names of those that the configuration has, also before they are there. */
+  names(): string[] {
+    return Object.keys(this.#config.servers)
+  }
+
+  /** By name. */
+  list(): Server[] {
+    return [...this.#servers.values()].sort((a, b) => a.name.localeCompare(b.name))
+  }
+
+  /** @throws McpServerNotFoundError */
+  get(name: string): Server {
+    const server = this.#servers.get(name)
+    if (server) return server
+    throw new McpServerNotFoundError({ name, known: this.list().map(each => each.name) })
+  }
+
+  /** Takes over what other processes of the project learned of the servers. */
+  async look(): Promise<void> {
+    if (this.#servers.size === 0) return
+    const known = await allKnown(this.#svc)
+    for (const server of this.#servers.values()) server.take(known.get(server.name))
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#applying
+    await Promise.all(this.list().map(server => server.close()))
+  }
+
+  /** A profile without the toolkits of servers that its agent's preset does not get. */
+  profileFor({ preset }: NewAgent, profile: Profile): Profile {
+    const kept = new Set(
+      this.list()
+        .filter(({ settings: { profiles } }) => profiles && !profiles.includes(preset))
+        .map(({ name }) => toolkitName(name)),
+    )
+    if (kept.size === 0) return profile
+    const { toolkits } = profile
+    const has = ({ name, group = name }: Toolkit) => !toolkits || toolkits.includes(name) || toolkits.includes(group)
+    const given = this.#svc.list(Toolkits).filter(each => has(each) && !kept.has(each.name))
+    return { ...profile, toolkits: given.map(({ name }) => name) }
+  }
+
+  async #apply(): Promise<void> {
+    if (this.#isClosed) return
+    const wanted = this.#config.servers
+    const gone = this.list().filter(({ name, settings }) => !isDeepStrictEqual(wanted[name], settings))
+    for (const { name } of gone) this.#servers.delete(name)
+    await Promise.all(gone.map(server => server.close()))
+    const fresh = Object.entries(wanted).filter(([name]) => !this.#servers.has(name))
+    if (fresh.length === 0) return
+    const known = await allKnown(this.#svc)
+    // A command that ends at once starts no process for what it may not need.
+    const asks = (['daemon', 'joined', 'server'] as const).some(role => this.#svc.roles.has(role))
+    for (const [name, settings] of fresh) {
+      const server = new Server(this.#svc, name, settings)
+      this.#servers.set(name, server)
+      server.open(known.get(name), asks)
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import { type PluginHandle, type Tool, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { Mail, type MessageType, type Posted } from '#society/a2a/contract'
+import { peersTools } from './peers.ts'
+
+/** So many messages are listed at a time, and so much of a message that is read. */
+const LISTED = 10
+const LONGEST = 15_000
+const LISTED_CHARACTERS = 200
+
+const to = z.string().min(1).max(128).describe("Agent's id or name, or: operator")
+const body = z.string().min(1).max(100_000)
+const id = z.string().min(1).max(128).describe("The message's id")
+
+/** Typed messages. Sending is a write of the call's own commit, so that each goes out exactly once. */
+export function a2aToolkit(svc: PluginHandle): Toolkit {
+  const mail = () => svc.use(Mail)
+  const sends = (call: ToolCall, { message, answer, effects }: Posted) => {
+    for (const effect of effects) call.effect(effect)
+    const sent = `Sent to ${message.to_agent} as ${message.message_id}.`
+    return answer ? `${sent} Answered at once with ${answer.type}: ${answer.body}` : sent
+  }
+  const asks = <P extends z.ZodType>(
+    name: string,
+    type: MessageType,
+    description: string,
+    parameters: P,
+    say: (args: z.output<P>) => { to: string; subject?: string; body: string; priority?: number },
+  ): Tool =>
+    tool({
+      ...{ name, description, parameters, idempotent: true },
+      execute: async (args, call) =>
+        sends(call, await mail().post({ type, from_agent: call.agent_id, ...say(args as z.output<P>) })),
+    })
+  const answers = <P extends z.ZodType>(
+    name: string,
+    description: string,
+    parameters: P,
+    say: (args: z.output<P>) => { id: string; body: string; type?: MessageType },
+  ): Tool =>
+    tool({
+      ...{ name, description, parameters, idempotent: true },
+      async execute(args, call) {
+        const { id: message_id, body: text, type } = say(args as z.output<P>)
+        return sends(call, await mail().reply(message_id, call.agent_id, text, type))
+      },
+    })
+
+  return {
+    name: 'a2a',
+    tools: [
+      asks(
+        'send_request',
+        'request',
+        'Ask another agent for help with something. Its answer comes as a message.',
+        z.object({
+          ...{ to, subject: z.string().max(1_000), body },
+          priority: z.coerce.number().int().min(0).max(9).default(4).describe('0 to 9, higher is read first'),
+        }),
+        args => args,
+      ),
+      asks(
+        'send_query',
+        'query',
+        'Ask another agent a question.',
+        z.object({ to, question: body }),
+        ({ to: whom, question }) => ({ to: whom, body: question }),
+      ),
+      asks(
+        'send_review_request',
+        'review',
+        'Ask another agent to review your work: put it into body, or say where it is.',
+        z.object({ to, subject: z.string().max(1_000), body }),
+        args => args,
+      ),
+      tool({
+        name: 'check_inbox',
+        description: 'List messages that came for you, each with its beginning; read_message shows the whole.',
+        parameters: z.object({ unread_only: z.boolean().default(true) }),
+        idempotent: true,
+        async execute({ unread_only }, { agent_id: owner }) {
+          const filter = { owner, box: 'inbox', ...(unread_only ? { unread: true } : {}) } as const
+          const found = unread_only ? await mail().unread(owner, LISTED) : await mail().list(filter, { limit: LISTED })
+          if (found.length === 0) return unread_only ? 'No unread messages.' : 'No messages.'
+          const texts = await Promise.all(found.map(message => mail().shown(message, owner, LISTED_CHARACTERS)))
+          const more = (await mail().count(filter)) - found.length
+          return [...texts, ...(more > 0 ? [`${more} more; read or answer these first.`] : [])].join('\n\n')
+        },
+      }),
+      tool({
+        name: 'read_message',
+        description: 'Read a whole message by its id. It counts as read then.',
+        parameters: z.object({ id }),
+        idempotent: true,
+        async execute({ id: message_id }, call) {
+          const message = await mail().find(message_id, call.agent_id)
+          if (message.to_agent === call.agent_id && !message.read) call.effect(mail().read([message_id]))
+          return mail().shown(message, call.agent_id, LONGEST)
+        },
+      }),
+      answers('reply', 'Answer a message that came for you.', z.object({ id, body }), args => args),
+      answers(
+        'accept_request',
+        'Say that you will do what a request, review or delegation asks; its answer is then expected of you.',
+        z.object({ id, body: z.string().max(100_000).optional() }),
+        ({ id: message_id, body: text }) => ({ id: message_id, body: text?.trim() || 'Accepted.', type: 'ack' }),
+      ),
+      answers(
+        'reject_request',
+        'Decline what a message asks, with the reason.',
+        z.object({ id, reason: z.string().max(100_000).optional() }),
+        ({ id: message_id, reason }) => ({ id: message_id, body: reason?.trim() || 'Declined.', type: 'reject' }),
+      ),
+      ...peersTools(svc),
+    ],
+  }
+}

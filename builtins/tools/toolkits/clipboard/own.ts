@@ -1,0 +1,20 @@
+import { Memory } from '#core/memory/contract'
+import type { PluginHandle } from '#kernel'
+
+/** Where a text is put aside. */
+export interface Clipboard {
+  /** Whose it is, in words: "your clipboard". */
+  readonly name: string
+  write(text: string): Promise<void>
+  read(): Promise<string>
+}
+
+/** An agent's own, which nobody else sees: a file beside its memory. */
+export function ownClipboard(svc: PluginHandle, agent_id: string): Clipboard {
+  const values = svc.use(Memory).file(agent_id, 'clipboard')
+  return {
+    name: 'your clipboard',
+    write: text => values.set('text', text),
+    read: async () => (await values.get('text')) ?? '',
+  }
+}

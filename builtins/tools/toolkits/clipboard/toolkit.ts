@@ -1,0 +1,63 @@
+import { partOf } from '#core/memory/contract'
+import { type PluginHandle, type Tool, type Toolkit, tool, z } from '#kernel'
+import { Copyables } from './contract.ts'
+import type { Clipboard } from './own.ts'
+
+/** Characters that are kept, and shown at a time. */
+const LONGEST = 100_000
+const PART = 10_000
+
+/** A place for one text. */
+export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: string) => Clipboard): Toolkit {
+  const copied = async (agent_id: string, text: string) => {
+    const clipboard = clipboardOf(agent_id)
+    await clipboard.write(text)
+    return `Copied ${text.length} characters to ${clipboard.name}.`
+  }
+  /** What another toolkit has, by its id. */
+  const copying = (what: string, lists: string): Tool =>
+    tool({
+      name: `copy_${what}`,
+      description: `Copy the text of a ${what} to the clipboard, in place of what is there.`,
+      parameters: z.object({
+        [`${what}_id`]: z.string().trim().min(1).max(200).describe(`Id of the ${what}, as ${lists} shows it`),
+      }),
+      idempotent: true,
+      async execute(args, { agent_id }) {
+        const id = args[`${what}_id`] ?? ''
+        const source = svc.find(Copyables, what)
+        if (!source) return `[No ${what} can be copied: the tools that it would come from are switched off here.]`
+        const text = await source.text(agent_id, id)
+        return text === undefined
+          ? `[You have no ${what} ${JSON.stringify(id)}; ${lists} shows the ids.]`
+          : copied(agent_id, text)
+      },
+    })
+  return {
+    name: 'clipboard',
+    tools: [
+      tool({
+        name: 'copy_to_clipboard',
+        description: 'Put a text on the clipboard, in place of what is there.',
+        parameters: z.object({ text: z.string().min(1).max(LONGEST).describe('The text to put aside') }),
+        idempotent: true,
+        execute: ({ text }, { agent_id }) => copied(agent_id, text),
+      }),
+      tool({
+        name: 'read_clipboard',
+        description: `Read what is on the clipboard, ${PART} characters at a time.`,
+        parameters: z.object({
+          offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip, to read on in a long text'),
+        }),
+        idempotent: true,
+        async execute({ offset }, { agent_id }) {
+          const text = await clipboardOf(agent_id).read()
+          return text === '' ? '[The clipboard is empty.]' : partOf(text, offset, PART)
+        },
+      }),
+      copying('note', 'list_recent_notes'),
+      copying('task', 'list_tasks'),
+      copying('link', 'list_links'),
+    ],
+  }
+}

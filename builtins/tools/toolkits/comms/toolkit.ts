@@ -1,0 +1,48 @@
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { Mail } from '#society/a2a/contract'
+
+/** So many messages are shown at a time, each cut after so many characters. */
+const SHOWN = 10
+const LONGEST = 1_500
+
+/** Messages without types and threads, over the same mailboxes as all others. Sending is a write of the call's own commit: a repetition is none. */
+export function commsToolkit(svc: PluginHandle): Toolkit {
+  return {
+    name: 'comms',
+    tools: [
+      tool({
+        name: 'send_message',
+        description: 'Send a short message to another agent, or to the operator.',
+        parameters: z.object({
+          target_agent: z.string().min(1).max(128).describe("Agent's id or name, or: operator"),
+          message: z.string().min(1).max(100_000),
+        }),
+        idempotent: true,
+        async execute({ target_agent, message }, call) {
+          const draft = { type: 'request', from_agent: call.agent_id, to: target_agent, body: message } as const
+          const posted = await svc.use(Mail).post({ ...draft, expects_reply: false, metadata: { channel: 'comms' } })
+          for (const effect of posted.effects) call.effect(effect)
+          return `Sent to ${posted.message.to_agent} as ${posted.message.message_id}.`
+        },
+      }),
+      tool({
+        name: 'read_inbox',
+        description: 'Read your unread messages; without any, the latest that you have read. They count as read then.',
+        parameters: z.object({}),
+        idempotent: true,
+        async execute(_, call) {
+          const mail = svc.use(Mail)
+          const owner = call.agent_id
+          const unread = await mail.unread(owner, SHOWN)
+          const shown = unread.length > 0 ? unread : await mail.list({ owner, box: 'inbox' }, { limit: 3 })
+          if (shown.length === 0) return 'No messages.'
+          call.effect(mail.read(unread.map(({ message_id }) => message_id)))
+          const left = unread.length > 0 ? (await mail.count({ owner, box: 'inbox', unread: true })) - unread.length : 0
+          const texts = await Promise.all(shown.map(message => mail.shown(message, owner, LONGEST)))
+          const head = unread.length > 0 ? `${unread.length} unread:` : 'Nothing unread. The latest that you have read:'
+          return [head, ...texts, ...(left > 0 ? [`${left} more are unread: read_inbox again.`] : [])].join('\n\n')
+        },
+      }),
+    ],
+  }
+}

@@ -1,0 +1,63 @@
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { untrusted } from '#safety/net/contract'
+import { Peers } from '#society/a2a/contract'
+import { Delegations, LONGEST_OBJECTIVE } from '#society/delegation/contract'
+
+const LISTED = 20
+
+/** What an agent can hand on. A delegation is a write of the call's own commit: a repetition is none. */
+export function delegationToolkit(svc: PluginHandle): Toolkit {
+  return {
+    name: 'delegation',
+    tools: [
+      tool({
+        name: 'delegate_task',
+        description:
+          'Give a task to another agent as its goal. With wait your goal rests until it has ended and is then told the result; else you go on and the result comes as a message.',
+        parameters: z.object({
+          agent_name: z.string().min(1).max(128).describe("Agent's name or id, or: best_peer"),
+          objective: z
+            .string()
+            .trim()
+            .min(10)
+            .max(LONGEST_OBJECTIVE)
+            .describe('All that it needs to know, in one or two sentences'),
+          wait: z.boolean().default(false),
+        }),
+        idempotent: true,
+        async execute({ agent_name, objective, wait }, call) {
+          const { agent_id: from_agent, goal_id: from_goal_id } = call
+          const waits = wait && from_goal_id !== null
+          const task = { from_agent, to: agent_name, objective, from_goal_id, waits }
+          const { delegation_id, to_agent, answer, effects } = await svc.use(Delegations).give(task)
+          for (const effect of effects) call.effect(effect)
+          if (delegation_id === null) return `${to_agent} did not take it: ${answer}`
+          const after = waits ? 'Your goal rests until it has ended.' : 'Its result will come as a message.'
+          return `${to_agent} took it as ${delegation_id}. ${after}`
+        },
+      }),
+      tool({
+        name: 'check_delegation',
+        description: 'What became of a task that you delegated.',
+        parameters: z.object({ id: z.string().min(1).max(128) }),
+        idempotent: true,
+        async execute({ id }, { agent_id }) {
+          const { status, to_agent, objective, result } = await svc.use(Delegations).find(id, agent_id)
+          const said = result ? `\n${untrusted(`what ${to_agent} says of it`, result)}` : ''
+          return `${id} (${objective}) is ${status}.${said}`
+        },
+      }),
+      tool({
+        name: 'list_peers',
+        description: 'The agents to whom you can delegate, with what they are at.',
+        parameters: z.object({}),
+        idempotent: true,
+        async execute(_, { agent_id }) {
+          const { lines, more } = await svc.use(Peers).list(agent_id, LISTED)
+          if (lines.length === 0) return 'There is nobody else.'
+          return [...lines, ...(more > 0 ? [`${more} more are not listed.`] : [])].join('\n')
+        },
+      }),
+    ],
+  }
+}

@@ -1,0 +1,96 @@
+import type { Ports } from '#kernel'
+import type { JailFolder } from '#safety/sandbox/contract'
+
+interface Entry {
+  name: string
+  isDirectory(): boolean
+}
+
+/** Entries that one listing looks at, at most. */
+const MAX_VISITED = 20_000
+
+/** What there is below an open folder, depth first and sorted by name, with sizes; it is closed then. Links are named, never followed. */
+export async function listTree(
+  files: Ports['files'],
+  folder: JailFolder,
+  path: string,
+  options: { depth: number; offset: number; limit: number; signal: AbortSignal },
+): Promise<string> {
+  const walk = new Walk(files, options)
+  try {
+    await walk.into(folder, path, '', options.depth)
+  } finally {
+    await folder.close()
+  }
+  return walk.told()
+}
+
+class Walk {
+  readonly #files: Ports['files']
+  readonly #options: { offset: number; limit: number; signal: AbortSignal }
+  readonly #lines: string[] = []
+  #seen = 0
+  #hidden = 0
+  #more = false
+
+  constructor(files: Ports['files'], options: { offset: number; limit: number; signal: AbortSignal }) {
+    this.#files = files
+    this.#options = options
+  }
+
+  async into(folder: JailFolder, asked: string, prefix: string, depth: number): Promise<void> {
+    const { offset, limit, signal } = this.#options
+    for (const entry of await this.#entries(folder)) {
+      signal.throwIfAborted()
+      if (entry.name.startsWith('.')) {
+        this.#hidden++
+        continue
+      }
+      if (this.#lines.length >= limit || this.#seen >= MAX_VISITED) {
+        this.#more = true
+        return
+      }
+      const name = prefix + entry.name
+      if (this.#seen++ >= offset) this.#lines.push(await this.#line(folder, entry, name))
+      if (!entry.isDirectory() || depth <= 1) continue
+      // A folder that went away meanwhile, or is closed to us, is a line without contents.
+      const below = await folder.below(entry.name, asked).catch(() => undefined)
+      if (!below) continue
+      try {
+        await this.into(below, asked, `${name}/`, depth - 1)
+      } finally {
+        await below.close()
+      }
+      if (this.#more) return
+    }
+  }
+
+  async #entries(folder: JailFolder): Promise<Entry[]> {
+    const entries: Entry[] = []
+    for await (const entry of await this.#files.opendir(folder.at('.'))) {
+      if (entries.push(entry) >= MAX_VISITED) break
+    }
+    return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  async #line(folder: JailFolder, entry: Entry, name: string): Promise<string> {
+    const shown = /\p{C}/u.test(name) ? JSON.stringify(name) : name
+    if (entry.isDirectory()) return `${shown}/`
+    const stats = await this.#files.lstat(folder.at(entry.name)).catch(() => undefined)
+    if (stats?.isSymbolicLink()) return `${shown}  (a link)`
+    return stats?.isFile() ? `${shown}  ${stats.size} bytes` : `${shown}  (not a regular file)`
+  }
+
+  told(): string {
+    const { offset, limit } = this.#options
+    const notes: string[] = []
+    if (this.#lines.length === 0) notes.push(offset > 0 ? `There are only ${this.#seen} entries.` : 'Nothing is here.')
+    if (this.#more) {
+      const next = offset + this.#lines.length
+      const far = this.#seen >= MAX_VISITED && this.#lines.length < limit
+      notes.push(far ? 'There is too much here for one listing; list a folder below.' : `More with offset=${next}.`)
+    }
+    if (this.#hidden > 0) notes.push(`Not shown: ${this.#hidden} whose names begin with a dot.`)
+    return [...this.#lines, ...notes.map(note => `[${note}]`)].join('\n')
+  }
+}

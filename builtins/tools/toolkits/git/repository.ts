@@ -1,0 +1,143 @@
+import { basename, dirname, join } from 'node:path'
+import { defineError, type PluginHandle } from '#kernel'
+import { Jail, type ProcessEnd, Sandbox } from '#safety/sandbox/contract'
+
+const GitError = defineError({
+  code: 'git_refused',
+  status: 422,
+  title: 'Git refused',
+  sentence: (p: { problem: string }) => `git was not run: ${p.problem}.`,
+})
+
+const TIME_LIMIT_MS = 30_000
+/** What a repository may be set to. Most else makes git run a program, or reach for files elsewhere. */
+const HARMLESS =
+  /^(core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|quotepath)|user\.(name|email)|init\.defaultbranch|(branch|remote)\..+\.(remote|merge|rebase|url|fetch)|pull\.(rebase|ff)|push\.default|color\..+|advice\..+)$/
+/** Files with which a repository reaches for objects or settings elsewhere. */
+const LEADING_OUT = ['commondir', 'objects/info/alternates', 'objects/info/http-alternates', 'config.worktree']
+/** Before every command: nothing of the machine's or the user's settings, no hooks, no helpers, no prompt. */
+const SETTINGS = [
+  ...['core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.untrackedCache=false', 'core.attributesFile=/dev/null'],
+  ...['core.excludesFile=/dev/null', 'commit.gpgSign=false', 'tag.gpgSign=false', 'log.showSignature=false'],
+  ...['protocol.allow=never', 'gc.auto=0', 'maintenance.auto=false', 'safe.bareRepository=explicit'],
+  ...[
+    'credential.helper=',
+    'core.pager=cat',
+    'core.editor=false',
+    'submodule.recurse=false',
+    'diff.ignoreSubmodules=all',
+  ],
+].flatMap(setting => ['-c', setting])
+
+/** The repository of one workspace: its own `.git`, and never one of a folder above. */
+export class Repository {
+  readonly #svc: PluginHandle
+  readonly #workspace: string
+  readonly #agent: string
+  readonly #signal: AbortSignal
+
+  /** @param workspace its real path */
+  private constructor(svc: PluginHandle, workspace: string, agent: string, signal: AbortSignal) {
+    this.#svc = svc
+    this.#workspace = workspace
+    this.#agent = agent
+    this.#signal = signal
+  }
+
+  static async of(
+    svc: PluginHandle,
+    call: { workspace: string; agent_id: string; signal: AbortSignal },
+  ): Promise<Repository> {
+    const { files } = svc.ports
+    await files.mkdir(call.workspace, { recursive: true, mode: 0o700 })
+    return new Repository(svc, await files.realpath(call.workspace), call.agent_id, call.signal)
+  }
+
+  /** Makes the repository; one that is there stays. */
+  async init(): Promise<string> {
+    if ((await this.#kind()) !== 'none') await this.#vet()
+    return this.#tell(await this.#git(['init', '--quiet', '--initial-branch=main', '--template=']))
+  }
+
+  /** Runs a command and gives what a model reads of it. @throws GitError */
+  async run(args: readonly string[], input = ''): Promise<string> {
+    await this.#vet()
+    return this.#tell(await this.#git(args, input))
+  }
+
+  #tell(end: ProcessEnd): Promise<string> {
+    return this.#svc.use(Sandbox).tell(end, this.#workspace)
+  }
+
+  async #kind(): Promise<'none' | 'folder' | 'other'> {
+    const found = await this.#svc.ports.files.lstat(join(this.#workspace, '.git')).catch(() => undefined)
+    if (!found) return 'none'
+    return found.isDirectory() ? 'folder' : 'other'
+  }
+
+  /** Whether the repository is one that is safe to use: what is in it may have been put there by a program. @throws GitError */
+  async #vet(): Promise<void> {
+    const kind = await this.#kind()
+    if (kind === 'none')
+      throw new GitError({ problem: 'there is no repository in your workspace; make one with git_init' })
+    if (kind === 'other') throw new GitError({ problem: '.git is not a folder, so it may lead out of your workspace' })
+    for (const name of [...LEADING_OUT, 'objects', 'refs', 'config', 'HEAD', 'index']) {
+      const path = join(this.#workspace, '.git', name)
+      const found = await this.#svc.ports.files.lstat(path).catch(() => undefined)
+      if (found && (LEADING_OUT.includes(name) || found.isSymbolicLink())) {
+        throw new GitError({ problem: `.git/${name} leads out of the repository; remove it` })
+      }
+    }
+    const { stdout, code } = await this.#git([
+      'config',
+      '--file',
+      join('.git', 'config'),
+      '--list',
+      '--name-only',
+      '-z',
+    ])
+    if (code !== 0) throw new GitError({ problem: '.git/config cannot be read' })
+    const names = stdout.head.toString().toLowerCase().split('\0').filter(Boolean)
+    const bad = names.find(name => !HARMLESS.test(name))
+    if (bad || stdout.tail.length > 0) {
+      throw new GitError({
+        problem: `.git/config sets ${bad ?? 'too much'}, which could run programs; it has to go first`,
+      })
+    }
+  }
+
+  #git(args: readonly string[], input = ''): Promise<ProcessEnd> {
+    const workspace = this.#workspace
+    const email = `${this.#agent}@agents.invalid`
+    return this.#svc.use(Sandbox).run({
+      argv: ['git', '--no-pager', '--no-optional-locks', ...SETTINGS, ...args],
+      workspace,
+      env: {
+        GIT_DIR: join(workspace, '.git'),
+        GIT_WORK_TREE: workspace,
+        GIT_CEILING_DIRECTORIES: dirname(workspace),
+        GIT_CONFIG_NOSYSTEM: '1',
+        GIT_CONFIG_GLOBAL: '/dev/null',
+        GIT_ATTR_NOSYSTEM: '1',
+        GIT_TERMINAL_PROMPT: '0',
+        GIT_LITERAL_PATHSPECS: '1',
+        GIT_AUTHOR_NAME: this.#agent,
+        GIT_AUTHOR_EMAIL: email,
+        GIT_COMMITTER_NAME: this.#agent,
+        GIT_COMMITTER_EMAIL: email,
+      },
+      input,
+      network: false,
+      time_limit_ms: TIME_LIMIT_MS,
+      signal: this.#signal,
+    })
+  }
+
+  /** A path as git is to be given it. @throws OutsideError, PathError, GitError */
+  async path(path: string): Promise<string> {
+    const { real } = await this.#svc.use(Jail).resolve(this.#workspace, path)
+    if (basename(real) === '.git')
+      throw new GitError({ problem: 'what git keeps for itself is no part of the repository' })
+    return path
+  }
+}

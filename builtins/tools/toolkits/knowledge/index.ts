@@ -1,0 +1,16 @@
+import { definePlugin } from '#kernel'
+import { Copyables } from '#tools/toolkits/clipboard/contract'
+import { noteOf } from './notes.ts'
+import { noteOperations } from './operations.ts'
+import { knowledgeToolkit } from './toolkit.ts'
+
+export default definePlugin({
+  name: 'toolkit-knowledge',
+  description: 'Tools with which an agent writes notes down and finds them again by their words.',
+  needs: ['memory'],
+  setup(svc) {
+    svc.toolkit(knowledgeToolkit(svc))
+    for (const operation of noteOperations(svc)) svc.operation(operation)
+    svc.add(Copyables, { name: 'note', text: async (agent_id, id) => (await noteOf(svc, agent_id, id))?.thought })
+  },
+})

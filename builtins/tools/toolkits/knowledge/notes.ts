@@ -1,0 +1,33 @@
+import { lineOf, Memory, type MemoryRecord } from '#core/memory/contract'
+import type { PluginHandle } from '#kernel'
+
+/** The kind of record that is a note. */
+export const NOTE = 'note'
+/** Of a note in a list, in characters. */
+const PREVIEW = 160
+
+/** A note of an agent; undefined for what is none. */
+export async function noteOf(svc: PluginHandle, agent_id: string, id: string): Promise<MemoryRecord | undefined> {
+  const record = await svc.use(Memory).notes(agent_id).recall(id)
+  return record?.metadata.kind === NOTE ? record : undefined
+}
+
+/** A record as a line of a list. */
+export function listed({ memory_id, ts, thought, metadata: { kind, key, tags } }: MemoryRecord): string {
+  const what = kind === NOTE || kind === undefined ? '' : ` [${lineOf([kind, key].filter(Boolean).join(' '), 100)}]`
+  const tagged = tags ? ` (${lineOf(String(tags), 100)})` : ''
+  return `${memory_id} ${ts.slice(0, 10)}${what}${tagged} ${lineOf(thought, PREVIEW)}`
+}
+
+/** Tags as they are kept: "a, b", each once. */
+export function tagsOf(text: string | undefined): { tags?: string } {
+  const tags = [
+    ...new Set(
+      (text ?? '')
+        .split(',')
+        .map(tag => tag.trim().replace(/^#/, ''))
+        .filter(Boolean),
+    ),
+  ].join(', ')
+  return tags === '' ? {} : { tags }
+}

@@ -1,0 +1,63 @@
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
+import { Memory, type MemoryRecord } from '#core/memory/contract'
+import { operation, Page, type PluginHandle, z } from '#kernel'
+import { NOTE } from './notes.ts'
+
+const Note = z
+  .object({
+    note_id: z.string().meta({ examples: ['mem-1a2b3c4d5e6f7a8b'] }),
+    text: z.string(),
+    tags: z.array(z.string()),
+    at: z.iso.datetime().describe('When it was written'),
+  })
+  .meta({ id: 'Note' })
+type Note = z.infer<typeof Note>
+
+/** Notes of an agent, as the operator reads them: none counts as used. */
+export function noteOperations(svc: PluginHandle) {
+  const found = async (ref: string, query = '') => {
+    const { agent_id } = await svc.use(Agents).find(ref)
+    const all = await svc
+      .use(Memory)
+      .notes(agent_id)
+      .recent(Number.POSITIVE_INFINITY, { only: { kind: NOTE } })
+    const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+    return all.map(shown).filter(({ text, tags }) => {
+      const said = `${text} ${tags.join(' ')}`.toLowerCase()
+      return words.every(word => said.includes(word))
+    })
+  }
+  return [
+    operation({
+      name: 'notes.list',
+      summary: "List an agent's notes, newest first",
+      description: 'Notes are what the agent wrote with the knowledge toolkit.',
+      input: Page.extend({
+        id: AgentRef,
+        query: z.string().trim().max(500).optional().describe('Only notes that hold all of these words'),
+      }),
+      output: z.array(Note),
+      http: { method: 'GET', path: '/agents/{id}/notes' },
+      cli: { usage: 'notes <id> [query...]', short: { limit: 'n' } },
+      mcp: true,
+      errors: [AgentNotFoundError, AmbiguousAgentError],
+      run: async ({ id, query, limit, offset }) =>
+        (await found(id, query)).slice(offset, limit === undefined ? undefined : offset + limit),
+      count: async ({ id, query }) => (await found(id, query)).length,
+      render: notes => notes.map(page).join('\n\n') || 'no such notes',
+    }),
+  ]
+}
+
+function shown({ memory_id, thought, metadata: { tags }, ts }: MemoryRecord): Note {
+  const sorted = String(tags ?? '')
+    .split(',')
+    .map(tag => tag.trim())
+    .filter(Boolean)
+  return { note_id: memory_id, text: thought, tags: sorted, at: ts }
+}
+
+function page({ note_id, text, tags, at }: Note): string {
+  const head = `${note_id}  ${at}${tags.length > 0 ? `  ${tags.join(', ')}` : ''}`
+  return `${head}\n${text.trimEnd().replaceAll(/^/gm, '    ')}`
+}

@@ -1,0 +1,114 @@
+import { Memory, partOf } from '#core/memory/contract'
+import { type PluginHandle, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { listed, NOTE, noteOf, tagsOf } from './notes.ts'
+
+/** Characters of a note that are kept, and of it that are shown at a time. */
+const LONGEST = 20_000
+const PART = 10_000
+
+const note_id = z.string().trim().min(1).max(128).describe('Id of the note, as lists and searches show it')
+const content = z.string().trim().min(1).max(LONGEST).describe('The whole note, so that it can be understood by itself')
+const tags = z.string().max(200).optional().describe('Words that sort it, with commas between them')
+const limit = (most: number, usual: number) =>
+  z.coerce.number().int().min(1).max(most).default(usual).describe(`How many to show, at most ${most}`)
+
+/** Notes in the agent's memory. */
+export function knowledgeToolkit(svc: PluginHandle): Toolkit {
+  const memoryOf = (agent_id: string) => svc.use(Memory).notes(agent_id)
+  const from = async (call: ToolCall, tool: string) => ({
+    kind: NOTE,
+    ...(await svc.use(Memory).origin(call, tool)),
+  })
+  return {
+    name: 'knowledge',
+    instructions:
+      'Your notes outlive your goals: save what you find out with save_note, one thing a note, and search them before you look for something anew.',
+    tools: [
+      tool({
+        name: 'save_note',
+        description: 'Write down something that you found out, to find it again later by its words.',
+        parameters: z.object({ content, tags }),
+        idempotent: true,
+        async execute({ content, tags }, call) {
+          const metadata = { ...(await from(call, 'save_note')), ...tagsOf(tags) }
+          return `Saved as ${await memoryOf(call.agent_id).store(content, metadata, svc.use(Memory).idOf(call.call_id))}.`
+        },
+      }),
+      tool({
+        name: 'search_notes',
+        description:
+          'Find notes, and whatever else you remember (stored values, links, completed goals), by their words. Shows the beginning of each; read_note shows all of one.',
+        parameters: z.object({
+          query: z.string().trim().min(1).max(500).describe('Words that the note holds'),
+          limit: limit(50, 5),
+        }),
+        idempotent: true,
+        async execute({ query, limit }, { agent_id }) {
+          const hits = await memoryOf(agent_id).search(query, limit)
+          if (hits.length === 0)
+            return '[Nothing that you remember holds these words. Try others, or list_recent_notes.]'
+          const more = hits.length === limit && limit < 50 ? [`[There may be more; ask with a higher limit.]`] : []
+          return [...hits.map(listed), ...more].join('\n')
+        },
+      }),
+      tool({
+        name: 'list_recent_notes',
+        description: 'List your newest notes, newest first.',
+        parameters: z.object({
+          limit: limit(100, 10),
+          offset: z.coerce.number().int().min(0).default(0).describe('Newest notes to leave out'),
+        }),
+        idempotent: true,
+        async execute({ limit, offset }, { agent_id }) {
+          const found = await memoryOf(agent_id).recent(limit + 1, { only: { kind: NOTE }, offset })
+          if (found.length === 0) return offset > 0 ? '[There are no older notes.]' : '[You have no notes yet.]'
+          const more = found.length > limit ? [`[Older ones with offset=${offset + limit}.]`] : []
+          return [...found.slice(0, limit).map(listed), ...more].join('\n')
+        },
+      }),
+      tool({
+        name: 'read_note',
+        description: 'Read the whole of a note, or of anything else that search_notes found.',
+        parameters: z.object({
+          note_id,
+          offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip, to read on in a long note'),
+        }),
+        idempotent: true,
+        async execute({ note_id, offset }, { agent_id }) {
+          const record = await memoryOf(agent_id).recall(note_id)
+          return record ? partOf(record.thought, offset, PART) : unknown(note_id)
+        },
+      }),
+      tool({
+        name: 'update_note',
+        description: 'Put new content in the place of what a note says. Its tags stay unless you give others.',
+        parameters: z.object({ note_id, content, tags }),
+        idempotent: true,
+        async execute({ note_id, content, tags }, call) {
+          const note = await noteOf(svc, call.agent_id, note_id)
+          if (!note) return unknown(note_id)
+          const metadata = { ...note.metadata, ...(await from(call, 'update_note')), ...tagsOf(tags) }
+          await memoryOf(call.agent_id).put(note_id, content, metadata)
+          return `The note ${note_id} is changed.`
+        },
+      }),
+      tool({
+        name: 'delete_note',
+        description: 'Remove a note for good.',
+        parameters: z.object({ note_id }),
+        idempotent: true,
+        danger: 'deletes',
+        async execute({ note_id }, { agent_id }) {
+          if (!(await noteOf(svc, agent_id, note_id))) return unknown(note_id)
+          await memoryOf(agent_id).forget(note_id)
+          return `The note ${note_id} is removed.`
+        },
+      }),
+    ],
+  }
+}
+
+/** No error: after a crash a removal that was done already is repeated. */
+function unknown(note_id: string): string {
+  return `[There is no note ${JSON.stringify(note_id)}. search_notes and list_recent_notes show the ids of your notes.]`
+}

@@ -1,0 +1,56 @@
+import { lineOf, Memory, type MemoryRecord } from '#core/memory/contract'
+import { defineError, type PluginHandle, sentenceOf } from '#kernel'
+import { type WebPage, WebPages } from '#safety/net/contract'
+
+/** The kind of record that is a link. */
+export const LINK = 'link'
+
+const LinkError = defineError({
+  code: 'link_refused',
+  status: 422,
+  title: 'Link refused',
+  sentence: (p: { sentence: string }) => p.sentence,
+})
+
+/** An address as it is kept. @throws LinkError for what is none of the web */
+export function addressOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url.href
+  throw new LinkError({
+    sentence: `${JSON.stringify(lineOf(text, 200))} is not kept: an address begins with https:// or http:// and holds no password.`,
+  })
+}
+
+/** What stands at an address now, or a sentence on why that is not known. */
+export async function visit(svc: PluginHandle, url: string, signal: AbortSignal): Promise<WebPage | string> {
+  if (!svc.has(WebPages)) return 'Nothing is fetched here: the way to the network is switched off.'
+  try {
+    return await svc.use(WebPages).read(url, { signal })
+  } catch (error) {
+    if (signal.aborted) throw error
+    return `The page could not be read: ${sentenceOf(error)}`
+  }
+}
+
+/** A link of an agent, by its id; undefined for what is none. */
+export async function linkOf(svc: PluginHandle, agent_id: string, id: string) {
+  const record = await svc.use(Memory).of(agent_id).recall(id)
+  return record?.metadata.kind === LINK ? { ...record, url: String(record.metadata.url) } : undefined
+}
+
+/** A link as a line of a list. */
+export function listed({ memory_id, thought, metadata: { url, tags } }: MemoryRecord): string {
+  const tagged = tags ? ` (${lineOf(String(tags), 100)})` : ''
+  return `${memory_id} ${lineOf(String(url), 300)}${tagged} ${lineOf(thought, 200)}`
+}
+
+/** The name of a named link: lower case, with dashes. @throws LinkError for what has no letter or digit */
+export function nameOf(text: string): string {
+  const name = text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{M}\p{N}]+/gu, '-')
+    .replace(/^-|-$/g, '')
+  if (name) return name
+  throw new LinkError({ sentence: 'A name has letters or digits, such as "project-docs".' })
+}

@@ -1,0 +1,90 @@
+import { lineOf, Memory, partOf } from '#core/memory/contract'
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { untrusted } from '#safety/net/contract'
+import { addressOf, LINK, listed, visit } from './links.ts'
+import { namedLinkTools } from './named.ts'
+
+/** Characters of a page that are shown at a time. */
+const PART = 8_000
+
+const url = z.string().trim().min(1).max(2_000).describe('The whole address, beginning with https://')
+const limit = (most: number, usual: number) =>
+  z.coerce.number().int().min(1).max(most).default(usual).describe(`How many to show, at most ${most}`)
+const offset = (what: string) => z.coerce.number().int().min(0).default(0).describe(what)
+
+/** Addresses of the web in the agent's memory, and under names. */
+export function linksToolkit(svc: PluginHandle): Toolkit {
+  const memoryOf = (agent_id: string) => svc.use(Memory).of(agent_id)
+  return {
+    name: 'links',
+    tools: [
+      tool({
+        name: 'save_link',
+        description: 'Keep an address with the title and a summary of its page, to find it again later by its words.',
+        parameters: z.object({
+          url,
+          tags: z.string().trim().max(200).optional().describe('Words that sort it, with commas between them'),
+          notes: z.string().trim().max(2_000).optional().describe('Why it is worth keeping'),
+        }),
+        idempotent: true,
+        async execute({ url, tags, notes }, call) {
+          const { agent_id, signal } = call
+          const address = addressOf(url)
+          const page = await visit(svc, address, signal)
+          const found = typeof page === 'string' ? [] : [page.title, page.summary]
+          const thought = [found[0], notes, found[1]].filter(Boolean).join('\n') || address
+          const id = svc.use(Memory).idOf(`${LINK}:${address}`)
+          const origin = await svc.use(Memory).origin(call, 'save_link')
+          await memoryOf(agent_id).put(id, thought, { kind: LINK, url: address, ...(tags ? { tags } : {}), ...origin })
+          if (typeof page === 'string') return `Saved as ${id}, without title and summary. ${page}`
+          return `Saved as ${id}.\n${quoted([page.title, page.summary].filter(Boolean).join('\n') || 'The page is empty.')}`
+        },
+      }),
+      tool({
+        name: 'search_links',
+        description: 'Find links that you saved by the words of their titles, summaries, notes, tags or addresses.',
+        parameters: z.object({
+          query: z.string().trim().min(1).max(500).describe('Words to look for'),
+          limit: limit(50, 5),
+        }),
+        idempotent: true,
+        async execute({ query, limit }, { agent_id }) {
+          const hits = await memoryOf(agent_id).search(query, limit, { kind: LINK })
+          if (hits.length === 0) return '[No link that you saved holds these words. Try others, or list_links.]'
+          const more = hits.length === limit && limit < 50 ? ['[There may be more; ask with a higher limit.]'] : []
+          return [quoted(hits.map(listed).join('\n')), ...more].join('\n')
+        },
+      }),
+      tool({
+        name: 'list_links',
+        description: 'List the links that you saved, newest first.',
+        parameters: z.object({ limit: limit(100, 20), offset: offset('Newest links to leave out') }),
+        idempotent: true,
+        async execute({ limit, offset }, { agent_id }) {
+          const found = await memoryOf(agent_id).recent(limit + 1, { only: { kind: LINK }, offset })
+          if (found.length === 0) return offset > 0 ? '[There are no older links.]' : '[You have saved no links yet.]'
+          const more = found.length > limit ? [`[Older ones with offset=${offset + limit}.]`] : []
+          return [quoted(found.slice(0, limit).map(listed).join('\n')), ...more].join('\n')
+        },
+      }),
+      tool({
+        name: 'scrape_link',
+        description: 'Read the text of the page at an address, without keeping it.',
+        parameters: z.object({ url, offset: offset('Characters to skip, to read on in a long page') }),
+        idempotent: true,
+        async execute({ url, offset }, { signal }) {
+          const page = await visit(svc, addressOf(url), signal)
+          if (typeof page === 'string') return `[${page}]`
+          const title = offset === 0 && page.title ? `${lineOf(page.title, 200)}\n\n` : ''
+          return quoted(title + (partOf(page.text, offset, PART) || 'The page holds no text.'))
+        },
+      }),
+      ...namedLinkTools(svc),
+    ],
+  }
+}
+
+/** What others wrote, as such. */
+function quoted(text: string): string {
+  return untrusted('what pages say', text)
+}

@@ -1,0 +1,49 @@
+import { lineOf, Memory, partOf } from '#core/memory/contract'
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+
+/** Characters of a value that are kept, and shown at a time. */
+const LONGEST = 10_000
+/** Keys named to an agent that asks for one that it does not have. */
+const NAMED = 20
+
+const key = z.string().trim().min(1).max(200).describe('A short name, such as "favourite colour"')
+
+/** Values under keys, over goals and restarts. */
+export function memoryToolkit(svc: PluginHandle): Toolkit {
+  const valuesOf = (agent_id: string) => svc.use(Memory).values(agent_id)
+  return {
+    name: 'memory',
+    everyday: true,
+    tools: [
+      tool({
+        name: 'memory_get',
+        description:
+          'Read the value that you stored under a key with memory_set. An unknown key shows which keys you have.',
+        parameters: z.object({
+          key,
+          offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip, to read on in a long value'),
+        }),
+        idempotent: true,
+        async execute({ key, offset }, { agent_id }) {
+          const values = valuesOf(agent_id)
+          const value = await values.get(key)
+          if (value !== undefined) return partOf(value, offset, LONGEST) || '[The value is empty.]'
+          const keys = (await values.entries(NAMED)).map(([name]) => JSON.stringify(lineOf(name, 200)))
+          const known = keys.length > 0 ? `Your newest keys: ${keys.join(', ')}.` : 'You have stored no values yet.'
+          return `[Nothing is stored under ${JSON.stringify(key)}. ${known}]`
+        },
+      }),
+      tool({
+        name: 'memory_set',
+        description:
+          'Store a value under a key, to have it in later goals and tasks. A value that is there is replaced.',
+        parameters: z.object({ key, value: z.string().max(LONGEST).describe('What to remember') }),
+        idempotent: true,
+        async execute({ key, value }, call) {
+          await valuesOf(call.agent_id).set(key, value, await svc.use(Memory).origin(call, 'memory_set'))
+          return `Stored under ${JSON.stringify(key)}.`
+        },
+      }),
+    ],
+  }
+}

@@ -1,0 +1,77 @@
+import { AgentNotFoundError, Agents } from '#core/agents/contract'
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import type { NotepadConfig } from './config.ts'
+import { NotepadError, type Notepads } from './notepad.ts'
+
+const window = {
+  limit: z.coerce.number().int().min(1).max(1000).default(20).describe('Entries to show'),
+  offset: z.coerce.number().int().min(0).default(0).describe('Newest entries to leave out'),
+}
+
+/** What an agent writes down for itself, from one goal to the next. */
+export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: NotepadConfig): Toolkit {
+  return {
+    name: 'notepad',
+    instructions:
+      'Your notepad outlives your goals: write down what you will need later (findings, decisions, what to do next), and read it before you begin.',
+    tools: [
+      tool({
+        name: 'write_notepad',
+        description: 'Add an entry to your notepad. It is stamped with the time. Nothing that is there is changed.',
+        parameters: z.object({
+          text: z.string().trim().min(1).max(20_000).describe('What to remember, in a few sentences'),
+        }),
+        async execute({ text }, { agent_id }) {
+          return `Noted. The notepad has ${await notepads.append(agent_id, text)} bytes.`
+        },
+      }),
+      tool({
+        name: 'read_notepad',
+        description: 'Read the newest entries of your notepad.',
+        parameters: z.object(window),
+        idempotent: true,
+        execute: ({ limit, offset }, { agent_id }) => notepads.read(agent_id, limit, offset),
+      }),
+      tool({
+        name: 'clear_notepad',
+        description: 'Remove all entries of your notepad. They cannot be brought back.',
+        parameters: z.object({}),
+        idempotent: true,
+        danger: 'deletes',
+        async execute(_, { agent_id }) {
+          await notepads.clear(agent_id)
+          return 'The notepad is empty now.'
+        },
+      }),
+      tool({
+        name: 'read_agent_notepad',
+        description: "Read the newest entries of another agent's notepad, where the operator allows it.",
+        parameters: z.object({ agent_id: z.string().min(1).max(128).describe('Id or name of the agent'), ...window }),
+        idempotent: true,
+        async execute({ agent_id: asked, limit, offset }, call) {
+          if (asked === call.agent_id) return notepads.read(asked, limit, offset)
+          if (!config.notepad_shared) {
+            throw new NotepadError({
+              sentence:
+                "Other agents' notepads are closed to you (tools.notepad_shared is off); read yours with read_notepad.",
+            })
+          }
+          return notepads.read(await idOf(svc, asked), limit, offset)
+        },
+      }),
+    ],
+  }
+}
+
+/** The id of an agent that there is. @throws NotepadError */
+async function idOf(svc: PluginHandle, asked: string): Promise<string> {
+  const agent = await svc
+    .use(Agents)
+    .find(asked)
+    .catch((error: unknown) => {
+      if (error instanceof AgentNotFoundError) return undefined
+      throw error
+    })
+  if (agent) return agent.agent_id
+  throw new NotepadError({ sentence: `There is no agent ${JSON.stringify(asked)}; give the id or the name of one.` })
+}

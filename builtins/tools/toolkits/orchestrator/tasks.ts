@@ -1,0 +1,156 @@
+import { defineError, type PluginHandle, sentenceOf, type ToolCall } from '#kernel'
+import { Jail, Sandbox } from '#safety/sandbox/contract'
+import type { OrchestratorConfig } from './config.ts'
+import { needsOf, type Program, wordsFor } from './programs.ts'
+import { type CodeTask, Records } from './records.ts'
+
+const CodeTaskError = defineError({
+  code: 'code_task_refused',
+  status: 422,
+  title: 'Code task refused',
+  sentence: (p: { sentence: string }) => p.sentence,
+})
+
+/** How long a call waits for a task to end, in milliseconds: less than tools have. */
+const WAIT_MS = 20_000
+/** Characters of an output that are kept. */
+const OUTPUT_CHARS = 400_000
+/** Its record is gone with it. */
+const DELETED = new Error('its agent was deleted')
+const LIMITS = { memory_mb: 8_192, file_mb: 2_048 }
+
+interface Asked {
+  program: Program
+  path: string
+  model: string | undefined
+  task: string
+  folder: string
+}
+
+interface Running {
+  agent_id: string
+  stop: AbortController
+  ended: Promise<void>
+}
+
+/** Coding programs at work for agents, in the background: a call of a tool ends long before they do. */
+export class CodeTasks {
+  readonly #svc: PluginHandle
+  readonly #config: OrchestratorConfig
+  readonly #records: Records
+  readonly #running = new Map<string, Running>()
+
+  constructor(svc: PluginHandle, config: OrchestratorConfig) {
+    this.#svc = svc
+    this.#config = config
+    this.#records = new Records(svc)
+  }
+
+  /** Begins a task, and waits a while for its end. @throws CodeTaskError, OutsideError, PathError */
+  async begin(asked: Asked, { agent_id, workspace, signal }: ToolCall): Promise<CodeTask> {
+    const most = this.#config.code_max_tasks
+    if (this.#running.size >= most) {
+      throw new CodeTaskError({
+        sentence: `${most} code tasks run already, and no more may at once; wait for one to end.`,
+      })
+    }
+    const { clock, ports } = this.#svc
+    const { program, task, folder, model = null } = asked
+    const task_id = ports.ids.make('code', 8)
+    // Its place is taken before anything is waited for.
+    const running: Running = { agent_id, stop: new AbortController(), ended: Promise.resolve() }
+    this.#running.set(task_id, running)
+    const record: CodeTask = {
+      ...{ v: 1, task_id, agent_id, program, model, task, folder, status: 'running', reason: null },
+      ...{ started_at: clock.ms(), ended_at: null, watched_by: process.pid },
+    }
+    try {
+      const cwd = await this.#folder(workspace, folder)
+      await this.#records.write(record)
+      running.ended = this.#run(record, asked, { workspace, cwd, signal: running.stop.signal }).finally(() =>
+        this.#running.delete(task_id),
+      )
+    } catch (error) {
+      this.#running.delete(task_id)
+      throw error
+    }
+    const waited = new AbortController()
+    await Promise.race([running.ended, clock.sleep(WAIT_MS, AbortSignal.any([signal, waited.signal]))])
+    waited.abort()
+    return (await this.#records.read(agent_id, task_id)) ?? record
+  }
+
+  /** A task of this agent, as it stands. @throws CodeTaskError */
+  async get(agent_id: string, task_id: string): Promise<CodeTask> {
+    const record = await this.#records.read(agent_id, task_id)
+    if (record) return this.#standing(record)
+    throw new CodeTaskError({
+      sentence: `There is no code task ${JSON.stringify(task_id.slice(0, 100))} of yours; list_code_tasks shows them.`,
+    })
+  }
+
+  async list(agent_id: string): Promise<CodeTask[]> {
+    return (await this.#records.list(agent_id)).map(record => this.#standing(record))
+  }
+
+  async output(agent_id: string, task_id: string): Promise<string> {
+    return (await this.#records.output(agent_id, task_id)) ?? ''
+  }
+
+  /** Ends all, or those of one agent, and waits until nothing of them is left. */
+  async stop(agent_id?: string): Promise<void> {
+    const chosen = [...this.#running.values()].filter(task => agent_id === undefined || task.agent_id === agent_id)
+    for (const { stop } of chosen) stop.abort(agent_id ? DELETED : new Error('the service was stopped'))
+    await Promise.all(chosen.map(({ ended }) => ended))
+  }
+
+  /** A task whose watcher is gone will not be written to its end any more. */
+  #standing(record: CodeTask): CodeTask {
+    if (record.status !== 'running' || this.#running.has(record.task_id)) return record
+    const isWatched = record.watched_by !== process.pid && isAlive(record.watched_by)
+    return isWatched ? record : { ...record, status: 'lost', reason: 'the process that watched over it is gone' }
+  }
+
+  /** Never rejects: how it ended stands in the record. */
+  async #run(
+    record: CodeTask,
+    { program, path, model, task }: Asked,
+    place: { workspace: string; cwd: string; signal: AbortSignal },
+  ): Promise<void> {
+    const ends = (status: CodeTask['status'], reason: string | null, output?: string) =>
+      this.#records.write({ ...record, status, reason, ended_at: this.#svc.clock.ms() }, output)
+    const { code_timeout, code_pass_env } = this.#config
+    try {
+      const sandbox = this.#svc.use(Sandbox)
+      const end = await sandbox.run({
+        argv: wordsFor(program, path, model),
+        ...{ ...place, input: task, network: true, time_limit_ms: code_timeout * 1000 },
+        ...needsOf(program, path, this.#svc, code_pass_env),
+        limits: { ...LIMITS, cpu_seconds: Math.ceil(code_timeout) * 4 },
+      })
+      const output = await sandbox.tell(end, place.workspace, OUTPUT_CHARS)
+      const status = end.timed_out ? 'timeout' : end.code === 0 ? 'completed' : 'failed'
+      await ends(status, end.timed_out ? `it took longer than ${code_timeout} s` : null, output)
+    } catch (error) {
+      if (error === DELETED) return
+      await ends('failed', sentenceOf(error)).catch(fault => this.#svc.log.error({}, sentenceOf(fault)))
+    }
+  }
+
+  async #folder(workspace: string, folder: string): Promise<string> {
+    const { files } = this.#svc.ports
+    await files.mkdir(workspace, { recursive: true, mode: 0o700 })
+    const { real } = await this.#svc.use(Jail).resolve(workspace, folder)
+    const found = await files.stat(real).catch(() => undefined)
+    if (found?.isDirectory()) return real
+    throw new CodeTaskError({ sentence: `${JSON.stringify(folder)} is no folder of your workspace; make it first.` })
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

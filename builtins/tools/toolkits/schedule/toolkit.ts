@@ -1,0 +1,67 @@
+import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { type Schedule, Schedules } from '#platform/schedules/contract'
+
+/** Goals that an agent gives itself again and again. */
+export function scheduleToolkit(svc: PluginHandle): Toolkit {
+  return {
+    name: 'schedule',
+    tools: [
+      tool({
+        name: 'schedule_goal',
+        description:
+          'Give yourself a goal that comes again and again. It becomes a goal of yours every so many of your cycles, unless the last one is still active.',
+        parameters: z.object({
+          objective: z.string().trim().min(1).max(500).describe('What is to be reached each time, in one sentence'),
+          every_n_cycles: z.coerce.number().int().min(1).max(1_000_000).describe('10: with every tenth cycle'),
+        }),
+        async execute({ objective, every_n_cycles }, call) {
+          const { agent_id } = call
+          const { schedule_id, next, effects } = await svc
+            .use(Schedules)
+            .made({ agent_id, objective, every_n_cycles, created_by: 'agent' })
+          for (const effect of effects) call.effect(effect)
+          return `Scheduled as ${schedule_id}; it comes first with ${next}.`
+        },
+      }),
+      tool({
+        name: 'list_schedules',
+        description: 'List your schedules: what comes again and again, and when next.',
+        parameters: z.object({}),
+        idempotent: true,
+        async execute(_, { agent_id }) {
+          const schedules = await svc.use(Schedules).list(agent_id, false)
+          return schedules.map(line).join('\n') || '[You have no schedules.]'
+        },
+      }),
+      tool({
+        name: 'cancel_schedule',
+        description: 'Stop one of your schedules. Goals that came of it stay.',
+        parameters: z.object({ schedule_id: z.string().min(1).max(128).describe('Id, as list_schedules shows it') }),
+        idempotent: true,
+        async execute({ schedule_id }, call) {
+          for (const effect of await svc.use(Schedules).cancelled(schedule_id, call.agent_id)) call.effect(effect)
+          return `${schedule_id} is cancelled.`
+        },
+      }),
+    ],
+  }
+}
+
+function line({
+  schedule_id,
+  objective,
+  every_n_cycles,
+  every,
+  cron,
+  time_zone,
+  next_at,
+  next_cycle,
+}: Schedule): string {
+  const often =
+    every_n_cycles !== null
+      ? `every ${every_n_cycles} cycles`
+      : every !== null
+        ? `every ${every} s`
+        : `${cron} (${time_zone})`
+  return `${schedule_id}  ${often}, next ${next_at ?? `with cycle ${next_cycle}`}: ${objective}`
+}

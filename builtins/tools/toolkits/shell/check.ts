@@ -1,0 +1,163 @@
+import { join, normalize, relative } from 'node:path'
+import type { Jail } from '#safety/sandbox/contract'
+import { CommandError } from './errors.ts'
+import { DEV_COMMANDS, RULES, type Rule } from './rules.ts'
+
+export interface Place {
+  jail: Pick<Jail, 'resolve'>
+  /** Real paths. */
+  workspace: string
+  cwd: string
+}
+
+/** A command as it is run. */
+export interface Checked {
+  argv: readonly [string, ...string[]]
+  env: Readonly<Record<string, string>>
+}
+
+/**
+ * Holds a command to the rules of its program: only options that are known to reach nothing else, and paths that lead, by
+ * all links, to places inside the workspace.
+ * @throws CommandError, OutsideError, PathError
+ */
+export async function checked(words: readonly string[], dev: boolean, place: Place): Promise<Checked> {
+  const [name = '', ...args] = words
+  const rule = Object.hasOwn(RULES, name) ? RULES[name] : undefined
+  if (rule) return new Check(name, rule, place).all(args)
+  if (!DEV_COMMANDS.includes(name)) throw new CommandError({ problem: unknown(name, dev) })
+  if (!dev) {
+    const problem = `${name} is a development command, and those are off; the operator can set tools.shell_allow_dev_commands`
+    throw new CommandError({ problem })
+  }
+  return { argv: [name, ...args], env: {} }
+}
+
+function unknown(name: string, dev: boolean): string {
+  if (name === 'cd') return 'each command runs on its own; give the folder as `cwd`'
+  const known = [...Object.keys(RULES), ...(dev ? DEV_COMMANDS : [])].join(' ')
+  return `${JSON.stringify(name.slice(0, 100))} is none of the programs that may be run. There are: ${known}`
+}
+
+class Check {
+  readonly #name: string
+  readonly #rule: Rule
+  readonly #place: Place
+  /** The first of the other arguments is a path too: its text came as an option. */
+  #given = false
+  readonly #rest: string[] = []
+
+  constructor(name: string, rule: Rule, place: Place) {
+    this.#name = name
+    this.#rule = rule
+    this.#place = place
+  }
+
+  async all(args: readonly string[]): Promise<Checked> {
+    const { rest, forced = [], env = {}, bare } = this.#rule
+    if (rest === 'expression') return { argv: [this.#name, ...(await this.#expression(args))], env }
+    const options = await this.#options(args)
+    const given: string[] = []
+    for (const [n, arg] of this.#rest.entries()) given.push(await this.#other(arg, n))
+    const end = bare ? [] : ['--']
+    return { argv: [this.#name, ...(process.platform === 'linux' ? forced : []), ...options, ...end, ...given], env }
+  }
+
+  /** The options as they are passed on; what is none goes to the rest. */
+  async #options(args: readonly string[]): Promise<string[]> {
+    const options: string[] = []
+    for (let at = 0; at < args.length; at++) {
+      const arg = args[at]!
+      if (arg === '--' || this.#rule.rest === 'format, texts') {
+        if (arg !== '--') this.#rest.push(arg)
+        this.#rest.push(...args.slice(at + 1))
+        break
+      }
+      if (arg === '-' || !arg.startsWith('-')) this.#rest.push(arg)
+      else if (arg.startsWith('--')) options.push(await this.#long(arg, () => args[++at]))
+      else options.push(...(await this.#short(arg, () => args[++at])))
+    }
+    return options
+  }
+
+  async #long(arg: string, next: () => string | undefined): Promise<string> {
+    const [, name = '', , value] = /^--([^=]*)(=([\s\S]*))?$/.exec(arg) ?? []
+    const { long = {} } = this.#rule
+    const kind = Object.hasOwn(long, name) ? long[name] : undefined
+    if (kind === undefined || (kind === null && value !== undefined)) return this.#refuse(arg)
+    if (kind === null) return `--${name}`
+    if (name === 'regexp') this.#given = true
+    return `--${name}=${await this.#value(kind, value ?? next(), arg)}`
+  }
+
+  /** Letters that stand together are taken apart. */
+  async #short(arg: string, next: () => string | undefined): Promise<string[]> {
+    const { flags = '', values = {}, counts, instead } = this.#rule
+    if (counts && /^-\d+$/.test(arg)) return [arg]
+    const options: string[] = []
+    for (let at = 1; at < arg.length; at++) {
+      const letter = arg[at]!
+      if (flags.includes(letter)) {
+        options.push(`-${letter}`)
+        continue
+      }
+      const kind = Object.hasOwn(values, letter) ? values[letter]! : this.#refuse(`-${letter}`)
+      if (letter === instead) this.#given = true
+      const value = await this.#value(kind, arg.slice(at + 1) || next(), `-${letter}`)
+      return [...options, `-${letter}${value}`]
+    }
+    return options
+  }
+
+  async #value(kind: 'text' | 'path', value: string | undefined, option: string): Promise<string> {
+    if (value === undefined || value === '') throw new CommandError({ problem: `${option} needs a value` })
+    return kind === 'path' ? this.#path(value) : value
+  }
+
+  #other(arg: string, n: number): string | Promise<string> {
+    const { rest, forbidden, bare } = this.#rule
+    if (bare && arg.startsWith('-')) return this.#refuse(arg)
+    if (forbidden?.test(arg)) {
+      throw new CommandError({ problem: `${this.#name} takes no import and no include here` })
+    }
+    if (rest === 'texts' || rest === 'format, texts' || (rest === 'text, paths' && n === 0 && !this.#given)) return arg
+    if (rest === 'names' && /^[\w.+-]+$/.test(arg)) return arg
+    if (rest === 'formats' && arg.startsWith('+')) return arg
+    if (rest === 'names' || rest === 'formats') return this.#refuse(arg)
+    return arg === '-' ? arg : this.#path(arg)
+  }
+
+  /** `test` tells whether files are there, so what could be a path is held to the workspace; `echo` prints anything. */
+  async #expression(args: readonly string[]): Promise<string[]> {
+    if (this.#name === 'echo') return [...args]
+    return Promise.all(args.map(arg => (/^(-\w+|!?=|==|!|\(|\))?$/.test(arg) ? arg : this.#path(arg))))
+  }
+
+  /** The path in a spelling that means the same to the program as it did to the check. */
+  async #path(path: string): Promise<string> {
+    const { jail, workspace, cwd } = this.#place
+    // The system would go up from where a link leads; taken out first, ".." means what it seems to.
+    const plain = normalize(path)
+    const { real } = await jail.resolve(workspace, plain.startsWith('/') ? plain : join(cwd, plain))
+    const below = relative(workspace, real)
+    if (this.#rule.changes && below.split('/').some(name => name.toLowerCase() === '.git')) {
+      throw new CommandError({ problem: `${JSON.stringify(path)} is where git keeps its own; the git tools change it` })
+    }
+    if (below === '' && this.#name === 'rm') {
+      throw new CommandError({ problem: 'your whole workspace is not removed; name what is in it' })
+    }
+    return plain
+  }
+
+  #refuse(arg: string): never {
+    const { flags = '', values = {}, long = {} } = this.#rule
+    const known = [
+      ...[...flags, ...Object.keys(values)].map(letter => `-${letter}`),
+      ...Object.keys(long).map(name => `--${name}`),
+    ]
+    const takes = known.length > 0 ? `takes these options: ${known.join(' ')}` : 'takes no options'
+    throw new CommandError({
+      problem: `${this.#name} does not take ${JSON.stringify(arg.slice(0, 100))} here; it ${takes}`,
+    })
+  }
+}

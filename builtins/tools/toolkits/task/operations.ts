@@ -1,0 +1,105 @@
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
+import { defineError, operation, Page, type PluginHandle, z } from '#kernel'
+import { isoTime, Store } from '#platform/store/contract'
+import { countTodos, findAnyTodo, markTodo, PRIORITIES, pageOfTodos, STATUSES, type TodoRow } from './repository.ts'
+
+const UnknownTodoError = defineError({
+  code: 'no_such_todo',
+  status: 404,
+  title: 'To-do not found',
+  sentence: (p: { todo_id: string }) =>
+    `No agent has "${p.todo_id}" on its list; see what they have with: svc todos --status all`,
+})
+
+const Todo = z
+  .object({
+    todo_id: z.string().meta({ examples: ['task-1a2b3c4d'] }),
+    agent_id: z.string(),
+    description: z.string(),
+    priority: z.enum(PRIORITIES),
+    status: z.enum(STATUSES),
+    due: z.string().nullable().describe('In the agent’s own words, or a date'),
+    created_at: z.iso.datetime(),
+    completed_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Todo' })
+type Todo = z.infer<typeof Todo>
+
+const Which = z
+  .enum([...STATUSES, 'all'])
+  .default('pending')
+  .describe('Which of them')
+
+/** What agents have put on their lists, for the operator. */
+export function todoOperations(svc: PluginHandle) {
+  const which = async ({ agent, status }: { agent?: string | undefined; status: z.output<typeof Which> }) => ({
+    agent_id: agent === undefined ? null : (await svc.use(Agents).find(agent)).agent_id,
+    status: status === 'all' ? null : status,
+  })
+  return [
+    operation({
+      name: 'todos.list',
+      summary: 'List to-do items, high priority first',
+      description: 'What agents put on their to-do lists, of all agents or of one.',
+      input: Page.extend({ agent: AgentRef.optional(), status: Which }),
+      output: z.array(Todo),
+      http: { method: 'GET', path: '/todos' },
+      cli: { usage: 'todos [agent]', short: { limit: 'n', status: 's' } },
+      mcp: true,
+      errors: [AgentNotFoundError, AmbiguousAgentError],
+      async run({ limit, offset, ...asked }) {
+        const rows = await pageOfTodos(svc.use(Store), await which(asked), limit ?? -1, offset)
+        return rows.map(shown)
+      },
+      count: async asked => countTodos(svc.use(Store), await which(asked)),
+      render: todos => todos.map(line).join('\n') || 'nothing is to be done',
+    }),
+    operation({
+      name: 'todos.mark',
+      summary: 'Mark a to-do item as done or open',
+      description: 'The agent sees the change in its next cycle.',
+      input: z.strictObject({
+        todo_id: z
+          .string()
+          .min(1)
+          .max(128)
+          .meta({ examples: ['task-1a2b3c4d'] })
+          .describe('Of an entry, as svc todos shows it'),
+        status: z.enum(STATUSES),
+      }),
+      output: Todo,
+      http: { method: 'PATCH', path: '/todos/{todo_id}' },
+      cli: [
+        { usage: 'todos done <todo_id>', preset: { status: 'done' } },
+        { usage: 'todos reopen <todo_id>', preset: { status: 'pending' } },
+      ],
+      mcp: true,
+      errors: [UnknownTodoError],
+      async run({ todo_id, status }) {
+        const row = await findAnyTodo(svc.use(Store), todo_id)
+        if (!row) throw new UnknownTodoError({ todo_id })
+        await svc.use(Store).apply([markTodo({ task_id: todo_id, agent_id: row.agent_id, status })])
+        return shown((await findAnyTodo(svc.use(Store), todo_id)) ?? row)
+      },
+      render: line,
+    }),
+  ]
+}
+
+function shown({ task_id, due_date, created_at, completed_at, ...row }: TodoRow & Times): Todo {
+  return {
+    ...{ todo_id: task_id, ...row, due: due_date },
+    ...{ created_at: isoTime(created_at), completed_at: completed_at === null ? null : isoTime(completed_at) },
+  }
+}
+
+interface Times {
+  created_at: number
+  completed_at: number | null
+}
+
+function line({ todo_id, agent_id, description, priority, status, due }: Todo): string {
+  const when = due ? `  until ${due.replaceAll(/\s+/g, ' ')}` : ''
+  const head = `${status === 'done' ? '✓' : '·'} ${todo_id}  ${agent_id}  ${priority}${when}`
+  return `${head}\n    ${description.replaceAll(/\s+/g, ' ')}`
+}

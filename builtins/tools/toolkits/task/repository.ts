@@ -1,0 +1,121 @@
+import { z } from '#kernel'
+import { defineEffect, type Store } from '#platform/store/contract'
+
+export const PRIORITIES = ['high', 'medium', 'low'] as const
+export const STATUSES = ['pending', 'done'] as const
+
+export interface TodoRow {
+  task_id: string
+  agent_id: string
+  description: string
+  priority: (typeof PRIORITIES)[number]
+  status: (typeof STATUSES)[number]
+  due_date: string | null
+}
+
+const ROW = 'SELECT task_id, agent_id, description, priority, status, due_date FROM tasks'
+
+/** Only the agent's own: another's task is not there for it. */
+export function findTodo(store: Store, task_id: string, agent_id: string): Promise<TodoRow | undefined> {
+  return store.get<TodoRow>(`${ROW} WHERE task_id = ? AND agent_id = ?`, [task_id, agent_id])
+}
+
+/** High priority first, then in the order in which they came. */
+export function listTodos(
+  store: Store,
+  agent_id: string,
+  { status, priority, limit }: { status: string | null; priority: string | null; limit: number },
+): Promise<TodoRow[]> {
+  return store.all<TodoRow>(
+    `${ROW} WHERE agent_id = ? AND status = coalesce(?, status) AND priority = coalesce(?, priority)
+     ORDER BY CASE priority WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, created_at, task_id LIMIT ?`,
+    [agent_id, status, priority, limit],
+  )
+}
+
+type Stamps = { created_at: number; completed_at: number | null }
+const STAMPED = ROW.replace(' FROM', ', created_at, completed_at FROM')
+const WHICH = 'agent_id = coalesce(?, agent_id) AND status = coalesce(?, status)'
+
+/** Whoever's it is. */
+export function findAnyTodo(store: Store, task_id: string): Promise<(TodoRow & Stamps) | undefined> {
+  return store.get<TodoRow & Stamps>(`${STAMPED} WHERE task_id = ?`, [task_id])
+}
+
+/** The same order, of all agents or of one. @param limit -1 for all */
+export function pageOfTodos(
+  store: Store,
+  { agent_id, status }: { agent_id: string | null; status: string | null },
+  limit: number,
+  offset: number,
+): Promise<(TodoRow & Stamps)[]> {
+  return store.all<TodoRow & Stamps>(
+    `${STAMPED} WHERE ${WHICH}
+     ORDER BY CASE priority WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, created_at, task_id LIMIT ? OFFSET ?`,
+    [agent_id, status, limit, offset],
+  )
+}
+
+export async function countTodos(
+  store: Store,
+  { agent_id, status }: { agent_id: string | null; status: string | null },
+): Promise<number> {
+  const sql = `SELECT count(*) AS n FROM tasks WHERE ${WHICH}`
+  return (await store.get<{ n: number }>(sql, [agent_id, status]))?.n ?? 0
+}
+
+export async function numberOfTodos(store: Store, agent_id: string): Promise<number> {
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM tasks WHERE agent_id = ?', [agent_id]))?.n ?? 0
+}
+
+const Todo = z.object({
+  task_id: z.string(),
+  agent_id: z.string(),
+  description: z.string(),
+  priority: z.enum(PRIORITIES),
+  due_date: z.string().nullable(),
+})
+
+export const insertTodo = defineEffect({
+  name: 'todos.insert',
+  schema: Todo,
+  statements: ({ task_id, agent_id, description, priority, due_date }, now) => [
+    {
+      sql: 'INSERT INTO tasks (task_id, agent_id, description, priority, due_date, created_at) VALUES (?, ?, ?, ?, ?, ?)',
+      params: [task_id, agent_id, description, priority, due_date, now],
+    },
+  ],
+})
+
+/** A task that is gone meanwhile stays so. */
+export const changeTodo = defineEffect({
+  name: 'todos.change',
+  schema: Todo,
+  statements: ({ task_id, agent_id, description, priority, due_date }) => [
+    {
+      sql: 'UPDATE tasks SET description = ?, priority = ?, due_date = ? WHERE task_id = ? AND agent_id = ?',
+      params: [description, priority, due_date, task_id, agent_id],
+    },
+  ],
+})
+
+export const markTodo = defineEffect({
+  name: 'todos.mark',
+  schema: z.object({ task_id: z.string(), agent_id: z.string(), status: z.enum(STATUSES) }),
+  statements: ({ task_id, agent_id, status }, now) => [
+    {
+      sql: 'UPDATE tasks SET status = ?, completed_at = ? WHERE task_id = ? AND agent_id = ?',
+      params: [status, status === 'done' ? now : null, task_id, agent_id],
+    },
+  ],
+})
+
+export const deleteTodo = defineEffect({
+  name: 'todos.delete',
+  schema: z.object({ task_id: z.string(), agent_id: z.string() }),
+  statements: ({ task_id, agent_id }) => [
+    { sql: 'DELETE FROM tasks WHERE task_id = ? AND agent_id = ?', params: [task_id, agent_id] },
+  ],
+})
+
+export const TODO_EFFECTS = [insertTodo, changeTodo, markTodo, deleteTodo]

@@ -1,0 +1,73 @@
+import { defineError, type PluginHandle, sentenceOf, z } from '#kernel'
+import { GuardedFetch, WebPages } from '#safety/net/contract'
+import type { WebConfig } from './config.ts'
+import { type Hit, resultsIn } from './duckduckgo.ts'
+
+/** Needs no key: https://duckduckgo.com/duckduckgo-help-pages/get-duckduckgo/non-javascript */
+const DUCKDUCKGO = 'https://html.duckduckgo.com/html/?q={query}'
+/** https://api-dashboard.search.brave.com/app/documentation/web-search/get-started */
+const BRAVE = 'https://api.search.brave.com/res/v1/web/search?q={query}'
+
+const SearchFailedError = defineError({
+  code: 'web_search_failed',
+  status: 502,
+  title: 'Web search failed',
+  sentence: (p: { host: string; problem: string }) =>
+    `The web cannot be searched now: ${p.host} ${p.problem}. Do not try again at once; go on without, or read pages whose addresses you know. The operator can name another search service in tools.web_search_url.`,
+})
+
+const text = z.string().catch('')
+const Found = z.array(z.object({ url: z.string(), title: text, content: text, description: text }).partial().catch({}))
+/** SearXNG has `results`, with `content`; Brave has `web.results`, with `description`. */
+const Answer = z.object({ results: Found.optional(), web: z.object({ results: Found.optional() }).optional() })
+
+/** Asks the search service of the configuration. @throws SearchFailedError */
+export async function search(svc: PluginHandle, config: WebConfig, query: string, signal: AbortSignal): Promise<Hit[]> {
+  const { web_search_url, web_search_key } = config
+  const template = web_search_url || (web_search_key ? BRAVE : DUCKDUCKGO)
+  const url = template.replaceAll('{query}', encodeURIComponent(query))
+  const { host } = new URL(url)
+  const fail = (problem: string): never => {
+    throw new SearchFailedError({ host, problem })
+  }
+  const headers = {
+    'user-agent': 'Mozilla/5.0 (compatible; svc agent)',
+    accept: 'application/json, text/html;q=0.9',
+    ...(web_search_key ? { 'x-subscription-token': web_search_key } : {}),
+  }
+  const fetched = await svc
+    .use(GuardedFetch)
+    .fetch(url, { headers, signal })
+    .catch(error => {
+      if (signal.aborted) throw error
+      return fail(`is not reached (${sentenceOf(error).replace(`${url} `, 'it ').replace(/\.$/, '')})`)
+    })
+  if (fetched.status !== 200) fail(`answered ${fetched.status}${REASONS[fetched.status] ?? ''}`)
+  const answer = new TextDecoder().decode(fetched.body)
+  const isJson = /\bjson\b/.test(fetched.headers.get('content-type') ?? '')
+  const hits = (isJson ? hitsOf(answer) : resultsIn(answer)) ?? fail('gave an answer that holds no list of results')
+  const words = (html: string) => svc.use(WebPages).words(html)
+  return hits.map(({ url, title, summary }) => ({ url, title: words(title), summary: words(summary) }))
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  // How DuckDuckGo asks whether a person is there.
+  202: ', as it does when it takes the asker for a machine',
+  401: ', so tools.web_search_key is missing or not right',
+  403: ', so it does not let this machine ask',
+  429: ', so it was asked too often',
+}
+
+function hitsOf(answer: string): Hit[] | undefined {
+  let json: unknown
+  try {
+    json = JSON.parse(answer)
+  } catch {
+    return undefined
+  }
+  const parsed = Answer.safeParse(json).data
+  const results = parsed?.results ?? parsed?.web?.results ?? (parsed?.web ? [] : undefined)
+  return results?.flatMap(({ url, title = '', content = '', description = '' }) =>
+    url && /^https?:/.test(url) ? [{ url, title, summary: content || description }] : [],
+  )
+}

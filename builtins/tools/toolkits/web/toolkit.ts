@@ -1,0 +1,98 @@
+import { lineOf, partOf } from '#core/memory/contract'
+import { type PluginHandle, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { untrusted, type WebPage, WebPages } from '#safety/net/contract'
+import { Allowance } from './allowance.ts'
+import type { WebConfig } from './config.ts'
+import { search } from './search.ts'
+
+/** Characters of a page that are shown at a time. */
+const PART = 8_000
+const MOST_LINKS = 40
+/** Pages that are kept to be read on in, and for how long, in milliseconds. */
+const KEPT = 16
+const KEPT_MS = 600_000
+
+/** The web: pages as text, and a search. What comes from there is data of strangers, and is marked as such. */
+export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
+  const allowance = new Allowance(config.web_requests_per_cycle)
+  const kept = new Map<string, { page: WebPage; until: number }>()
+  const spent = (call: ToolCall) => {
+    if (allowance.take(call)) return
+    throw new Error(
+      `you have asked the web ${config.web_requests_per_cycle} times already, which is all for now. Go on with what you know; in your next cycle you can ask again`,
+    )
+  }
+  /** Reading on needs no second request, and sees the same page. */
+  const pageAt = async (url: string, offset: number, call: ToolCall): Promise<WebPage> => {
+    const known = kept.get(url)
+    if (offset > 0 && known && svc.clock.monotonic() < known.until) return known.page
+    spent(call)
+    const page = await svc.use(WebPages).read(url, { signal: call.signal })
+    kept.delete(url)
+    kept.set(url, { page, until: svc.clock.monotonic() + KEPT_MS })
+    const [oldest = ''] = kept.keys()
+    if (kept.size > KEPT) kept.delete(oldest)
+    return page
+  }
+  return {
+    name: 'web',
+    everyday: true,
+    tools: [
+      tool({
+        name: 'web_fetch',
+        description: 'Read the text of a page of the web. Long pages come in parts: the last line says how to read on.',
+        parameters: z.object({
+          url: z.string().trim().min(1).max(2_000).describe('The whole address, beginning with https://'),
+          offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip'),
+          links: z.boolean().default(false).describe('Whether to list where the page leads, too'),
+        }),
+        idempotent: true,
+        async execute({ url, offset, links }, call) {
+          const page = await pageAt(url, offset, call)
+          return shown(page, offset, links)
+        },
+      }),
+      tool({
+        name: 'web_search',
+        description: 'Search the web. Gives titles, addresses and summaries; read a page with web_fetch.',
+        parameters: z.object({
+          query: z.string().trim().min(1).max(400).describe('Words to look for'),
+          limit: z.coerce.number().int().min(1).max(10).default(5).describe('Results to show'),
+        }),
+        idempotent: true,
+        async execute({ query, limit }, call) {
+          spent(call)
+          const hits = await search(svc, config, query, call.signal)
+          if (hits.length === 0) return '[Nothing was found. Try fewer or other words.]'
+          const lines = hits
+            .slice(0, limit)
+            .map(
+              ({ url, title, summary }, n) =>
+                `${n + 1}. ${lineOf(title, 150)}\n   ${url.slice(0, 500)}\n   ${lineOf(summary, 300)}`,
+            )
+          return untrusted('what the search found', lines.join('\n'))
+        },
+      }),
+    ],
+  }
+}
+
+function shown({ url, title, text, links, truncated }: WebPage, offset: number, withLinks: boolean): string {
+  const part = partOf(text || 'The page holds no text.', offset, PART)
+  const isEnd = offset + PART >= text.length
+  const listed = links
+    .slice(0, MOST_LINKS)
+    .map(link => `- ${lineOf(link.text, 100) || 'no words'}: ${link.url.slice(0, 500)}`)
+  const more = links.length > listed.length ? [`… and ${links.length - listed.length} more`] : []
+  return untrusted(
+    `what ${url.slice(0, 500)} says`,
+    [
+      offset === 0 && title,
+      part,
+      truncated && isEnd && 'The page is longer than what is read of one.',
+      withLinks && ['Links:', ...listed, ...more].join('\n'),
+    ]
+      .filter(Boolean)
+      .join('\n\n'),
+  )
+}

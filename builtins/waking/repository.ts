@@ -1,7 +1,0 @@
-import { AMONG, listed, type Store } from '../store/contract.ts'
-
-/** Whether all of these are ids of messages that are stored. */
-export async function areNudges(store: Store, ids: readonly string[]): Promise<boolean> {
-  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM nudges WHERE nudge_id ${AMONG}`, [listed(ids)])
-  return row?.n === ids.length
-}

@@ -1,0 +1,138 @@
+/** Puts the parts of a process together: the kernel, and what it is given from outside. */
+
+import {
+  HostToken,
+  Kernel,
+  type LogOptions,
+  type Opener,
+  OpenerToken,
+  type PluginDefinition,
+  type Ports,
+  type Role,
+  z,
+} from '#kernel'
+import { keyedRandom } from '#lib/keyed-random'
+import { createLog } from '#lib/log'
+import { projectAt } from '#lib/project'
+import { recordedPorts, recordingBoundary, TapeToken } from '#lib/recording-context'
+import { secretsOf } from '#lib/secrets'
+import { systemPorts } from '#lib/system-ports'
+import { HeartbeatConfig, LIFECYCLE, SchedulerToken } from '#platform/heartbeat/contract'
+import { Heartbeat } from '#platform/heartbeat/heartbeat'
+import { DisabledPlugins, PluginsConfig } from '#platform/plugin-files/config'
+import { RestartToken } from '#platform/plugin-files/contract'
+import { hindranceOf, type PluginFilesAllowed } from '#platform/plugin-files/hindrance'
+import { PluginFiles, type PluginFilesOptions } from '#platform/plugin-files/plugin-files'
+import { Config } from '#platform/settings/config'
+import { ConfigChecks } from '#platform/settings/contract'
+import { disabledCheck } from '#platform/settings/disabled'
+
+export interface KernelOptions {
+  /** The project's folder: the one that holds `.svc/`. */
+  root: string
+  roles: readonly Role[]
+  builtins: readonly PluginDefinition[]
+  ports?: Partial<Ports>
+  log?: LogOptions
+  /**
+   * Which plugin files run, and programs that the configuration names: those of a project that this user trusts, `all` whatever
+   * the user has decided, or `none`. `trusted` by default.
+   */
+  pluginFiles?: PluginFilesAllowed
+  /**
+   * Opens with any configuration, to inspect or repair it: invalid values count as their defaults, all builtins are there, and
+   * `config.faults()` lists what is wrong.
+   */
+  lenient?: boolean
+  /** For plugins in the making: what changes on disk is live as soon as it is written. */
+  dev?: boolean
+  /** The command that starts this process again, where the process is the service's own and no other program's; empty to end it. */
+  restart?: readonly string[]
+  /** Called before any plugin is there: what is added to a point then comes before what they add. */
+  prepare?: (kernel: Kernel) => void
+  /** Modules that plugin files import by name. */
+  modules?: () => Promise<Record<string, unknown>>
+}
+
+const RootConfig = z.object({
+  seed: z.number().int().nullable().default(null).meta({ env: 'SVC_SEED' }).describe("Seeds the world's random layer"),
+})
+
+/** Opens a project in this process: configuration, plugins, resources. @throws SvcError with a message for the operator */
+export async function openKernel(options: KernelOptions): Promise<Kernel> {
+  const machine = systemPorts(options.ports)
+  const project = projectAt(options.root)
+  const config = new Config(project.config, machine, options)
+  await config.open()
+  const { seed } = keysOf(config, '', RootConfig)
+  const ports = recordedPorts(seed === null ? machine : { ...machine, random: keyedRandom(seed) })
+  const log = createLog({ ...options.log, secrets: secretsOf({ ports, config }) })
+  const { roles, dev = false, modules = async () => ({}), pluginFiles = 'trusted' } = options
+  const settings = keysOf(config, 'plugins', PluginsConfig)
+  const disabled = disabledPlugins(config, options)
+  const hindrance = hindranceOf(pluginFiles, { project, ports: machine, log })
+  const files = { settings, modules, hindrance, dev, meter: machine.clock }
+  const daemon = keysOf(config, 'daemon', HeartbeatConfig)
+  const heartbeat = (kernel: Kernel) => heartbeatOf(kernel, daemon)
+  const support = (kernel: Kernel) => pluginFilesOf(kernel, files)
+  const seams = { boundary: recordingBoundary, heartbeat, support }
+  const kernel = new Kernel({ project, roles, ports, log, config, disabled, ...seams })
+  config.checkWith(() => kernel.list(ConfigChecks))
+  kernel.points.add(ConfigChecks, disabledCheck(options.builtins), 'kernel')
+  kernel.services.provide(OpenerToken, openerOf(options), 'kernel')
+  if (options.restart) kernel.services.provide(RestartToken, options.restart, 'kernel')
+  try {
+    options.prepare?.(kernel)
+    await config.verify()
+    await kernel.host.boot(options.builtins)
+    await config.verify()
+    for (const { path, message } of config.unknownKeys()) log.warn({}, `${config.file}: ${path}: ${message}`)
+    await kernel.start()
+  } catch (error) {
+    await kernel.close()
+    throw error
+  }
+  return kernel
+}
+
+function heartbeatOf(kernel: Kernel, config: HeartbeatConfig): Heartbeat {
+  const { hooks, points, ports, log, services } = kernel
+  kernel.declareEvents(LIFECYCLE)
+  return new Heartbeat({
+    ...{ hooks, points, ports, log, config },
+    scheduler: () => services.use(SchedulerToken),
+    tape: () => (services.has(TapeToken) ? services.use(TapeToken) : undefined),
+    onBeat: () => kernel.tick(),
+  })
+}
+
+function pluginFilesOf(kernel: Kernel, options: PluginFilesOptions): PluginFiles {
+  const files = new PluginFiles(kernel, options)
+  kernel.services.provide(HostToken, files.service, 'kernel')
+  return files
+}
+
+function keysOf<S extends z.ZodObject>(config: Config, section: string, shape: S): z.output<S> {
+  const { view, add } = config.section(section, shape, 'kernel')
+  add()
+  return view
+}
+
+/**
+ * Returns the names of the plugins that are switched off, as they are now. The keys of such a builtin stay known: what asks for
+ * it is checked with the rest.
+ */
+function disabledPlugins(config: Config, { builtins, lenient = false }: KernelOptions): () => readonly string[] {
+  const settings = keysOf(config, 'plugins', DisabledPlugins)
+  const isBuiltin = (name: string) => builtins.some(builtin => builtin.name === name)
+  if (lenient) return () => settings.disabled.filter(name => !isBuiltin(name))
+  for (const { name, section = name, config: shape } of builtins)
+    if (shape && settings.disabled.includes(name)) config.section(section, shape, name).add()
+  return () => settings.disabled
+}
+
+/** A project that is tried out has no plugin files: what it needs of this one's plugins is in `also`. */
+function openerOf({ builtins, modules }: KernelOptions): Opener {
+  const own = { pluginFiles: 'none' as const, ...(modules ? { modules } : {}) }
+  return { open: ({ also = [], ...other }) => openKernel({ ...own, builtins: [...builtins, ...also], ...other }) }
+}

@@ -1,0 +1,286 @@
+import { type Message, ModelError, Models, type Spend } from '#core/models/contract'
+import models from '#core/models/index'
+import { orAbort } from '#core/models/limits'
+import { Profile } from '#core/profiles/contract'
+import { type PlannedCall, type RunEvent, Runtime, Schemas, type Verdict } from '#core/runtime/contract'
+import runtime from '#core/runtime/index'
+import { AnswerForm, jsonSchemaOf } from '#core/tasks/answer-form'
+import { TaskCostLimitError } from '#core/tasks/contract'
+import { endingOf } from '#core/tasks/ending'
+import { type Exchange, rememberedMessages, STRUCTURED } from '#core/tasks/prompt'
+import { InvalidInputError, issuesOf, type Kernel, type Ports, type Tool, Toolkits, z } from '#kernel'
+import { usdOf } from '#platform/store/contract'
+import { UnknownPriceError } from '#safety/budget/contract'
+import type { AgentEvent, AgentOptions, AgentResult, RunOptions } from './agent.ts'
+import { openKernel } from './compose.ts'
+
+/** A folder that nobody reads or writes. */
+const NOWHERE = '/svc-has-no-project'
+/** The toolkit of the agent's own tools. */
+const OWN = 'own'
+/** Seconds that one tool call may take, as in a project. */
+const TOOL_TIMEOUT_S = 60
+const DONE =
+  'You are asked to do one thing. When it is done, answer with the result itself: an answer without a tool call ends the work.'
+
+/** What a program gives, and often has from elsewhere itself: a limit that is no number would be none, nor one by another name. */
+const LIMITS = { maxSteps: z.int().min(1).optional(), maxCostUsd: z.number().min(0).optional() }
+const Options = z
+  .strictObject({
+    ...LIMITS,
+    name: z.string().min(1),
+    model: z.string(),
+    instructions: z.string(),
+    tools: z.array(z.unknown()),
+    maxTokens: z.int().min(1),
+    temperature: z.number().min(0).max(2),
+    memory: z.boolean(),
+    parseRepairs: z.int().min(0),
+    onApproval: z.custom(value => typeof value === 'function', 'must be a function'),
+    config: z.record(z.string(), z.unknown()),
+    ports: z.looseObject({}),
+    log: z.looseObject({}),
+  } satisfies Record<keyof AgentOptions, z.ZodType>)
+  .partial()
+const Run = z.strictObject({
+  ...LIMITS,
+  instruction: z.string(),
+  exchanges: z.unknown(),
+  schema: z.unknown().optional(),
+  signal: z.unknown().optional(),
+} satisfies Record<keyof Asked, z.ZodType>)
+
+/** What one run is asked. */
+export interface Asked extends RunOptions {
+  instruction: string
+  /** What was asked and answered before, newest first. */
+  exchanges: readonly Exchange[]
+  schema?: z.ZodObject | undefined
+}
+
+/** The house of a standalone agent: the rooms of the models and of the loop, and nothing on disk. */
+export class Standalone {
+  readonly #kernel: Kernel
+  readonly #options: AgentOptions
+  #runs = 0
+
+  /** @throws InvalidInputError, InvalidConfigError; a TypeError or ConflictError for tools that are none */
+  static async open(options: AgentOptions): Promise<Standalone> {
+    check(Options, 'The agent', options)
+    const ports = { ...options.ports, files: filesOf(options.config ?? {}) }
+    const log = { level: 'warn', ...options.log }
+    const kernel = await openKernel({ root: NOWHERE, roles: [], builtins: [models, runtime], ports, log })
+    const tools = (options.tools ?? []).map(withoutStore)
+    kernel.points.add(Toolkits, { name: OWN, everyday: true, tools }, 'the agent')
+    return new Standalone(kernel, options)
+  }
+
+  private constructor(kernel: Kernel, options: AgentOptions) {
+    this.#kernel = kernel
+    this.#options = options
+  }
+
+  /** @throws what is no answer of the model: see `Agent.run` */
+  async run(asked: Asked, tell: (event: AgentEvent) => void): Promise<AgentResult<unknown>> {
+    check(Run, 'The run', asked)
+    const { schema, signal } = asked
+    const { parseRepairs = 1, maxTokens = 4096 } = this.#options
+    const form = schema && new AnswerForm(this.#kernel.use(Schemas), jsonSchemaOf(schema), parseRepairs, schema)
+    const account = new Account(asked.maxCostUsd ?? this.#options.maxCostUsd ?? 0)
+    const end = (status: AgentResult['status'], error: Error | null): AgentResult<unknown> => {
+      return { status, error, parsed: status === 'completed' && form ? form.output : null, ...account.facts }
+    }
+    try {
+      if (account.isLimited) await this.#checkPrice()
+      const events = this.#kernel.use(Runtime).run(this.#request(asked, account, form, tell))
+      let next = await events.next()
+      for (; !next.done; next = await events.next()) {
+        account.take(next.value)
+        if (next.value.type === 'answer' && next.value.calls.length > 0) form?.forget()
+        for (const event of eventsOf(next.value)) tell(event)
+        if (next.value.type === 'answer') account.check(next.value.calls)
+      }
+      const ending = endingOf(next.value, maxTokens, account.facts.output !== '')
+      const error = ending.error ?? form?.error ?? null
+      return end(error ? 'failed' : (ending.status as AgentResult['status']), error)
+    } catch (error) {
+      signal?.throwIfAborted()
+      const known = [ModelError, TaskCostLimitError, UnknownPriceError].some(kind => error instanceof kind)
+      if (!known) throw error
+      if (error instanceof ModelError) account.fail(error)
+      return end('failed', error as Error)
+    }
+  }
+
+  /** A limit of cost holds for what has a price. @throws UnknownPriceError; what an unknown model is refused with */
+  async #checkPrice(): Promise<void> {
+    const { model, price } = await this.#kernel.use(Models).describe(this.#options.model ?? null)
+    if (price !== 'unknown') return
+    const why = 'so a limit of cost (maxCostUsd) cannot hold for it'
+    throw new UnknownPriceError({ model, why, remedy: 'leave the limit out, or use a model with a known price' })
+  }
+
+  #request(asked: Asked, account: Account, form: AnswerForm | undefined, tell: (event: AgentEvent) => void) {
+    const {
+      model = null,
+      instructions,
+      temperature = 0,
+      maxTokens = 4096,
+      maxSteps = 25,
+      name = 'agent',
+    } = this.#options
+    const signal = asked.signal ?? new AbortController().signal
+    const tools = this.#kernel.use(Runtime).toolsFor(Profile.parse({ name, role: name }), [OWN])
+    const cycle_num = ++this.#runs
+    const first: Message[] = [{ role: 'user', content: asked.instruction }]
+    const parts = [instructions, DONE, form && STRUCTURED]
+    return {
+      ...{ agent_id: name, goal_id: null, cycle_num, call_prefix: `${name}:${cycle_num}`, model, temperature, tools },
+      purpose: { agent_id: name, goal_id: null, cycle_num, kind: 'task' as const },
+      max_tokens: maxTokens,
+      // One that is given goes before that of the model.
+      parameters: this.#options.temperature === undefined ? {} : { temperature },
+      max_steps: asked.maxSteps ?? maxSteps,
+      system: parts.filter(Boolean).join('\n\n'),
+      transcript: rememberedMessages(asked.exchanges),
+      tool_timeout: TOOL_TIMEOUT_S,
+      workspace: process.cwd(),
+      ends: 'text' as const,
+      news: async () => first.splice(0),
+      signal,
+      onText: (text: string) => tell({ type: 'text', text }),
+      onReset: () => tell({ type: 'reset' }),
+      gate: (call: PlannedCall, tool: Tool) => this.#gate(call, tool, signal),
+      ...(form ? { response_schema: form.schema, review: (text: string) => form.review(text, !account.isUsedUp) } : {}),
+    }
+  }
+
+  async #gate(
+    { call_id, name, arguments: args }: PlannedCall,
+    { requires_approval, danger }: Tool,
+    signal: AbortSignal,
+  ): Promise<Verdict> {
+    const run = { verdict: 'run', arguments: args } as const
+    if (!requires_approval) return run
+    const { onApproval } = this.#options
+    if (!onApproval) return refused('It needs the approval of a person, and nobody is there to give it.')
+    const ask = async () => onApproval({ call_id, tool_name: name, arguments: args, danger: danger ?? null })
+    // Who has ended the run waits for no answer, and none that comes later runs the tool.
+    const decided = await orAbort(signal, ask())
+    if (decided === true) return run
+    if (decided === false) return refused('It was denied.')
+    switch (decided?.decision) {
+      case 'approve':
+        return run
+      case 'edit':
+        return { verdict: 'run', arguments: decided.arguments }
+      case 'deny':
+        return refused(decided.reason ? `It was denied: ${decided.reason}` : 'It was denied.')
+    }
+    // Nobody has allowed it: what a program without types answers by mistake must not run the tool.
+    throw new TypeError(
+      `onApproval answers true, false, or { decision: 'approve' | 'deny' | 'edit' }; for ${name} it gave none of these.`,
+    )
+  }
+}
+
+/** What a run has done and cost so far. */
+class Account {
+  readonly #limit_usd: number
+  #cost_micros = 0
+  readonly #facts = { output: '', steps_taken: 0, tool_calls_made: 0, tokens: 0, model: null as string | null }
+
+  /** @param limit_usd 0 sets no limit */
+  constructor(limit_usd: number) {
+    this.#limit_usd = limit_usd
+  }
+
+  get facts() {
+    return { ...this.#facts, cost_usd: usdOf(this.#cost_micros) }
+  }
+
+  get isLimited(): boolean {
+    return this.#limit_usd > 0
+  }
+
+  get isUsedUp(): boolean {
+    return this.#limit_usd > 0 && usdOf(this.#cost_micros) >= this.#limit_usd
+  }
+
+  take(event: RunEvent): void {
+    if (event.type === 'outcome') this.#facts.tool_calls_made++
+    else {
+      this.#facts.steps_taken++
+      if (event.message.content.trim() !== '') this.#facts.output = event.message.content
+      this.#charge(event.spend)
+      this.#facts.model = event.spend.model
+    }
+  }
+
+  /** Nothing more is done once the limit is reached. @throws TaskCostLimitError when there was more to do */
+  check(calls: readonly unknown[]): void {
+    if (calls.length > 0 && this.isUsedUp) {
+      throw new TaskCostLimitError({ spent_usd: usdOf(this.#cost_micros), limit_usd: this.#limit_usd })
+    }
+  }
+
+  fail({ spend, text }: ModelError): void {
+    if (spend) this.#charge(spend)
+    if (text.trim() !== '') this.#facts.output = text
+  }
+
+  #charge({ cost_micros, input_tokens, output_tokens }: Spend): void {
+    this.#cost_micros += cost_micros
+    this.#facts.tokens += input_tokens + output_tokens
+  }
+}
+
+function eventsOf(event: RunEvent): AgentEvent[] {
+  if (event.type === 'answer') {
+    return event.calls.map(({ call_id, name, arguments: args }) => ({
+      type: 'tool_call',
+      call_id,
+      name,
+      arguments: args,
+    }))
+  }
+  const { call, message } = event
+  const { content, is_error = false } = message
+  return [{ type: 'tool_result', call_id: call.call_id, name: call.name, content, is_error }]
+}
+
+/** @throws InvalidInputError */
+function check(given: z.ZodObject, what: string, options: AgentOptions | Asked): void {
+  const { error } = given.safeParse(options)
+  if (!error) return
+  const issues = issuesOf(error)
+  throw new InvalidInputError({ what, issues }, { errors: issues })
+}
+
+function refused(reason: string): Verdict {
+  return { verdict: 'refuse', reason }
+}
+
+/** Where there is no store, a tool's writes have no place to go. */
+function withoutStore(tool: Tool): Tool {
+  const effect = () => {
+    throw new Error('A standalone agent has no store, so that its tools cannot write effects.')
+  }
+  return { ...tool, execute: (args: never, call) => tool.execute(args, { ...call, effect }) }
+}
+
+/** No files but a configuration that is not one. */
+function filesOf(config: Record<string, unknown>): Ports['files'] {
+  const missing = async (path: unknown) => {
+    throw Object.assign(new Error(`There is no ${path}.`), { code: 'ENOENT' })
+  }
+  const readFile = async (path: unknown) =>
+    String(path).endsWith('config.yaml') ? Buffer.from(JSON.stringify(config)) : missing(path)
+  const stat = async (path: unknown) => {
+    await readFile(path)
+    return { isFile: () => true }
+  }
+  return new Proxy({} as Ports['files'], {
+    get: (_, name) => ({ readFile, stat })[name as string] ?? missing,
+  })
+}

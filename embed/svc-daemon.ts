@@ -1,0 +1,129 @@
+import { Agents } from '#core/agents/contract'
+import { InvalidInputError, type Kernel, type Undo, type WakeSource, WakeSources } from '#kernel'
+import { Daemon, type DaemonStatus } from '#platform/daemon/contract'
+
+export interface StartOptions {
+  /** Drives agents beside the daemon that runs, if one does. */
+  join?: boolean
+  /** Stops by itself after so many heartbeats; until `stop` unless told. */
+  cycles?: number
+}
+
+/** The daemon as this process can be it. */
+export class SvcDaemon {
+  readonly #kernel: Kernel
+  #stopped = new AbortController()
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel
+  }
+
+  /**
+   * Makes this process the project's daemon. Resolves once it drives agents; with `cycles` when so many heartbeats have come,
+   * each agent that could has lived so many cycles, and the daemon has stopped again.
+   * @throws DaemonRunningError unless told to `join`; InvalidInputError when `cycles` is no whole number from 1
+   */
+  async start({ join = false, cycles }: StartOptions = {}): Promise<void> {
+    if (cycles !== undefined && !(Number.isInteger(cycles) && cycles > 0)) {
+      const issues = [{ path: 'cycles', message: 'must be a whole number from 1' }]
+      throw new InvalidInputError({ what: 'The start', issues }, { errors: issues })
+    }
+    this.#stopped = new AbortController()
+    if (cycles === undefined) return this.#kernel.use(Daemon).start({ join })
+    const lived = new Lived(this.#kernel, cycles)
+    try {
+      await this.#kernel.use(Daemon).start({ join })
+      await lived.over(this.#stopped.signal)
+    } finally {
+      lived.close()
+      await this.#kernel.use(Daemon).stop()
+    }
+  }
+
+  /** Lets running cycles reach a safe point; the rest of the house stays open. Also ends a start with `cycles`. */
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    await this.#kernel.use(Daemon).stop()
+  }
+
+  /** The project's daemon, in whatever process it is: whether it runs and is well, its agents by status, what is spent. */
+  status(): Promise<DaemonStatus> {
+    return this.#kernel.use(Daemon).status()
+  }
+
+  /**
+   * Adds something that wakes agents between two heartbeats, before or after the start.
+   * @returns its undoing, which also aborts the wait that is under way
+   * @throws ConflictError when a wake source has this name already
+   */
+  addWakeSource(source: WakeSource): Undo {
+    return this.#kernel.points.add(WakeSources, source, 'the embedding program')
+  }
+}
+
+/** Counts heartbeats, and how often each agent has lived since. */
+class Lived {
+  readonly #kernel: Kernel
+  readonly #cycles: number
+  readonly #count = new Map<string, number>()
+  readonly #undo: Undo[]
+  #beats = 0
+  /** A heartbeat has passed since the last one that counts: whoever has not begun by then does not. */
+  #late = false
+  #changed: () => void = () => {}
+
+  constructor(kernel: Kernel, cycles: number) {
+    this.#kernel = kernel
+    this.#cycles = cycles
+    this.#undo = [
+      kernel.hooks.on('beat', () => this.#beat(), 'lived cycles'),
+      kernel.hooks.on('cycle_end', ({ agent_id }) => this.#lived(agent_id), 'lived cycles'),
+    ]
+  }
+
+  /** Resolves when enough was lived, or the signal is aborted. */
+  async over(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#kernel.ports
+    signal.addEventListener('abort', () => this.#changed(), { once: true })
+    while (!signal.aborted) {
+      const changed = new Promise<void>(resolve => {
+        this.#changed = resolve
+      })
+      if (await this.#isOver()) return
+      await changed
+      // A cycle that tells its end is still leaving.
+      await clock.yield()
+    }
+  }
+
+  close(): void {
+    for (const undo of this.#undo) void undo()
+  }
+
+  #beat(): void {
+    if (++this.#beats === this.#cycles) {
+      const heartbeat = Number(this.#kernel.config.get('daemon.heartbeat'))
+      const cancel = this.#kernel.ports.clock.after(heartbeat * 1000, () => {
+        this.#late = true
+        this.#changed()
+      })
+      this.#undo.push(cancel)
+    }
+    this.#changed()
+  }
+
+  #lived(agent_id: string): void {
+    this.#count.set(agent_id, (this.#count.get(agent_id) ?? 0) + 1)
+    this.#changed()
+  }
+
+  async #isOver(): Promise<boolean> {
+    if (this.#beats < this.#cycles) return false
+    const agents = await this.#kernel.use(Agents).list({})
+    const living = agents.filter(({ status }) => status !== 'dead' && status !== 'paused')
+    const running = this.#kernel.heartbeat.inFlight
+    return living.every(({ agent_id }) => {
+      return (this.#count.get(agent_id) ?? 0) >= this.#cycles || (this.#late && !running.includes(agent_id))
+    })
+  }
+}
