@@ -101,7 +101,7 @@ describe('who may import whom', () => {
     const strangers = offences(rooms, ({ name, file }, { path }) => {
       if (name === '#kernel' || name.startsWith('#lib/')) return false
       if (name === 'svc') return true
-      return file !== undefined && !file.startsWith(`${roomOf(path)}/`) && basename(file) !== 'contract.ts'
+      return file !== undefined && !file.startsWith(`${moduleOf(path)}/`) && basename(file) !== 'contract.ts'
     })
     expect(strangers).toEqual([])
   })
@@ -208,7 +208,7 @@ describe('where a newcomer finds things', () => {
 
   it("each room has a README with its plugin's name, and stands in the list of all rooms", () => {
     const list = read('builtins/README.md')
-    const folders = rooms.filter(({ path }) => path === `${roomOf(path)}/index.ts`).map(({ path }) => dirname(path))
+    const folders = rooms.filter(({ path }) => path === `${moduleOf(path)}/index.ts`).map(({ path }) => dirname(path))
     expect(folders.filter(folder => !list.includes(`(${relative('builtins', folder)}/README.md)`))).toEqual([])
     const named = folders.map(folder => read(`${folder}/README.md`).split('\n', 1)[0])
     const names = folders.map(folder => /^ {2}name: '(.*)'/m.exec(read(`${folder}/index.ts`))?.[1])
@@ -222,8 +222,8 @@ describe('where a newcomer finds things', () => {
       .map(row => row.split('|')[1] ?? '')
     const told = first.flatMap(cell => cell.split(',').map(name => name.trim()))
     const names = Object.keys({ ...dependencies, ...peerDependencies })
-    const isTold = (name: string) => told.includes(name) || told.includes(name.replace('@opentelemetry/', ''))
-    expect(names.filter(name => !isTold(name))).toEqual([])
+    const isDocumented = (name: string) => told.includes(name) || told.includes(name.replace('@opentelemetry/', ''))
+    expect(names.filter(name => !isDocumented(name))).toEqual([])
   })
 
   it("each file of the kernel stands in the kernel's README", () => {
@@ -299,7 +299,7 @@ function fileOf(from: string, name: string): string | undefined {
 }
 
 /** The folder of a module: `builtins/core/agents`, `builtins/tools/toolkits/git`, or `builtins/lib`. */
-function roomOf(path: string): string {
+function moduleOf(path: string): string {
   const depth = path.startsWith('builtins/lib/') ? 2 : path.startsWith('builtins/tools/toolkits/') ? 4 : 3
   return path.split('/').slice(0, depth).join('/')
 }

@@ -35,9 +35,9 @@ async function suite(major: string): Promise<boolean> {
   if (process.versions.node.startsWith(`${major}.`)) return vitest(process.execPath, ROOT)
   const place = join(tmpdir(), 'svc-nodes', major)
   try {
-    const node = await installed(major, place)
+    const node = await installNode(major, place)
     const tree = join(place, 'svc')
-    await copied(tree)
+    await copySources(tree)
     await rebuilt(node, tree, place)
     return await vitest(join(node, 'bin', 'node'), tree)
   } finally {
@@ -51,7 +51,7 @@ function vitest(node: string, cwd: string): Promise<boolean> {
 }
 
 /** The folder of a Node of this major version: bin/, and include/ with the headers. */
-async function installed(major: string, place: string): Promise<string> {
+async function installNode(major: string, place: string): Promise<string> {
   const name = `node-${process.platform}-${process.arch}`
   const folder = join(place, 'node_modules', name)
   if (await exists(folder)) return folder
@@ -62,7 +62,7 @@ async function installed(major: string, place: string): Promise<string> {
 }
 
 /** The sources, and the packages by reference: all but the one with a binary, which is for one version of Node only. */
-async function copied(tree: string): Promise<void> {
+async function copySources(tree: string): Promise<void> {
   await rm(tree, { recursive: true, force: true })
   await cp(ROOT, tree, {
     recursive: true,

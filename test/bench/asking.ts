@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 
-export interface Asked {
+export interface StreamRequest {
   url: string
   body: object
   /** Streams in all, and how many begin in a second. */
@@ -9,7 +9,7 @@ export interface Asked {
 }
 
 /** Opens streams at a steady rate, and tells how old the first token of each was when it came. Runs as a process of its own. */
-process.on('message', ({ url, body, streams, rate }: Asked) => {
+process.on('message', ({ url, body, streams, rate }: StreamRequest) => {
   const ages: number[] = []
   const text = JSON.stringify(body)
   let left = streams

@@ -16,7 +16,7 @@ import { openKernel } from '../../embed/compose.ts'
 import { instantModel } from './instant-model.ts'
 import { cpu } from './measures.ts'
 
-export interface Told {
+export interface NodeReport {
   cycles: number
   /** Milliseconds of processor time since it began. */
   cpu: number
@@ -79,7 +79,7 @@ process.on('message', async (word: 'start' | 'stop' | 'tell' | number) => {
   if (typeof word === 'number') thinks = word
   if (word === 'start') kernel.heartbeat.start()
   if (word === 'stop') await kernel.heartbeat.stop()
-  process.send!({ cycles, cpu: cpu() } satisfies Told)
+  process.send!({ cycles, cpu: cpu() } satisfies NodeReport)
 })
 process.on('disconnect', () => process.exit())
-process.send!({ cycles, cpu: cpu() } satisfies Told)
+process.send!({ cycles, cpu: cpu() } satisfies NodeReport)

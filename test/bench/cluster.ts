@@ -12,8 +12,8 @@ import { project } from '../cli/project.ts'
 import { inWords, nudgeLatency } from '../cluster/latency.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { type PostgresServer, postgresServer, testDatabase } from '../support/postgres.ts'
-import type { Told } from './cluster-node.ts'
-import { house } from './cycles.ts'
+import type { NodeReport } from './cluster-node.ts'
+import { openBenchKernel } from './cycles.ts'
 import { median, percentile } from './measures.ts'
 import { program } from './package.ts'
 import { type Row, row } from './row.ts'
@@ -60,7 +60,7 @@ async function nudge(): Promise<Row[]> {
 interface Node {
   process: ChildProcess
   /** @param word a number is for how many milliseconds its cycles think from now on */
-  say(word: 'start' | 'stop' | 'tell' | number): Promise<Told>
+  say(word: 'start' | 'stop' | 'tell' | number): Promise<NodeReport>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -72,7 +72,7 @@ async function nodeOf(root: string): Promise<Node> {
     async say(word) {
       const told = once(child, 'message')
       child.send(word)
-      return ((await told) as [Told])[0]
+      return ((await told) as [NodeReport])[0]
     },
     async [Symbol.asyncDispose]() {
       child.disconnect()
@@ -91,7 +91,7 @@ export async function growth(server: PostgresServer): Promise<Row[]> {
       Array.from({ length: roots }, (_, n) => [`${n}/.svc/config.yaml`, `store: { url: '${database.url}' }\n`]),
     ),
   )
-  await populated(database.url, 4 * SLOTS * roots, 'worker', 0)
+  await addAgents(database.url, 4 * SLOTS * roots, 'worker', 0)
   const nodes: Node[] = []
   try {
     for (let n = 0; n < roots; n++) nodes.push(await nodeOf(join(dir.path, String(n))))
@@ -99,14 +99,14 @@ export async function growth(server: PostgresServer): Promise<Row[]> {
       const some = nodes.slice(0, count)
       for (const node of some) await node.say('start')
       await sleep(WARM_MS)
-      const measured = async () => {
+      const measureNodes = async () => {
         const told = await Promise.all(some.map(node => node.say('tell')))
         const cycles = told.reduce((sum, each) => sum + each.cycles, 0)
         const cpu = told.reduce((sum, each) => sum + each.cpu, 0) + (await cpuOfTree(server.pid))
         return { cycles, cpu, at: performance.now() }
       }
-      const before = await measured()
-      const [after, busy] = await busyDuring(() => sleep(WINDOW_MS).then(measured))
+      const before = await measureNodes()
+      const [after, busy] = await busyDuring(() => sleep(WINDOW_MS).then(measureNodes))
       await Promise.all(some.map(node => node.say('stop')))
       const cycles = after.cycles - before.cycles
       const rate = (cycles * 1000) / (after.at - before.at)
@@ -179,17 +179,21 @@ export async function crowd(server: PostgresServer): Promise<Row[]> {
   }
   try {
     const none = await service((_, used) => used())
-    await populated(database.url, MILLION, 'coder', 3_600_000)
+    await addAgents(database.url, MILLION, 'coder', 3_600_000)
     for (const table of ['agents', 'leases']) await client.query(`VACUUM ANALYZE ${table}`)
     const [whole, lease] = [await size(['agents', 'leases']), await size(['leases'])]
     const [empty, busy] = await busyDuring(() => emptyClaim(database.url))
     const { idle, requests } = await service(async (url, used) => {
-      const asked = async (path: string) => {
-        const [times, busy] = await busyDuring(() => timed(url + path))
+      const timeRequests = async (path: string) => {
+        const [times, busy] = await busyDuring(() => timeUrl(url + path))
         const what = `1,000,000 agents: GET ${path} on the wall, median`
         return row({ what, ...times, unit: 'ms', aim: { atMost: 50 }, unclear: full(busy) })
       }
-      const requests = [await asked('/agents?limit=100'), await asked('/metrics'), await asked('/status?limit=100')]
+      const requests = [
+        await timeRequests('/agents?limit=100'),
+        await timeRequests('/metrics'),
+        await timeRequests('/status?limit=100'),
+      ]
       return { requests, idle: await used() }
     })
     return [
@@ -221,7 +225,7 @@ export async function crowd(server: PostgresServer): Promise<Row[]> {
 
 async function emptyClaim(url: string): Promise<number[]> {
   await using dir = await project({ '.svc/config.yaml': `store: { url: '${url}' }\ndaemon: { heartbeat: 86400 }\n` })
-  const kernel = await house(dir.path, [cluster])
+  const kernel = await openBenchKernel(dir.path, [cluster])
   const scheduler = kernel.use(SchedulerToken)
   // The beat is nobody's agent.
   await scheduler.claim(0)
@@ -236,7 +240,7 @@ async function emptyClaim(url: string): Promise<number[]> {
   return times
 }
 
-async function timed(url: string): Promise<{ figure: number; note: string }> {
+async function timeUrl(url: string): Promise<{ figure: number; note: string }> {
   const times: number[] = []
   for (let n = 0; n < ASKED; n++) {
     const began = performance.now()
@@ -252,7 +256,7 @@ async function timed(url: string): Promise<{ figure: number; note: string }> {
 }
 
 /** Puts agents into a database, due from so many milliseconds on, one after the other. */
-export async function populated(url: string, agents: number, name: string, from: number): Promise<void> {
+export async function addAgents(url: string, agents: number, name: string, from: number): Promise<void> {
   const client = new pg.Client(url)
   await client.connect()
   const id = `'${name}-' || lpad(to_hex(i), 8, '0')`

@@ -79,7 +79,7 @@ function record(): { transactions: Transaction[]; stop(): void } {
   return { transactions, stop: () => void Object.assign(Database.prototype, { write, run, all }) }
 }
 
-export async function house(root: string, also: readonly PluginDefinition[] = []) {
+export async function openBenchKernel(root: string, also: readonly PluginDefinition[] = []) {
   return openKernel({
     root,
     roles: ['daemon'],
@@ -117,7 +117,7 @@ export async function costOfCycle(kernel: Kernel, cycles: number): Promise<numbe
 /** A project with so many agents, of which each second has a goal: as many cycles choose one as pursue one, however many there are. */
 export async function prepare(count: number): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
-  const kernel = await house(root)
+  const kernel = await openBenchKernel(root)
   await kernel.close()
   const db = new Sqlite(join(root, '.svc', 'svc.db'))
   const agent = db.prepare(
@@ -183,10 +183,10 @@ async function besideBare(): Promise<Row[]> {
   await copyFile(database, join(root, 'bare.db'))
   await copyFile(database, join(root, 'first.db'))
   try {
-    const all = await recorded(root, PIECE * (ROUNDS + 1))
+    const all = await recordTransactions(root, PIECE * (ROUNDS + 1))
     for (const rest of ['-wal', '-shm']) await rm(database + rest, { force: true })
     await copyFile(join(root, 'first.db'), database)
-    const kernel = await house(root)
+    const kernel = await openBenchKernel(root)
     const bare = bareLoop(join(root, 'bare.db'))
     const { transactions } = all
     const each = Math.ceil(transactions.length / (ROUNDS + 1))
@@ -216,10 +216,13 @@ async function besideBare(): Promise<Row[]> {
 }
 
 /** The transactions of at least so many cycles. */
-async function recorded(root: string, atLeast: number): Promise<{ transactions: Transaction[]; cycles: number }> {
+async function recordTransactions(
+  root: string,
+  atLeast: number,
+): Promise<{ transactions: Transaction[]; cycles: number }> {
   const recording = record()
   try {
-    const kernel = await house(root)
+    const kernel = await openBenchKernel(root)
     recording.transactions.length = 0
     const cycles = await drive(kernel, atLeast)
     const transactions = [...recording.transactions]
@@ -237,7 +240,7 @@ async function flatness(): Promise<Row[]> {
   try {
     for (const count of SIZES) {
       const root = await prepare(count)
-      houses.push({ count, root, kernel: await house(root), costs: [] })
+      houses.push({ count, root, kernel: await openBenchKernel(root), costs: [] })
     }
     for (const { kernel } of houses) await drive(kernel, PIECE)
     for (let round = 0; round < ROUNDS; round++) {
@@ -262,14 +265,14 @@ async function flatness(): Promise<Row[]> {
 
 async function lag(): Promise<Row[]> {
   const root = await prepare(100)
-  const kernel = await house(root)
+  const kernel = await openBenchKernel(root)
   try {
     await drive(kernel, PIECE)
     const idle = await idleLag()
     const wall = await lagDuring(() => drive(kernel, PIECE * 2))
     const turns = await turnsDuring(() => drive(kernel, PIECE * 2))
     const unclear = `a process that does nothing is up to ${idle.max.toFixed(0)} ms late on this machine`
-    const told = (what: string, of: 'p99' | 'max', atMost: number) => [
+    const turnRow = (what: string, of: 'p99' | 'max', atMost: number) => [
       row({
         what: `turn of the event loop in processor time, ${what}`,
         figure: turns[of],
@@ -281,7 +284,7 @@ async function lag(): Promise<Row[]> {
         ...{ figure: wall[of], unit: 'ms', baseline: idle[of], aim: { atMost }, unclear },
       }),
     ]
-    return [...told('p99', 'p99', 50), ...told('longest', 'max', 250)]
+    return [...turnRow('p99', 'p99', 50), ...turnRow('longest', 'max', 250)]
   } finally {
     await kernel.close()
     await rm(root, { recursive: true, force: true })

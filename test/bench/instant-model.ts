@@ -36,7 +36,7 @@ export const instantModel = definePlugin({
       }
       return { text: '', tool_calls: [{ id, name: 'note', arguments: '{"text":"a note"}' }] }
     }
-    const called = async (call: ModelCall): Promise<ModelAnswer> => {
+    const answerCall = async (call: ModelCall): Promise<ModelAnswer> => {
       const call_id = `model-${++calls}`
       const { text, tool_calls } = answer(call)
       return { text, tool_calls, finish_reason: 'stop', spend: { call_id, ...SPENT } }
@@ -48,7 +48,7 @@ export const instantModel = definePlugin({
       call: call =>
         recordInput(
           'model',
-          () => called(call),
+          () => answerCall(call),
           () => askedIn(call),
         ),
     })

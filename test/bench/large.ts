@@ -14,7 +14,7 @@ const ASKED = 40
 /** A service with ten thousand agents of a hundred goals each, beside one with a hundred such agents. */
 export async function large(): Promise<Row[]> {
   const houses = []
-  for (const agents of SIZES) houses.push(await lived(agents))
+  for (const agents of SIZES) houses.push(await measureProject(agents))
   const [few, many] = houses as [Figures, Figures]
   const beside = (what: string, figure: keyof Figures, atMost: number) =>
     row({
@@ -35,7 +35,7 @@ interface Figures {
   metrics: number
 }
 
-async function lived(agents: number): Promise<Figures> {
+async function measureProject(agents: number): Promise<Figures> {
   await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 3600\n' })
   const options = { cwd: dir.path, program: await program() }
   const words = ['serve', '--with-daemon', '--port', '0', '--json']
@@ -50,7 +50,7 @@ async function lived(agents: number): Promise<Figures> {
   for (let round = 1; ; round++) {
     await using running = new RunningSvc(words, options)
     const [, url] = await running.says(/"url":"(http[^"]+)"/)
-    await answered(`${url}/healthz`)
+    await expectOk(`${url}/healthz`)
     starts.push(await cpuOf(running.pid))
     if (round === 3) {
       const cost = (path: string) => costOf(running.pid, url + path)
@@ -66,14 +66,14 @@ async function costOf(pid: number, url: string): Promise<number> {
   const costs: number[] = []
   for (let round = 0; round < ROUNDS; round++) {
     const before = await cpuOf(pid)
-    for (let n = 0; n < ASKED; n++) await answered(url)
+    for (let n = 0; n < ASKED; n++) await expectOk(url)
     // The first round warms up.
     if (round > 0) costs.push(((await cpuOf(pid)) - before) / ASKED)
   }
   return median(costs)
 }
 
-async function answered(url: string): Promise<void> {
+async function expectOk(url: string): Promise<void> {
   const answer = await fetch(url)
   if (!answer.ok) throw new Error(`${url} answered ${answer.status}`)
   await answer.arrayBuffer()

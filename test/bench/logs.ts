@@ -9,8 +9,8 @@ import { LogWriter } from '#observability/runs/log-writer'
 import { readNewest } from '#observability/runs/reader'
 import { Store } from '#platform/store/contract'
 import store from '#platform/store/index'
-import { house } from '../support/house.ts'
 import { tempDir } from '../support/temp.ts'
+import { testHost } from '../support/test-host.ts'
 import { cpu } from './measures.ts'
 import { type Row, row } from './row.ts'
 
@@ -33,7 +33,7 @@ const line = (seq: number) => {
 }
 
 /** Median processor time of each, in milliseconds: the best of some rounds, in which they come one after another. */
-async function timed(works: Readonly<Record<string, () => Promise<unknown>>>): Promise<Record<string, number>> {
+async function timeEach(works: Readonly<Record<string, () => Promise<unknown>>>): Promise<Record<string, number>> {
   const best: Record<string, number> = {}
   for (let round = 0; round < ROUNDS; round++) {
     const bench = new Bench({ now: cpu, time: 150, iterations: 20, warmupIterations: 3, warmupTime: 20, throws: true })
@@ -51,8 +51,8 @@ async function runLog(): Promise<Row[]> {
   await using dir = await tempDir()
   const short = join(dir.path, 'short')
   const long = join(dir.path, 'long')
-  await filled(short, SEGMENT / 2)
-  const seq = await filled(long, GIB + SEGMENT / 2)
+  await fillLog(short, SEGMENT / 2)
+  const seq = await fillLog(long, GIB + SEGMENT / 2)
   const writer = (folder: string) =>
     new LogWriter({ files, folder, rotateAt: () => SEGMENT, onDamage: file => Promise.reject(new Error(file)) })
   const [shortLog, longLog] = [writer(short), writer(long)]
@@ -65,7 +65,7 @@ async function runLog(): Promise<Row[]> {
     readNewest(folder, { files, signal: new AbortController().signal, limit: LAST })
   const found = await reading(long)()
   if (found.events.length !== LAST || found.events.at(-1)?.seq !== seq) throw new Error('the tail was not read')
-  const cost = await timed({
+  const cost = await timeEach({
     tail_short: reading(short),
     tail_long: reading(long),
     append_short: appending(shortLog),
@@ -87,7 +87,7 @@ async function runLog(): Promise<Row[]> {
 }
 
 /** A run's log of about this size: whole lines in its last file, holes in the others. @returns its last seq */
-async function filled(folder: string, bytes: number): Promise<number> {
+async function fillLog(folder: string, bytes: number): Promise<number> {
   await mkdir(folder, { recursive: true })
   const each = JSON.stringify(line(1_000_000)).length + 1
   let seq = 1_000_000
@@ -124,7 +124,7 @@ async function eventLog(): Promise<Row[]> {
     let seq = 7
     return () => log.append([line(++seq)], false)
   }
-  const cost = await timed({ empty: appending(empty), long: appending(long) })
+  const cost = await timeEach({ empty: appending(empty), long: appending(long) })
   return [
     row({
       what: 'event log: append to 1 GB, processor time, beside an empty one',
@@ -136,7 +136,7 @@ async function eventLog(): Promise<Row[]> {
 
 /** The events of the database, of which the files are made and from which the last are told. */
 async function eventTable(): Promise<Row[]> {
-  await using home = await house({ builtins: [store], clock: 'system', roles: ['server'] })
+  await using home = await testHost({ builtins: [store], clock: 'system', roles: ['server'] })
   const events = home.kernel.use(Store)
   const filler = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
     SELECT 'tool_result', 1, i, printf('coder-%08x', i % 100), i, ? FROM n`
@@ -148,10 +148,10 @@ async function eventTable(): Promise<Row[]> {
       .prepare(`INSERT INTO events (type, v, at, agent_id, cycle_num, data) ${filler}`)
       .run(count, JSON.stringify(line(1).data))
   fill(20_000)
-  const short = await timed({ last })
+  const short = await timeEach({ last })
   fill(EVENTS)
   db.close()
-  const long = await timed({ last })
+  const long = await timeEach({ last })
   return [
     row({
       what: `the last ${LAST} events of one agent of ${EVENTS + 20_000}, processor time, beside 20,000`,

@@ -61,13 +61,13 @@ export async function inTurn(
 ): Promise<{ a: number; b: number; ratio: number; ratios: number[] }> {
   const found: { a: number; b: number }[] = []
   for (let round = 0; round < rounds; round++) {
-    found.push(round % 2 ? flipped(await b(round), await a(round)) : { a: await a(round), b: await b(round) })
+    found.push(round % 2 ? swapPair(await b(round), await a(round)) : { a: await a(round), b: await b(round) })
   }
   const ratios = found.map(each => each.a / each.b)
   return { a: median(found.map(each => each.a)), b: median(found.map(each => each.b)), ratio: median(ratios), ratios }
 }
 
-const flipped = (b: number, a: number) => ({ a, b })
+const swapPair = (b: number, a: number) => ({ a, b })
 
 /** How late the event loop came while something went on, in milliseconds, on a clock on the wall. */
 export async function lagDuring(work: () => unknown): Promise<{ p99: number; max: number }> {

@@ -21,9 +21,9 @@ const AIMS: Readonly<Record<number, number>> = { 10000: 1, 100000: 5 }
 
 /** What it costs to remember, at three sizes of one agent's memory, beside two plain ways to search the same texts. */
 export async function memory(): Promise<Row[]> {
-  const found: Found[] = []
+  const found: Measurement[] = []
   for (const records of SIZES) found.push(await measure(records))
-  const [few, ...more] = found as [Found, ...Found[]]
+  const [few, ...more] = found as [Measurement, ...Measurement[]]
   return [
     ...found.map(({ records, search, maps, scan }) =>
       row({
@@ -49,7 +49,7 @@ export async function memory(): Promise<Row[]> {
   ]
 }
 
-interface Found {
+interface Measurement {
   records: number
   built: number
   held: number
@@ -59,7 +59,7 @@ interface Found {
   scan: number
 }
 
-async function measure(records: number): Promise<Found> {
+async function measure(records: number): Promise<Measurement> {
   await using dir = await tempDir()
   const ports = systemPorts({ ids: keyedIds(random) })
   const log = { warn() {} } as never
@@ -74,7 +74,7 @@ async function measure(records: number): Promise<Found> {
   const built = await costOf(() => memories.count())
   const now = process.memoryUsage()
   const held = (now.heapUsed + now.arrayBuffers - heap.heapUsed - heap.arrayBuffers) / 2 ** 20
-  const byMaps = mapped(texts)
+  const byMaps = mapSearch(texts)
   let n = 0
   const query = () => text('query', n++, 6)
   const bench = new Bench({ now: cpu, time: 400, iterations: 20, warmupIterations: 5, warmupTime: 20, throws: true })
@@ -87,7 +87,7 @@ async function measure(records: number): Promise<Found> {
     const { result } = bench.getTask(name)!
     return 'latency' in result ? result.latency.p50 : Number.NaN
   }
-  const scan = await costOf(() => scanned(texts, query()))
+  const scan = await costOf(() => scanSearch(texts, query()))
   return { records, built, held, search: p50('search'), store: p50('store'), maps: p50('maps'), scan }
 }
 
@@ -98,7 +98,7 @@ const countsOf = (terms: readonly string[]) => {
 }
 
 /** An inverted index of maps, as libraries for searches in text have: each hit in a map, all of them sorted. */
-function mapped(texts: readonly string[]): (query: string) => number[] {
+function mapSearch(texts: readonly string[]): (query: string) => number[] {
   const index = new Map<string, Map<number, number>>()
   for (const [n, text] of texts.entries()) {
     for (const [term, share] of countsOf(termsOf(text))) {
@@ -119,7 +119,7 @@ function mapped(texts: readonly string[]): (query: string) => number[] {
 }
 
 /** All texts are taken apart at each search. */
-function scanned(texts: readonly string[], query: string): number[] {
+function scanSearch(texts: readonly string[], query: string): number[] {
   const all = texts.map(text => countsOf(termsOf(text)))
   const having = new Map<string, number>()
   for (const counts of all) for (const term of counts.keys()) having.set(term, (having.get(term) ?? 0) + 1)

@@ -13,7 +13,7 @@ const run = promisify(execFile)
 let made: Promise<string> | undefined
 
 /** The folder of the package as npm would publish it, with the packages of this checkout: what is built meanwhile does not touch it. */
-export function packed(): Promise<string> {
+export function packOnce(): Promise<string> {
   made ??= pack()
   return made
 }
@@ -31,4 +31,4 @@ async function pack(): Promise<string> {
 }
 
 /** The program of the packed package. */
-export const program = async () => join(await packed(), 'dist', 'svc.js')
+export const program = async () => join(await packOnce(), 'dist', 'svc.js')

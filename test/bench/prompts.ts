@@ -3,8 +3,8 @@ import { estimateTokens } from '#core/models/contract'
 import { outlineOf, Profiles } from '#core/profiles/contract'
 import { definePlugin, type GoalContext } from '#kernel'
 import { BUILTINS } from '../../builtins/index.ts'
-import { settled } from '../support/beat.ts'
-import { house } from '../support/index.ts'
+import { waitUntilIdle } from '../support/heartbeat.ts'
+import { testHost } from '../support/index.ts'
 import { type Row, row } from './row.ts'
 
 /** In tokens: what goal generation may ask of a profile as it is shipped. */
@@ -38,9 +38,9 @@ export async function promptsOf(presets: readonly string[]): Promise<Map<string,
       })
     },
   })
-  await using home = await house({ builtins: [...BUILTINS, watching], config: { model: { sim_delay: 0 } } })
+  await using home = await testHost({ builtins: [...BUILTINS, watching], config: { model: { sim_delay: 0 } } })
   for (const preset of presets) await home.kernel.invoke('agents.spawn', { preset })
-  await settled(home)
+  await waitUntilIdle(home)
   const made = new Map<string, Map<string, number>>()
   for (const context of contexts) {
     const skills = outlineOf(await home.kernel.use(Profiles).skills(context.profile))

@@ -15,7 +15,7 @@ import { Runs } from '#observability/runs/contract'
 import runs from '#observability/runs/index'
 import { BUILTINS } from '../../builtins/index.ts'
 import { openKernel } from '../../embed/compose.ts'
-import { drive, house, prepare } from './cycles.ts'
+import { drive, openBenchKernel, prepare } from './cycles.ts'
 import { costOf, cpu, median, percentile, sureOf } from './measures.ts'
 import { type Row, row } from './row.ts'
 
@@ -32,7 +32,7 @@ const daemon = { min_rest: 0, max_concurrent_agents: 1 }
 
 const percent = (ratio: number) => `${((ratio - 1) * 100).toFixed(1)} %`
 
-interface Measured {
+interface CycleCost {
   /** Processor time, in milliseconds. */
   cost: number
   /** Memory asked for; undefined where it was collected meanwhile. */
@@ -45,12 +45,12 @@ const STRETCH = 6
 /** Takes the measure of cycles that come one after the other: of those of a kind a few are recorded, then as many are not. */
 class Pairs {
   /** By kind, those without and those with. */
-  readonly kinds: [Measured[], Measured[]][] = [
+  readonly kinds: [CycleCost[], CycleCost[]][] = [
     [[], []],
     [[], []],
   ]
   readonly #begun = [0, 0]
-  #open: { into: Measured[]; cost: number; bytes: number } | undefined
+  #open: { into: CycleCost[]; cost: number; bytes: number } | undefined
 
   /** A cycle begins, and the one before has ended. @returns whether it is recorded */
   next(kind: number): boolean {
@@ -73,7 +73,7 @@ class Pairs {
 
   /** What two cycles cost, one of each kind, that followed close upon each other: without and with recording. */
   get costs(): { without: number; recorded: number }[] {
-    const [one, other] = this.kinds as [[Measured[], Measured[]], [Measured[], Measured[]]]
+    const [one, other] = this.kinds as [[CycleCost[], CycleCost[]], [CycleCost[], CycleCost[]]]
     const count = Math.min(...one.map(each => each.length), ...other.map(each => each.length))
     return Array.from({ length: count }, (_, n) => ({
       without: one[0][n]!.cost + other[0][n]!.cost,
@@ -177,14 +177,14 @@ const instant = definePlugin({
   },
 })
 
-interface Opened {
+interface OpenBench {
   root: string
   kernel: Kernel
   end?(): void
 }
 
 /** The program with all its rooms, as people run it, but for its recording. */
-async function whole(hook: Switch, default_model: string, env: Record<string, string> = {}): Promise<Opened> {
+async function whole(hook: Switch, default_model: string, env: Record<string, string> = {}): Promise<OpenBench> {
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   await mkdir(join(root, 'profiles'))
   await mkdir(join(root, '.svc'))
@@ -199,17 +199,17 @@ async function whole(hook: Switch, default_model: string, env: Record<string, st
 }
 
 /** The same with its model behind HTTP, in another process, as everybody has it. */
-async function asking(hook: Switch): Promise<Opened> {
+async function asking(hook: Switch): Promise<OpenBench> {
   const provider = fork(fileURLToPath(new URL('note-provider.ts', import.meta.url)))
   const [url] = (await once(provider, 'message')) as [string]
   const opened = await whole(hook, 'openai:notes', { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none' })
   return { ...opened, end: () => void provider.kill() }
 }
 
-async function stripped(hook: Switch): Promise<Opened> {
+async function openStripped(hook: Switch): Promise<OpenBench> {
   const root = await prepare(AGENTS)
   await writeFile(join(root, '.svc', 'config.yaml'), JSON.stringify({ daemon }))
-  return { root, kernel: await house(root, [runs, hook.plugin]) }
+  return { root, kernel: await openBenchKernel(root, [runs, hook.plugin]) }
 }
 
 /**
@@ -222,25 +222,28 @@ export async function recording(): Promise<Row[]> {
   const aim = { of: 'ratio', atMost: 1.05 } as const
   const parity = ({ cycle_num }: ExecutionIdentity) => cycle_num % 2
   // Each second one of these begins with a goal.
-  const shifted = ({ id, cycle_num }: ExecutionIdentity) => (cycle_num + Number(id.split('-')[1])) % 2
+  const alternate = ({ id, cycle_num }: ExecutionIdentity) => (cycle_num + Number(id.split('-')[1])) % 2
   return [
-    ...(await paired('a cycle of the whole program with a model over HTTP, recorded', {
+    ...(await measurePairs('a cycle of the whole program with a model over HTTP, recorded', {
       ...{ open: asking, kindOf: parity, aim },
     })),
-    ...(await paired('a cycle of the whole program with a model in the process, recorded', {
+    ...(await measurePairs('a cycle of the whole program with a model in the process, recorded', {
       ...{ open: hook => whole(hook, 'instant:1'), kindOf: parity, aim },
     })),
-    ...(await paired('a cycle of a house with nothing in it, recorded', { open: stripped, kindOf: shifted })),
+    ...(await measurePairs('a cycle of a house with nothing in it, recorded', {
+      open: openStripped,
+      kindOf: alternate,
+    })),
   ]
 }
 
-interface Paired {
-  open(hook: Switch): Promise<Opened>
+interface PairedTrial {
+  open(hook: Switch): Promise<OpenBench>
   kindOf(right: ExecutionIdentity): number
   aim?: { of: 'ratio'; atMost: number }
 }
 
-async function paired(what: string, { open, kindOf, aim }: Paired): Promise<Row[]> {
+async function measurePairs(what: string, { open, kindOf, aim }: PairedTrial): Promise<Row[]> {
   const hook = new Switch(kindOf)
   const { root, kernel, end } = await open(hook)
   try {
@@ -276,14 +279,14 @@ async function paired(what: string, { open, kindOf, aim }: Paired): Promise<Row[
     const added = share / b + garbage
     const [low, high] = sureOf(ratios)
     const [middle, quarter, threeQuarters] = [0.5, 0.25, 0.75].map(part => percentile(ratios, part))
-    const told = (ratio: number) => percent(ratio + added)
+    const asPercent = (ratio: number) => percent(ratio + added)
     return [
       row({
         what: `${what}, processor time, beside the same without`,
         ...{ figure: a + added * b, unit: 'ms', baseline: b, ratio: middle! + added, ...(aim ? { aim } : {}) },
         unclear:
           (high - low) / 2 > UNSURE ? 'other work on this machine moves it by more than is to be seen' : undefined,
-        note: `the middle of ${ratios.length} pairs, surely from ${told(low)} to ${told(high)}; half of them from ${told(quarter!)} to ${told(threeQuarters!)}; ${(100 * (share / b)).toFixed(1)} % of it is for writing it down, ${(100 * garbage).toFixed(1)} % for garbage`,
+        note: `the middle of ${ratios.length} pairs, surely from ${asPercent(low)} to ${asPercent(high)}; half of them from ${asPercent(quarter!)} to ${asPercent(threeQuarters!)}; ${(100 * (share / b)).toFixed(1)} % of it is for writing it down, ${(100 * garbage).toFixed(1)} % for garbage`,
       }),
       row({ what: `${what}, on the disk`, figure: (bytes - before) / (cycles - earlier), unit: 'bytes' }),
     ]

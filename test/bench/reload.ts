@@ -84,7 +84,7 @@ export default definePlugin({
 
 const profile = Profile.parse({ name: 'worker', role: 'takes notes' })
 
-function world(ledger: Ledger) {
+function ledgerModule(ledger: Ledger) {
   return definePlugin({
     name: 'profiles',
     setup(svc) {
@@ -143,7 +143,7 @@ export async function soak(options: SoakOptions): Promise<Figures> {
   const kernel = await openKernel({
     root,
     roles: ['daemon', 'server'],
-    builtins: [store, instantModel, budget, world(ledger), agents, runtime, goals, rest, pluginsAdmin],
+    builtins: [store, instantModel, budget, ledgerModule(ledger), agents, runtime, goals, rest, pluginsAdmin],
     ports: { env: {} },
     pluginFiles: 'all',
     log: { level: 'error', write: line => void errors.push(line) },

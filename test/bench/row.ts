@@ -19,7 +19,7 @@ interface Aim {
   atLeast?: number
 }
 
-export interface Measured extends Omit<Row, 'aim' | 'met' | 'note'> {
+export interface RowInput extends Omit<Row, 'aim' | 'met' | 'note'> {
   /** None for a figure that is only told. */
   aim?: Aim
   /** Why a missed aim says nothing of us. */
@@ -28,20 +28,20 @@ export interface Measured extends Omit<Row, 'aim' | 'met' | 'note'> {
 }
 
 /** A row that is judged by its aim. What is kept in spite of a machine that hinders it is kept. */
-export function row({ aim, unclear, note, ...measured }: Measured): Row {
+export function row({ aim, unclear, note, ...measured }: RowInput): Row {
   const { of = 'figure', atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY } = aim ?? {}
   const judged = (of === 'ratio' ? measured.ratio : measured.figure) ?? Number.NaN
   const met = judged <= atMost && judged >= atLeast
   const said = [note, met ? undefined : unclear].filter(text => text !== undefined).join('; ')
   return {
     ...measured,
-    aim: aim ? told(aim, measured.unit) : '',
+    aim: aim ? describeAim(aim, measured.unit) : '',
     met: aim === undefined || met ? true : unclear === undefined ? false : null,
     ...(said === '' ? {} : { note: said }),
   }
 }
 
-function told({ of, atMost, atLeast }: Aim, unit: string): string {
+function describeAim({ of, atMost, atLeast }: Aim, unit: string): string {
   const bound = atMost === undefined ? `≥ ${atLeast}` : `≤ ${atMost}`
   return of === 'ratio' ? `${bound} ×` : `${bound} ${unit}`.trim()
 }

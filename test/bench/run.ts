@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Row } from './row.ts'
-import { compared, type Report, reported, table } from './table.ts'
+import { compareReports, makeReport, type Report, table } from './table.ts'
 
 const HELP = `npm run bench -- [subject]… [--json <file>] [--compare <file>]
 
@@ -58,7 +58,7 @@ else if (unknown.length > 0) {
 
 async function bench(names: readonly string[]): Promise<number> {
   const earlier = values.compare ? (JSON.parse(await readFile(values.compare, 'utf8')) as Report) : undefined
-  const report = await reported()
+  const report = await makeReport()
   const failed: string[] = []
   for (const name of names) {
     console.error(`${name} …`)
@@ -73,7 +73,7 @@ async function bench(names: readonly string[]): Promise<number> {
     await writeFile(values.json, `${JSON.stringify(report, null, 2)}\n`)
   }
   console.log(table(report))
-  if (earlier) console.log(`\n${compared(report, earlier)}`)
+  if (earlier) console.log(`\n${compareReports(report, earlier)}`)
   if (failed.length > 0) console.error(`failed: ${failed.join(', ')}`)
   return failed.length > 0 || report.rows.some(({ met }) => met === false) ? 1 : 0
 }

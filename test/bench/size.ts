@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { packed, ROOT } from './package.ts'
+import { packOnce, ROOT } from './package.ts'
 import { type Row, row } from './row.ts'
 
 const MB = 10 ** 6
@@ -11,7 +11,7 @@ const LARGE = 1 * MB
 
 /** What an installation holds: the bytes of the package's files, and of all that it needs to run on this platform. */
 export async function size(): Promise<Row[]> {
-  const own = await packed()
+  const own = await packOnce()
   const bundle = await sizeOf(join(own, 'dist'))
   const { stdout } = await promisify(execFile)('npm', ['ls', '--omit=dev', '--all', '--parseable'], {
     ...{ cwd: ROOT, maxBuffer: 2 ** 24 },

@@ -33,7 +33,7 @@ const NEVER: readonly (readonly [promise: string, sql: string])[] = [
   ],
 ]
 
-export interface Kept {
+export interface SoakState {
   db: Sqlite.Database
   root: string
   people: SoakPeople
@@ -49,7 +49,7 @@ export function lookAt(db: Sqlite.Database): Look {
 }
 
 /** What is broken of what is promised, in sentences. */
-export async function brokenIn({ db, root, people }: Kept): Promise<string[]> {
+export async function brokenIn({ db, root, people }: SoakState): Promise<string[]> {
   const since = Date.now() - FRESH_MS
   const stamps = await stampsIn(root)
   // What ended earlier may have been forgotten with the events that told of it.
@@ -67,7 +67,7 @@ export async function brokenIn({ db, root, people }: Kept): Promise<string[]> {
     const ofLiving = ({ agent_id }: { agent_id: string }) => agents.has(agent_id)
     const journal = look.all<StampCall>(STAMP_CALLS)
     faults.push(...brokenStamps(stamps.filter(ofLiving), journal, ({ call_id }) => call_id, await stampsIn(root)))
-    faults.push(...lost(look, people, agents, since))
+    faults.push(...findLost(look, people, agents, since))
     return faults
   } finally {
     db.exec('COMMIT; DROP VIEW temp.goals')
@@ -81,12 +81,12 @@ export function standing(look: Pick<Look, 'all' | 'get'>, begun: ReadonlyMap<str
 }
 
 /** How far everybody is who must move. */
-export function begun(look: Pick<Look, 'all' | 'get'>): Map<string, string> {
+export function progressOfAll(look: Pick<Look, 'all' | 'get'>): Map<string, string> {
   return new Map(whoMustMove(look).map(({ agent_id }) => [agent_id, progressOf(look, agent_id)]))
 }
 
 /** What was acknowledged, and is not there. */
-function lost(look: Look, { goals, nudges }: SoakPeople, agents: ReadonlySet<string>, since: number): string[] {
+function findLost(look: Look, { goals, nudges }: SoakPeople, agents: ReadonlySet<string>, since: number): string[] {
   const has = (table: string, key: string, id: string) =>
     look.get(`SELECT 1 FROM main.${table} WHERE ${key} = ?`, [id]) !== undefined
   const missing: string[] = []

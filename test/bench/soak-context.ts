@@ -2,10 +2,14 @@ import { contextSoak } from '../faults/context-soak.ts'
 
 /** `npm run soak:context -- [goals] [seed]`: goals in a window of 8k, with the service stopped and killed at random moments. */
 const [goals = '500', seed] = process.argv.slice(2)
-const tell = (restarts: number, left: number) => {
+const logRestart = (restarts: number, left: number) => {
   if (restarts % 10 === 0) console.log(`${restarts} restarts, ${left} goals left`)
 }
-const report = await contextSoak({ goals: Number(goals), tell, ...(seed === undefined ? {} : { seed: Number(seed) }) })
+const report = await contextSoak({
+  goals: Number(goals),
+  onRestart: logRestart,
+  ...(seed === undefined ? {} : { seed: Number(seed) }),
+})
 const { refused, lost, restarts, kills } = report
 const rows = [
   ['seed', report.seed],

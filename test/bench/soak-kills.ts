@@ -2,10 +2,14 @@ import { killLoop } from '../faults/kill-loop.ts'
 
 /** `npm run soak:kills -- [kills] [seed]`: a daemon killed at random moments while somebody writes to it. */
 const [kills = '60', seed] = process.argv.slice(2)
-const tell = (kill: number) => {
+const logKill = (kill: number) => {
   if (kill % 10 === 0) console.log(`${kill} kills`)
 }
-const report = await killLoop({ kills: Number(kills), tell, ...(seed === undefined ? {} : { seed: Number(seed) }) })
+const report = await killLoop({
+  kills: Number(kills),
+  onKill: logKill,
+  ...(seed === undefined ? {} : { seed: Number(seed) }),
+})
 const rows = [
   ['seed', String(report.seed)],
   ['kills', String(report.kills)],

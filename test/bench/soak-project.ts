@@ -106,13 +106,13 @@ export class SoakedProject {
     return join(this.root, '.svc', 'svc.db')
   }
 
-  tell(message: ToModel): void {
+  sendToModel(message: ToModel): void {
     this.#model.send(message)
   }
 
-  async billed(): Promise<ModelReport> {
+  async modelReport(): Promise<ModelReport> {
     const answer = once(this.#model, 'message')
-    this.tell('report')
+    this.sendToModel('report')
     return ((await answer) as [ModelReport])[0]
   }
 
@@ -146,7 +146,7 @@ export class SoakedProject {
   }
 
   /** What it tells of itself: how late its loop was, in milliseconds, since it began; and what it took when that was asked last. */
-  async told(): Promise<Inside> {
+  async processReport(): Promise<Inside> {
     while (this.svc.process.exitCode === null) {
       const text = await readFile(join(this.root, 'inside.json'), 'utf8').catch(() => '')
       // It may be about to be written.
@@ -158,10 +158,10 @@ export class SoakedProject {
 
   /** What memory it takes with all collected, in mebibytes. */
   async memory(): Promise<number> {
-    const before = await this.told()
+    const before = await this.processReport()
     this.svc.process.kill('SIGWINCH')
     for (;;) {
-      const { memory } = await this.told()
+      const { memory } = await this.processReport()
       if (memory.looks > before.memory.looks) return memory.bytes / 2 ** 20
       await sleep(50)
     }

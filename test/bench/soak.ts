@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import Sqlite from 'better-sqlite3'
 import { age } from './soak-aging.ts'
-import { begun, brokenBill, brokenIn, leftBehind, lookAt, standing } from './soak-checks.ts'
+import { brokenBill, brokenIn, leftBehind, lookAt, progressOfAll, standing } from './soak-checks.ts'
 import { SoakPeople } from './soak-people.ts'
 import { UNSTEADY } from './soak-plugin.ts'
 import { CONFIG, SoakedProject } from './soak-project.ts'
@@ -49,7 +49,7 @@ const length = minutes * 60_000
 const warm = Math.min(300_000, length / 2)
 const EAGER = { share: 0.8, heartbeat: 0.05, times: 5 }
 const faults: string[] = []
-const found = (...sentences: readonly string[]) => {
+const reportFaults = (...sentences: readonly string[]) => {
   faults.push(...sentences)
   for (const sentence of sentences) console.log(`! ${sentence}`)
 }
@@ -78,19 +78,19 @@ await calmDown()
 over.abort()
 await Promise.all(work)
 const aged = await aging
-const bill = await project.billed()
-const lag = await project.told()
-const counted = await told()
+const bill = await project.modelReport()
+const lag = await project.processReport()
+const counted = await readMetrics()
 writer.close()
 db.close()
 
 const stopping = performance.now()
 const code = await project.svc.end('SIGTERM')
 const stopped = performance.now() - stopping
-if (code !== 0) found(`The service ended with ${code}.`)
+if (code !== 0) reportFaults(`The service ended with ${code}.`)
 listen()
 const after = new Sqlite(project.database, { readonly: true })
-found(...leftBehind(after), ...brokenBill(after, bill), ...people.broken)
+reportFaults(...leftBehind(after), ...brokenBill(after, bill), ...people.broken)
 after.close()
 
 const atRest = rests.filter(({ at }) => at >= warm)
@@ -136,12 +136,12 @@ process.exitCode = kept ? 0 : 1
 
 /** Memory grows with the most that was done at the same time, which is not to come about by chance, and late. */
 async function beEager(): Promise<void> {
-  const beat = (heartbeat: number) => project.client.config.patch({ daemon: { heartbeat } })
+  const setHeartbeat = (heartbeat: number) => project.client.config.patch({ daemon: { heartbeat } })
   people.eager = true
-  await beat(EAGER.heartbeat)
+  await setHeartbeat(EAGER.heartbeat)
   setTimeout(() => {
     people.eager = false
-    beat(CONFIG.daemon.heartbeat).catch(error => found(`The heartbeat was not changed: ${error}`))
+    setHeartbeat(CONFIG.daemon.heartbeat).catch(error => reportFaults(`The heartbeat was not changed: ${error}`))
   }, warm * EAGER.share)
 }
 
@@ -180,7 +180,7 @@ async function telling(): Promise<void> {
 function listen(): void {
   for (const line of project.errors()) {
     if (line.plugin !== UNSTEADY && !REMOVED.test(JSON.stringify(line)))
-      found(`It logged: ${JSON.stringify(line).slice(0, 500)}`)
+      reportFaults(`It logged: ${JSON.stringify(line).slice(0, 500)}`)
   }
 }
 
@@ -209,8 +209,8 @@ async function rest(): Promise<Rest> {
     if (JSON.stringify(open) !== before) calm = performance.now()
   }
   const taken = { at: watch.elapsed, rss: await project.memory() }
-  found(...(await brokenIn({ db, root: project.root, people })))
-  found(...(await removeFiles(project, db)))
+  reportFaults(...(await brokenIn({ db, root: project.root, people })))
+  reportFaults(...(await removeFiles(project, db)))
   await project.client.daemon.resume()
   people.goOn()
   watch.resting = false
@@ -220,16 +220,16 @@ async function rest(): Promise<Rest> {
 /** Nothing fails any more, and whoever has a goal gets on with it. */
 async function calmDown(): Promise<void> {
   const look = lookAt(db)
-  project.tell('calm')
+  project.sendToModel('calm')
   people.letGo()
-  const before = begun(look)
+  const before = progressOfAll(look)
   const deadline = performance.now() + PATIENCE_MS
   while (standing(look, before).length > 0 && performance.now() < deadline) await sleep(500)
-  found(...standing(look, before))
+  reportFaults(...standing(look, before))
 }
 
 /** What the service has counted of its work. */
-async function told() {
+async function readMetrics() {
   const text = String(await project.client.metrics.get())
   const all = (name: string) => [...text.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm'))]
   const sum = (name: string) => all(name).reduce((sum, [, , value]) => sum + Number(value), 0)

@@ -18,14 +18,14 @@ export async function start(): Promise<Row[]> {
 
 async function startWith(agents: number, atMost: number): Promise<Row[]> {
   await using dir = await project()
-  await started(dir.path)
+  await timeStart(dir.path)
   if (agents > 0) {
     populate(join(dir.path, '.svc', 'svc.db'), { agents, due: { from: HEARTBEAT_MS, over: HEARTBEAT_MS } })
   }
-  const ours: Started[] = []
+  const ours: StartTime[] = []
   const bare: number[] = []
   for (let round = 0; round < ROUNDS; round++) {
-    ours.push(await started(dir.path))
+    ours.push(await timeStart(dir.path))
     bare.push(await bareStart())
   }
   const node = median(bare)
@@ -44,12 +44,12 @@ async function startWith(agents: number, atMost: number): Promise<Row[]> {
   ]
 }
 
-interface Started {
+interface StartTime {
   wall: number
   cost: number
 }
 
-async function started(cwd: string): Promise<Started> {
+async function timeStart(cwd: string): Promise<StartTime> {
   const began = performance.now()
   const words = ['serve', '--with-daemon', '--port', '0', '--json']
   await using running = new RunningSvc(words, { cwd, program: await program() })

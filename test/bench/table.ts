@@ -13,7 +13,7 @@ export interface Report {
   rows: (Row & { subject: string })[]
 }
 
-export async function reported(): Promise<Report> {
+export async function makeReport(): Promise<Report> {
   const git = promisify(execFile)('git', ['describe', '--always', '--dirty'])
   const commit = await git.then(
     ({ stdout }) => stdout.trim(),
@@ -34,29 +34,31 @@ export function table(report: Report): string {
     if (note) notes.push(`${notes.length + 1}) ${note}`)
     return [
       what + (note ? ` (${notes.length})` : ''),
-      row.baseline === undefined ? '' : shown(row.baseline),
-      `${shown(row.figure)} ${unit}`.trim(),
-      row.ratio === undefined ? '' : `${shown(row.ratio)} ×`,
+      row.baseline === undefined ? '' : formatFigure(row.baseline),
+      `${formatFigure(row.figure)} ${unit}`.trim(),
+      row.ratio === undefined ? '' : `${formatFigure(row.ratio)} ×`,
       row.aim,
       row.met === null ? '?' : row.aim === '' ? '' : row.met ? 'yes' : 'NO',
     ]
   })
   return [
     headOf(report),
-    ...aligned([['what', 'baseline', 'figure', 'ratio', 'aim', 'ok'], ...lines], [0]),
+    ...alignColumns([['what', 'baseline', 'figure', 'ratio', 'aim', 'ok'], ...lines], [0]),
     ...notes,
   ].join('\n')
 }
 
 /** The change of each row since an earlier report. */
-export function compared(report: Report, earlier: Report): string {
+export function compareReports(report: Report, earlier: Report): string {
   const before = new Map(earlier.rows.map(row => [`${row.subject}: ${row.what}`, row]))
   const lines = report.rows.flatMap(row => {
     const old = before.get(`${row.subject}: ${row.what}`)
-    if (!old) return [[row.what, '', `${shown(row.figure)} ${row.unit}`, 'new']]
-    return [[row.what, shown(old.figure), `${shown(row.figure)} ${row.unit}`, change(old.figure, row.figure)]]
+    if (!old) return [[row.what, '', `${formatFigure(row.figure)} ${row.unit}`, 'new']]
+    return [
+      [row.what, formatFigure(old.figure), `${formatFigure(row.figure)} ${row.unit}`, change(old.figure, row.figure)],
+    ]
   })
-  return [`since ${headOf(earlier)}`, ...aligned([['what', 'was', 'is', 'change'], ...lines], [0])].join('\n')
+  return [`since ${headOf(earlier)}`, ...alignColumns([['what', 'was', 'is', 'change'], ...lines], [0])].join('\n')
 }
 
 const headOf = ({ commit, at, node, cpu, load }: Report) =>
@@ -70,13 +72,13 @@ function change(old: number, now: number): string {
 }
 
 /** Three digits that count. */
-function shown(value: number): string {
+function formatFigure(value: number): string {
   if (Number.isNaN(value)) return '-'
   if (Math.abs(value) >= 100) return value.toFixed(0)
   return String(Number(value.toPrecision(3)))
 }
 
-function aligned(rows: readonly string[][], left: readonly number[]): string[] {
+function alignColumns(rows: readonly string[][], left: readonly number[]): string[] {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
   return rows.map(row =>
     row

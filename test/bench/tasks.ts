@@ -3,8 +3,8 @@ import Sqlite from 'better-sqlite3'
 import type { TaskResponse } from '#core/tasks/contract'
 import type { Kernel } from '#kernel'
 import { BUILTINS } from '../../builtins/index.ts'
-import { house } from '../support/house.ts'
 import { tempDir } from '../support/temp.ts'
+import { testHost } from '../support/test-host.ts'
 import { instantProvider } from './instant-provider.ts'
 import { costOf, median, percentile } from './measures.ts'
 import { type Row, row } from './row.ts'
@@ -24,7 +24,7 @@ export async function tasks(): Promise<Row[]> {
 
 async function homeWith(delay_ms: number) {
   const { plugin } = instantProvider(delay_ms)
-  const home = await house({
+  const home = await testHost({
     ...{ builtins: [...BUILTINS, plugin], clock: 'system', roles: ['server'] },
     config: { model: { default_model: 'instant:1' } },
   })

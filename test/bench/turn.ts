@@ -47,7 +47,7 @@ function conversation(length: number): Message[] {
 
 /** What a turn costs as the conversation grows, and what making room in a long one does. */
 export async function turn(): Promise<Row[]> {
-  return [...(await growth()), room()]
+  return [...(await growth()), contextRow()]
 }
 
 async function growth(): Promise<Row[]> {
@@ -231,7 +231,7 @@ const MEGABYTE = 1_000_000
 const WINDOW = 128_000
 
 /** What it costs to make room where the newest step no longer fits: the oldest results become a line each. */
-function room(): Row {
+function contextRow(): Row {
   const said: Message[] = [{ role: 'system', content: 'You are worker.' }, ...conversation(3)]
   const settings = { context_full: 0.75, context_target: 0.45 }
   const limits = { window: WINDOW, max_output_tokens: null, ratio: 1 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { appendEvent, Store } from '#platform/store/contract'
 import store from '#platform/store/index'
-import { house } from '../support/house.ts'
+import { testHost } from '../support/test-host.ts'
 import { type Row, row } from './row.ts'
 
 const MIB = 2 ** 20
@@ -12,8 +12,8 @@ const TEXT = 'x'.repeat(2_000)
 
 /** How long the write-ahead log becomes: with our own readers at work, and beside a reader that holds on to what it sees. */
 export async function wal(): Promise<Row[]> {
-  await using home = await house({ builtins: [store], clock: 'system', roles: ['daemon'] })
-  await using other = await house({ builtins: [store], clock: 'system', roles: ['cli'], root: home.root })
+  await using home = await testHost({ builtins: [store], clock: 'system', roles: ['daemon'] })
+  await using other = await testHost({ builtins: [store], clock: 'system', roles: ['cli'], root: home.root })
   const file = join(home.root, '.svc', 'svc.db')
   const size = async () => (await stat(`${file}-wal`)).size / MIB
   const writer = home.kernel.use(Store)

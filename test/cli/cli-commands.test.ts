@@ -16,10 +16,10 @@ describe('svc logs', () => {
   it('tells the last lines for people, those of one agent, those that are grave, and as they stand', async () => {
     const text = line('one') + line('two', { agent_id: 'coder-1' }) + line('bad\x1b[2J', { level: 50 })
     await using dir = await project({ 'logs/svc.log.1': line('earlier'), 'logs/svc.log': text })
-    const told = async (...words: string[]) => (await svc(['logs', ...words], { cwd: dir.path })).stdout
-    expect((await told()).replaceAll(/^\S+ /gm, '')).toBe('earlier\none\ncoder-1 two\nerror bad\\x1b[2J\n')
-    expect(await told('-n', '1', '--agent', 'coder')).toMatch(/^\S+ coder-1 two\n$/)
-    expect(await told('--level', 'error', '--json')).toBe(line('bad\x1b[2J', { level: 50 }))
+    const logs = async (...words: string[]) => (await svc(['logs', ...words], { cwd: dir.path })).stdout
+    expect((await logs()).replaceAll(/^\S+ /gm, '')).toBe('earlier\none\ncoder-1 two\nerror bad\\x1b[2J\n')
+    expect(await logs('-n', '1', '--agent', 'coder')).toMatch(/^\S+ coder-1 two\n$/)
+    expect(await logs('--level', 'error', '--json')).toBe(line('bad\x1b[2J', { level: 50 }))
   })
 
   it('-f goes on with what comes, also in a new file, and Ctrl-C ends it with 130', async () => {
@@ -40,15 +40,15 @@ describe('svc logs', () => {
 describe('svc help', () => {
   it('tells of commands, exit codes and variables; svc config validate of the file', async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  hartbeat: 3\n' })
-    const told = async (...words: string[]) => {
+    const logs = async (...words: string[]) => {
       const { code, stdout } = await svc(words, { cwd: dir.path })
       return { code, stdout }
     }
-    expect((await told('help', 'exit-codes')).stdout).toMatch(/^ {2}130 +Ended by Ctrl-C/m)
-    expect((await told('help', 'goals', 'abandon')).stdout).toMatch(/^svc goals abandon[\s\S]*See also:\n {2}goals/)
-    expect(await told('config', 'validate')).toMatchObject({ code: 1, stdout: expect.stringContaining('hartbeat') })
+    expect((await logs('help', 'exit-codes')).stdout).toMatch(/^ {2}130 +Ended by Ctrl-C/m)
+    expect((await logs('help', 'goals', 'abandon')).stdout).toMatch(/^svc goals abandon[\s\S]*See also:\n {2}goals/)
+    expect(await logs('config', 'validate')).toMatchObject({ code: 1, stdout: expect.stringContaining('hartbeat') })
     await dir.write({ '.svc/config.yaml': 'daemon:\n  heartbeat: 3\n' })
-    expect(await told('config', 'validate', '--json')).toMatchObject({
+    expect(await logs('config', 'validate', '--json')).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('true'),
     })
@@ -68,7 +68,7 @@ describe('svc agent chat', () => {
   it('keeps one session, tells tools and history, and ends with its input', async () => {
     await using dir = await project({ '.svc/config.yaml': 'model:\n  sim_delay: 0\n' })
     await svc(['spawn', 'coder'], { cwd: dir.path })
-    const said = async (text: string) => {
+    const chat = async (text: string) => {
       const child = spawn(process.execPath, [PROGRAM, 'agent', 'chat', 'coder'], { cwd: dir.path })
       let told = ''
       child.stdout.on('data', part => {
@@ -78,11 +78,11 @@ describe('svc agent chat', () => {
       const code = await new Promise(done => child.once('close', done))
       return { code, told }
     }
-    const first = await said('/session\nSay hello\n')
+    const first = await chat('/session\nSay hello\n')
     expect(first.code).toBe(0)
     expect(first.told).toMatch(/hello/)
     const [session] = first.told.split('\n')
-    const second = await said('/session\n/history\n/tools\n/quit\n')
+    const second = await chat('/session\n/history\n/tools\n/quit\n')
     expect(second.told.startsWith(`${session}\nuser: Say hello\nassistant: `)).toBe(true)
     expect(second.told).toMatch(/^finish_goal {2}|^file_read {2}/m)
   })
@@ -93,15 +93,15 @@ describe('svc run', () => {
     await using dir = await project({})
     // The discard port: nobody listens there.
     const env = { OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' }
-    const told = (...words: string[]) => svc(words, { cwd: dir.path, env })
-    const { agent_id } = JSON.parse((await told('spawn', 'coder', '--json')).stdout) as { agent_id: string }
-    const failed = await told('run', agent_id, 'What is it?')
+    const logs = (...words: string[]) => svc(words, { cwd: dir.path, env })
+    const { agent_id } = JSON.parse((await logs('spawn', 'coder', '--json')).stdout) as { agent_id: string }
+    const failed = await logs('run', agent_id, 'What is it?')
     expect(failed.code).toBe(1)
     const why = 'failed: The model openai gave no answer: http://127.0.0.1:9/v1 is not reachable'
     expect(failed.stderr).toContain(why)
-    const waited = await told('task', 'run', agent_id, 'What is it?')
+    const waited = await logs('task', 'run', agent_id, 'What is it?')
     expect(waited).toMatchObject({ code: 1, stdout: expect.stringContaining(why) })
-    expect(await told('task', 'run', agent_id, 'What is it?', '--json')).toMatchObject({ code: 1 })
+    expect(await logs('task', 'run', agent_id, 'What is it?', '--json')).toMatchObject({ code: 1 })
   })
 })
 

@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => dir[Symbol.asyncDispose]())
 
 /** What the program answers a shell, without what it says of each. */
-const offered = async (...words: string[]) => {
+const complete = async (...words: string[]) => {
   const { code, stdout, stderr } = await svc(['__complete', ...words], { cwd: dir.path })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return stdout.split('\n').flatMap(line => line.split('\t')[0] || [])
@@ -37,36 +37,36 @@ const offered = async (...words: string[]) => {
 
 describe('what may come', () => {
   it('commands and what is below them', async () => {
-    expect(await offered('nu')).toEqual(['nudge'])
-    expect(await offered('goals', 'a')).toEqual(['abandon', 'add'])
-    expect(await offered('help', 'exi')).toEqual(['exit-codes'])
+    expect(await complete('nu')).toEqual(['nudge'])
+    expect(await complete('goals', 'a')).toEqual(['abandon', 'add'])
+    expect(await complete('help', 'exi')).toEqual(['exit-codes'])
   })
 
   it('options that were not given yet, and the values of those that have some', async () => {
-    const options = await offered('serve', '--host', 'x', '--')
+    const options = await complete('serve', '--host', 'x', '--')
     expect(options).toEqual(expect.arrayContaining(['--port', '--reload', '--json']))
     expect(options).not.toContain('--host')
-    expect(await offered('new', 'plugin', 'x', '--kind', 'g')).toEqual(['guard', 'goal-strategy'])
-    expect(await offered('start', '-p', 'coder,wri')).toEqual(['coder,writer'])
+    expect(await complete('new', 'plugin', 'x', '--kind', 'g')).toEqual(['guard', 'goal-strategy'])
+    expect(await complete('start', '-p', 'coder,wri')).toEqual(['coder,writer'])
   })
 
   it('what the project has: agents, presets, configuration keys', async () => {
-    expect(await offered('pause', '')).toEqual([agent])
-    expect(await offered('run', agent.slice(0, 6))).toEqual([agent])
-    expect(await offered('spawn', 'phil')).toEqual(['philosopher'])
-    expect(await offered('config', 'get', 'daemon.heart')).toEqual(['daemon.heartbeat'])
+    expect(await complete('pause', '')).toEqual([agent])
+    expect(await complete('run', agent.slice(0, 6))).toEqual([agent])
+    expect(await complete('spawn', 'phil')).toEqual(['philosopher'])
+    expect(await complete('config', 'get', 'daemon.heart')).toEqual(['daemon.heartbeat'])
   })
 
   it('runs, wherever one is to be named', async () => {
     await svc(['run', agent, 'Say hello.'], { cwd: dir.path })
     const [{ run_id }] = JSON.parse((await svc(['runs', '--json'], { cwd: dir.path })).stdout)
     for (const words of [['replay'], ['diff'], ['diff', run_id], ['recordings', 'show'], ['export'], ['trace']])
-      expect(await offered(...words, 'run-'), words.join(' ')).toEqual([run_id])
+      expect(await complete(...words, 'run-'), words.join(' ')).toEqual([run_id])
   })
 
   it('silently nothing where there is no project, or no database that can be read', async () => {
     await dir.write({ 'broken/.svc/svc.db': 'this is no database' })
-    expect(await offered('--root', join(dir.path, 'broken'), 'pause', '')).toEqual([])
+    expect(await complete('--root', join(dir.path, 'broken'), 'pause', '')).toEqual([])
     const elsewhere = await svc(['__complete', 'pause', ''], { cwd: '/' })
     expect(elsewhere).toEqual({ code: 0, stdout: '', stderr: '' })
   })

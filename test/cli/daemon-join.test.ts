@@ -103,17 +103,17 @@ describe('a daemon that joins', () => {
     const env = { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, SVC_DEFAULT_MODEL: 'openai:held' }
     await using first = new RunningSvc(['start', '-p', PRESETS], { cwd, env })
     await first.says(UP)
-    const owned = () =>
+    const leasedAgents = () =>
       reading<{ n: number }>(cwd, "SELECT count(*) AS n FROM leases WHERE kind = 'agent' AND owner IS NOT NULL")[0]!.n
-    await until(() => owned() === 6)
+    await until(() => leasedAgents() === 6)
     await using second = new RunningSvc(['start', '--join'], { cwd })
     await second.says(UP)
-    const done = () =>
+    const agentsWithCycles = () =>
       reading<{ n: number }>(cwd, "SELECT count(DISTINCT agent_id) AS n FROM events WHERE type = 'cycle_done'")[0]!.n
-    expect(done()).toBe(0)
+    expect(agentsWithCycles()).toBe(0)
     const began = performance.now()
     await first.end('SIGKILL')
-    await until(() => done() === 6)
+    await until(() => agentsWithCycles() === 6)
     // A lease lasts 15 s; the second looks each second.
     expect(performance.now() - began).toBeLessThan(8_000)
     expect(await second.end('SIGTERM')).toBe(0)

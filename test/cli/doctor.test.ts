@@ -10,7 +10,7 @@ import Database from '../support/sqlite.ts'
 import { svc } from '../support/warm.ts'
 import { FAST, project } from './project.ts'
 
-const examined = async (cwd: string, env: Record<string, string> = {}) => {
+const runDoctor = async (cwd: string, env: Record<string, string> = {}) => {
   const { code, stdout, stderr } = await svc(['doctor', '--json'], { cwd, env })
   const { checks } = JSON.parse(stdout) as { checks: DoctorReport[] }
   return { code, stderr, of: new Map(checks.map(check => [check.name, check])) }
@@ -21,7 +21,7 @@ describe('svc doctor', () => {
     await using dir = await project({
       'plugins/loud.ts': `import { writeFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify('/proc/self/cwd/ran')}, '')\nexport default {}`,
     })
-    const { code, stderr, of } = await examined(dir.path)
+    const { code, stderr, of } = await runDoctor(dir.path)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(of.size).toBeGreaterThanOrEqual(20)
     expect(of.get('node')!.message).toContain(process.version.slice(1))
@@ -50,28 +50,34 @@ describe('svc doctor', () => {
     await chmod(join(dir.path, '.svc'), 0o755)
     const later = new Date(Date.now() + 3_600_000)
     await utimes(join(dir.path, '.svc/config.yaml'), later, later)
-    const { code, of } = await examined(dir.path)
+    const { code, of } = await runDoctor(dir.path)
     expect(code).toBe(1)
-    const found = (name: string) => ({
+    const checkNamed = (name: string) => ({
       level: of.get(name)!.level,
       told: `${of.get(name)!.message} ${of.get(name)!.remedy}`,
     })
-    expect(found('config_keys')).toEqual({ level: 'warn', told: expect.stringMatching(/line 2.*is not a known key/) })
-    expect(found('default_model')).toEqual({
+    expect(checkNamed('config_keys')).toEqual({
+      level: 'warn',
+      told: expect.stringMatching(/line 2.*is not a known key/),
+    })
+    expect(checkNamed('default_model')).toEqual({
       level: 'fail',
       told: expect.stringContaining('OPENAI_API_KEY is not set'),
     })
-    expect(found('profiles')).toEqual({ level: 'warn', told: expect.stringContaining('bad.yaml') })
-    expect(found('daemon')).toEqual({ level: 'warn', told: expect.stringMatching(/stale: process 4000000.*svc stop/) })
-    expect(found('permissions')).toEqual({ level: 'warn', told: expect.stringContaining('chmod go=') })
-    expect(found('clock')).toEqual({ level: 'warn', told: expect.stringContaining('set back') })
+    expect(checkNamed('profiles')).toEqual({ level: 'warn', told: expect.stringContaining('bad.yaml') })
+    expect(checkNamed('daemon')).toEqual({
+      level: 'warn',
+      told: expect.stringMatching(/stale: process 4000000.*svc stop/),
+    })
+    expect(checkNamed('permissions')).toEqual({ level: 'warn', told: expect.stringContaining('chmod go=') })
+    expect(checkNamed('clock')).toEqual({ level: 'warn', told: expect.stringContaining('set back') })
   })
 
   it('knows where this project serves', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
     const [, url = ''] = await server.says(/Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\//)
-    const { of } = await examined(dir.path)
+    const { of } = await runDoctor(dir.path)
     expect(of.get('port')).toMatchObject({ level: 'ok', message: `this project's server answers at ${url}` })
   })
 
@@ -81,7 +87,7 @@ describe('svc doctor', () => {
     const env = { SVC_API_KEY: 'tea' }
     await using server = new RunningSvc(words, { cwd: dir.path, env })
     const [, port = ''] = await server.says(/Dashboard: +http:\/\/[^:]+:(\d+)\//)
-    const { code, of } = await examined(dir.path)
+    const { code, of } = await runDoctor(dir.path)
     expect([code, of.get('port')]).toMatchObject([
       1,
       { level: 'ok', message: `this project's server answers at http://127.0.0.1:${port}` },
@@ -91,7 +97,7 @@ describe('svc doctor', () => {
       message: expect.stringMatching(new RegExp(`has 3 visible characters; .*0\\.0\\.0\\.0:${port} can be reached`)),
     })
     await server.end('SIGKILL')
-    const after = await examined(dir.path)
+    const after = await runDoctor(dir.path)
     expect(after.of.get('port')?.message).not.toContain(port)
     expect(after.of.get('api_key')).toMatchObject({ level: 'ok' })
     await using next = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
@@ -105,7 +111,7 @@ describe('svc doctor', () => {
     await using dir = await project()
     await using server = await modelServer({ models: null })
     const env = { OPENAI_BASE_URL: server.url, SVC_DEFAULT_MODEL: 'openai:a-model' }
-    const { code, of } = await examined(dir.path, env)
+    const { code, of } = await runDoctor(dir.path, env)
     expect(code).toBe(0)
     const message = expect.stringMatching(/^openai:a-model: .* does not say which models it has \(HTTP 404\)/)
     expect(of.get('default_model')).toMatchObject({
@@ -116,30 +122,30 @@ describe('svc doctor', () => {
   })
 
   it('says so when there is no project, when its configuration is bad, and when its database is locked or none', async () => {
-    const nowhere = await examined('/')
+    const nowhere = await runDoctor('/')
     expect(nowhere.of.get('project')).toMatchObject({ level: 'fail', remedy: expect.stringContaining('svc init') })
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
-    const bad = await examined(dir.path)
+    const bad = await runDoctor(dir.path)
     expect(bad.of.get('config')).toMatchObject({ level: 'fail', message: expect.stringContaining('daemon.heartbeat') })
     await writeFile(join(dir.path, '.svc/config.yaml'), '')
     await svc(['status'], { cwd: dir.path })
     const other = new Database(join(dir.path, '.svc/svc.db'))
     other.exec('BEGIN IMMEDIATE')
-    const locked = await examined(dir.path)
+    const locked = await runDoctor(dir.path)
     expect(locked.of.get('database_lock')).toMatchObject({ level: 'fail', message: expect.stringContaining('locked') })
     other.close()
     await writeFile(join(dir.path, '.svc/svc.db'), 'this is no database, but it is long enough to be taken for one')
-    const none = await examined(dir.path)
+    const none = await runDoctor(dir.path)
     expect([none.code, none.of.get('database')]).toMatchObject([1, { level: 'fail' }])
   })
 
   it('knows what is wrong with the machine itself, and what helps', async () => {
     const patient = { needsNode: '>=99.1', ports: systemPorts() } as unknown as Patient
     expect(nodeVersion(patient)).toMatchObject({ level: 'fail', message: expect.stringContaining('>=99.1 is needed') })
-    const broken = async (error: Error) => nativeModule({ ...patient, database: () => Promise.reject(error) })
+    const brokenModule = async (error: Error) => nativeModule({ ...patient, database: () => Promise.reject(error) })
     const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
-    expect(await broken(missing)).toMatchObject({ level: 'fail', remedy: expect.stringContaining('npm install') })
-    const foreign = await broken(new Error('was compiled against a different Node.js version\nmore'))
+    expect(await brokenModule(missing)).toMatchObject({ level: 'fail', remedy: expect.stringContaining('npm install') })
+    const foreign = await brokenModule(new Error('was compiled against a different Node.js version\nmore'))
     expect(foreign).toMatchObject({ level: 'fail', remedy: expect.stringContaining('npm rebuild better-sqlite3') })
     expect(foreign.message).toMatch(/different Node\.js version$/)
     const disk = (mib: number) =>
@@ -147,26 +153,26 @@ describe('svc doctor', () => {
         files: { statfs: async () => ({ bavail: mib, bsize: 1024 * 1024, ffree: 1e6, files: 1e6 }) },
       } as never)
     expect([(await disk(50)).level, (await disk(500)).level, (await disk(5_000)).level]).toEqual(['fail', 'warn', 'ok'])
-    const owned = (refused: string, mode = 0o600) => {
+    const checkOwner = (refused: string, mode = 0o600) => {
       const access = async (path: string) => {
         if (path.endsWith(refused)) throw Object.assign(new Error('EACCES'), { code: 'EACCES' })
       }
       return permissions("/a b/it's", { files: { access, stat: async () => ({ mode }), constants } } as never)
     }
-    expect(await owned('.svc')).toMatchObject({
+    expect(await checkOwner('.svc')).toMatchObject({
       level: 'fail',
       message: "/a b/it's/.svc cannot be written by this user",
     })
-    expect(await owned('svc.db-shm')).toEqual({
+    expect(await checkOwner('svc.db-shm')).toEqual({
       ...{ level: 'fail', message: "/a b/it's/.svc/svc.db-shm cannot be read and written by this user" },
       remedy: `give it to yourself: sudo chown -R "$USER" '/a b/it'\\''s/.svc' && chmod -R u+rwX '/a b/it'\\''s/.svc'`,
     })
-    expect((await owned('none', 0o644)).remedy).toMatch(/chmod go= '\/a b\/it'\\''s\/\.svc' '/)
+    expect((await checkOwner('none', 0o644)).remedy).toMatch(/chmod go= '\/a b\/it'\\''s\/\.svc' '/)
     const says = (text: string) => ({ files: { readFile: async () => text } }) as never
     expect(await openFiles(says('Max open files   256   512'))).toMatchObject({
       remedy: expect.stringContaining('prlimit'),
     })
-    const watched = (code?: string, text = '100\n') => {
+    const checkWatching = (code?: string, text = '100\n') => {
       const files = {
         readFile: async () => text,
         watch: (_: string, { signal }: { signal: AbortSignal }) => ({
@@ -186,11 +192,11 @@ describe('svc doctor', () => {
       ['ENOSPC', 'max_user_watches'],
       [undefined, 'max_user_watches'],
     ] as const) {
-      expect(await watched(code)).toMatchObject({
+      expect(await checkWatching(code)).toMatchObject({
         level: 'warn',
         remedy: expect.stringContaining(`sysctl fs.inotify.${limit}=`),
       })
     }
-    expect(await watched(undefined, '8192\n')).toMatchObject({ level: 'ok' })
+    expect(await checkWatching(undefined, '8192\n')).toMatchObject({ level: 'ok' })
   })
 })

@@ -17,7 +17,7 @@ import {
   z,
 } from '../../index.ts'
 import { install, ROOT, tsc } from '../spec/authors.ts'
-import { asksForGoal } from '../spec/rooms.ts'
+import { asksForGoal } from '../spec/model-host.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { fault, modelServer, type Reply, refuse, type Script, text } from '../support/model-server.ts'
 import { tempDir } from '../support/temp.ts'
@@ -28,7 +28,7 @@ const log = { level: 'silent' }
 const WORKER = { 'profiles/worker.yaml': 'name: worker\nrole: does what the script says\n' }
 
 /** A project of this program's own, whose agents are simulated. */
-async function opened(options: SvcOptions = {}, files: Readonly<Record<string, string>> = {}) {
+async function openProject(options: SvcOptions = {}, files: Readonly<Record<string, string>> = {}) {
   const dir = await tempDir()
   await dir.write({ ...FAST, ...WORKER, ...files })
   const svc = await Svc.open(dir.path, { log, ...options })
@@ -40,11 +40,11 @@ async function opened(options: SvcOptions = {}, files: Readonly<Record<string, s
 }
 
 /** The same, whose agents ask a scripted model. */
-async function scripted(script: Script | readonly Reply[]) {
+async function openScripted(script: Script | readonly Reply[]) {
   const server = await modelServer({ script })
   onTestFinished(() => server.close())
   const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
-  return { svc: await opened({ ports: { env } }), server }
+  return { svc: await openProject({ ports: { env } }), server }
 }
 
 /** What TypeScript needs to know of a program for Node. */
@@ -159,7 +159,7 @@ describe('inside a program of one’s own', () => {
   })
 
   it('agents are nudged, listed and killed, by id or name', async () => {
-    const svc = await opened()
+    const svc = await openProject()
     const { agent_id } = await svc.spawn('worker', { model: 'sim' })
     expect(await svc.nudge('worker', 'Write about the sea.')).toEqual({ nudge_id: expect.stringMatching(/^nudge-/) })
     expect(await svc.status()).toMatchObject([{ agent_id, name: 'worker', status: 'idle' }])
@@ -168,7 +168,7 @@ describe('inside a program of one’s own', () => {
   })
 
   it('who is not there is told by errors of their own', async () => {
-    const svc = await opened()
+    const svc = await openProject()
     await expect(svc.spawn('nobody')).rejects.toThrow(ProfileNotFoundError)
     for (const asking of [svc.nudge('nobody', 'Hello'), svc.kill('nobody'), svc.run('nobody', 'Do it.')]) {
       await expect(asking).rejects.toThrow(AgentNotFoundError)
@@ -178,7 +178,7 @@ describe('inside a program of one’s own', () => {
   })
 
   it('every operation can be invoked by its name, for a user, and knows its types', async () => {
-    const svc = await opened()
+    const svc = await openProject()
     const { agent_id } = await svc.spawn('worker')
     const goals = await svc.invoke('goals.list', { id: agent_id })
     expectTypeOf<(typeof goals)[number]['objective']>().toEqualTypeOf<string>()
@@ -192,7 +192,7 @@ describe('inside a program of one’s own', () => {
 
 describe('a start for some cycles', () => {
   it('resolves when each agent has lived so many, and the daemon has stopped', async () => {
-    const svc = await opened()
+    const svc = await openProject()
     const lived = new Map<string, number>()
     svc.hooks.on('cycle_end', ({ agent_id }) => lived.set(agent_id, (lived.get(agent_id) ?? 0) + 1))
     const agents = [await svc.spawn('worker'), await svc.spawn('worker')]
@@ -212,7 +212,7 @@ describe('a start for some cycles', () => {
     const late = new Promise<void>(resolve => {
       answer = resolve
     })
-    const { svc, server } = await scripted(async request => {
+    const { svc, server } = await openScripted(async request => {
       await late
       return asksForGoal(request) ? text('{"goal": "Tidy up the workspace"}') : text('Done.')
     })
@@ -231,7 +231,7 @@ describe('a start for some cycles', () => {
   })
 
   it('ends early when it is stopped, and takes whole numbers only', async () => {
-    const svc = await opened()
+    const svc = await openProject()
     await svc.spawn('worker')
     const begun = new Promise(resolve => svc.hooks.on('beat', resolve))
     const started = svc.start({ cycles: 1_000_000 })
@@ -245,7 +245,7 @@ describe('a start for some cycles', () => {
   })
 
   it('a wake source wakes agents before their heartbeat', async () => {
-    const svc = await opened(
+    const svc = await openProject(
       {},
       { '.svc/config.yaml': 'daemon: {heartbeat: 3600, min_rest: 0}\nmodel: {sim_delay: 0}\n' },
     )
@@ -272,7 +272,7 @@ describe('a start for some cycles', () => {
 
 describe('hooks of a program', () => {
   it('are told what happens until they are taken off', async () => {
-    const svc = await opened()
+    const svc = await openProject()
     const told: string[] = []
     const handler = ({ agent_id }: { agent_id: string }) => told.push(agent_id)
     svc.hooks.on('agent_spawned', handler)
@@ -291,7 +291,7 @@ describe('hooks of a program', () => {
   })
 
   it('guards keep phases from being entered; one that fails does so as the configuration says', async () => {
-    const svc = await opened()
+    const svc = await openProject()
     await svc.spawn('worker')
     const entered: string[] = []
     svc.hooks.on('phase_enter', ({ phase }) => entered.push(phase))
@@ -330,7 +330,7 @@ describe('tasks of a program', () => {
   const city = (inhabitants: number) => text(JSON.stringify({ name: 'Bern', inhabitants }))
 
   it('answer with an object of a zod schema, typed, after one repair by its own rules', async () => {
-    const { svc, server } = await scripted([city(1), city(137_000)])
+    const { svc, server } = await openScripted([city(1), city(137_000)])
     const { agent_id } = await svc.spawn('worker')
     const { parsed, status, task_id } = await svc.run(agent_id, 'Which city?', { schema: City })
     expectTypeOf(parsed).toEqualTypeOf<{ name: string; inhabitants: number } | null>()
@@ -341,7 +341,7 @@ describe('tasks of a program', () => {
   })
 
   it('answer as their type says without a schema too, and take no option that they do not know', async () => {
-    const { svc } = await scripted([text('Bern.')])
+    const { svc } = await openScripted([text('Bern.')])
     const { agent_id } = await svc.spawn('worker')
     const answer = await svc.run(agent_id, 'Which city?')
     expect(answer).toEqual(TaskResponse.parse(answer))
@@ -350,7 +350,7 @@ describe('tasks of a program', () => {
   })
 
   it('parse throws a StructuredParseError with what was said, or what else the task failed with', async () => {
-    const { svc } = await scripted(({ n }) => (n <= 2 ? text('Bern, of course.') : refuse(400, 'no')))
+    const { svc } = await openScripted(({ n }) => (n <= 2 ? text('Bern, of course.') : refuse(400, 'no')))
     const { agent_id } = await svc.spawn('worker')
     const error = await svc.parse(agent_id, 'Which city?', City).catch(thrown => thrown)
     expect(error).toBeInstanceOf(StructuredParseError)
@@ -363,7 +363,7 @@ describe('tasks of a program', () => {
     const asked = new Promise<void>(resolve => {
       answer = resolve
     })
-    const { svc, server } = await scripted(() => asked.then(() => text('Bern.')))
+    const { svc, server } = await openScripted(() => asked.then(() => text('Bern.')))
     const { agent_id } = await svc.spawn('worker')
     const abort = new AbortController()
     const key = { idempotencyKey: 'once' }
@@ -377,7 +377,7 @@ describe('tasks of a program', () => {
   })
 
   it('are told as they go on, and end with their reader', async () => {
-    const { svc, server } = await scripted(({ n }) =>
+    const { svc, server } = await openScripted(({ n }) =>
       n === 1 ? text('It is Bern.') : fault('stall', 'It is the city of the bears'),
     )
     const { agent_id } = await svc.spawn('worker')

@@ -25,19 +25,19 @@ beforeAll(async () => {
 })
 afterAll(() => dir[Symbol.asyncDispose]())
 
-const told = async (...words: string[]) => (await svc(words, { cwd: dir.path })).stdout
-const listed = (text: string) => [...text.matchAll(/^\S (coder|sub-scout)-/gm)].length
+const stdoutOf = async (...words: string[]) => (await svc(words, { cwd: dir.path })).stdout
+const countListed = (text: string) => [...text.matchAll(/^\S (coder|sub-scout)-/gm)].length
 
 async function statusHidesThem() {
-  const status = await told('status')
-  expect(listed(status)).toBe(1)
+  const status = await stdoutOf('status')
+  expect(countListed(status)).toBe(1)
   expect(status.trimEnd().split('\n').at(-1)).toBe(HIDDEN)
-  const all = await told('status', '--all')
-  expect(listed(all)).toBe(1 + ENDED)
+  const all = await stdoutOf('status', '--all')
+  expect(countListed(all)).toBe(1 + ENDED)
   expect(all).not.toContain('hidden')
-  expect(await told('status', '--status', 'dead')).toBe(`none with status dead\n${HIDDEN}\n`)
-  expect(listed(await told('status', '--status', 'dead', '-a'))).toBe(ENDED)
-  expect(JSON.parse(await told('status', '--json'))).toMatchObject([{ agent_id: agent }])
+  expect(await stdoutOf('status', '--status', 'dead')).toBe(`none with status dead\n${HIDDEN}\n`)
+  expect(countListed(await stdoutOf('status', '--status', 'dead', '-a'))).toBe(ENDED)
+  expect(JSON.parse(await stdoutOf('status', '--json'))).toMatchObject([{ agent_id: agent }])
 }
 
 async function watchHidesThem() {

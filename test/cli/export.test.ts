@@ -5,9 +5,9 @@ import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import exporting from '#observability/export/index'
 import { appendEvent, Store } from '#platform/store/contract'
-import { ask } from '../faces/rest-house.ts'
-import { spawn } from '../spec/rooms.ts'
-import { finish, running } from '../spec/runs-house.ts'
+import { ask } from '../faces/rest-server.ts'
+import { spawn } from '../spec/model-host.ts'
+import { finish, running } from '../spec/runs-host.ts'
 import { svc, until } from '../support/index.ts'
 import { FAST, project } from './project.ts'
 
@@ -28,7 +28,7 @@ describe('svc export', () => {
       bytes: number
       left_out: number
     }>
-  const left = async () => (await readdir(home.root)).filter(name => name.includes('.part-'))
+  const partFiles = async () => (await readdir(home.root)).filter(name => name.includes('.part-'))
 
   it('writes one file for its owner only, whole', async () => {
     const { file, bytes } = await write('f.html')
@@ -38,7 +38,7 @@ describe('svc export', () => {
     const page = await readFile(file, 'utf8')
     expect(page).toMatch(/^<!doctype html>[\s\S]*<\/html>\n$/)
     expect(page).toContain(home.run_id)
-    expect(await left()).toEqual([])
+    expect(await partFiles()).toEqual([])
   })
 
   it('leaves a file that is there as it was, unless it is forced', async () => {
@@ -68,7 +68,7 @@ describe('svc export', () => {
       code: 'cannot_export',
       message: expect.stringMatching(why),
     })
-    expect(await left()).toEqual([])
+    expect(await partFiles()).toEqual([])
   })
 
   it('of a long run holds the newest part, and says what is left out', async () => {
@@ -119,21 +119,21 @@ describe('svc export', () => {
 
   it('is a command: exit 0 and the file, exit 1 and a sentence', async () => {
     await using dir = await project(FAST)
-    const told = (...words: string[]) => svc(words, { cwd: dir.path })
-    const { agent_id } = JSON.parse((await told('spawn', 'coder', '--json')).stdout) as { agent_id: string }
-    await told('task', 'run', agent_id, 'list your files')
-    const [{ run_id }] = JSON.parse((await told('runs', '--json')).stdout) as [{ run_id: string }]
-    const done = await told('export', run_id, '--output', 'out.html')
+    const runSvc = (...words: string[]) => svc(words, { cwd: dir.path })
+    const { agent_id } = JSON.parse((await runSvc('spawn', 'coder', '--json')).stdout) as { agent_id: string }
+    await runSvc('task', 'run', agent_id, 'list your files')
+    const [{ run_id }] = JSON.parse((await runSvc('runs', '--json')).stdout) as [{ run_id: string }]
+    const done = await runSvc('export', run_id, '--output', 'out.html')
     expect([done.code, done.stderr]).toEqual([0, ''])
     expect(done.stdout).toMatch(/out\.html: \d+ spans, \d+ KiB\n$/)
     const page = await readFile(join(dir.path, 'out.html'), 'utf8')
     expect(page).toContain('list your files')
     expect(page).toContain('svc · report of a run')
     expect(page).not.toContain('Â')
-    const again = await told('export', run_id, '-o', 'out.html')
+    const again = await runSvc('export', run_id, '-o', 'out.html')
     expect([again.code, again.stdout]).toEqual([1, ''])
     expect(again.stderr).toContain('--force')
-    const unknown = await told('export', 'run-20200101-000000-abcdef')
+    const unknown = await runSvc('export', 'run-20200101-000000-abcdef')
     expect([unknown.code, unknown.stdout]).toEqual([1, ''])
     expect(unknown.stderr).toContain('There is no run "run-20200101-000000-abcdef"')
   })

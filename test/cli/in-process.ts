@@ -6,7 +6,7 @@ import type { Ran } from '../support/cli.ts'
  * What the command line says to words that are refused before anything is brought up, without a process of their own.
  * Standard output and standard error are this process's own meanwhile, and so is the folder.
  */
-export async function refused(words: readonly string[], cwd: string): Promise<Ran> {
+export async function runInProcess(words: readonly string[], cwd: string): Promise<Ran> {
   const { stdout, stderr } = process
   const said = { stdout: '', stderr: '' }
   const before = process.cwd()

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { describe, expect, it } from 'vitest'
-import { connected } from '../faces/mcp-client.ts'
+import { connectClient } from '../faces/mcp-client.ts'
 import { bareEnvironment } from '../support/cli.ts'
 import { tempDir, until } from '../support/index.ts'
 import { svc } from '../support/warm.ts'
@@ -87,7 +87,7 @@ export default definePlugin({ name: 'loud', setup(svc) {
 describe('svc mcp', () => {
   it('from an empty folder to a running daemon and back, with the official client', async () => {
     await using dir = await tempDir()
-    const { client, call, told } = await connected(overStdio(dir.path))
+    const { client, call, told } = await connectClient(overStdio(dir.path))
     // A daemon outlives the client, and is not to outlive a test that fails.
     await using _daemon = { [Symbol.asyncDispose]: async () => void (await svc(['stop'], { cwd: dir.path })) }
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['svc_init'])

@@ -28,16 +28,16 @@ it('a process that is at work all the time, and not busy, keeps little more than
   // What is compiled at a start is kept, and V8 refuses it under other flags.
   await clock.advance(60_000)
   const tag = cachedDataVersionTag()
-  const scattered = () => Array.from({ length: 1_500_000 }, (_, n) => ({ n })).filter(({ n }) => n % 6 === 0)
-  const kept = scattered()
+  const allocate = () => Array.from({ length: 1_500_000 }, (_, n) => ({ n })).filter(({ n }) => n % 6 === 0)
+  const kept = allocate()
   let held: object[] = []
   // Some 25 MB are used, on pages that others have left; left alone, V8 takes more than 200. It may be long before it collects.
   let small = 0
   for (let second = 0; second < 600 && small < 20; second++) {
     const { user, system } = process.cpuUsage()
-    const busy = () => Object.values(process.cpuUsage()).reduce((sum, micros) => sum + micros, -user - system)
+    const cpuTime = () => Object.values(process.cpuUsage()).reduce((sum, micros) => sum + micros, -user - system)
     held = Array.from({ length: 60_000 }, (_, n) => ({ n, text: `${n}` }))
-    while (busy() < 70_000) held.slice()
+    while (cpuTime() < 70_000) held.slice()
     await clock.advance(1_000)
     const old = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')!
     small = old.space_size < 80 * 2 ** 20 ? small + 1 : 0

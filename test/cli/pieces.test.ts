@@ -17,16 +17,16 @@ describe('what Node made of the program', () => {
     const first = await help()
     const compiled = join(caches, 'svc', 'compiled')
     const [folder = ''] = await readdir(compiled)
-    const kept = async () => {
+    const compiledFiles = async () => {
       const files = (await readdir(join(compiled, folder))).sort()
       return Promise.all(files.map(async file => [file, await readFile(join(compiled, folder, file))] as const))
     }
-    const whole = await kept()
+    const whole = await compiledFiles()
     expect(whole.map(([name]) => name)).toContain('program.js')
     expect((await stat(compiled)).mode & 0o077).toBe(0)
     expect((await stat(join(compiled, folder, 'program.js'))).mode & 0o777).toBe(0o600)
     expect(await help()).toEqual(first)
-    expect(await kept()).toEqual(whole)
+    expect(await compiledFiles()).toEqual(whole)
 
     const harms: readonly ((path: string, bytes: Buffer) => Promise<void>)[] = [
       (path, bytes) => writeFile(path, bytes.fill(0xff, bytes.length >> 1)),
@@ -37,7 +37,7 @@ describe('what Node made of the program', () => {
     for (const harm of harms) {
       for (const [name, bytes] of whole) await harm(join(compiled, folder, name), Buffer.from(bytes))
       expect(await help()).toEqual(first)
-      expect((await kept()).map(([name, { length }]) => [name, length > 1000])).toEqual(
+      expect((await compiledFiles()).map(([name, { length }]) => [name, length > 1000])).toEqual(
         whole.map(([name]) => [name, true]),
       )
     }

@@ -11,7 +11,7 @@ const whole = (text: string): Reply => ({ kind: 'answer', text, tool_calls: [] }
 const ANSWER = 'It is four,\nand it will stay four.'
 
 /** A project with an agent whose model gives these replies, each of which is said for every command. */
-async function asked(...replies: Reply[]) {
+async function startProject(...replies: Reply[]) {
   const model = await modelServer({ script: (_, n) => replies[(n - 1) % replies.length] })
   onTestFinished(() => model.close())
   const dir = await project({ '.svc/config.yaml': 'model: { retry_delay: 0 }\n' })
@@ -23,12 +23,12 @@ async function asked(...replies: Reply[]) {
 
 describe('svc run of an answer that is begun again', () => {
   it('writes the final output to a pipe, and nothing else', async () => {
-    const project = await asked(cut('It is fi'), whole(ANSWER))
+    const project = await startProject(cut('It is fi'), whole(ANSWER))
     expect(await svc(['run', 'coder', 'How many?'], project)).toMatchObject({ code: 0, stdout: `${ANSWER}\n` })
   })
 
   it('gives programs the reset as an event', async () => {
-    const project = await asked(cut('It is fi'), whole(ANSWER))
+    const project = await startProject(cut('It is fi'), whole(ANSWER))
     const { stdout } = await svc(['run', 'coder', 'How many?', '--json'], project)
     const events = stdout
       .trim()
@@ -40,7 +40,7 @@ describe('svc run of an answer that is begun again', () => {
   })
 
   it.skipIf(!withTmux)('erases on a terminal what it showed before', async () => {
-    const { cwd, env } = await asked(cut(`${'It is five. '.repeat(20)}\nOr is it?`), whole(ANSWER))
+    const { cwd, env } = await startProject(cut(`${'It is five. '.repeat(20)}\nOr is it?`), whole(ANSWER))
     const command = `${PROGRAM} run coder 'How many?'; echo "left with $?"; cat`
     await using terminal = await tmux(cwd, { columns: 50, rows: 20 }, command, { ...env, SVC_TRUST_PROJECT: 'true' })
     const page = await terminal.shows(/left with 0/)
@@ -50,7 +50,7 @@ describe('svc run of an answer that is begun again', () => {
   })
 
   it.skipIf(!withTmux)('says that it starts again where that is longer than the screen', async () => {
-    const { cwd, env } = await asked(cut('It is five.\n'.repeat(20)), whole(ANSWER))
+    const { cwd, env } = await startProject(cut('It is five.\n'.repeat(20)), whole(ANSWER))
     const command = `${PROGRAM} run coder 'How many?'; echo "left with $?"; cat`
     await using terminal = await tmux(cwd, { columns: 50, rows: 12 }, command, { ...env, SVC_TRUST_PROJECT: 'true' })
     const page = await terminal.shows(/left with 0/)
@@ -58,7 +58,7 @@ describe('svc run of an answer that is begun again', () => {
   })
 
   it.skipIf(!withTmux)('is the same in a conversation', async () => {
-    const { cwd, env } = await asked(cut('It is five'), whole(ANSWER))
+    const { cwd, env } = await startProject(cut('It is five'), whole(ANSWER))
     const command = `${PROGRAM} agent chat coder`
     await using terminal = await tmux(cwd, { columns: 60, rows: 20 }, command, { ...env, SVC_TRUST_PROJECT: 'true' })
     await terminal.shows(/coder\S* ›/)

@@ -7,7 +7,7 @@ import type { CommandTree } from '#interfaces/cli/contract'
 import { RunningSvc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
 import { svc } from '../support/warm.ts'
-import { refused } from './in-process.ts'
+import { runInProcess } from './in-process.ts'
 import { FAST, project } from './project.ts'
 
 // Its modules are written for bundlers; Node itself takes only its CommonJS.
@@ -53,7 +53,7 @@ describe('finding a command', () => {
     [['goals', 'prioritize'], 'goal_id'],
   ])('%j is answered with what was meant', async (words, meant) => {
     await using dir = await tempDir()
-    const { code, stdout, stderr } = await refused(words, dir.path)
+    const { code, stdout, stderr } = await runInProcess(words, dir.path)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(meant)
   })
@@ -74,7 +74,7 @@ describe('finding a command', () => {
   ])('a mistake in the words ends with 2 and says nothing on standard output: %j', async (words, sentence) => {
     await using dir = await project()
     const before = await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
-    const { code, stdout, stderr } = await refused(words, dir.path)
+    const { code, stdout, stderr } = await runInProcess(words, dir.path)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(sentence)
     expect(stderr).not.toMatch(/^ +at /m)
@@ -84,24 +84,24 @@ describe('finding a command', () => {
 
 it('with --json the last line of an error is JSON, with what a problem document has', async () => {
   await using dir = await project()
-  const told = async (...words: string[]) => {
+  const refuse = async (...words: string[]) => {
     const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
     const [sentence, ...lines] = stderr.trimEnd().split('\n')
     expect({ words, stdout, sentence }).toEqual({ words, stdout: '', sentence: expect.stringMatching(/^svc: /) })
     return { exit: code, ...(JSON.parse(lines.at(-1)!) as { error: object }) }
   }
-  expect(await told('agent', 'nobody', '--json')).toEqual({
+  expect(await refuse('agent', 'nobody', '--json')).toEqual({
     exit: 1,
     error: {
       ...{ code: 'agent_not_found', title: 'Agent not found', status: 404 },
       detail: 'No agent has the id or name "nobody"; list them with: svc status',
     },
   })
-  expect(await told('--json', 'history', 'coder', '--limit', '0')).toMatchObject({
+  expect(await refuse('--json', 'history', 'coder', '--limit', '0')).toMatchObject({
     exit: 2,
     error: { code: 'invalid_input', status: 422, errors: [{ path: 'limit' }] },
   })
-  expect(await told('stauts', '--json')).toMatchObject({ exit: 2, error: { code: 'unknown_command' } })
+  expect(await refuse('stauts', '--json')).toMatchObject({ exit: 2, error: { code: 'unknown_command' } })
   expect((await svc(['nudge', 'nobody', '--', '--json'], { cwd: dir.path })).stderr).toMatch(/^svc: No agent/)
 })
 
@@ -109,7 +109,7 @@ describe('finding the project', () => {
   it('without one, the way to make one is named', async () => {
     await using dir = await tempDir()
     for (const words of [['status'], ['start'], ['stop'], ['serve', '--port', '0'], ['daemon']]) {
-      const { code, stdout, stderr } = await refused(words, dir.path)
+      const { code, stdout, stderr } = await runInProcess(words, dir.path)
       expect({ words, code, stdout }).toEqual({ words, code: 1, stdout: '' })
       expect(stderr).toMatch(/^svc: There is no project in .*svc init\n$/)
     }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Line } from './cable.ts'
-import { type Held, LEASE_S, type Machine, Machines, post, seqsFrom, took } from './machines.ts'
+import { type HeldLease, LEASE_S, type Machine, Machines, post, seqsFrom, took } from './machines.ts'
 import { lineTo } from './namespace.ts'
 
 const PRESETS = 'coder,writer,tester,reviewer,researcher,philosopher,gambler,oracle'
@@ -40,11 +40,12 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     open.rows<{ owner: string }>(
       "SELECT DISTINCT split_part(owner, ':', 2) AS owner FROM leases WHERE owner IS NOT NULL",
     )
-  const busy = (machine: Machine) => took('it holds agents', async () => (await open.heldBy(machine)).length > 0)
+  const waitForLease = (machine: Machine) =>
+    took('it holds agents', async () => (await open.heldBy(machine)).length > 0)
   /** Stops a process in the middle of something. @returns the leases that it holds then */
-  const caught = async (machine: Machine) => {
+  const stopInCycle = async (machine: Machine) => {
     for (;;) {
-      await busy(machine)
+      await waitForLease(machine)
       machine.svc.process.kill('SIGSTOP')
       const held = await open.heldBy(machine)
       if (held.length > 0) return held
@@ -52,9 +53,9 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     }
   }
   /** Waits until others have taken over what somebody held. @returns after how many milliseconds */
-  const taken = (held: readonly Held[]) =>
+  const waitForTakeover = (held: readonly HeldLease[]) =>
     took('others drive them', async () => {
-      const rows = await open.rows<Held>('SELECT id, epoch::int FROM leases')
+      const rows = await open.rows<HeldLease>('SELECT id, epoch::int FROM leases')
       return held.every(({ id, epoch }) => rows.some(row => row.id === id && row.epoch > epoch))
     })
   /** Nobody drove an agent twice at once: a cycle is committed once. */
@@ -98,9 +99,9 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
 
   it('take over what a killed node was at, within its lease and two seconds', async () => {
     const victim = daemons[1]!
-    const left = await caught(victim)
+    const left = await stopInCycle(victim)
     await victim.svc.end('SIGKILL')
-    const ms = await taken(left)
+    const ms = await waitForTakeover(left)
     expect(ms).toBeLessThan(LEASE_S * 1000 + 2_000 + SLACK_MS)
     expect(await doubles()).toBe(0)
     // What its calls may have cost is booked then, and keeps nobody from spending.
@@ -110,25 +111,25 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
 
   it('lose nothing to a node that freezes past its lease and wakes', async () => {
     const victim = daemons[2]!
-    const held = await caught(victim)
+    const held = await stopInCycle(victim)
     try {
-      await taken(held)
+      await waitForTakeover(held)
     } finally {
       victim.svc.process.kill('SIGCONT')
     }
-    await busy(victim)
+    await waitForLease(victim)
     expect(await doubles()).toBe(0)
   })
 
   it('lose nothing to a node whose network is cut in the middle of its cycles, and which comes back by itself', async () => {
     const victim = daemons[2]!
-    const held = await caught(victim)
+    const held = await stopInCycle(victim)
     line.cut()
     victim.svc.process.kill('SIGCONT')
-    const ms = await taken(held)
+    const ms = await waitForTakeover(held)
     const since = await open.number('SELECT max(seq) FROM events')
     line.mend()
-    await busy(victim)
+    await waitForLease(victim)
     expect(ms).toBeLessThan(LEASE_S * 1000 + 2_000 + SLACK_MS)
     const late = held.map(({ id, cycle_num }) => `(agent_id = '${id}' AND cycle_num = ${cycle_num})`).join(' OR ')
     expect(await open.rows(`SELECT * FROM events WHERE type = 'cycle_done' AND seq > ${since} AND (${late})`)).toEqual(

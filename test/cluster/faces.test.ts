@@ -4,8 +4,8 @@ import tasks from '#core/tasks/index'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import approvals from '#safety/approvals/index'
-import { finish, noted, steps } from '../spec/gated.ts'
-import { goalsOf, lived, spawn } from '../spec/rooms.ts'
+import { finish, recordingTools, steps } from '../spec/approvals-host.ts'
+import { goalsOf, spawn, testHostWithModel } from '../spec/model-host.ts'
 import { type ModelServerRequest, text, toolCall, until } from '../support/index.ts'
 import { cluster, postgresOr, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
@@ -14,7 +14,7 @@ const TALE = 'The red key opens the shed behind the house. '.repeat(20).trim()
 
 /** A house with a server, on this database; a task is told the tale, and an agent wants to send word to Ann. */
 async function serving(url: string, seed: number) {
-  const { runs, plugin } = noted()
+  const { runs, plugin } = recordingTools()
   const lives = steps(toolCall('send', { to: 'ann' }), finish())
   let tell = () => {}
   const told = new Promise<void>(resolve => {
@@ -24,7 +24,7 @@ async function serving(url: string, seed: number) {
     if (request.prompt.includes('Tell me slowly')) return told.then(() => text(TALE))
     return request.prompt.includes('Tell me') ? text(TALE) : lives(request)
   }
-  const home = await lived(script, {
+  const home = await testHostWithModel(script, {
     ...{ seed, clock: 'system', roles: ['server'] },
     builtins: [cluster, approvals, sessions, tasks, rest, plugin],
     env: { SVC_STORE_URL: url },
@@ -96,8 +96,8 @@ describe.skipIf(!server)('two servers of one database', () => {
   })
 
   it('know each other’s Idempotency-Keys: what was asked at the one is answered at the other, and done once', async () => {
-    const asked = () => here.server.requests.length + there.server.requests.length
-    const before = asked()
+    const requestCount = () => here.server.requests.length + there.server.requests.length
+    const before = requestCount()
     const post = (home: typeof here) =>
       home.ask('POST', `/agents/${id}/tasks`, { instruction: 'Tell me once.' }, { 'idempotency-key': 'once' })
     // The second comes while the first is under way.
@@ -105,7 +105,7 @@ describe.skipIf(!server)('two servers of one database', () => {
     const later = await post(there)
     expect(both[0].json).toMatchObject({ status: 'completed', output: TALE })
     expect([both[1].json, later.json]).toEqual([both[0].json, both[0].json])
-    expect(asked()).toBe(before + 1)
+    expect(requestCount()).toBe(before + 1)
     const add = (home: typeof here) =>
       home.ask('POST', `/agents/${id}/goals`, { objective: 'Count the keys.' }, { 'idempotency-key': 'goal' })
     const added = await add(here)

@@ -21,7 +21,7 @@ describe.skipIf(!server)('a statement that is asked again and again', () => {
 
   const rows = async (sql: string, ...params: unknown[]) =>
     (await connections.ask([new Asked(sql, params)]))[0]!.rows as Record<string, unknown>[]
-  const kept = async () =>
+  const preparedStatements = async () =>
     (await connections.query('SELECT statement FROM pg_prepared_statements'))[0]!.rows.map(({ statement }) =>
       String(statement),
     )
@@ -42,11 +42,13 @@ describe.skipIf(!server)('a statement that is asked again and again', () => {
   it('is kept by the server, and said in full where another has taken the connection in between', async () => {
     const ask = () => rows('SELECT agent_id FROM agents WHERE agent_id = ? AND spawned_at > ?', 'nobody', 5)
     for (let n = 0; n < TIMES; n++) await ask()
-    expect((await kept()).filter(text => text.includes('FROM agents WHERE agent_id = $1'))).toHaveLength(1)
+    expect((await preparedStatements()).filter(text => text.includes('FROM agents WHERE agent_id = $1'))).toHaveLength(
+      1,
+    )
     await connections.query('DEALLOCATE ALL')
     expect(await ask()).toEqual([])
     await connections.query('DEALLOCATE ALL')
     expect(await ask()).toEqual([])
-    expect(await kept()).toEqual([])
+    expect(await preparedStatements()).toEqual([])
   })
 })

@@ -40,7 +40,7 @@ export async function nudgeLatency(nudges: number): Promise<Latency> {
     '--profiles',
     'coder,writer,tester',
   )
-  const begun = followed(node)
+  const begun = followCycles(node)
   const calm = () =>
     machines.number("SELECT count(*) FROM leases WHERE kind = 'agent' AND (owner IS NOT NULL OR woken = 1)")
   const agents = await machines.rows<{ agent_id: string }>('SELECT agent_id FROM agents')
@@ -65,7 +65,7 @@ export async function nudgeLatency(nudges: number): Promise<Latency> {
 }
 
 /** When an agent's next cycle begins. */
-function followed({ svc }: Machine): (agent: string) => Promise<number> {
+function followCycles({ svc }: Machine): (agent: string) => Promise<number> {
   const waiting = new Map<string, (at: number) => void>()
   let rest = ''
   svc.process.stderr!.on('data', (text: string) => {

@@ -5,7 +5,7 @@ import { Store } from '#platform/store/contract'
 import store from '#platform/store/index'
 import { openKernel } from '../../embed/compose.ts'
 import { type Cycle, definePlugin } from '../../kernel/index.ts'
-import { populated } from '../bench/cluster.ts'
+import { addAgents } from '../bench/cluster.ts'
 import { drive } from '../bench/cycles.ts'
 import { project } from '../cli/project.ts'
 import { cluster, postgresOr, testDatabase } from '../support/postgres.ts'
@@ -15,9 +15,9 @@ const AGENTS = 5
 const CYCLES = 60
 
 describe.skipIf(!server)('a loop on PostgreSQL', () => {
-  const opened = async (plugin = definePlugin({ name: 'nothing', setup() {} })) => {
+  const openLoop = async (plugin = definePlugin({ name: 'nothing', setup() {} })) => {
     const database = await testDatabase(server!)
-    await populated(database.url, AGENTS, 'worker', 0)
+    await addAgents(database.url, AGENTS, 'worker', 0)
     const config = `store: { url: '${database.url}' }\ndaemon: { max_concurrent_agents: 2 }\n`
     const dir = await project({ '.svc/config.yaml': config })
     const builtins = [store, cluster, plugin]
@@ -62,7 +62,7 @@ describe.skipIf(!server)('a loop on PostgreSQL', () => {
         })
       },
     })
-    await using opening = await opened(due)
+    await using opening = await openLoop(due)
     await drive(opening.kernel, CYCLES)
     // Two slots: without that, it takes one for two cycles at best.
     expect(opening.claims()).toBeLessThan(CYCLES / 6)
@@ -75,7 +75,7 @@ describe.skipIf(!server)('a loop on PostgreSQL', () => {
   })
 
   it('gives back what it claims no more, as it was', async () => {
-    await using opening = await opened()
+    await using opening = await openLoop()
     const scheduler = opening.kernel.use(SchedulerToken)
     const later = () => ({ run_at: Date.now() + 60_000, more: true })
     // The daemon's own comes with it.

@@ -24,7 +24,7 @@ export interface Machine {
 }
 
 /** A lease as somebody holds it. */
-export interface Held {
+export interface HeldLease {
   id: string
   epoch: number
   cycle_num: number
@@ -89,7 +89,7 @@ export class Machines {
   }
 
   /** The leases of agents that a process holds now. */
-  async heldBy({ svc }: Machine): Promise<Held[]> {
+  async heldBy({ svc }: Machine): Promise<HeldLease[]> {
     const sql = `SELECT id, epoch::int, cycle_num::int FROM leases WHERE kind = 'agent' AND owner LIKE '%:${svc.pid}-%'`
     return this.rows(sql)
   }

@@ -8,9 +8,9 @@ import { addCounts, readCounts } from '#observability/metrics/repository'
 import daemon from '#platform/daemon/index'
 import { Store } from '#platform/store/contract'
 import { FAST, project } from '../cli/project.ts'
-import { asksForGoal, detail, goalsOf, lived, spawn } from '../spec/rooms.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../spec/model-host.ts'
 import { svc as cold, RunningSvc } from '../support/cli.ts'
-import { house, text, toolCall, until } from '../support/index.ts'
+import { testHost, text, toolCall, until } from '../support/index.ts'
 import { cluster, postgresOr, testDatabase } from '../support/postgres.ts'
 import { svc } from '../support/warm.ts'
 
@@ -28,7 +28,7 @@ it.skipIf(!server)('a project moves from its file into a database, with all that
       ? text(JSON.stringify({ goal: OBJECTIVE, reasoning: 'because' }))
       : toolCall('finish_goal', { summary: "It was under the 'third' stone", evidence: [] })
   try {
-    await using before = await lived(script as never, {
+    await using before = await testHostWithModel(script as never, {
       builtins: rooms,
       roles: ['server'],
       env: { SVC_STORE_URL: '' },
@@ -45,8 +45,8 @@ it.skipIf(!server)('a project moves from its file into a database, with all that
     expect(await move()).toMatchObject({ tables: expect.any(Number), files: expect.any(Number) })
     await expect(move()).rejects.toMatchObject({ code: 'target_in_use' })
 
-    await using after = await house({
-      builtins: [...(await import('../spec/rooms.ts')).ROOMS, ...rooms],
+    await using after = await testHost({
+      builtins: [...(await import('../spec/model-host.ts')).AGENT_MODULES, ...rooms],
       roles: ['server'],
       env: { SVC_STORE_URL: database.url },
       seed: before.seed + 1,
@@ -76,19 +76,20 @@ it.skipIf(!server)('a move that is killed goes on, there and back; a backup is p
   const database = await testDatabase(server!)
   await using dir = await project(FAST)
   const { path: cwd } = dir
-  const killed = async (words: string[], point: string) => {
+  const killAt = async (words: string[], point: string) => {
     const crash = { SVC_CRASH_AT: point, NODE_OPTIONS: `--import=${HOOK}` }
     expect((await cold(words, { cwd, env: crash })).code, point).toBeNull()
   }
-  const done = async (...words: string[]) => {
+  const stdoutOf = async (...words: string[]) => {
     const { code, stdout, stderr } = await svc(words, { cwd })
     expect([code, stderr]).toEqual([0, ''])
     return stdout
   }
-  const names = async () => (JSON.parse(await done('status', '--json')) as { name: string }[]).map(({ name }) => name)
+  const names = async () =>
+    (JSON.parse(await stdoutOf('status', '--json')) as { name: string }[]).map(({ name }) => name)
   const memoryOf = (id: string) => join(cwd, '.svc/memory', id, 'memories.jsonl')
   try {
-    const { agent_id } = JSON.parse(await done('spawn', 'coder', '--json')) as { agent_id: string }
+    const { agent_id } = JSON.parse(await stdoutOf('spawn', 'coder', '--json')) as { agent_id: string }
     const line = `${JSON.stringify({ memory_id: 'mem-1', thought: 'the shed is green', ts: '2026-01-01T00:00:00Z' })}\n`
     await dir.write({ [`.svc/memory/${agent_id}/memories.jsonl`]: line })
 
@@ -97,21 +98,21 @@ it.skipIf(!server)('a move that is killed goes on, there and back; a backup is p
     const refused = await svc(['db', 'move', '--to', database.url], { cwd })
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain(`in use by process ${web.pid}`)
-    const waiting = killed(['db', 'move', '--to', database.url, '--wait'], 'rows copied agents')
+    const waiting = killAt(['db', 'move', '--to', database.url, '--wait'], 'rows copied agents')
     expect(await web.end('SIGTERM')).toBe(0)
     await waiting
     const early = await svc(['status'], { cwd, env: { SVC_STORE_URL: database.url } })
     expect(early.stderr).toContain('holds a copy that is not finished')
-    await killed(['db', 'move', '--to', database.url], 'rows copied leases')
-    expect(await done('db', 'move', '--to', database.url, '--switch')).toContain('each compared')
+    await killAt(['db', 'move', '--to', database.url], 'rows copied leases')
+    expect(await stdoutOf('db', 'move', '--to', database.url, '--switch')).toContain('each compared')
     await rm(join(cwd, '.svc/memory'), { recursive: true })
     expect(await readFile(join(cwd, '.svc/config.yaml'), 'utf8')).toContain(database.url)
 
-    await done('spawn', 'writer')
-    expect(await done('db', 'backup', 'copy.db')).toContain('checked')
-    expect(await done('db', 'check')).toContain('is whole')
-    await done('spawn', 'tester')
-    expect(await done('db', 'restore', 'copy.db')).toContain('is kept as')
+    await stdoutOf('spawn', 'writer')
+    expect(await stdoutOf('db', 'backup', 'copy.db')).toContain('checked')
+    expect(await stdoutOf('db', 'check')).toContain('is whole')
+    await stdoutOf('spawn', 'tester')
+    expect(await stdoutOf('db', 'restore', 'copy.db')).toContain('is kept as')
     expect(await names()).toEqual(['coder', 'writer'])
 
     await using daemon = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd })
@@ -124,15 +125,15 @@ it.skipIf(!server)('a move that is killed goes on, there and back; a backup is p
     expect((await svc(['db', 'move', '--back'], { cwd })).stderr).toMatch(new RegExp(`in use by \\S+:${server.pid},`))
     expect(await server.end('SIGTERM')).toBe(0)
 
-    await killed(['db', 'move', '--back'], 'rows copied agents')
-    await killed(['db', 'move', '--back'], 'database filled')
-    expect(await done('db', 'move', '--back', '--switch')).toContain('is kept as')
+    await killAt(['db', 'move', '--back'], 'rows copied agents')
+    await killAt(['db', 'move', '--back'], 'database filled')
+    expect(await stdoutOf('db', 'move', '--back', '--switch')).toContain('is kept as')
     expect(await readFile(join(cwd, '.svc/config.yaml'), 'utf8')).not.toContain('postgres')
     expect(await names()).toEqual(['coder', 'writer'])
     expect(await readFile(memoryOf(agent_id), 'utf8')).toBe(line)
 
     await rm(join(cwd, '.svc/memory'), { recursive: true })
-    await done('db', 'restore', 'copy.db')
+    await stdoutOf('db', 'restore', 'copy.db')
     expect(await names()).toEqual(['coder', 'writer'])
     expect(await readFile(memoryOf(agent_id), 'utf8')).toBe(line)
     expect(

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 
 const CONFIG = 'daemon: { heartbeat: 0.5, min_rest: 0, max_concurrent_agents: 4 }\nmodel: { sim_delay: 0.3 }\n'
 
-interface Held {
+interface HeldLease {
   id: string
   epoch: number
   cycle_num: number
@@ -26,9 +26,9 @@ it('a daemon that freezes past its leases, beside another on one file, commits n
   const heldBy = (pid: number) =>
     db
       .prepare("SELECT id, epoch, cycle_num FROM leases WHERE kind = 'agent' AND owner LIKE ?")
-      .all(`%${pid}-%`) as Held[]
+      .all(`%${pid}-%`) as HeldLease[]
   const done = db.prepare("SELECT count(*) FROM events WHERE type = 'cycle_done' AND agent_id = ? AND cycle_num = ?")
-  let held: Held[] = []
+  let held: HeldLease[] = []
   await until(() => {
     second.process.kill('SIGSTOP')
     held = heldBy(second.pid)

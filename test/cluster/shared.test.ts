@@ -5,7 +5,7 @@ import { Memory } from '#core/memory/contract'
 import memory from '#core/memory/index'
 import { Freeze } from '#platform/daemon/contract'
 import daemon from '#platform/daemon/index'
-import { lived, spawn } from '../spec/rooms.ts'
+import { spawn, testHostWithModel } from '../spec/model-host.ts'
 import { cluster, postgresOr, testDatabase } from '../support/postgres.ts'
 
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
@@ -14,7 +14,7 @@ describe.skipIf(!server)('what agents know, on two machines', () => {
   it('is the same: memories, values, checkpoints and the freeze', async () => {
     const database = await testDatabase(server!)
     const open = (seed: number) =>
-      lived(() => undefined, {
+      testHostWithModel(() => undefined, {
         seed,
         builtins: [cluster, memory, checkpoints, daemon],
         env: { SVC_STORE_URL: database.url },

@@ -9,7 +9,7 @@ import { keyedRandom } from '#lib/keyed-random'
 import build from '../support/build.ts'
 import type { Line } from './cable.ts'
 import { inWords, nudgeLatency } from './latency.ts'
-import { type Held, LEASE_S, type Machine, Machines, post, took } from './machines.ts'
+import { type HeldLease, LEASE_S, type Machine, Machines, post, took } from './machines.ts'
 import { lineTo } from './namespace.ts'
 
 const minutes = Number(process.argv[2] ?? 10)
@@ -29,7 +29,7 @@ const USED = `SELECT spent_tokens + (SELECT coalesce(sum(tokens), 0) FROM budget
 const LEAKED = `SELECT (SELECT count(*) FROM budget_reservations) + (SELECT count(*) FROM leases WHERE owner IS NOT NULL)`
 
 const problems: string[] = []
-const found = (problem: string) => {
+const report = (problem: string) => {
   problems.push(problem)
   console.log(`! ${problem}`)
 }
@@ -41,7 +41,7 @@ const { late, bare } = await nudgeLatency(Number(process.env.SVC_SOAK_NUDGES ?? 
 console.log(`a nudge at one machine starts a cycle at another: ${inWords(late)}`)
 console.log(`a bare notice that starts a bare claim: ${inWords(bare)}`)
 await chaos()
-await limited()
+await spendAgainstLimit()
 console.log(problems.length === 0 ? 'all as promised' : problems.join('\n'))
 process.exit(problems.length === 0 ? 0 : 1)
 
@@ -56,11 +56,11 @@ async function chaos(): Promise<void> {
     await machines.start('serve', '--with-daemon', '--port', '0', '--profiles', PRESETS),
     await machines.start('serve', '--port', '0'),
   ]
-  const started = async (): Promise<Node> => {
+  const startNode = async (): Promise<Node> => {
     const line = await lineTo(machines.url)
     return { machine: await machines.startWith({ line }, 'start'), line }
   }
-  const nodes = [await started(), await started()]
+  const nodes = [await startNode(), await startNode()]
   const agents = await machines.rows<{ agent_id: string }>('SELECT agent_id FROM agents')
   const acknowledged: string[] = []
   let writing = true
@@ -75,11 +75,11 @@ async function chaos(): Promise<void> {
     }
   })()
   const cycles = () => machines.number("SELECT count(*) FROM events WHERE type = 'cycle_done'")
-  const elsewhere = (held: readonly Held[]) =>
+  const elsewhere = (held: readonly HeldLease[]) =>
     took(
       'others drive what it held',
       async () => {
-        const rows = await machines.rows<Held>('SELECT id, epoch::int FROM leases')
+        const rows = await machines.rows<HeldLease>('SELECT id, epoch::int FROM leases')
         return held.every(({ id, epoch }) => rows.some(row => row.id === id && row.epoch > epoch))
       },
       120_000,
@@ -92,7 +92,7 @@ async function chaos(): Promise<void> {
       for (const sql of tables) console.log(held, await machines.rows(sql))
       throw error
     })
-  const caught = async ({ machine }: Node): Promise<Held[]> => {
+  const stopInCycle = async ({ machine }: Node): Promise<HeldLease[]> => {
     for (;;) {
       await took('it holds agents', async () => (await machines.heldBy(machine)).length > 0, 120_000)
       machine.svc.process.kill('SIGSTOP')
@@ -105,7 +105,7 @@ async function chaos(): Promise<void> {
   let taken = 0
   let stale = 0
   /** A cycle that was begun before others took over may not be told as done after that. */
-  const noneStale = async (held: readonly Held[], since: number) => {
+  const noneStale = async (held: readonly HeldLease[], since: number) => {
     taken += held.length
     for (const { id, cycle_num } of held)
       stale += await machines.number(
@@ -114,16 +114,16 @@ async function chaos(): Promise<void> {
   }
   const faults: Record<string, (node: Node, which: number) => Promise<string>> = {
     async kill(node, which) {
-      const held = await caught(node)
+      const held = await stopInCycle(node)
       await node.machine.svc.end('SIGKILL')
       const after = await elsewhere(held)
-      if (after > LEASE_S * 1000 + 2_000) found(`what a killed node held was driven elsewhere after ${ms(after)}`)
+      if (after > LEASE_S * 1000 + 2_000) report(`what a killed node held was driven elsewhere after ${ms(after)}`)
       node.line.close()
-      nodes[which] = await started()
+      nodes[which] = await startNode()
       return `its ${held.length} agents elsewhere after ${ms(after)}`
     },
     async freeze(node) {
-      const held = await caught(node)
+      const held = await stopInCycle(node)
       const after = await elsewhere(held)
       const since = await newest()
       node.machine.svc.process.kill('SIGCONT')
@@ -132,7 +132,7 @@ async function chaos(): Promise<void> {
       return `its ${held.length} agents elsewhere after ${ms(after)}`
     },
     async cut(node) {
-      const held = await caught(node)
+      const held = await stopInCycle(node)
       node.line.cut()
       node.machine.svc.process.kill('SIGCONT')
       const after = await elsewhere(held)
@@ -151,7 +151,7 @@ async function chaos(): Promise<void> {
       await machines.server.start()
       const before = await cycles()
       const after = await took('cycles go on', async () => (await cycles()) > before, 60_000)
-      if (after > 3_000) found(`cycles went on ${ms(after)} after the database was back`)
+      if (after > 3_000) report(`cycles went on ${ms(after)} after the database was back`)
       return `cycles again after ${ms(after)}`
     },
   }
@@ -175,7 +175,7 @@ async function chaos(): Promise<void> {
   const theirs = living.map(({ svc }) => `owner NOT LIKE 'keeper-${svc.pid}-%'`).join(' AND ')
   const slices = `SELECT count(*) FROM budget_reservations WHERE ${theirs}`
   await took('no slice is left of nodes that are gone', async () => (await machines.number(slices)) === 0).catch(
-    ({ message }) => found(message),
+    ({ message }) => report(message),
   )
   for (const { svc } of living) await svc.end('SIGTERM')
   const rests = [await machines.number(DOUBLES), await machines.number(OFF_BUDGET), await machines.number(LEAKED)]
@@ -184,12 +184,12 @@ async function chaos(): Promise<void> {
     `${await cycles()} cycles; lost ${lost} of ${acknowledged.length}, doubled ${doubles}, stale ${stale} of ${taken}, budget off by ${off}, held at rest ${leaked}`,
   )
   for (const [what, count] of Object.entries({ lost, doubles, stale, off, leaked }))
-    if (count > 0) found(`${what}: ${count}`)
+    if (count > 0) report(`${what}: ${count}`)
   for (const { line } of nodes) line.close()
 }
 
 /** Three nodes spend against a limit until it is reached, and one of them is killed on the way. */
-async function limited(): Promise<void> {
+async function spendAgainstLimit(): Promise<void> {
   await using machines = await Machines.open(`daemon: { heartbeat: 0.2, min_rest: 0, budget_tokens: ${TOKENS} }
 model: { sim_delay: 0.1 }
 cluster: { lease: ${LEASE_S} }
@@ -218,10 +218,10 @@ cluster: { lease: ${LEASE_S} }
     }
     await sleep(20)
   }
-  if (most > TOKENS) found(`${most} of ${TOKENS} tokens were spent or reserved`)
+  if (most > TOKENS) report(`${most} of ${TOKENS} tokens were spent or reserved`)
   for (const node of [first, nodes[2]!]) await node.svc.end('SIGTERM')
   const off = await machines.number(OFF_BUDGET)
-  if (off > 0) found(`the budget is off by ${off}`)
+  if (off > 0) report(`the budget is off by ${off}`)
   const spent = await machines.number('SELECT spent_tokens FROM budget')
   console.log(
     `limit ${TOKENS} tokens: at most ${most} spent or reserved in ${looks} looks, ${spent} spent at the end, off by ${off}`,

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { Operations, SvcError } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { BUILTINS } from '../../builtins/index.ts'
-import { house } from '../support/index.ts'
+import { testHost } from '../support/index.ts'
 import { postgresOr, testDatabase } from '../support/postgres.ts'
 
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
@@ -15,7 +15,7 @@ it.skipIf(!server)(
   async () => {
     const database = await testDatabase(server!)
     try {
-      await using home = await house({
+      await using home = await testHost({
         builtins: BUILTINS,
         roles: ['server'],
         clock: 'system',

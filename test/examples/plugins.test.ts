@@ -5,15 +5,26 @@ import { describe, expect, it } from 'vitest'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { Operations, Toolkits } from '#kernel'
-import { asksForGoal, detail, goalsOf, lived, ROOMS, spawn } from '../spec/rooms.ts'
-import { beat, type House, house, memoryScheduler, settled, text, toolCall, until } from '../support/index.ts'
+import { AGENT_MODULES, asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../spec/model-host.ts'
+import {
+  memoryScheduler,
+  runHeartbeat,
+  type TestHost,
+  testHost,
+  text,
+  toolCall,
+  until,
+  waitUntilIdle,
+} from '../support/index.ts'
 import { example } from './example.ts'
 
-const said = (home: House, plugin: string) => home.log.filter(line => line.plugin === plugin).map(line => line.msg)
-const live = (home: House) => home.kernel.host.list().filter(({ state, error }) => state === 'live' && error === null)
+const messagesOf = (home: TestHost, plugin: string) =>
+  home.log.filter(line => line.plugin === plugin).map(line => line.msg)
+const live = (home: TestHost) =>
+  home.kernel.host.list().filter(({ state, error }) => state === 'live' && error === null)
 
 /** Wants something, calls a tool if one is given, and is done with it. */
-const busy = (first = toolCall('finish_goal', { summary: 'done', evidence: [] })) => {
+const callOnce = (first = toolCall('finish_goal', { summary: 'done', evidence: [] })) => {
   let called = false
   return (request: { prompt: string }) => {
     if (asksForGoal(request)) return text(JSON.stringify({ goal: 'measure the way' }))
@@ -24,10 +35,10 @@ const busy = (first = toolCall('finish_goal', { summary: 'done', evidence: [] })
 }
 
 it('hook: each goal that is reached is applauded, and counted for its agent', async () => {
-  await using home = await house({ plugins: example('hook.ts') })
+  await using home = await testHost({ plugins: example('hook.ts') })
   for (const agent_id of ['ada', 'ada', 'bob'])
     await home.kernel.hooks.emit('goal_completed', { agent_id, goal_id: 'g' })
-  expect(said(home, 'applause').slice(-3)).toEqual([
+  expect(messagesOf(home, 'applause').slice(-3)).toEqual([
     'well done: the first goal',
     'well done: 2 goals',
     'well done: the first goal',
@@ -36,12 +47,12 @@ it('hook: each goal that is reached is applauded, and counted for its agent', as
 
 describe('guards', () => {
   const generation = async (plugins: Record<string, string>, hours: number) => {
-    await using home = await lived(busy(), { plugins })
+    await using home = await testHostWithModel(callOnce(), { plugins })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     home.clock.jump(hours * 3_600_000)
-    await beat(home)
-    await beat(home)
+    await runHeartbeat(home)
+    await runHeartbeat(home)
     return (await goalsOf(home, id)).length
   }
 
@@ -58,29 +69,29 @@ describe('guards', () => {
   })
 
   it('fail-closed: goals are pursued only while a permit grants it, and one that cannot be read grants nothing', async () => {
-    await using home = await lived(busy(), { plugins: example('guard-fail-closed.ts') })
+    await using home = await testHostWithModel(callOnce(), { plugins: example('guard-fail-closed.ts') })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
-    const reached = async () => {
-      await beat(home)
+    const goalReached = async () => {
+      await runHeartbeat(home)
       return (await goalsOf(home, id)).some(goal => goal.status === 'completed')
     }
-    expect(await reached()).toBe(false)
+    expect(await goalReached()).toBe(false)
     await home.write({ 'permit.json': '{ "granted": false }' })
-    expect(await reached()).toBe(false)
+    expect(await goalReached()).toBe(false)
     await home.write({ 'permit.json': 'yes, please' })
-    expect(await reached()).toBe(false)
+    expect(await goalReached()).toBe(false)
     expect(home.logged('guard "permit" of goal_pursuit').length).toBeGreaterThan(0)
     await home.write({ 'permit.json': '{ "granted": true }' })
-    expect(await reached()).toBe(true)
+    expect(await goalReached()).toBe(true)
   })
 })
 
 it('wake source: a file in the inbox wakes agents in the middle of their rest', async () => {
   const leases = memoryScheduler(['ada'])
   const config = { daemon: { heartbeat: 3600 } }
-  await using home = await house({ builtins: [leases.plugin], plugins: example('wake-source.ts'), config })
-  await settled(home)
+  await using home = await testHost({ builtins: [leases.plugin], plugins: example('wake-source.ts'), config })
+  await waitUntilIdle(home)
   await home.clock.advance(60_000)
   expect(leases.commits).toHaveLength(1)
   await home.write({ 'inbox/letter.txt': 'hello' })
@@ -92,13 +103,13 @@ it('wake source: a file in the inbox wakes agents in the middle of their rest', 
 })
 
 it('goal strategy: idle agents take the next line of the list, and think for themselves when it is empty', async () => {
-  await using home = await lived(busy(), {
+  await using home = await testHostWithModel(callOnce(), {
     plugins: example('goal-strategy.ts'),
     files: { 'goals.txt': 'water the plants\n' },
   })
   const id = await spawn(home)
   home.kernel.heartbeat.start()
-  for (let n = 0; n < 4; n++) await beat(home)
+  for (let n = 0; n < 4; n++) await runHeartbeat(home)
   const objectives = (await goalsOf(home, id)).map(goal => goal.objective)
   expect(objectives).toContain('water the plants')
   expect(objectives).toContain('measure the way')
@@ -107,11 +118,11 @@ it('goal strategy: idle agents take the next line of the list, and think for the
 
 it('toolkit: an agent that calls the tool gets its answer', async () => {
   const call = toolCall('convert_distance', { value: 3, from: 'nmi', to: 'km' })
-  await using home = await lived(busy(call), { plugins: example('toolkit.ts') })
+  await using home = await testHostWithModel(callOnce(call), { plugins: example('toolkit.ts') })
   await spawn(home)
   home.kernel.heartbeat.start()
-  await beat(home)
-  await beat(home)
+  await runHeartbeat(home)
+  await runHeartbeat(home)
   expect(home.server.requests.some(({ prompt }) => prompt.includes('5.556 km'))).toBe(true)
   const { tools } = home.kernel.points.find(Toolkits, 'distances')!
   await expect(async () => tools[0]!.execute({ value: -1, from: 'm', to: 'km' }, {} as never)).rejects.toThrow(
@@ -120,7 +131,7 @@ it('toolkit: an agent that calls the tool gets its answer', async () => {
 })
 
 it('operation: it is a route, a command and an entry of the OpenAPI document at once', async () => {
-  await using home = await lived(busy(), { builtins: [rest], plugins: example('operation.ts') })
+  await using home = await testHostWithModel(callOnce(), { builtins: [rest], plugins: example('operation.ts') })
   await spawn(home)
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   expect(await fetch(`${url}/tally`).then(answer => answer.json())).toEqual({ agents: 1, goals: 0 })
@@ -133,7 +144,7 @@ it('operation: it is a route, a command and an entry of the OpenAPI document at 
 })
 
 it('service: agents are spawned from the presets in code while the plugin is live, and from files after that', async () => {
-  await using home = await lived(busy(), { plugins: example('service.ts') })
+  await using home = await testHostWithModel(callOnce(), { plugins: example('service.ts') })
   const id = await spawn(home, 'gardener')
   expect(await detail(home, id)).toMatchObject({ preset: 'gardener', role: 'Looks after a garden' })
   await expect(spawn(home, 'worker')).rejects.toThrow('there are: gardener, cook')
@@ -144,36 +155,36 @@ it('service: agents are spawned from the presets in code while the plugin is liv
 it('config: values come from the file, the environment goes before it, and an edit is in force at the next beat', async () => {
   const leases = memoryScheduler(['ada'])
   const config = (greeting: string) => `plugins:\n  config:\n    greeter:\n      greeting: ${greeting}\n`
-  await using home = await house({
+  await using home = await testHost({
     builtins: [leases.plugin],
     plugins: example('config.ts'),
     config: config('Ahoy'),
   })
-  await beat(home)
-  expect(said(home, 'greeter')).toContain('Ahoy, ada!')
+  await runHeartbeat(home)
+  expect(messagesOf(home, 'greeter')).toContain('Ahoy, ada!')
   await home.write({ '.svc/config.yaml': config('Moin') })
-  await beat(home)
-  await beat(home)
-  expect(said(home, 'greeter')).toContain('Moin, ada!')
+  await runHeartbeat(home)
+  await runHeartbeat(home)
+  expect(messagesOf(home, 'greeter')).toContain('Moin, ada!')
 
-  await using other = await house({
+  await using other = await testHost({
     builtins: [memoryScheduler(['ada']).plugin],
     plugins: example('config.ts'),
     env: { GREETING: 'Hello' },
   })
-  await settled(other)
-  expect(said(other, 'greeter')).toContain('Hello, ada!')
-  await using third = await house({ plugins: example('config.ts'), config: config('[1, 2]') })
+  await waitUntilIdle(other)
+  expect(messagesOf(other, 'greeter')).toContain('Hello, ada!')
+  await using third = await testHost({ plugins: example('config.ts'), config: config('[1, 2]') })
   expect(third.kernel.host.list()).toMatchObject([{ state: 'failed', error: expect.stringContaining('config.yaml:4') }])
 })
 
 it('resource: the server listens while the plugin is live, and its count survives an edit of the file', async () => {
-  await using home = await house({ plugins: example('resource.ts') })
+  await using home = await testHost({ plugins: example('resource.ts') })
   const { hooks, host } = home.kernel
   const port = () =>
     Number(
       /"port":(\d+)/.exec(
-        said(home, 'scoreboard')
+        messagesOf(home, 'scoreboard')
           .filter(line => line.includes('port'))
           .at(-1)!,
       )![1],
@@ -191,12 +202,12 @@ it('resource: the server listens while the plugin is live, and its count survive
 })
 
 it('model provider: an agent lives by it', async () => {
-  await using home = await house({ builtins: ROOMS, plugins: example('model-provider.ts') })
+  await using home = await testHost({ builtins: AGENT_MODULES, plugins: example('model-provider.ts') })
   const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'writer', model: 'parrot' })) as {
     agent_id: string
   }
   home.kernel.heartbeat.start()
-  for (let n = 0; n < 3; n++) await beat(home)
+  for (let n = 0; n < 3; n++) await runHeartbeat(home)
   // A parrot wants the same again once it is done: the first of its goals is the last of the list.
   const goals = await goalsOf(home, agent_id)
   expect(goals.at(-1)).toMatchObject({ objective: 'Repeat what was said last', status: 'completed' })
@@ -208,7 +219,7 @@ it('model provider: an agent lives by it', async () => {
 
 it('point: what one plugin adds, another shows, as long as both are there', async () => {
   const plugins = example('point/_announcements.ts', 'point/bulletin.ts', 'point/agents-at-work.ts')
-  await using home = await house({ plugins })
+  await using home = await testHost({ plugins })
   expect(live(home).map(({ name }) => name)).toEqual(['agents-at-work', 'bulletin'])
   expect(await home.kernel.invoke('bulletin.show')).toEqual(['0 agents are at work.', 'Welcome to the bulletin.'])
   await home.kernel.host.remove('agents-at-work')

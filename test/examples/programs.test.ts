@@ -10,14 +10,14 @@ import { EXAMPLES } from './example.ts'
 
 const ROOT = resolve(EXAMPLES, '..')
 
-type Ended = { code: number; stdout: string; stderr: string }
+type ProcessResult = { code: number; stdout: string; stderr: string }
 
 /** Runs an example from its source, as a program of its own. */
-function run(name: string, ...words: string[]): Promise<Ended> {
+function run(name: string, ...words: string[]): Promise<ProcessResult> {
   return runWith({}, name, ...words)
 }
 
-async function runWith(env: Record<string, string>, name: string, ...words: string[]): Promise<Ended> {
+async function runWith(env: Record<string, string>, name: string, ...words: string[]): Promise<ProcessResult> {
   const flags = ['--conditions=svc-source', '--import', 'tsx']
   const given = { ...bareEnvironment(), ...env }
   const child = spawn(process.execPath, [...flags, join(EXAMPLES, name), ...words], { cwd: ROOT, env: given })

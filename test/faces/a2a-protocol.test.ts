@@ -9,16 +9,21 @@ import { describe, expect, it } from 'vitest'
 import a2aProtocol from '#interfaces/a2a-protocol/index'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
-import { spawn } from '../spec/rooms.ts'
-import { tasked } from '../spec/tasks-house.ts'
-import { fault, type HouseOptions, type Script, text, toolCall, until } from '../support/index.ts'
-import { ask } from './rest-house.ts'
+import { spawn } from '../spec/model-host.ts'
+import { testHostWithTasks } from '../spec/tasks-host.ts'
+import { fault, type Script, type TestHostOptions, text, toolCall, until } from '../support/index.ts'
+import { ask } from './rest-server.ts'
 
 const OPEN = { a2a: { public: { enabled: true } } }
 
 /** A server whose agents others can reach. */
-async function served(script: Script, options: HouseOptions = {}) {
-  const home = await tasked(script, { config: OPEN, clock: 'system', ...options, builtins: [rest, a2aProtocol] })
+async function startA2aServer(script: Script, options: TestHostOptions = {}) {
+  const home = await testHostWithTasks(script, {
+    config: OPEN,
+    clock: 'system',
+    ...options,
+    builtins: [rest, a2aProtocol],
+  })
   const listening = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   const close = home.close.bind(home)
   return Object.assign(home, {
@@ -67,7 +72,7 @@ const sayOf = ({ artifacts }: Task) =>
 
 describe('the public Agent2Agent protocol', () => {
   it('is not there unless it is switched on', async () => {
-    await using home = await served(() => text('hello'), { config: {} })
+    await using home = await startA2aServer(() => text('hello'), { config: {} })
     const agent = await spawn(home)
     for (const path of ['/.well-known/agent-card.json', `/a2a/${agent}/.well-known/agent-card.json`])
       expect((await home.ask(path)).status).toBe(404)
@@ -75,7 +80,7 @@ describe('the public Agent2Agent protocol', () => {
   })
 
   it('shows the service and each agent on a card that names where it is reached', async () => {
-    await using home = await served(() => text('hello'))
+    await using home = await startA2aServer(() => text('hello'))
     const agent = await spawn(home)
     const card = (await home.ask('/.well-known/agent-card.json')).json
     expect(card).toMatchObject({
@@ -90,7 +95,9 @@ describe('the public Agent2Agent protocol', () => {
   })
 
   it("lets the protocol's own client send a message, and gives it the answer of the agent's task", async () => {
-    await using home = await served(({ prompt }) => text(prompt.includes('sum') ? 'Forty-two.' : 'And two more.'))
+    await using home = await startA2aServer(({ prompt }) =>
+      text(prompt.includes('sum') ? 'Forty-two.' : 'And two more.'),
+    )
     const client = await clientOf(home.url, await spawn(home))
     const first = (await client.sendMessage(request('What is the sum?'))) as Task
     expect(first.status?.state).toBe(TaskState.TASK_STATE_COMPLETED)
@@ -106,7 +113,7 @@ describe('the public Agent2Agent protocol', () => {
   })
 
   it('streams: the task, what is said as it comes, and how it ended', async () => {
-    await using home = await served(() => text('It is a long story about sheep.'))
+    await using home = await startA2aServer(() => text('It is a long story about sheep.'))
     const client = await clientOf(home.url, await spawn(home))
     const seen: string[] = []
     let said = ''
@@ -122,7 +129,7 @@ describe('the public Agent2Agent protocol', () => {
   })
 
   it('streams the failure of a task as its last status', async () => {
-    await using home = await served(() => fault('rst'), { config: { ...OPEN, model: { retry_delay: 0 } } })
+    await using home = await startA2aServer(() => fault('rst'), { config: { ...OPEN, model: { retry_delay: 0 } } })
     const client = await clientOf(home.url, await spawn(home))
     const states: unknown[] = []
     for await (const { payload } of client.sendMessageStream(request('What is the sum?')))
@@ -133,7 +140,7 @@ describe('the public Agent2Agent protocol', () => {
   })
 
   it('goes on when nobody listens, is followed again, and is cancelled on request', async () => {
-    await using home = await served(({ prompt }) => (prompt.includes('slow') ? fault('hang') : text('done')))
+    await using home = await startA2aServer(({ prompt }) => (prompt.includes('slow') ? fault('hang') : text('done')))
     const client = await clientOf(home.url, await spawn(home))
     const begun = (await client.sendMessage(request('slow work', {}, true))) as Task
     expect(begun.status?.state).toBe(TaskState.TASK_STATE_WORKING)
@@ -151,7 +158,7 @@ describe('the public Agent2Agent protocol', () => {
   })
 
   it('waits for the operator where a call needs one, and can be cancelled there too', async () => {
-    await using home = await served(
+    await using home = await startA2aServer(
       ({ body }) =>
         body.messages.some(({ role }) => role === 'tool') ? text('noted') : toolCall('write_notepad', { text: 'x' }),
       {
@@ -182,7 +189,7 @@ describe('the public Agent2Agent protocol', () => {
   })
 
   it('speaks version 0.3 to those who do', async () => {
-    await using home = await served(() => text('hello'))
+    await using home = await startA2aServer(() => text('hello'))
     await spawn(home)
     const asked = { messageId: 'old-1', role: 'user', kind: 'message', parts: [{ kind: 'text', text: 'Greet me' }] }
     const { json } = await home.rpc('/a2a', 'message/send', { message: asked })
@@ -202,7 +209,7 @@ describe('the public Agent2Agent protocol', () => {
   })
 
   it("refuses in the protocol's own codes, with a sentence", async () => {
-    await using home = await served(() => text('hello'))
+    await using home = await startA2aServer(() => text('hello'))
     const [one, other] = [await spawn(home), await spawn(home)]
     const code = async (...asked: Parameters<typeof home.rpc>) => (await home.rpc(...asked)).json.error?.code
     const at = `/a2a/${one}`
@@ -234,7 +241,7 @@ describe('the public Agent2Agent protocol', () => {
   })
 
   it('stands behind the same key and origins as everything else, and says so on the card', async () => {
-    await using home = await served(() => text('hello'), { env: { SVC_API_KEY: 'a key of this server' } })
+    await using home = await startA2aServer(() => text('hello'), { env: { SVC_API_KEY: 'a key of this server' } })
     const agent = await spawn(home)
     expect((await home.ask('/.well-known/agent-card.json')).status).toBe(401)
     expect((await home.rpc(`/a2a/${agent}`, 'GetTask', { id: 'x' })).status).toBe(401)

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { at, type Documented, type Response } from './document.ts'
-import type { Asked } from './requests.ts'
+import { at, type OpenApiDocument, type Response } from './document.ts'
+import type { GeneratedRequest } from './requests.ts'
 
-export interface Told {
+export interface RawAnswer {
   status: number
   headers: IncomingHttpHeaders
   text: string
@@ -16,13 +16,13 @@ const LEAKS = [/\n\s+at /, /\bat \S+ \(.*:\d+:\d+\)/, /node_modules|node:interna
 
 /** What the document says about answers, held against those that came. */
 export class Answers {
-  readonly #document: Documented
+  readonly #document: OpenApiDocument
   readonly #ajv = new Ajv2020({ strict: false })
   readonly #validators = new Map<string, ValidateFunction>()
   readonly #folders: readonly string[]
 
   /** @param folders paths that no error may tell */
-  constructor(document: Documented, folders: readonly string[]) {
+  constructor(document: OpenApiDocument, folders: readonly string[]) {
     this.#document = document
     this.#folders = folders
     addFormats.default(this.#ajv)
@@ -30,10 +30,10 @@ export class Answers {
   }
 
   /** What is wrong with an answer; nothing when it is as the document says. */
-  faultsOf({ place, method, headers: asked }: Asked, { status, headers, text }: Told): string[] {
+  faultsOf({ place, method, headers: asked }: GeneratedRequest, { status, headers, text }: RawAnswer): string[] {
     const faults: string[] = []
     const verb = method === 'HEAD' ? 'get' : method.toLowerCase()
-    const pointer = `/paths/${escaped(place)}/${verb}/responses/${status}`
+    const pointer = `/paths/${escapePointer(place)}/${verb}/responses/${status}`
     const response: Response | undefined = this.#document.paths[place]![verb]?.responses[status]
     const id = headers['x-request-id']
     if (!id) faults.push('has no X-Request-Id')
@@ -74,13 +74,13 @@ export class Answers {
     const media = Object.keys(content).find(each => type.split(';')[0] === each.split(';')[0])
     if (media === undefined) return [`has the undeclared type ${type}`]
     if (!media.includes('json')) return []
-    const schema = `document#${whole}/content/${escaped(media)}/schema`
+    const schema = `document#${whole}/content/${escapePointer(media)}/schema`
     const validate = this.#validators.get(schema) ?? this.#ajv.compile({ $ref: encodeURI(schema).replace('%23', '#') })
     this.#validators.set(schema, validate)
     return validate(JSON.parse(text)) ? [] : [`breaks its schema: ${this.#ajv.errorsText(validate.errors)}`]
   }
 }
 
-function escaped(key: string): string {
+function escapePointer(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1')
 }

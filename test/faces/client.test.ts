@@ -8,14 +8,14 @@ import events from '#observability/events/index'
 import { appendEvent, Store } from '#platform/store/contract'
 import store from '#platform/store/index'
 import { ConflictError, definePlugin, operation, SvcError, stream, z } from '../../kernel/index.ts'
-import { restHouse } from './rest-house.ts'
+import { startRestServer } from './rest-server.ts'
 
 const WORKER = { 'worker.yaml': 'name: worker\nrole: works\n' }
 const ROOMS = [store, models, profiles, agents, events]
 
-async function served(options: Parameters<typeof restHouse>[0] = {}) {
+async function startServer(options: Parameters<typeof startRestServer>[0] = {}) {
   const { mkdir, writeFile } = await import('node:fs/promises')
-  const home = await restHouse({
+  const home = await startRestServer({
     plugins: ROOMS,
     ...options,
     async before(root) {
@@ -76,7 +76,7 @@ async function wire(port: number) {
 
 describe('a call', () => {
   it('is a method of its room, with the types of its operation', async () => {
-    const { client } = await served()
+    const { client } = await startServer()
     const spawned = await client.agents.spawn({ preset: 'worker' })
     expectTypeOf(spawned.agent_id).toBeString()
     expectTypeOf<Parameters<Client['agents']['nudge']>[0]>().toEqualTypeOf<{
@@ -92,7 +92,7 @@ describe('a call', () => {
   })
 
   it('throws what the server told, with code, status, sentence and fields', async () => {
-    const { client } = await served()
+    const { client } = await startServer()
     const unknown = await client.agents.get({ id: 'no/body' }).catch(error => error)
     expect(unknown).toBeInstanceOf(SvcError)
     expect(unknown).toMatchObject({ code: 'agent_not_found', status: 404 })
@@ -102,7 +102,7 @@ describe('a call', () => {
   })
 
   it('is of the path that it says, whatever it is given for a name', async () => {
-    const { client } = await served()
+    const { client } = await startServer()
     for (const id of ['.', '..', '', undefined as unknown as string]) {
       const error = await client.agents.get({ id }).catch(thrown => thrown)
       expect(error).toMatchObject({ code: 'invalid_input', errors: [{ path: 'id' }] })
@@ -110,7 +110,7 @@ describe('a call', () => {
   })
 
   it('carries the key and the user', async () => {
-    const { url } = await served({ env: { SVC_API_KEY: 'a-long-secret-key' } })
+    const { url } = await startServer({ env: { SVC_API_KEY: 'a-long-secret-key' } })
     const refused = await createClient({ baseUrl: url })
       .agents.list()
       .catch(error => error)
@@ -121,7 +121,7 @@ describe('a call', () => {
   })
 
   it('says where nobody answers', async () => {
-    const { client, listening, url } = await served()
+    const { client, listening, url } = await startServer()
     await listening.close()
     const error = await client.agents.list().catch(thrown => thrown)
     expect(error).toMatchObject({ code: 'unreachable', status: 503 })
@@ -153,7 +153,7 @@ describe('a call', () => {
   })
 
   it('is given up with its signal, and shows the head of its answer', async () => {
-    const { client } = await served()
+    const { client } = await startServer()
     await client.agents.spawn({ preset: 'worker' })
     await client.agents.spawn({ preset: 'worker' })
     let total: string | null = null
@@ -170,7 +170,7 @@ describe('a call', () => {
 describe('a stream that can go on', () => {
   it('does, after a cut, without loss or repetition', async () => {
     const apiKey = 'a-long-secret-key'
-    const { kernel, port } = await served({ env: { SVC_API_KEY: apiKey } })
+    const { kernel, port } = await startServer({ env: { SVC_API_KEY: apiKey } })
     const line = await wire(port)
     const client = createClient({ baseUrl: line.url, apiKey })
     const seen: number[] = []
@@ -186,7 +186,7 @@ describe('a stream that can go on', () => {
   })
 
   it('is closed when it is left', async () => {
-    const { client, kernel } = await served()
+    const { client, kernel } = await startServer()
     for await (const message of client.events.follow()) {
       expect(message.event).toBe('open')
       break
@@ -198,13 +198,13 @@ describe('a stream that can go on', () => {
   })
 
   it('that was refused is not tried again', async () => {
-    const { client } = await served()
+    const { client } = await startServer()
     const following = client.events.follow({ agent_id: 'nobody' })
     await expect(following.next()).rejects.toMatchObject({ code: 'agent_not_found' })
   })
 
   it('ends with its signal', async () => {
-    const { client } = await served()
+    const { client } = await startServer()
     const stop = new AbortController()
     const following = client.events.follow({}, { signal: stop.signal })
     await following.next()
@@ -214,7 +214,7 @@ describe('a stream that can go on', () => {
   })
 
   it('that ends by itself is over', async () => {
-    const { client } = await served()
+    const { client } = await startServer()
     const all = []
     for await (const message of client.events.follow({ follow: false, after: 0 })) all.push(message.event)
     expect(all).toEqual(['open'])
@@ -260,8 +260,8 @@ describe('a stream that began something', () => {
       )
     },
   })
-  const told = async (instruction: string, idempotencyKey?: string) => {
-    const { client } = await served({ plugins: [...ROOMS, tasks] })
+  const recordRuns = async (instruction: string, idempotencyKey?: string) => {
+    const { client } = await startServer({ plugins: [...ROOMS, tasks] })
     runs.length = 0
     const shown: string[] = []
     const options = idempotencyKey ? { idempotencyKey } : {}
@@ -276,11 +276,11 @@ describe('a stream that began something', () => {
   }
 
   it('tells its text and its end', async () => {
-    expect(await told('finish')).toEqual(['so ', 'far', 'done: so far'])
+    expect(await recordRuns('finish')).toEqual(['so ', 'far', 'done: so far'])
   })
 
   it('that stops without its end asks for the answer under the same key', async () => {
-    expect(await told('stop', 'once-1')).toEqual(['so ', 'far', 'done: so far and to the end'])
+    expect(await recordRuns('stop', 'once-1')).toEqual(['so ', 'far', 'done: so far and to the end'])
     expect(runs).toEqual([
       { key: 'once-1', face: 'stream' },
       { key: 'once-1', face: 'whole' },
@@ -302,12 +302,12 @@ describe('a stream that began something', () => {
   })
 
   it('that stops without its end and has no key leaves the text that was shown, and says so', async () => {
-    expect(await told('stop')).toEqual(['so ', 'far', 'connection_cut'])
+    expect(await recordRuns('stop')).toEqual(['so ', 'far', 'connection_cut'])
     expect(runs).toHaveLength(1)
   })
 
   it('that is refused is not begun again', async () => {
-    expect(await told('refuse', 'once-2')).toEqual(['conflict'])
+    expect(await recordRuns('refuse', 'once-2')).toEqual(['conflict'])
     expect(runs).toHaveLength(1)
   })
 })

@@ -4,9 +4,9 @@ import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import dashboard from '#interfaces/dashboard/index'
 import { ago, count, dollars, duration, moment, shortMoment, timed } from '../../dashboard/ui/words.ts'
-import { restHouse } from './rest-house.ts'
+import { startRestServer } from './rest-server.ts'
 
-const house = (env: Record<string, string> = {}) => restHouse({ plugins: [dashboard], env })
+const startDashboard = (env: Record<string, string> = {}) => startRestServer({ plugins: [dashboard], env })
 const folder = new URL('../../dashboard/', import.meta.url)
 const FILES = ['/', '/assets/dashboard.js', '/assets/feed.js', '/assets/dashboard.css', '/assets/icon.svg']
 
@@ -19,7 +19,7 @@ async function sources(): Promise<[path: string, text: string][]> {
 
 describe('the dashboard’s page', () => {
   it('is served at / with all that it loads, and loads from nowhere else', async () => {
-    const { ask } = await house()
+    const { ask } = await startDashboard()
     const page = await ask('/')
     expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
     const loaded = [...page.text.matchAll(/(?:src|href)="([^"#]+)"/g)].map(match => match[1]!)
@@ -34,24 +34,24 @@ describe('the dashboard’s page', () => {
   })
 
   it('takes less than 200 KB of the line, all together', async () => {
-    const { ask } = await house()
+    const { ask } = await startDashboard()
     const sizes = await Promise.all(FILES.map(async path => gzipSync((await ask(path)).text).length))
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(200_000)
   })
 
   it('goes over the line compressed as the client accepts it, as it was built, each form with a tag of its own', async () => {
-    const { url, ask } = await house()
+    const { url, ask } = await startDashboard()
     /** The bytes as they came: `fetch` would decompress them. */
-    const asked = (path: string, accepted: string) =>
+    const getBytes = (path: string, accepted: string) =>
       new Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }>((resolve, reject) => {
         get(`${url}${path}`, { headers: { 'accept-encoding': accepted } }, async answer => {
           resolve({ headers: answer.headers, bytes: Buffer.concat(await answer.toArray()) })
         }).on('error', reject)
       })
     for (const path of FILES) {
-      const plain = await asked(path, 'identity')
-      const gzipped = await asked(path, 'gzip, deflate')
-      const smallest = await asked(path, 'gzip, deflate, br, zstd')
+      const plain = await getBytes(path, 'identity')
+      const gzipped = await getBytes(path, 'gzip, deflate')
+      const smallest = await getBytes(path, 'gzip, deflate, br, zstd')
       expect(plain.headers['content-encoding'], path).toBeUndefined()
       expect([gzipped, smallest].map(({ headers }) => headers['content-encoding'])).toEqual(['gzip', 'br'])
       expect(gunzipSync(gzipped.bytes).equals(plain.bytes), path).toBe(true)
@@ -63,12 +63,12 @@ describe('the dashboard’s page', () => {
       expect([again.status, again.headers.vary]).toEqual([304, smallest.headers.vary])
     }
     for (const refused of ['br;q=0, gzip;q=0.0', '*;q=0', ''])
-      expect((await asked('/assets/dashboard.js', refused)).headers['content-encoding'], refused).toBeUndefined()
-    expect((await asked('/assets/dashboard.js', 'br;q=0, *')).headers['content-encoding']).toBe('gzip')
+      expect((await getBytes('/assets/dashboard.js', refused)).headers['content-encoding'], refused).toBeUndefined()
+    expect((await getBytes('/assets/dashboard.js', 'br;q=0, *')).headers['content-encoding']).toBe('gzip')
   })
 
   it('can neither be framed nor run a script that is not its own', async () => {
-    const { ask } = await house()
+    const { ask } = await startDashboard()
     for (const path of FILES) {
       const { headers } = await ask(path)
       expect(headers['content-security-policy']).toBe(
@@ -103,7 +103,7 @@ describe('the dashboard’s page', () => {
   })
 
   it('needs no key, holds no data, and is not sent twice', async () => {
-    const { ask } = await house({ SVC_API_KEY: 'open sesame' })
+    const { ask } = await startDashboard({ SVC_API_KEY: 'open sesame' })
     const page = await ask('/')
     expect(page.status).toBe(200)
     expect(page.text).not.toContain('open sesame')
@@ -143,7 +143,7 @@ describe('the dashboard’s page', () => {
   })
 
   it('takes GET only, and no path leads out of its folder', async () => {
-    const { ask } = await house()
+    const { ask } = await startDashboard()
     const post = await ask('/', { method: 'POST' })
     expect([post.status, post.headers.allow]).toEqual([405, 'GET, HEAD'])
     for (const path of [

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import docs from '#interfaces/docs/index'
-import { restHouse } from './rest-house.ts'
+import { startRestServer } from './rest-server.ts'
 
 const PAGES = ['/docs', '/redoc']
 
 describe('the explorers of the API', () => {
   it('are served with all that they load, and load from nowhere else', async () => {
-    const { ask } = await restHouse({ plugins: [docs] })
+    const { ask } = await startRestServer({ plugins: [docs] })
     for (const path of PAGES) {
       const page = await ask(path)
       expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
@@ -23,7 +23,7 @@ describe('the explorers of the API', () => {
   })
 
   it('can neither be framed nor run a script that is not their own', async () => {
-    const { ask } = await restHouse({ plugins: [docs] })
+    const { ask } = await startRestServer({ plugins: [docs] })
     for (const path of PAGES) {
       const { headers, text } = await ask(path)
       const policy = String(headers['content-security-policy'])
@@ -38,7 +38,7 @@ describe('the explorers of the API', () => {
   })
 
   it('need no key, hold no data, and are not sent twice', async () => {
-    const { ask } = await restHouse({ plugins: [docs], env: { SVC_API_KEY: 'open sesame' } })
+    const { ask } = await startRestServer({ plugins: [docs], env: { SVC_API_KEY: 'open sesame' } })
     for (const path of [...PAGES, '/assets/docs/docs.js']) {
       const { status, headers, text } = await ask(path)
       expect([status, headers['cache-control']], path).toEqual([200, 'no-cache'])
@@ -49,7 +49,7 @@ describe('the explorers of the API', () => {
   })
 
   it('take GET only, and no path leads out of their folder', async () => {
-    const { ask } = await restHouse({ plugins: [docs] })
+    const { ask } = await startRestServer({ plugins: [docs] })
     for (const path of PAGES) {
       const { status, headers } = await ask(path, { method: 'POST' })
       expect([status, headers.allow], path).toEqual([405, 'GET, HEAD'])

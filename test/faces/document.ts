@@ -26,7 +26,7 @@ export interface Entry {
   responses: Record<string, Response>
 }
 
-export interface Documented {
+export interface OpenApiDocument {
   openapi: string
   info: { license: unknown }
   tags: { name: string; description: string }[]
@@ -35,19 +35,19 @@ export interface Documented {
 }
 
 /** What a pointer such as `/components/schemas/Problem` leads to. */
-export function at(document: Documented, pointer: string): any {
+export function at(document: OpenApiDocument, pointer: string): any {
   return pointer
     .split('/')
     .slice(1)
     .reduce((value: any, key) => value?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], document)
 }
 
-export function parametersOf(document: Documented, parameters: readonly any[]): Parameter[] {
+export function parametersOf(document: OpenApiDocument, parameters: readonly any[]): Parameter[] {
   return parameters.map(each => (each.$ref ? at(document, each.$ref.slice(1)) : each))
 }
 
 /** All operations of the document, with their parameters resolved. */
-export function entriesOf(document: Documented): Entry[] {
+export function entriesOf(document: OpenApiDocument): Entry[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, entry]) => ({
       ...entry,

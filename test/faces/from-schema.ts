@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: a schema may hold anything.
 import fc, { type Arbitrary } from 'fast-check'
-import { at, type Documented } from './document.ts'
+import { at, type OpenApiDocument } from './document.ts'
 
 /** Texts that people type, and texts that nobody should. */
 export const texts: Arbitrary<string> = fc.oneof(
@@ -54,12 +54,12 @@ function nested(depth: number): unknown {
  * must be there, such as `agent_id`.
  */
 export function fromSchema(
-  document: Documented,
+  document: OpenApiDocument,
   schema: any,
-  known: (field: string) => Arbitrary<unknown> | undefined,
+  knownValue: (field: string) => Arbitrary<unknown> | undefined,
   depth = 0,
 ): Arbitrary<any> {
-  const below = (part: any) => fromSchema(document, part, known, depth + 1)
+  const below = (part: any) => fromSchema(document, part, knownValue, depth + 1)
   if (schema.$ref) return below(at(document, schema.$ref.slice(1)))
   if (schema.examples) return fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...schema.examples) }, bare())
   return bare()
@@ -76,7 +76,7 @@ export function fromSchema(
       case 'object': {
         if (depth > 5) return fc.constant({})
         const { properties = {}, required = [], additionalProperties = false } = schema
-        const named = Object.entries(properties).map(([name, part]) => [name, known(name) ?? below(part)] as const)
+        const named = Object.entries(properties).map(([name, part]) => [name, knownValue(name) ?? below(part)] as const)
         const record = fc.record(Object.fromEntries(named), { requiredKeys: required })
         if (additionalProperties === false) return record
         const more = fc.dictionary(fc.string({ minLength: 1, maxLength: 8 }), fc.jsonValue({ maxDepth: 1 }), {

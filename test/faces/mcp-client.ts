@@ -12,23 +12,23 @@ import {
 import { onTestFinished } from 'vitest'
 
 /** The official client, and what it was told without asking. */
-export interface Connected {
+export interface ConnectedClient {
   client: Client
   /** `tools`, `resources`, `prompts` as their lists change, and URIs of resources that do. */
   told: string[]
   logged: LoggingMessageNotification['params'][]
   /** A tool's answer. */
-  call(name: string, input?: Record<string, unknown>): Promise<Answered>
+  call(name: string, input?: Record<string, unknown>): Promise<ToolAnswer>
 }
 
-export interface Answered {
+export interface ToolAnswer {
   isError: boolean
   text: string
   // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it is its own business.
   output: any
 }
 
-export async function connected(transport: Transport): Promise<Connected> {
+export async function connectClient(transport: Transport): Promise<ConnectedClient> {
   const client = new Client({ name: 'test', version: '1' }, { capabilities: {} })
   const told: string[] = []
   const logged: LoggingMessageNotification['params'][] = []
@@ -41,11 +41,11 @@ export async function connected(transport: Transport): Promise<Connected> {
   onTestFinished(() => client.close())
   return {
     ...{ client, told, logged },
-    call: async (name, input = {}) => answered(await client.callTool({ name, arguments: input })),
+    call: async (name, input = {}) => toolAnswer(await client.callTool({ name, arguments: input })),
   }
 }
 
-export function answered(result: unknown): Answered {
+export function toolAnswer(result: unknown): ToolAnswer {
   const { isError = false, content, structuredContent } = result as CallToolResult
   const text = content.map(each => (each.type === 'text' ? each.text : each.type)).join('\n')
   return { isError, text, output: structuredContent }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { type TempDir, tempDir } from '../support/index.ts'
 import { asked } from './mcp-conformance.ts'
-import { served } from './served.ts'
+import { startServer } from './start-server.ts'
 
 const SUITE = dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json'))
 const NODE_20 = fileURLToPath(new URL('mcp-conformance-node20.js', import.meta.url))
@@ -20,13 +20,13 @@ const NOT_OURS = [
 ]
 
 it('the scenarios of the conformance suite that apply pass', async () => {
-  const home = await served({ builtins: [asked] })
+  const home = await startServer({ builtins: [asked] })
   await using dir = await tempDir({ 'baseline.yml': `server:\n${NOT_OURS.map(name => `  - ${name}\n`).join('')}` })
   const { code, text } = await conformance(`${home.url}/mcp`, dir)
-  const named = (mark: string) =>
+  const scenariosMarked = (mark: string) =>
     [...text.matchAll(new RegExp(`^${mark} ([\\w-]+): \\d+ passed`, 'gm'))].map(([, name]) => name!).sort()
-  expect(named('✗')).toEqual(NOT_OURS.sort())
-  expect(named('✓')).toHaveLength(20)
+  expect(scenariosMarked('✗')).toEqual(NOT_OURS.sort())
+  expect(scenariosMarked('✓')).toHaveLength(20)
   expect(code, text).toBe(0)
 })
 

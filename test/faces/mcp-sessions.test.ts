@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import mcp from '#interfaces/mcp/index'
 import { definePlugin, z } from '../../kernel/index.ts'
 import { HeldClock, until } from '../support/index.ts'
-import { connected, overHttp } from './mcp-client.ts'
-import { type Answer, restHouse } from './rest-house.ts'
+import { connectClient, overHttp } from './mcp-client.ts'
+import { type Answer, startRestServer } from './rest-server.ts'
 
 const hello = definePlugin({
   name: 'hello',
@@ -40,27 +40,27 @@ const INITIALIZE = {
 }
 const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'who_asks', arguments: {} } }
 
-type House = Awaited<ReturnType<typeof restHouse>>
-const post = ({ ask }: House, body: unknown, headers: Record<string, string> = {}) =>
+type RestServer = Awaited<ReturnType<typeof startRestServer>>
+const post = ({ ask }: RestServer, body: unknown, headers: Record<string, string> = {}) =>
   ask('/mcp', { method: 'POST', body, headers: { ...TAKES, ...headers } })
 /** The messages of an answer that is a stream. */
 const messages = ({ text }: Answer) =>
   [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, json]) => JSON.parse(json!) as Record<string, unknown>)
-const begin = async (home: House, headers: Record<string, string> = {}) => {
+const begin = async (home: RestServer, headers: Record<string, string> = {}) => {
   const { headers: told } = await post(home, INITIALIZE, headers)
   return String(told['mcp-session-id'])
 }
 
 describe('MCP over HTTP stands behind what REST stands behind', () => {
   it('needs the key where there is one', async () => {
-    const { url } = await restHouse({ plugins: PLUGINS, env: { SVC_API_KEY: 'a key of this server' } })
-    await expect(connected(overHttp(url))).rejects.toThrow('401')
-    const { call } = await connected(overHttp(url, { 'x-svc-key': 'a key of this server' }))
+    const { url } = await startRestServer({ plugins: PLUGINS, env: { SVC_API_KEY: 'a key of this server' } })
+    await expect(connectClient(overHttp(url))).rejects.toThrow('401')
+    const { call } = await connectClient(overHttp(url, { 'x-svc-key': 'a key of this server' }))
     expect((await call('who_asks')).text).toBe('default over mcp')
   })
 
   it('refuses pages of other origins, other names of the host, other methods and what is not JSON', async () => {
-    const home = await restHouse({ plugins: PLUGINS })
+    const home = await startRestServer({ plugins: PLUGINS })
     expect((await post(home, INITIALIZE, { origin: 'https://evil.example' })).status).toBe(403)
     expect((await post(home, INITIALIZE, { host: 'evil.example' })).status).toBe(403)
     expect((await home.ask('/mcp', { method: 'PUT' })).status).toBe(405)
@@ -73,7 +73,7 @@ describe('MCP over HTTP stands behind what REST stands behind', () => {
 
   it('a listed origin may use it from a browser: session and version are headers that it may send and read', async () => {
     const origin = 'https://app.example'
-    const home = await restHouse({ plugins: PLUGINS, yaml: `server: { cors_origins: ['${origin}'] }` })
+    const home = await startRestServer({ plugins: PLUGINS, yaml: `server: { cors_origins: ['${origin}'] }` })
     const asks = { origin, 'access-control-request-method': 'POST' }
     const before = await home.ask('/mcp', { method: 'OPTIONS', headers: asks })
     expect(before.headers['access-control-allow-headers']).toMatch(/Mcp-Protocol-Version.*Mcp-Session-Id/)
@@ -84,7 +84,7 @@ describe('MCP over HTTP stands behind what REST stands behind', () => {
 
 describe('a session over HTTP', () => {
   it("has an id that nobody guesses, is its tenant's own, and ends when it is deleted", async () => {
-    const home = await restHouse({ plugins: PLUGINS })
+    const home = await startRestServer({ plugins: PLUGINS })
     const id = await begin(home, { 'x-svc-user': 'alice' })
     expect(id).toMatch(/^mcp-[0-9a-f]{32}$/)
     const hers = { 'x-svc-user': 'alice', 'mcp-session-id': id }
@@ -99,7 +99,7 @@ describe('a session over HTTP', () => {
   })
 
   it('wrong parameters and unknown methods have the codes that JSON-RPC has for them', async () => {
-    const home = await restHouse({ plugins: PLUGINS })
+    const home = await startRestServer({ plugins: PLUGINS })
     const headers = { 'mcp-session-id': await begin(home) }
     const code = async (method: string, params: unknown) =>
       messages(await post(home, { jsonrpc: '2.0', id: 5, method, params }, headers)).map(
@@ -112,7 +112,7 @@ describe('a session over HTTP', () => {
 
   it('ends when nothing was heard of it for long, but not while its client follows', async () => {
     const clock = new HeldClock()
-    const home = await restHouse({ plugins: PLUGINS, clock, yaml: 'mcp: { session_idle_s: 60 }' })
+    const home = await startRestServer({ plugins: PLUGINS, clock, yaml: 'mcp: { session_idle_s: 60 }' })
     const left = { 'mcp-session-id': await begin(home) }
     const following = { 'mcp-session-id': await begin(home) }
     const stop = new AbortController()
@@ -129,7 +129,7 @@ describe('a session over HTTP', () => {
   })
 
   it('there are only so many: one that is not in use makes room, one that is does not', async () => {
-    const home = await restHouse({ plugins: PLUGINS, yaml: 'mcp: { max_sessions: 1 }' })
+    const home = await startRestServer({ plugins: PLUGINS, yaml: 'mcp: { max_sessions: 1 }' })
     const first = await begin(home)
     const second = await begin(home)
     expect((await post(home, CALL, { 'mcp-session-id': first })).status).toBe(404)
@@ -142,7 +142,7 @@ describe('a session over HTTP', () => {
   })
 
   it('its streams count with all others, and what it runs ends with it', async () => {
-    const home = await restHouse({ plugins: PLUGINS, yaml: 'server: { max_streams: 1 }' })
+    const home = await startRestServer({ plugins: PLUGINS, yaml: 'server: { max_streams: 1 }' })
     const headers = { 'mcp-session-id': await begin(home) }
     const waits = { ...CALL, params: { name: 'wait_on', arguments: {} } }
     const running = post(home, waits, headers)
@@ -155,7 +155,7 @@ describe('a session over HTTP', () => {
   })
 
   it('ends with the server', async () => {
-    const home = await restHouse({ plugins: PLUGINS })
+    const home = await startRestServer({ plugins: PLUGINS })
     const headers = { ...TAKES, 'mcp-session-id': await begin(home) }
     const stream = await fetch(`${home.url}/mcp`, { headers })
     const before = { waiting, aborted }
@@ -169,7 +169,7 @@ describe('a session over HTTP', () => {
 
   it('a reader that takes nothing is let go', async () => {
     const clock = new HeldClock()
-    const home = await restHouse({ plugins: PLUGINS, clock })
+    const home = await startRestServer({ plugins: PLUGINS, clock })
     const headers = { ...TAKES, 'content-type': 'application/json', 'mcp-session-id': await begin(home) }
     const body = JSON.stringify({ ...CALL, params: { name: 'tell_much', arguments: {} } })
     const response = await fetch(`${home.url}/mcp`, { method: 'POST', headers, body })
@@ -178,7 +178,7 @@ describe('a session over HTTP', () => {
   })
 
   it('a client that was cut off is told what it missed', async () => {
-    const home = await restHouse({ plugins: PLUGINS })
+    const home = await startRestServer({ plugins: PLUGINS })
     const headers = { 'mcp-session-id': await begin(home) }
     const answer = await post(home, CALL, { ...headers, 'mcp-protocol-version': '2025-11-25' })
     const [first] = [...answer.text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => id!)

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { definePlugin, Operations, z } from '../../kernel/index.ts'
 import { fault, modelServer, text, until } from '../support/index.ts'
-import { answered, connected, overHttp } from './mcp-client.ts'
-import { served } from './served.ts'
+import { connectClient, overHttp, toolAnswer } from './mcp-client.ts'
+import { startServer } from './start-server.ts'
 
 const SECRET = 'a-secret-of-this-machine'
 
@@ -63,8 +63,8 @@ const cancelled: number[] = []
 
 describe('MCP over HTTP', () => {
   it('the official client goes through a whole journey', async () => {
-    const home = await served()
-    const { client, call, told } = await connected(overHttp(home.url))
+    const home = await startServer()
+    const { client, call, told } = await connectClient(overHttp(home.url))
     expect(client.getServerVersion()).toMatchObject({ name: 'svc', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
     expect(client.getInstructions()).toContain('svc_status')
 
@@ -125,8 +125,8 @@ describe('MCP over HTTP', () => {
   })
 
   it('every operation that is marked is a tool: with schemas, and hints that a client can ask its user by', async () => {
-    const home = await served({ builtins: [worker] })
-    const { client } = await connected(overHttp(home.url))
+    const home = await startServer({ builtins: [worker] })
+    const { client } = await connectClient(overHttp(home.url))
     const first = await client.listTools()
     expect(first.tools).toHaveLength(100)
     const second = await client.listTools({ cursor: first.nextCursor })
@@ -153,10 +153,10 @@ describe('MCP over HTTP', () => {
   })
 
   it('what goes wrong is an answer to the model, with the sentence and the problem; a bug tells nothing of the inside', async () => {
-    const home = await served({ builtins: [worker], env: { SOME_API_KEY: SECRET } })
-    const { client, call } = await connected(overHttp(home.url))
+    const home = await startServer({ builtins: [worker], env: { SOME_API_KEY: SECRET } })
+    const { client, call } = await connectClient(overHttp(home.url))
     const unknown = await client.callTool({ name: 'svc_kill', arguments: { agent: 'nobody' } })
-    expect(answered(unknown)).toMatchObject({ isError: true, text: expect.stringContaining('"nobody"') })
+    expect(toolAnswer(unknown)).toMatchObject({ isError: true, text: expect.stringContaining('"nobody"') })
     expect(unknown._meta).toMatchObject({ problem: { status: 404, code: 'agent_not_found' } })
     expect(await call('svc_spawn', { profil: 'worker' })).toMatchObject({
       isError: true,
@@ -189,8 +189,8 @@ describe('MCP over HTTP', () => {
   })
 
   it('progress is told as it comes, to the log where nobody asked for it; a cancelled call is aborted', async () => {
-    const home = await served({ builtins: [worker] })
-    const { client, call, logged } = await connected(overHttp(home.url))
+    const home = await startServer({ builtins: [worker] })
+    const { client, call, logged } = await connectClient(overHttp(home.url))
     const told: (string | undefined)[] = []
     const params = { name: 'work_steps', arguments: { n: 3 } }
     await client.callTool(params, undefined, { onprogress: ({ message }) => void told.push(message) })
@@ -206,12 +206,12 @@ describe('MCP over HTTP', () => {
   })
 
   it('a stream is a tool whose progress is its text and whose answer is its end', async () => {
-    const home = await served()
-    const { client, call } = await connected(overHttp(home.url))
+    const home = await startServer()
+    const { client, call } = await connectClient(overHttp(home.url))
     const { agent_id } = (await call('svc_spawn', { profile: 'worker' })).output
     const told: (string | undefined)[] = []
     const params = { name: 'tasks_stream', arguments: { id: agent_id, instruction: 'Say hello.' } }
-    const { output } = answered(
+    const { output } = toolAnswer(
       await client.callTool(params, undefined, { onprogress: ({ message }) => void told.push(message) }),
     )
     expect(output).toMatchObject({ status: 'completed', error: null })
@@ -226,12 +226,12 @@ describe('MCP over HTTP', () => {
     })
     onTestFinished(() => model.close())
     const env = { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' }
-    const home = await served({ env, config: { model: { retry_delay: 0 } } })
-    const { client, call } = await connected(overHttp(home.url))
+    const home = await startServer({ env, config: { model: { retry_delay: 0 } } })
+    const { client, call } = await connectClient(overHttp(home.url))
     const { agent_id } = (await call('svc_spawn', { profile: 'worker' })).output
     const told: (string | undefined)[] = []
     const params = { name: 'tasks_stream', arguments: { id: agent_id, instruction: 'How many?' } }
-    const { output } = answered(
+    const { output } = toolAnswer(
       await client.callTool(params, undefined, { onprogress: ({ message }) => void told.push(message) }),
     )
     const reset = told.findIndex(message => message?.includes('taken back'))
@@ -240,8 +240,8 @@ describe('MCP over HTTP', () => {
   })
 
   it('lists that a plugin changes are told as changed, also when it is gone', async () => {
-    const home = await served()
-    const { client, call, told, logged } = await connected(overHttp(home.url))
+    const home = await startServer()
+    const { client, call, told, logged } = await connectClient(overHttp(home.url))
     const file = join(home.root, 'plugins', 'greeter.ts')
     await home.write({
       'plugins/greeter.ts': `import { definePlugin, McpPrompts, z } from 'svc'

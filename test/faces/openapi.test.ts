@@ -2,19 +2,19 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { BUILTINS } from '../../builtins/index.ts'
 import { definePlugin, errorCatalogue, type Operation, Operations, operation, stream, z } from '../../kernel/index.ts'
-import { house } from '../support/index.ts'
-import { at, type Documented, type Entry, entriesOf, parametersOf } from './document.ts'
-import { restHouse } from './rest-house.ts'
-import { served } from './served.ts'
+import { testHost } from '../support/index.ts'
+import { at, type Entry, entriesOf, type OpenApiDocument, parametersOf } from './document.ts'
+import { startRestServer } from './rest-server.ts'
+import { startServer } from './start-server.ts'
 
 describe('the OpenAPI document of all rooms', () => {
-  let document: Documented
+  let document: OpenApiDocument
   let operations: readonly Operation[] = []
   let entries: Entry[] = []
-  const named = (operationId: string) => operations.find(({ name }) => name === operationId)!
+  const operationNamed = (operationId: string) => operations.find(({ name }) => name === operationId)!
 
   beforeAll(async () => {
-    const home = await house({ builtins: BUILTINS, roles: [] })
+    const home = await testHost({ builtins: BUILTINS, roles: [] })
     operations = home.kernel.list(Operations).filter(({ http }) => http)
     document = JSON.parse(JSON.stringify(await home.kernel.invoke('openapi.get')))
     entries = entriesOf(document)
@@ -49,7 +49,7 @@ describe('the OpenAPI document of all rooms', () => {
 
   it('gives an example of every body, both ways, that its own schema takes', () => {
     for (const { operationId, requestBody, responses } of entries) {
-      const { input, output, http } = named(operationId)
+      const { input, output, http } = operationNamed(operationId)
       const body = requestBody?.content['application/json']
       if (body) {
         const inPath = Object.fromEntries(
@@ -79,7 +79,7 @@ describe('the OpenAPI document of all rooms', () => {
       for (const { code = '', status } of codesOf(document, responses)) {
         if (code !== 'invalid_input') expect(catalogue.get(code), `${operationId} ${code}`).toBe(status)
       }
-      const { errors = [] } = named(operationId)
+      const { errors = [] } = operationNamed(operationId)
       for (const { code, status } of errors) {
         expect(codesOf(document, responses), operationId).toContainEqual({ code, status })
       }
@@ -104,7 +104,7 @@ describe('the OpenAPI document of all rooms', () => {
       for (const [field, { type = '' }] of fields) {
         if (!['number', 'integer', 'boolean'].includes(type)) continue
         const taken = [null, '', '5', 'true', [], [5]].filter(
-          value => named(operationId).input.shape[field]!.safeParse(value).success,
+          value => operationNamed(operationId).input.shape[field]!.safeParse(value).success,
         )
         expect(taken, `${operationId} ${field}`).toEqual([])
       }
@@ -144,8 +144,8 @@ describe('the OpenAPI document', () => {
   const input = z.object({ cup_id: z.string() })
 
   it('needs the key for all but the open routes, once one is set', async () => {
-    const open = await restHouse()
-    const keyed = await restHouse({ env: { SVC_API_KEY: 'open sesame' } })
+    const open = await startRestServer()
+    const keyed = await startRestServer({ env: { SVC_API_KEY: 'open sesame' } })
     const { json } = await keyed.ask('/openapi.json')
     expect((await open.ask('/openapi.json')).json.security).toEqual([{}, { key: [] }])
     expect(json.security).toEqual([{ key: [] }])
@@ -183,7 +183,7 @@ describe('the OpenAPI document', () => {
         )
       },
     })
-    const { ask } = await restHouse({ plugins: [plugin] })
+    const { ask } = await startRestServer({ plugins: [plugin] })
     const { json } = await ask('/openapi.json')
     const schema = (path: string) => json.paths[path].get.responses[200].content['application/json'].schema
     expect(schema('/cups/{cup_id}')).toEqual({ $ref: '#/components/schemas/Cup' })
@@ -200,7 +200,7 @@ describe('the OpenAPI document', () => {
         svc.operation(stream({ name: 'cups.pour', summary: 'Pour', input, events, http, async *run() {} }))
       },
     })
-    const { ask } = await restHouse({ plugins: [plugin] })
+    const { ask } = await startRestServer({ plugins: [plugin] })
     const { json } = await ask('/openapi.json')
     const { parameters, responses } = json.paths['/cups/{cup_id}'].get
     const { oneOf } = responses[200].content['text/event-stream'].schema
@@ -215,7 +215,7 @@ describe('the OpenAPI document', () => {
   })
 
   it('follows the operations as they come and go', async () => {
-    const { ask, kernel } = await restHouse()
+    const { ask, kernel } = await startRestServer()
     const undo = kernel.points.add(
       Operations,
       operation({
@@ -234,10 +234,10 @@ describe('the OpenAPI document', () => {
   })
 
   it('has examples of bodies that a server takes: what they name may not be there, and no more', async () => {
-    const { ask, kernel } = await served()
+    const { ask, kernel } = await startServer()
     const { agent_id } = (await kernel.invoke('agents.spawn', { preset: 'coder' })) as { agent_id: string }
     await kernel.invoke('agents.spawn', { preset: 'writer' })
-    const document: Documented = (await ask('/openapi.json')).json
+    const document: OpenApiDocument = (await ask('/openapi.json')).json
     const refused: string[] = []
     for (const { method, path, requestBody } of entriesOf(document)) {
       const example = requestBody?.content['application/json']?.example
@@ -252,7 +252,7 @@ describe('the OpenAPI document', () => {
   })
 
   it('of a server with all rooms is what it serves', async () => {
-    const { ask } = await served()
+    const { ask } = await startServer()
     const { json } = await ask('/openapi.json')
     for (const path of ['/agents', '/status', '/metrics', '/models', '/profiles', '/plugins', '/daemon']) {
       const { status, headers } = await ask(path)
@@ -264,7 +264,7 @@ describe('the OpenAPI document', () => {
 })
 
 /** The codes that an operation's responses list, each with its status. */
-function codesOf(document: Documented, responses: Entry['responses']) {
+function codesOf(document: OpenApiDocument, responses: Entry['responses']) {
   return Object.entries(responses).flatMap(([status, response]) => {
     const whole = response.$ref ? at(document, response.$ref.slice(1)) : response
     const narrowed = whole.content?.['application/problem+json']?.schema.allOf?.[1]

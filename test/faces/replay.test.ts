@@ -2,10 +2,10 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { recorded, runOf } from '../spec/recordings-house.ts'
-import { goalsOf, spawn } from '../spec/rooms.ts'
-import { finish, scripted } from '../spec/runs-house.ts'
-import { replayed, svc, toolCall, until } from '../support/index.ts'
+import { goalsOf, spawn } from '../spec/model-host.ts'
+import { runOf, testHostWithRecordings } from '../spec/recordings-host.ts'
+import { finish, numberedGoals } from '../spec/runs-host.ts'
+import { replayRecording, svc, toolCall, until } from '../support/index.ts'
 import { tempDir } from '../support/temp.ts'
 
 const GUIDE = fileURLToPath(new URL('../../docs/replay.md', import.meta.url))
@@ -26,9 +26,13 @@ let run: string
 beforeAll(async () => {
   dir = await tempDir()
   await dir.write({ 'plugins/.keep': '' })
-  // The night: an agent, its goal, two looks at the world.
-  await using home = await recorded(
-    scripted(toolCall('remember', { content: 'it was dark' }), toolCall('remember', { content: 'and cold' }), finish),
+  // The recorded run: an agent, its goal, two reads of the clock.
+  await using home = await testHostWithRecordings(
+    numberedGoals(
+      toolCall('remember', { content: 'it was dark' }),
+      toolCall('remember', { content: 'and cold' }),
+      finish,
+    ),
     { approval: { enabled: false } },
     { root: dir.path, builtins: [] },
   )
@@ -63,10 +67,10 @@ test('every command of the guide does what the guide says', async () => {
   expect(all).toMatch(/3 {2}worker-\S+ {2}cycle 2 {2}remember/)
   expect(all).toMatch(/alike for \d+ events/)
   // What was saved is a test of its own.
-  expect(await replayed(`${dir.path}/night.svcrec`)).toMatchObject({ same: true, divergence: null })
+  expect(await replayRecording(`${dir.path}/run.svcrec`)).toMatchObject({ same: true, divergence: null })
   // A script stops where it does not go as it went.
-  const night = gunzipSync(await readFile(`${dir.path}/night.svcrec`)).toString()
-  await writeFile(`${dir.path}/other.svcrec`, gzipSync(night.replace('it was dark', 'it was light')))
+  const recording = gunzipSync(await readFile(`${dir.path}/run.svcrec`)).toString()
+  await writeFile(`${dir.path}/other.svcrec`, gzipSync(recording.replace('it was dark', 'it was light')))
   const other = await svc(['replay', 'other.svcrec'], { cwd: dir.path })
   expect(other.code, other.stdout).toBe(1)
   expect(other.stdout).toMatch(/differs from what was recorded\nwhere {5}worker-\S+, cycle \d+, after step \d/)
@@ -77,6 +81,6 @@ test('a file that is no recording, a run without one, and a model without a step
   const useless = await svc(['replay', run, '--model', 'sim'], { cwd: dir.path })
   expect(useless).toMatchObject({ code: 2 })
   expect(useless.stderr).toContain('the step at which the run is left')
-  await expect(replayed(`${dir.path}/bad.svcrec`)).rejects.toThrow('it is no recording, or a damaged one')
-  await expect(replayed('run-20200101-000000-abcdef')).rejects.toThrow('There is no recording of the run')
+  await expect(replayRecording(`${dir.path}/bad.svcrec`)).rejects.toThrow('it is no recording, or a damaged one')
+  await expect(replayRecording('run-20200101-000000-abcdef')).rejects.toThrow('There is no recording of the run')
 })

@@ -1,10 +1,10 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: a schema may hold anything.
 import fc, { type Arbitrary } from 'fast-check'
-import type { Documented, Entry } from './document.ts'
+import type { Entry, OpenApiDocument } from './document.ts'
 import { anything, fromSchema, texts } from './from-schema.ts'
 
 /** A request, in which ids that the server gave are still named only: `pick.agent_id.3.` is one of those it gave. */
-export interface Asked {
+export interface GeneratedRequest {
   operationId: string
   /** The path as the document has it. */
   place: string
@@ -19,7 +19,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PR
 const LONGEST_IN_ADDRESS = 2000
 
 const pick = (field: string) => fc.nat(50).map(n => `pick.${field}.${n}.`)
-const known = (field: string) => (field.endsWith('_id') ? pick(field) : undefined)
+const pickId = (field: string) => (field.endsWith('_id') ? pick(field) : undefined)
 
 /** Headers that a program or a browser may send, rightly or not. */
 const HEADERS: Record<string, string[]> = {
@@ -44,17 +44,17 @@ const headers: Arbitrary<Record<string, string>> = fc
   .map(Object.fromEntries)
 
 /** Requests for every operation: right ones, nearly right ones, and some that nobody should send. */
-export function requestsOf(document: Documented, entries: readonly Entry[]): Arbitrary<Asked> {
+export function requestsOf(document: OpenApiDocument, entries: readonly Entry[]): Arbitrary<GeneratedRequest> {
   const none: Arbitrary<Record<string, string>> = fc.constant({})
   const each = entries.map(entry =>
     fc
       .record({
-        method: weighted([19, fc.constant(entry.method.toUpperCase())], [1, fc.constantFrom(...METHODS)]),
+        method: weightedOneOf([19, fc.constant(entry.method.toUpperCase())], [1, fc.constantFrom(...METHODS)]),
         path: addressOf(document, entry),
-        headers: weighted([3, none], [1, headers]),
+        headers: weightedOneOf([3, none], [1, headers]),
         body: bodyOf(document, entry),
       })
-      .map(({ method, path, headers, body }): Asked => {
+      .map(({ method, path, headers, body }): GeneratedRequest => {
         const typed = body === undefined ? {} : { 'content-type': 'application/json' }
         const { operationId, path: place } = entry
         return { operationId, place, method, path, headers: { ...typed, ...headers }, body }
@@ -63,45 +63,47 @@ export function requestsOf(document: Documented, entries: readonly Entry[]): Arb
   return fc.oneof(...each)
 }
 
-function addressOf(document: Documented, { path, parameters }: Entry): Arbitrary<string> {
+function addressOf(document: OpenApiDocument, { path, parameters }: Entry): Arbitrary<string> {
   const [, rooms = ''] = path.split('/')
-  const named = (name: string) => (name === 'id' ? `${rooms.replace(/s$/, '')}_id` : name)
-  const valued = ({ name, schema }: Entry['parameters'][number]) =>
-    known(named(name)) ?? fromSchema(document, schema, known)
+  const idName = (name: string) => (name === 'id' ? `${rooms.replace(/s$/, '')}_id` : name)
+  const generateValue = ({ name, schema }: Entry['parameters'][number]) =>
+    pickId(idName(name)) ?? fromSchema(document, schema, pickId)
   const places = parameters.filter(each => each.in === 'path')
   const queries = parameters.filter(each => each.in === 'query')
   const filled = fc.record(
-    Object.fromEntries(places.map(each => [each.name, weighted([12, valued(each)], [1, texts])])),
+    Object.fromEntries(places.map(each => [each.name, weightedOneOf([12, generateValue(each)], [1, texts])])),
   )
-  const right = fc.record(Object.fromEntries(queries.map(each => [each.name, valued(each)])), {
+  const right = fc.record(Object.fromEntries(queries.map(each => [each.name, generateValue(each)])), {
     requiredKeys: queries.flatMap(({ name, required }) => (required ? [name] : [])),
   })
   const name = fc.constantFrom(...queries.map(({ name }) => name), 'x', '__proto__', '')
   const odd = fc.array(fc.tuple(name, fc.oneof(texts, fc.constantFrom('0', '1001', '1e3', '-1'))), { maxLength: 3 })
-  const query = weighted<[string, unknown][]>([4, right.map(Object.entries)], [1, odd])
+  const query = weightedOneOf<[string, unknown][]>([4, right.map(Object.entries)], [1, odd])
   return fc.tuple(filled, query).map(([values, asked]) => {
     const place = Object.entries(values).reduce(
-      (whole, [name, value]) => whole.replace(`{${name}}`, encoded(value)),
+      (whole, [name, value]) => whole.replace(`{${name}}`, encodeValue(value)),
       path,
     )
-    const pairs = asked.flatMap(([name, value]) => [value].flat().map(each => `${encoded(name)}=${encoded(each)}`))
+    const pairs = asked.flatMap(([name, value]) =>
+      [value].flat().map(each => `${encodeValue(name)}=${encodeValue(each)}`),
+    )
     return pairs.length > 0 ? `${place}?${pairs.join('&')}` : place
   })
 }
 
-function bodyOf(document: Documented, { requestBody }: Entry): Arbitrary<string | undefined> {
+function bodyOf(document: OpenApiDocument, { requestBody }: Entry): Arbitrary<string | undefined> {
   const schema = requestBody?.content['application/json']?.schema
   const nothing = fc.constant(undefined)
   const broken = fc.oneof(
     texts,
     fc.constantFrom('{', '\ufeff{}', '{"a":1}x', '{"__proto__":{"a":1}}', 'NaN', '[]', 'null'),
   )
-  if (!schema) return weighted<string | undefined>([8, nothing], [1, anything.map(json)], [1, broken])
-  const right = fromSchema(document, schema, known)
+  if (!schema) return weightedOneOf<string | undefined>([8, nothing], [1, anything.map(json)], [1, broken])
+  const right = fromSchema(document, schema, pickId)
   const names = fc.constantFrom(...Object.keys(schema.properties ?? {}), 'unknown', 'constructor')
   const nearly = fc.tuple(right, names, anything).map(([fields, name, value]) => ({ ...fields, [name]: value }))
   const lacking = fc.tuple(right, names).map(([fields, name]) => ({ ...fields, [name]: undefined }))
-  return weighted<string | undefined>(
+  return weightedOneOf<string | undefined>(
     [6, right.map(json)],
     [3, nearly.map(json)],
     [1, lacking.map(json)],
@@ -111,7 +113,7 @@ function bodyOf(document: Documented, { requestBody }: Entry): Arbitrary<string 
   )
 }
 
-function weighted<T>(...options: [number, Arbitrary<T>][]): Arbitrary<T> {
+function weightedOneOf<T>(...options: [number, Arbitrary<T>][]): Arbitrary<T> {
   return fc.oneof(...options.map(([weight, arbitrary]) => ({ weight, arbitrary })))
 }
 
@@ -120,7 +122,7 @@ function json(value: unknown): string {
 }
 
 /** Percent-encoded; what is no Unicode at all goes as bytes that are no UTF-8. */
-function encoded(value: unknown): string {
+function encodeValue(value: unknown): string {
   const text = (typeof value === 'string' ? value : json(value)).slice(0, LONGEST_IN_ADDRESS)
   return [...text].map(each => (/\p{Cs}/u.test(each) ? '%ED%A0%80' : encodeURIComponent(each))).join('')
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Rest } from '#interfaces/rest/contract'
 import { definePlugin, z } from '../../kernel/index.ts'
-import { ask, restHouse } from './rest-house.ts'
+import { ask, startRestServer } from './rest-server.ts'
 
 const greeter = definePlugin({
   name: 'greeter',
@@ -43,13 +43,13 @@ const greeter = definePlugin({
 
 describe('a port', () => {
   it('is chosen by the system when it is 0, and told', async () => {
-    const { url, ask } = await restHouse({ plugins: [greeter] })
+    const { url, ask } = await startRestServer({ plugins: [greeter] })
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     expect((await ask('/hello')).json).toBe('hello')
   })
 
   it('that is taken is named, with what to do', async () => {
-    const { kernel, port } = await restHouse()
+    const { kernel, port } = await startRestServer()
     const error = await kernel
       .use(Rest)
       .listen({ host: '127.0.0.1', port })
@@ -59,7 +59,7 @@ describe('a port', () => {
   })
 
   it.each([-1, 65_536, 99_999, 1.5])('that is none, %s, is a usage error', async port => {
-    const { kernel } = await restHouse()
+    const { kernel } = await startRestServer()
     const error = await kernel
       .use(Rest)
       .listen({ host: '127.0.0.1', port })
@@ -68,7 +68,7 @@ describe('a port', () => {
   })
 
   it('is served at localhost, on IPv6, and on more than one at once', async () => {
-    const { kernel } = await restHouse({ plugins: [greeter] })
+    const { kernel } = await startRestServer({ plugins: [greeter] })
     for (const host of ['localhost', '127.0.0.1', '::1', '127.1']) {
       const { url } = await kernel.use(Rest).listen({ host, port: 0 })
       expect(await (await fetch(`${url}/hello`)).json(), host).toBe('hello')
@@ -81,7 +81,7 @@ describe('an address that others can reach', () => {
     'is refused without a key, before the port is open: "%s"',
     async host => {
       for (const env of [{}, { SVC_API_KEY: '  ' }]) {
-        const error = await restHouse({ env, at: { host, port: 0 } }).catch(error => error)
+        const error = await startRestServer({ env, at: { host, port: 0 } }).catch(error => error)
         expect(error.message).toMatch(/server\.api_key.*SVC_API_KEY|no machine has this name/)
         expect(error.exit).toBe(1)
       }
@@ -89,7 +89,7 @@ describe('an address that others can reach', () => {
   )
 
   it('is served with a key, by whatever name it is called', async () => {
-    const { ask, url } = await restHouse({
+    const { ask, url } = await startRestServer({
       plugins: [greeter],
       env: { SVC_API_KEY: 'k' },
       at: { host: '0.0.0.0', port: 0 },
@@ -100,7 +100,7 @@ describe('an address that others can reach', () => {
   })
 
   it('is served without one where SVC_API_ALLOW_INSECURE says so, with a warning', async () => {
-    const house = await restHouse({
+    const house = await startRestServer({
       plugins: [greeter],
       env: { SVC_API_ALLOW_INSECURE: '1' },
       at: { host: '0.0.0.0', port: 0 },
@@ -110,21 +110,21 @@ describe('an address that others can reach', () => {
   })
 
   it('of no machine is named', async () => {
-    const error = await restHouse({ at: { host: 'no-such-host.invalid', port: 0 } }).catch(error => error)
+    const error = await startRestServer({ at: { host: 'no-such-host.invalid', port: 0 } }).catch(error => error)
     expect(error.message).toContain('no-such-host.invalid')
   })
 })
 
 describe('a unix socket', () => {
-  const socketHouse = async (env: Record<string, string> = {}) => {
-    const house = await restHouse({ plugins: [greeter], env })
+  const startSocketServer = async (env: Record<string, string> = {}) => {
+    const house = await startRestServer({ plugins: [greeter], env })
     await mkdir(house.kernel.project.svc, { recursive: true })
     const path = join(house.kernel.project.svc, 'daemon.sock')
     return { ...house, path, listen: () => house.kernel.use(Rest).listen({ socket: path }) }
   }
 
   it('serves the same app, to its owner alone', async () => {
-    const { path, listen, kernel } = await socketHouse()
+    const { path, listen, kernel } = await startSocketServer()
     const { url } = await listen()
     expect(url).toBe(`unix:${path}`)
     expect((await stat(path)).mode & 0o777).toBe(0o600)
@@ -133,7 +133,7 @@ describe('a unix socket', () => {
   })
 
   it('needs neither key nor Host, but refuses web pages all the same', async () => {
-    const { path, listen } = await socketHouse({ SVC_API_KEY: 'k' })
+    const { path, listen } = await startSocketServer({ SVC_API_KEY: 'k' })
     await listen()
     expect((await ask({ socketPath: path, path: '/hello', headers: { host: 'daemon' } })).json).toBe('hello')
     const headers = { origin: 'https://evil.example' }
@@ -141,7 +141,7 @@ describe('a unix socket', () => {
   })
 
   it('takes the place of one that was left behind, and is gone when closed', async () => {
-    const { path, listen } = await socketHouse()
+    const { path, listen } = await startSocketServer()
     await writeFile(path, '')
     const first = await listen()
     expect((await ask({ socketPath: path, path: '/hello' })).json).toBe('hello')
@@ -153,14 +153,14 @@ describe('a unix socket', () => {
   })
 
   it('is not taken from a process that listens on it', async () => {
-    const { path, listen } = await socketHouse()
+    const { path, listen } = await startSocketServer()
     await listen()
     await expect(listen()).rejects.toThrow('another process listens there')
     expect((await ask({ socketPath: path, path: '/hello' })).json).toBe('hello')
   })
 
   it('of a path that the system would cut is refused', async () => {
-    const { kernel, root } = await socketHouse()
+    const { kernel, root } = await startSocketServer()
     const path = join(root, 'x'.repeat(108 - Buffer.byteLength(root) - 1))
     expect(Buffer.byteLength(path)).toBe(108)
     await expect(kernel.use(Rest).listen({ socket: path })).rejects.toThrow('more than 107 bytes')
@@ -178,7 +178,7 @@ describe('closing', () => {
   }
 
   it('takes milliseconds, with connections kept open', async () => {
-    const { listening, port } = await restHouse({ plugins: [greeter] })
+    const { listening, port } = await startRestServer({ plugins: [greeter] })
     const agent = new Agent({ keepAlive: true })
     onTestFinished(() => agent.destroy())
     const say = () =>
@@ -194,7 +194,7 @@ describe('closing', () => {
   })
 
   it('does not wait for a request that never ends', async () => {
-    const { kernel, port, ask } = await restHouse({ plugins: [greeter] })
+    const { kernel, port, ask } = await startRestServer({ plugins: [greeter] })
     const never = fetch(`http://127.0.0.1:${port}/never`).catch(() => 'cut off')
     await ask('/hello')
     expect(await took(() => kernel.close())).toBeLessThan(1500)
@@ -202,7 +202,7 @@ describe('closing', () => {
   })
 
   it('has requests end that can, and tells them why', async () => {
-    const { listening, ask } = await restHouse({ plugins: [greeter] })
+    const { listening, ask } = await startRestServer({ plugins: [greeter] })
     const later = ask('/later')
     await ask('/hello')
     await listening.close()
@@ -211,14 +211,14 @@ describe('closing', () => {
   })
 
   it('twice is closing once, and frees the port', async () => {
-    const { kernel, listening, port } = await restHouse()
+    const { kernel, listening, port } = await startRestServer()
     await Promise.all([listening.close(), listening.close()])
     const again = await kernel.use(Rest).listen({ host: '127.0.0.1', port })
     expect(again.url).toBe(listening.url)
   })
 
   it('comes with the end of the process that listens', async () => {
-    const { kernel, port } = await restHouse()
+    const { kernel, port } = await startRestServer()
     await kernel.close()
     await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow()
   })

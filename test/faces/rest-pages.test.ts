@@ -8,11 +8,11 @@ import { Svc } from '../../embed/embed.ts'
 import { Operations } from '../../kernel/index.ts'
 import { tempDir } from '../support/index.ts'
 import Sqlite from '../support/sqlite.ts'
-import { restHouse } from './rest-house.ts'
+import { startRestServer } from './rest-server.ts'
 
 /** A server with so many agents. */
-async function populated(count: number) {
-  const home = await restHouse({ plugins: [store, models, profiles, agents] })
+async function startServerWithAgents(count: number) {
+  const home = await startRestServer({ plugins: [store, models, profiles, agents] })
   const sqlite = new Sqlite(home.kernel.project.database)
   const agent = sqlite.prepare(
     "INSERT INTO agents (agent_id, name, role, preset, spawned_at) VALUES (?, 'coder', 'writes code', 'coder', ?)",
@@ -31,7 +31,7 @@ const ids = (json: { agent_id: string }[]) => json.map(({ agent_id }) => Number(
 
 describe('a long list', () => {
   it('comes whole without a limit, and holds up nobody', async () => {
-    const { ask } = await populated(10_000)
+    const { ask } = await startServerWithAgents(10_000)
     await ask('/agents?limit=1')
     const delay = monitorEventLoopDelay({ resolution: 5 })
     delay.enable()
@@ -44,7 +44,7 @@ describe('a long list', () => {
   })
 
   it('comes in windows, each with how many there are and where the next one is', async () => {
-    const { ask } = await populated(2_500)
+    const { ask } = await startServerWithAgents(2_500)
     const seen: number[] = []
     let pages = 0
     for (let path: string | undefined = '/agents?limit=1000'; path; pages++) {
@@ -65,7 +65,7 @@ describe('a long list', () => {
   })
 
   it('is never older than what was written before it was asked for', async () => {
-    const { ask, kernel } = await populated(3)
+    const { ask, kernel } = await startServerWithAgents(3)
     const statuses = async () => (await ask('/agents?limit=3')).json.map(({ status }: { status: string }) => status)
     for (let n = 0; n < 20; n++) {
       expect(await statuses()).toEqual(['idle', 'idle', 'idle'])

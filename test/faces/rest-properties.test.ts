@@ -2,13 +2,13 @@ import { randomInt } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { measured } from '../support/measure.ts'
-import { Answers, type Told } from './answers.ts'
-import { type Documented, entriesOf } from './document.ts'
-import { type Asked, requestsOf } from './requests.ts'
-import { served } from './served.ts'
+import { trialCount } from '../support/trial-count.ts'
+import { Answers, type RawAnswer } from './answers.ts'
+import { entriesOf, type OpenApiDocument } from './document.ts'
+import { type GeneratedRequest, requestsOf } from './requests.ts'
+import { startServer } from './start-server.ts'
 
-const REQUESTS = Number(process.env.SVC_TEST_REQUESTS ?? measured(20_000, 5_000))
+const REQUESTS = Number(process.env.SVC_TEST_REQUESTS ?? trialCount(20_000, 5_000))
 const SEED = Number(process.env.SVC_TEST_SEED ?? randomInt(2 ** 31))
 /** At most so many requests are under way at the same time; half as many on average. */
 const BATCH = 24
@@ -27,9 +27,9 @@ it('whatever is asked of it, the server answers as its document says', { timeout
     // So that something waits for a decision.
     approval: { enabled: true, require_for: ['file_write', 'write_notepad'] },
   }
-  const home = await served({ roles: ['server', 'daemon'], seed: SEED, config })
+  const home = await startServer({ roles: ['server', 'daemon'], seed: SEED, config })
   const { kernel, port, ask } = home
-  const document: Documented = (await ask('/openapi.json')).json
+  const document: OpenApiDocument = (await ask('/openapi.json')).json
   const entries = entriesOf(document)
   const answers = new Answers(document, [home.root, process.cwd()])
   const ids = new Ids()
@@ -115,7 +115,7 @@ class Ids {
   }
 }
 
-function send({ method, path, headers, body }: Asked, port: number, agent: Agent): Promise<Told> {
+function send({ method, path, headers, body }: GeneratedRequest, port: number, agent: Agent): Promise<RawAnswer> {
   const bytes = body === undefined ? undefined : Buffer.from(body)
   const length = bytes === undefined ? {} : { 'content-length': String(bytes.length) }
   return new Promise((resolve, reject) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { MalformedRequestError, type ProtocolExchange, ProtocolRoutes } from '#interfaces/rest/contract'
 import { definePlugin } from '../../kernel/index.ts'
 import { until } from '../support/index.ts'
-import { restHouse } from './rest-house.ts'
+import { startRestServer } from './rest-server.ts'
 
 const speaks = (handle: (exchange: ProtocolExchange) => Promise<void>, open = false) =>
   definePlugin({
@@ -18,7 +18,7 @@ const echo = speaks(async ({ response, params, body, call }) => {
 
 describe('another protocol on the same listener', () => {
   it('is given who asks and what was sent, and writes its own answer', async () => {
-    const { ask } = await restHouse({ plugins: [echo] })
+    const { ask } = await startRestServer({ plugins: [echo] })
     const headers = { 'x-svc-user': 'alice' }
     const { status, json, headers: told } = await ask('/echo/ada', { method: 'POST', body: { a: 1 }, headers })
     expect([status, json]).toEqual([200, { params: { who: 'ada' }, body: { a: 1 }, tenant: 'alice' }])
@@ -26,9 +26,9 @@ describe('another protocol on the same listener', () => {
   })
 
   it('stands behind the same key, Host and Origin rules, unless it is open', async () => {
-    const keyed = await restHouse({ plugins: [echo], env: { SVC_API_KEY: 'a key of this server' } })
+    const keyed = await startRestServer({ plugins: [echo], env: { SVC_API_KEY: 'a key of this server' } })
     expect((await keyed.ask('/echo/ada')).status).toBe(401)
-    const open = await restHouse({ plugins: [speaks(async ({ response }) => void response.end('card'), true)] })
+    const open = await startRestServer({ plugins: [speaks(async ({ response }) => void response.end('card'), true)] })
     expect((await open.ask('/echo/ada')).text).toBe('card')
     expect((await open.ask('/echo/ada', { headers: { host: 'evil.example' } })).status).toBe(403)
     const origin = 'https://evil.example'
@@ -37,7 +37,7 @@ describe('another protocol on the same listener', () => {
   })
 
   it('answers with a problem what it throws before it has begun, and breaks off what it throws after', async () => {
-    const { ask, log } = await restHouse({
+    const { ask, log } = await startRestServer({
       plugins: [
         speaks(async ({ request, response }) => {
           if (request.method === 'POST') throw new MalformedRequestError({ problem: 'That is no message.' })
@@ -53,7 +53,7 @@ describe('another protocol on the same listener', () => {
 
   it('counts its streams with all others, and ends them when the server stops', async () => {
     const stopped: string[] = []
-    const { ask, url, listening } = await restHouse({
+    const { ask, url, listening } = await startRestServer({
       yaml: 'server: { max_streams: 1 }',
       plugins: [
         speaks(async ({ response, params, stream }) => {

@@ -9,13 +9,13 @@ import metrics from '#observability/metrics/index'
 import store from '#platform/store/index'
 import { Operations } from '../../kernel/index.ts'
 import { until } from '../support/index.ts'
-import { restHouse } from './rest-house.ts'
-import { served } from './served.ts'
+import { startRestServer } from './rest-server.ts'
+import { startServer } from './start-server.ts'
 
 const presets = new URL('../../profiles/', import.meta.url)
 
 it('metrics are in the text format, the six gauges among them, and need the key when one is set', async () => {
-  const { ask, kernel } = await restHouse({
+  const { ask, kernel } = await startRestServer({
     plugins: [store, profiles, models, agents, metrics],
     env: { SVC_API_KEY: 'k' },
     before: root => cp(presets, join(root, 'profiles'), { recursive: true }),
@@ -37,7 +37,7 @@ it('metrics are in the text format, the six gauges among them, and need the key 
 })
 
 it('health is 200 while the database answers, and 503 once it is gone', async () => {
-  const { ask, kernel } = await restHouse({ plugins: [store] })
+  const { ask, kernel } = await startRestServer({ plugins: [store] })
   const good = await ask('/healthz')
   expect([good.status, good.json]).toEqual([200, { status: 'ok', database: true }])
   await rm(kernel.project.database)
@@ -48,7 +48,7 @@ it('health is 200 while the database answers, and 503 once it is gone', async ()
 })
 
 it('plugins are listed with what they registered, and a failed one with its error in full', async () => {
-  const { ask, kernel } = await restHouse({
+  const { ask, kernel } = await startRestServer({
     plugins: [pluginsAdmin],
     async before(root) {
       await mkdir(join(root, 'plugins'))
@@ -60,17 +60,17 @@ it('plugins are listed with what they registered, and a failed one with its erro
   })
   const { status, json } = await ask('/plugins')
   expect(status).toBe(200)
-  const named = (name: string) => json.find((plugin: { name: string }) => plugin.name === name)
-  expect(named('rest')).toMatchObject({ state: 'live', origin: 'builtin', error: null })
-  expect(named('rest').registered).toContain('operations: health.check')
-  expect(named('broken')).toMatchObject({ state: 'failed', error: expect.stringContaining('no tea') })
+  const pluginNamed = (name: string) => json.find((plugin: { name: string }) => plugin.name === name)
+  expect(pluginNamed('rest')).toMatchObject({ state: 'live', origin: 'builtin', error: null })
+  expect(pluginNamed('rest').registered).toContain('operations: health.check')
+  expect(pluginNamed('broken')).toMatchObject({ state: 'failed', error: expect.stringContaining('no tea') })
   const text = kernel.points.find(Operations, 'plugins.list')?.render?.(json as never) ?? ''
   expect(text).toMatch(/^NAME +STATE +VERSION +REGISTERED +ORIGIN$/m)
-  expect(text).toContain(named('broken').error)
+  expect(text).toContain(pluginNamed('broken').error)
 })
 
 it('a time is taken in any zone, and what is none is told what one looks like', async () => {
-  const { ask } = await served()
+  const { ask } = await startServer()
   const grant = (until: string) =>
     ask('/approval-rules', {
       method: 'POST',

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { modelServer, RunningSvc, refuse, svc, tempDir, text } from '../support/index.ts'
 import Database from '../support/sqlite.ts'
-import { type Documented, entriesOf } from './document.ts'
-import type { Ask } from './rest-house.ts'
-import { served } from './served.ts'
+import { entriesOf, type OpenApiDocument } from './document.ts'
+import type { Ask } from './rest-server.ts'
+import { startServer } from './start-server.ts'
 
 const KEYS = { SVC_API_KEY: 'canary-server-key-7f3a', OPENAI_API_KEY: 'sk-canary-provider-key-91bd' }
 
@@ -29,7 +29,7 @@ describe('a secret', () => {
       svc.operation({ name: 'crash.now', summary: 'Crash', input: z.object({}), output: z.null(),
         http: { method: 'GET', path: '/crash' }, run() { throw new Error(svc.ports.env.SVC_API_KEY + svc.ports.env.OPENAI_API_KEY) } })
     } }`
-    const home = await served({
+    const home = await startServer({
       roles: ['server', 'daemon'],
       config: { daemon: { heartbeat: 0.1 } },
       env: { ...KEYS, OPENAI_BASE_URL: provider.url, OPENAI_MODEL: 'scripted' },
@@ -44,7 +44,7 @@ describe('a secret', () => {
     await provider.request(6)
     expect((await ask('/crash', { headers })).status).toBe(500)
 
-    const document: Documented = (await ask('/openapi.json')).json
+    const document: OpenApiDocument = (await ask('/openapi.json')).json
     const told: { what: string; text: string }[] = []
     for (const { method, path, responses } of entriesOf(document)) {
       if (method !== 'get' || responses['200']?.content?.['text/event-stream']) continue
@@ -67,7 +67,7 @@ describe('a secret that somebody wrote down', () => {
     ['', KEYS.OPENAI_API_KEY],
     [', also where another begins it', `${KEYS.OPENAI_API_KEY}-more`],
   ])('is taken out of texts as out of JSON%s', async (_, secret) => {
-    const { ask } = await served({ env: { ...KEYS, ACME_TOKEN: `${KEYS.OPENAI_API_KEY}-more` } })
+    const { ask } = await startServer({ env: { ...KEYS, ACME_TOKEN: `${KEYS.OPENAI_API_KEY}-more` } })
     const headers = { 'x-svc-key': KEYS.SVC_API_KEY }
     const { agent_id } = (await ask('/agents', { method: 'POST', headers, body: { preset: 'worker' } })).json
     const role = `Keeper of "${secret}"`
@@ -79,7 +79,7 @@ describe('a secret that somebody wrote down', () => {
 
 describe('tenants', () => {
   it('do not see each other’s sessions, by id or in lists', async () => {
-    const { ask } = await served()
+    const { ask } = await startServer()
     const as = (user: string) => ({ 'x-svc-user': user })
     const { agent_id } = (await ask('/agents', { method: 'POST', body: { preset: 'worker' } })).json
     const opened = await ask('/sessions', {
@@ -101,14 +101,14 @@ describe('tenants', () => {
   it.each(['../../x', 'a b', 'a/b', '__proto__;', 'x'.repeat(129), 'x'.repeat(10_000), 'é'])(
     'are not called %.20s',
     async user => {
-      const { ask } = await served()
+      const { ask } = await startServer()
       const answer = await ask('/sessions', { headers: { 'x-svc-user': Buffer.from(user).toString('latin1') } })
       expect([answer.status, answer.json.code]).toEqual([400, 'malformed_request'])
     },
   )
 
   it('may be called like what every object has', async () => {
-    const { ask } = await served()
+    const { ask } = await startServer()
     for (const user of ['__proto__', 'constructor', 'toString', '..']) {
       const answer = await ask('/sessions', { headers: { 'x-svc-user': user } })
       expect([answer.status, answer.json], user).toEqual([200, []])
@@ -117,9 +117,9 @@ describe('tenants', () => {
 })
 
 it('an id in a path never leads to a file', async () => {
-  const home = await served({ env: { SVC_API_KEY: KEYS.SVC_API_KEY } })
+  const home = await startServer({ env: { SVC_API_KEY: KEYS.SVC_API_KEY } })
   await home.write({ '.svc/secret.yaml': 'canary: file\n', 'logs/secret.json': '{"canary":"file"}\n' })
-  const document: Documented = (await home.ask('/openapi.json')).json
+  const document: OpenApiDocument = (await home.ask('/openapi.json')).json
   const paths = entriesOf(document).filter(({ method, path }) => method === 'get' && path.includes('{'))
   expect(paths.length).toBeGreaterThan(5)
   const ids = [
@@ -146,7 +146,7 @@ it('an id in a path never leads to a file', async () => {
 
 describe('what is large or slow', () => {
   it('ten thousand query parameters, and a body of a million keys, are refused at once', async () => {
-    const { ask } = await served()
+    const { ask } = await startServer()
     const query = Array.from({ length: 2_500 }, (_, n) => `q${n}=`).join('&')
     const began = performance.now()
     expect((await ask(`/agents?${query}`)).status).toBeGreaterThanOrEqual(400)
@@ -161,7 +161,7 @@ describe('what is large or slow', () => {
   })
 
   it('a body that never ends is given up, and others are answered meanwhile', async () => {
-    const { ask, port } = await served({ config: { server: { request_timeout: 0.5 } } })
+    const { ask, port } = await startServer({ config: { server: { request_timeout: 0.5 } } })
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())
     let told = ''
@@ -259,7 +259,7 @@ it('what lies in .svc is its owner’s alone, whatever the umask', async () => {
 })
 
 it('a failure tells no path of this machine, no SQL and no stack', async () => {
-  const home = await served()
+  const home = await startServer()
   const { agent_id } = (await home.ask('/agents', { method: 'POST', body: { preset: 'worker' } })).json
   const database = new Database(home.kernel.project.database)
   for (const table of ['agents', 'goals', 'sessions', 'approvals'])
@@ -294,7 +294,7 @@ it('a plugin that is suspended is told without what it threw', async () => {
     svc.operation({ name: 'crash.now', summary: 'Crash', input: z.object({}), output: z.null(),
       http: { method: 'GET', path: '/crash' }, run() { throw new Error('SELECT card FROM guests') } })
   } }`
-  const { ask, root } = await served({ plugins: { 'crash.mjs': crash } })
+  const { ask, root } = await startServer({ plugins: { 'crash.mjs': crash } })
   let answer = await ask('/crash')
   while (answer.status === 500) answer = await ask('/crash')
   expect([answer.status, answer.json.code]).toEqual([503, 'plugin_suspended'])
@@ -304,7 +304,7 @@ it('a plugin that is suspended is told without what it threw', async () => {
 })
 
 it('what is written for an agent that is deleted meanwhile is refused as such, never a failure', async () => {
-  const { ask } = await served()
+  const { ask } = await startServer()
   const asked = await Promise.all(
     Array.from({ length: 12 }, async () => {
       const { agent_id } = (await ask('/agents', { method: 'POST', body: { preset: 'worker' } })).json

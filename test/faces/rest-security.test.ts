@@ -2,10 +2,10 @@ import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { StaticRoutes } from '#interfaces/rest/contract'
 import { definePlugin, z } from '../../kernel/index.ts'
-import { restHouse } from './rest-house.ts'
+import { startRestServer } from './rest-server.ts'
 
 /** An agent that can be paused: what an attacker is after. */
-function agentRoom() {
+function agentModule() {
   const agent = { status: 'idle' }
   const plugin = definePlugin({
     name: 'agent',
@@ -55,9 +55,9 @@ function agentRoom() {
   return { agent, plugin }
 }
 
-async function agentHouse(env: Record<string, string> = {}, yaml = '') {
-  const { agent, plugin } = agentRoom()
-  const house = await restHouse({ plugins: [plugin], env, yaml })
+async function startAgentServer(env: Record<string, string> = {}, yaml = '') {
+  const { agent, plugin } = agentModule()
+  const house = await startRestServer({ plugins: [plugin], env, yaml })
   return {
     ...house,
     agent,
@@ -76,7 +76,7 @@ describe('a page in the operator’s browser, while no key is set,', () => {
     ['whose origin is no URL', { origin: 'evil' }],
     ['that says that it is ours, from elsewhere', { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }],
   ])('%s, changes nothing', async (_what, headers: Record<string, string>) => {
-    const { agent, ask, pause } = await agentHouse()
+    const { agent, ask, pause } = await startAgentServer()
     const answer = await pause(headers)
     expect([answer.status, answer.json.code]).toEqual([403, 'forbidden_origin'])
     expect((await ask('/agent', { method: 'DELETE', headers })).status).toBe(403)
@@ -84,7 +84,7 @@ describe('a page in the operator’s browser, while no key is set,', () => {
   })
 
   it('cannot send what a form can send', async () => {
-    const { ask } = await agentHouse()
+    const { ask } = await startAgentServer()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
       const answer = await ask('/agent/nudge', {
         method: 'POST',
@@ -107,7 +107,7 @@ describe('a page in the operator’s browser, while no key is set,', () => {
     '127.0.0.1#.evil.example',
     '[::1',
   ])('on a name that was rebound to this machine, %s, reads and changes nothing', async name => {
-    const { agent, ask, port } = await agentHouse()
+    const { agent, ask, port } = await startAgentServer()
     const host = name.replace('PORT', String(port))
     for (const headers of [{ host }, { host, origin: `http://${host}` }, { host, 'sec-fetch-site': 'same-origin' }]) {
       for (const [method, path] of [
@@ -124,7 +124,7 @@ describe('a page in the operator’s browser, while no key is set,', () => {
   })
 
   it('reads nothing across origins: no CORS header is ever sent', async () => {
-    const { ask } = await agentHouse()
+    const { ask } = await startAgentServer()
     const headers = {
       origin: 'https://evil.example',
       'access-control-request-method': 'POST',
@@ -139,7 +139,7 @@ describe('a page in the operator’s browser, while no key is set,', () => {
 
 describe('curl, a script and our own page need nothing', () => {
   it('while no key is set', async () => {
-    const { agent, ask, pause, port } = await agentHouse()
+    const { agent, ask, pause, port } = await startAgentServer()
     expect((await pause({})).status).toBe(200)
     expect(agent.status).toBe('paused')
     const own = `127.0.0.1:${port}`
@@ -151,7 +151,7 @@ describe('curl, a script and our own page need nothing', () => {
   })
 
   it('by a name that is listed in server.allowed_hosts', async () => {
-    const { ask } = await agentHouse({}, 'server:\n  allowed_hosts: [svc.example, "tunnel.example:9000"]\n')
+    const { ask } = await startAgentServer({}, 'server:\n  allowed_hosts: [svc.example, "tunnel.example:9000"]\n')
     for (const host of ['svc.example', 'SVC.example:80', 'tunnel.example:9000']) {
       expect((await ask('/agent', { headers: { host } })).status, host).toBe(200)
     }
@@ -159,7 +159,7 @@ describe('curl, a script and our own page need nothing', () => {
   })
 
   it('by any literal address where SVC_API_ALLOW_INSECURE says so, still by no other name', async () => {
-    const { ask, port } = await agentHouse({ SVC_API_ALLOW_INSECURE: '1' })
+    const { ask, port } = await startAgentServer({ SVC_API_ALLOW_INSECURE: '1' })
     expect((await ask('/agent', { headers: { host: `192.168.1.10:${port}` } })).status).toBe(200)
     expect((await ask('/agent', { headers: { host: `evil.example:${port}` } })).status).toBe(403)
   })
@@ -169,7 +169,7 @@ describe('a listed origin', () => {
   const yaml = 'server:\n  cors_origins: [https://board.example]\n'
 
   it('may read and change, and is asked about no more than it needs', async () => {
-    const { ask, pause } = await agentHouse({}, yaml)
+    const { ask, pause } = await startAgentServer({}, yaml)
     const origin = 'https://board.example'
     const before = await ask('/agent/pause', {
       method: 'OPTIONS',
@@ -188,7 +188,7 @@ describe('a listed origin', () => {
   })
 
   it('is matched exactly', async () => {
-    const { ask, pause } = await agentHouse({}, yaml)
+    const { ask, pause } = await startAgentServer({}, yaml)
     for (const origin of [
       'https://board.example.evil.example',
       'http://board.example',
@@ -203,7 +203,7 @@ describe('a listed origin', () => {
   })
 
   it('may be asked about without the key', async () => {
-    const { ask } = await agentHouse({ SVC_API_KEY: 'open sesame' }, yaml)
+    const { ask } = await startAgentServer({ SVC_API_KEY: 'open sesame' }, yaml)
     const headers = { origin: 'https://board.example', 'access-control-request-method': 'POST' }
     expect((await ask('/agent/pause', { method: 'OPTIONS', headers })).status).toBe(204)
   })
@@ -211,7 +211,7 @@ describe('a listed origin', () => {
   it.each(['"*"', 'board.example', 'https://board.example/', 'https://board.example/path'])(
     'cannot be %s',
     async entry => {
-      await expect(agentHouse({}, `server:\n  cors_origins: [${entry}]\n`)).rejects.toThrow(
+      await expect(startAgentServer({}, `server:\n  cors_origins: [${entry}]\n`)).rejects.toThrow(
         /cors_origins.*must be an origin/,
       )
     },
@@ -222,7 +222,7 @@ describe('once a key is set', () => {
   const key = 'correct horse battery staple'
 
   it('it is needed everywhere but for the shells and for health', async () => {
-    const { agent, ask, pause } = await agentHouse({ SVC_API_KEY: key })
+    const { agent, ask, pause } = await startAgentServer({ SVC_API_KEY: key })
     expect((await ask('/agent')).status).toBe(401)
     expect((await pause({})).status).toBe(401)
     expect((await ask('/nothing')).status).toBe(401)
@@ -251,7 +251,7 @@ describe('once a key is set', () => {
     '/openapi.json/../agent',
     '/\\agent',
   ])('no spelling of a path gets round it: %s', async path => {
-    const { ask, port } = await agentHouse({ SVC_API_KEY: key })
+    const { ask, port } = await startAgentServer({ SVC_API_KEY: key })
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST']) {
       const { status, text } = await ask(path, { method })
       expect([400, 401, 404], `${method} ${status}`).toContain(status)
@@ -271,7 +271,7 @@ describe('once a key is set', () => {
   })
 
   it('a missing and a wrong one get the same answer, whatever their length', async () => {
-    const { ask } = await agentHouse({ SVC_API_KEY: key })
+    const { ask } = await startAgentServer({ SVC_API_KEY: key })
     const without = ({ json, ...answer }: Awaited<ReturnType<typeof ask>>) => {
       const { request_id, ...same } = json
       const { date, 'x-request-id': _, ...headers } = answer.headers
@@ -285,7 +285,7 @@ describe('once a key is set', () => {
   })
 
   it('the Host header may be a proxy’s name', async () => {
-    const { ask } = await agentHouse({ SVC_API_KEY: key })
+    const { ask } = await startAgentServer({ SVC_API_KEY: key })
     const headers = { host: 'svc.example', 'x-svc-key': key }
     expect((await ask('/agent', { headers })).status).toBe(200)
     const post = (origin: string) => ask('/agent/pause', { method: 'POST', headers: { ...headers, origin } })
@@ -294,7 +294,7 @@ describe('once a key is set', () => {
   })
 
   it('guessing is slowed down, from one address and not from others', async () => {
-    const { ask } = await agentHouse({ SVC_API_KEY: key })
+    const { ask } = await startAgentServer({ SVC_API_KEY: key })
     const guesses = await Promise.all(
       Array.from({ length: 200 }, (_, n) => ask('/agent', { headers: { 'x-svc-key': `guess ${n}` } })),
     )
@@ -310,24 +310,24 @@ describe('once a key is set', () => {
   })
 
   it('asking without one is not guessing', async () => {
-    const { ask } = await agentHouse({ SVC_API_KEY: key })
+    const { ask } = await startAgentServer({ SVC_API_KEY: key })
     for (let n = 0; n < 15; n++) expect((await ask('/agent')).status).toBe(401)
     expect((await ask('/agent', { headers: { 'x-svc-key': key } })).status).toBe(200)
   })
 
   it('one beyond ASCII works, sent as UTF-8', async () => {
-    const { raw } = await agentHouse({ SVC_API_KEY: 'schlüssel-鍵' })
+    const { raw } = await startAgentServer({ SVC_API_KEY: 'schlüssel-鍵' })
     const text = await raw('GET /agent HTTP/1.1\r\nHost: x\r\nX-Svc-Key: schlüssel-鍵\r\nConnection: close\r\n\r\n')
     expect(text).toMatch(/^HTTP\/1.1 200 /)
   })
 
   it('blanks are none', async () => {
-    const { ask } = await agentHouse({ SVC_API_KEY: '   ' })
+    const { ask } = await startAgentServer({ SVC_API_KEY: '   ' })
     expect((await ask('/agent')).status).toBe(200)
   })
 
   it('it is in no answer and no log line', async () => {
-    const { ask, log, kernel } = await agentHouse({ SVC_API_KEY: key })
+    const { ask, log, kernel } = await startAgentServer({ SVC_API_KEY: key })
     await ask('/agent', { headers: { 'x-svc-key': key } })
     await ask('/agent', { headers: { 'x-svc-key': `${key}x` } })
     kernel.log.error({}, `the key is ${key}`)
@@ -338,7 +338,7 @@ describe('once a key is set', () => {
 
 describe('every answer', () => {
   it('is kept by nobody, taken for nothing else, and framed by nobody', async () => {
-    const { ask } = await agentHouse()
+    const { ask } = await startAgentServer()
     for (const path of ['/agent', '/nothing', '/']) {
       const { headers } = await ask(path)
       expect(headers['cache-control']).toBe('no-store')

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ConflictError, definePlugin, type OperationCall, stream, z } from '../../kernel/index.ts'
 import { HeldClock, until } from '../support/index.ts'
-import { restHouse } from './rest-house.ts'
+import { startRestServer } from './rest-server.ts'
 import { sse } from './sse.ts'
 
 /** What a stream of the test's own saw of its reader. */
@@ -87,9 +87,9 @@ class Source {
   }
 }
 
-const ticking = async (plan = '', options: Parameters<typeof restHouse>[0] = {}) => {
+const ticking = async (plan = '', options: Parameters<typeof startRestServer>[0] = {}) => {
   const source = new Source(plan)
-  const home = await restHouse({ ...options, plugins: [source.plugin()] })
+  const home = await startRestServer({ ...options, plugins: [source.plugin()] })
   return {
     ...home,
     source,

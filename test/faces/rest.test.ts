@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { StaticRoutes } from '#interfaces/rest/contract'
 import { defineError, definePlugin, Operations, Page, type PluginHandle, z } from '../../kernel/index.ts'
-import { restHouse } from './rest-house.ts'
+import { startRestServer } from './rest-server.ts'
 
 const CupboardLockedError = defineError({
   code: 'cupboard_locked',
@@ -137,14 +137,14 @@ function kitchen() {
   return { plugin, held }
 }
 
-async function kitchenHouse() {
+async function startKitchenServer() {
   const { plugin, held } = kitchen()
-  return { ...(await restHouse({ plugins: [plugin] })), held }
+  return { ...(await startRestServer({ plugins: [plugin] })), held }
 }
 
 describe('an operation over HTTP', () => {
   it('answers with its output, shaped by its schema and with its status and location', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const made = await ask('/cups', { method: 'POST', body: { size: 3 } })
     expect(made.status).toBe(201)
     expect(made.headers.location).toBe('/cups/cup-new')
@@ -153,14 +153,14 @@ describe('an operation over HTTP', () => {
   })
 
   it('tells a place of any name, percent-encoded', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const { headers, json } = await ask('/cups/7/name', { method: 'POST', body: { name: 'grün\r\n💚 %41' } })
     expect(json.cup_id).toBe('grün\r\n💚 %41')
     expect(headers.location).toBe('/cups/gr%C3%BCn%0D%0A%F0%9F%92%9A%20%41')
   })
 
   it('takes path, query and body as one input', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const got = await ask('/cups/a%20b?clean=true&tags=x&tags=y')
     expect(got.json).toEqual({ cup_id: 'a b', clean: true, tags: ['x', 'y'] })
     const filled = await ask('/cups/7/fill', { method: 'POST', body: { with: 'tea' } })
@@ -168,24 +168,24 @@ describe('an operation over HTTP', () => {
   })
 
   it('needs no body where its input needs none', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     expect((await ask('/cups/7/fill', { method: 'POST' })).status).toBe(200)
   })
 
   it('answers 204 without a body', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const broken = await ask('/cups/7', { method: 'DELETE' })
     expect([broken.status, broken.text]).toEqual([204, ''])
   })
 
   it('answers with the media type that it produces', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const text = await ask('/text')
     expect([text.headers['content-type'], text.text]).toEqual(['text/plain; charset=utf-8', 'plain'])
   })
 
   it('lists a window with the total and a link to the next', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const first = await ask('/cups?limit=10')
     expect(first.json).toHaveLength(10)
     expect(first.headers['x-total-count']).toBe('25')
@@ -199,13 +199,13 @@ describe('an operation over HTTP', () => {
   })
 
   it('answers HEAD as GET, without the body', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const head = await ask('/cups', { method: 'HEAD' })
     expect([head.status, head.text]).toEqual([200, ''])
   })
 
   it('sends nothing twice to a client that names what it has', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const first = await ask('/cups')
     const again = await ask('/cups', { headers: { 'if-none-match': String(first.headers.etag) } })
     expect([again.status, again.text]).toEqual([304, ''])
@@ -213,7 +213,7 @@ describe('an operation over HTTP', () => {
   })
 
   it('is told when its client went away', async () => {
-    const { held, port } = await kitchenHouse()
+    const { held, port } = await startKitchenServer()
     const client = new AbortController()
     const asked = fetch(`http://127.0.0.1:${port}/wait`, { signal: client.signal }).catch(() => 'gone')
     await expect.poll(() => held.signals.length).toBe(1)
@@ -223,7 +223,7 @@ describe('an operation over HTTP', () => {
   })
 
   it('that needs the daemon is a 503 where none runs', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const answer = await ask('/beat', { method: 'POST' })
     expect(answer.status).toBe(503)
     expect(answer.json.code).toBe('daemon_not_running')
@@ -231,7 +231,7 @@ describe('an operation over HTTP', () => {
   })
 
   it('runs for the tenant that X-Svc-User names', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const as = (user: string) => ask('/cups/7/fill', { method: 'POST', headers: { 'x-svc-user': user } })
     expect((await as('alice@example.org')).json.tenant).toBe('alice@example.org')
     expect((await as('')).json.tenant).toBe('default')
@@ -243,7 +243,7 @@ describe('an operation over HTTP', () => {
 
 describe('an error over HTTP', () => {
   it('is a problem document with a code, a sentence and the id of the request', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const answer = await ask('/cups/locked', { method: 'DELETE' })
     expect(answer.status).toBe(409)
     expect(answer.headers['content-type']).toBe('application/problem+json')
@@ -258,14 +258,14 @@ describe('an error over HTTP', () => {
   })
 
   it('names every wrong field', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const answer = await ask('/cups', { method: 'POST', body: { size: 0, handle: 1 } })
     expect(answer.status).toBe(422)
     expect(answer.json.errors.map((issue: { path: string }) => issue.path).sort()).toEqual(['handle', 'size'])
   })
 
   it('of our own making is told to the log, not to the client', async () => {
-    const { ask, log } = await kitchenHouse()
+    const { ask, log } = await startKitchenServer()
     const answer = await ask('/crash')
     expect(answer.status).toBe(500)
     expect(answer.json.code).toBe('internal_error')
@@ -275,13 +275,13 @@ describe('an error over HTTP', () => {
   })
 
   it('says when to try again', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const answer = await ask('/busy')
     expect([answer.status, answer.headers['retry-after']]).toEqual([503, '7'])
   })
 
   it('for an unknown path is 404, for a wrong method 405 with what is allowed', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const unknown = await ask('/saucers', { method: 'POST', body: 'text', headers: { 'content-type': 'text/plain' } })
     expect([unknown.status, unknown.json.code]).toEqual([404, 'not_found'])
     const wrong = await ask('/cups/7', { method: 'PUT', body: {} })
@@ -296,7 +296,7 @@ describe('an error over HTTP', () => {
   })
 
   it('carries the id of the request, as every answer does', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const ids = await Promise.all(
       ['/cups', '/saucers', '/crash', '/%ff', '/cups/%00'].map(async path => (await ask(path)).headers['x-request-id']),
     )
@@ -326,7 +326,7 @@ describe('bad input', () => {
     ['a wrong type', '{"size":"3"}', 422],
     ['one byte more than 1 MiB', JSON.stringify({ size: 1, colour: 'x'.repeat(1024 * 1024 - 21) }), 413],
   ])('as a body, %s, is refused', async (_what, body, status) => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const answer = await ask('/cups', { method: 'POST', body, headers: { 'content-type': 'application/json' } })
     expect(answer.status).toBe(status)
     expect(answer.headers['content-type']).toBe('application/problem+json')
@@ -334,7 +334,7 @@ describe('bad input', () => {
   })
 
   it('as a body is refused with what is wrong and where', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const detail = async (body: string) => {
       const headers = { 'content-type': 'application/json' }
       return (await ask('/cups', { method: 'POST', body, headers })).json.detail
@@ -349,7 +349,7 @@ describe('bad input', () => {
   })
 
   it('as a body of exactly 1 MiB is taken', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const body = JSON.stringify({ size: 1, colour: 'x'.repeat(1024 * 1024 - 22) })
     expect(Buffer.byteLength(body)).toBe(1024 * 1024)
     expect((await ask('/cups', { method: 'POST', body, headers: { 'content-type': 'application/json' } })).status).toBe(
@@ -358,7 +358,7 @@ describe('bad input', () => {
   })
 
   it('in bytes that are no UTF-8 is refused', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const body = Buffer.concat([Buffer.from('{"colour":"'), Buffer.from([0xff, 0xfe]), Buffer.from('","size":1}')])
     const answer = await ask('/cups', { method: 'POST', body, headers: { 'content-type': 'application/json' } })
     expect(answer.status).toBe(400)
@@ -372,14 +372,14 @@ describe('bad input', () => {
     'application/json garbage',
     undefined,
   ])('of the media type %s is refused', async type => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const headers: Record<string, string> = type ? { 'content-type': type } : {}
     const answer = await ask('/cups', { method: 'POST', body: '{"size":1}', headers })
     expect([answer.status, answer.json.code]).toEqual([415, 'unsupported_media_type'])
   })
 
   it('is not a charset beside the media type', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const headers = { 'content-type': 'application/json; charset=utf-8' }
     expect((await ask('/cups', { method: 'POST', body: '{"size":1}', headers })).status).toBe(201)
   })
@@ -396,14 +396,14 @@ describe('bad input', () => {
     'offset=-1',
     'offset=9007199254740993',
   ])('in a window, ?%s, is refused by name', async query => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const answer = await ask(`/cups?${query}`)
     expect(answer.status).toBe(422)
     expect(answer.json.errors[0].path).toBe(query.split('=')[0])
   })
 
   it('as an unknown query parameter is refused by name, also beside a body', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     for (const asked of [
       ask('/cups?limt=3'),
       ask('/cups?__proto__=3'),
@@ -420,20 +420,20 @@ describe('bad input', () => {
   })
 
   it('cannot put another value in the place of what the path says', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     expect((await ask('/cups/7/fill', { method: 'POST', body: { cup_id: '8' } })).status).toBe(422)
     expect((await ask('/cups/7?cup_id=8')).status).toBe(422)
   })
 
   it('as a field of a body that is not taken is refused by name', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const answer = await ask('/cups/7', { method: 'DELETE', body: { gently: true } })
     expect([answer.status, answer.json.errors[0].path]).toEqual([422, 'gently'])
     expect((await ask('/cups/7', { method: 'DELETE', body: {} })).status).toBe(204)
   })
 
   it('as a path is refused, never a failure', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     expect((await ask('/cups/%00')).status).toBe(400)
     expect((await ask('/cups/%ff')).status).toBe(400)
     expect((await ask('/cups/..%2f..%2fetc')).json).toMatchObject({ cup_id: '../../etc' })
@@ -453,14 +453,14 @@ describe('bad input', () => {
     ['more than its length', `${POST}Content-Length: 5\r\n\r\n{"size":1}`],
     ['chunks of no length', `${POST}Transfer-Encoding: chunked\r\n\r\nA\r\n{"size":1}\r\nzz\r\n`],
   ])('as a request with %s is a 400, and the connection ends', async (_what, bytes) => {
-    const { raw } = await kitchenHouse()
+    const { raw } = await startKitchenServer()
     const text = await raw(bytes)
     expect(text).toMatch(/^HTTP\/1.1 400 /)
     expect(text).toMatch(/content-type: application\/problem\+json/i)
   })
 
   it('is refused after what came whole before it is answered', async () => {
-    const { raw } = await kitchenHouse()
+    const { raw } = await startKitchenServer()
     const made = `${POST}Content-Length: 10\r\n\r\n{"size":1}`
     for (const bytes of ['garbage\r\n\r\n', `${POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n`]) {
       const text = await raw(`${made}${bytes}`)
@@ -469,12 +469,12 @@ describe('bad input', () => {
   })
 
   it('is not an expectation that the server does not know', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     expect((await ask('/cups', { headers: { expect: 'miracles' } })).status).toBe(200)
   })
 
   it('answers requests that come in a row on one connection in their order', async () => {
-    const { raw } = await kitchenHouse()
+    const { raw } = await startKitchenServer()
     const text = await raw(
       'GET /text HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /saucers HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n',
     )
@@ -482,7 +482,7 @@ describe('bad input', () => {
   })
 
   it('that arrives too slowly is given up', async () => {
-    const { raw } = await restHouse({ yaml: 'server:\n  request_timeout: 0.2\n' })
+    const { raw } = await startRestServer({ yaml: 'server:\n  request_timeout: 0.2\n' })
     expect(
       await raw(
         'POST /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
@@ -503,7 +503,7 @@ describe('the set of routes', () => {
   })
 
   it('grows and shrinks with a plugin’s scope, on the same port', async () => {
-    const { kernel, ask } = await kitchenHouse()
+    const { kernel, ask } = await startKitchenServer()
     expect((await ask('/weather')).status).toBe(404)
     const undo = kernel.points.add(Operations, extra('weather.today', '/weather', 'rain') as never, 'weather')
     expect((await ask('/weather')).json).toBe('rain')
@@ -515,7 +515,7 @@ describe('the set of routes', () => {
   })
 
   it('may change while a request is answered', async () => {
-    const { kernel, ask, held, port } = await kitchenHouse()
+    const { kernel, ask, held, port } = await startKitchenServer()
     const waiting = fetch(`http://127.0.0.1:${port}/wait`)
     await expect.poll(() => held.signals.length).toBe(1)
     kernel.points.add(Operations, extra('weather.today', '/weather', 'rain') as never, 'weather')
@@ -526,7 +526,7 @@ describe('the set of routes', () => {
   })
 
   it('is refused where a page is', async () => {
-    const { kernel, ask } = await kitchenHouse()
+    const { kernel, ask } = await startKitchenServer()
     kernel.points.add(StaticRoutes, { path: '/menu', contentType: 'text/plain', body: async () => 'tea' }, 'kitchen')
     const greedy = () => kernel.points.add(Operations, extra('menu.other', '/menu', 'mine') as never, 'greedy')
     expect(greedy).toThrow('to operations with GET /menu, but "/menu" of "kitchen" already has it')
@@ -536,14 +536,14 @@ describe('the set of routes', () => {
 
 describe('health and the OpenAPI document', () => {
   it('says degraded where no database is reached', async () => {
-    const { ask } = await restHouse()
+    const { ask } = await startRestServer()
     const answer = await ask('/healthz')
     expect(answer.status).toBe(503)
     expect(answer.json).toEqual({ status: 'degraded', database: false })
   })
 
   it('describes every route, and every reference in it leads somewhere', async () => {
-    const { ask } = await kitchenHouse()
+    const { ask } = await startKitchenServer()
     const { json } = await ask('/openapi.json')
     expect(json.openapi).toBe('3.1.0')
     expect(json.info.version).toMatch(/^\d+\.\d+\.\d+/)

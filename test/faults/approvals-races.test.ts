@@ -4,11 +4,11 @@ import { keyedRandom } from '#lib/keyed-random'
 import { defineEffect, Effects, Store } from '#platform/store/contract'
 import { type ApprovalSummary, Approvals } from '#safety/approvals/contract'
 import approvals from '#safety/approvals/index'
-import { lived, spawn } from '../spec/rooms.ts'
+import { spawn, testHostWithModel } from '../spec/model-host.ts'
 import { text } from '../support/index.ts'
-import { measured } from '../support/measure.ts'
+import { trialCount } from '../support/trial-count.ts'
 
-const TRIALS = measured(1_000, 250)
+const TRIALS = trialCount(1_000, 250)
 
 /** What a pursuit does before a gated call: its intent, in the journal. */
 const plan = defineEffect({
@@ -34,7 +34,7 @@ const send = tool({
 
 it(`of 2 to 50 decisions at once, deadlines among them, one wins, and of all takers at most one runs: ${TRIALS} times`, async () => {
   const config = { approval: { enabled: true, timeout_cycles: 1 } }
-  await using home = await lived(() => text(''), { config, builtins: [approvals, journal] })
+  await using home = await testHostWithModel(() => text(''), { config, builtins: [approvals, journal] })
   const random = keyedRandom(home.seed)
   const { kernel } = home
   const agent_id = await spawn(home)
@@ -42,9 +42,9 @@ it(`of 2 to 50 decisions at once, deadlines among them, one wins, and of all tak
   let approved = 0
   let timed = 0
   for (let trial = 0; trial < TRIALS; trial++) {
-    const draw = (what: string, below: number) => Math.floor(random.number('races', trial, what) * below)
+    const randomBelow = (what: string, below: number) => Math.floor(random.number('races', trial, what) * below)
     // Identical calls share the request: one, or several that wait for the same.
-    const calls = Array.from({ length: 1 + draw('calls', 3) }, (_, n) => `call-${trial}-${n}`)
+    const calls = Array.from({ length: 1 + randomBelow('calls', 3) }, (_, n) => `call-${trial}-${n}`)
     const args = { trial }
     await store.apply(calls.map(call_id => plan({ call_id, agent_id, args: JSON.stringify(args) })))
     const gate = (call_id: string) =>
@@ -56,14 +56,14 @@ it(`of 2 to 50 decisions at once, deadlines among them, one wins, and of all tak
     if (first?.verdict !== 'park') throw new Error(`trial ${trial}: the call was not asked about`)
     expect(new Set(parked.map(verdict => JSON.stringify(verdict))).size, `trial ${trial}`).toBe(1)
     const { approval_id } = first
-    const racers = 2 + draw('racers', 49)
+    const racers = 2 + randomBelow('racers', 49)
     const late = random.number('races', trial, 'late') < 0.3
     if (late) home.clock.jump(10_000)
     const decisions = Array.from({ length: racers }, (_, n) =>
       kernel
         .invoke(
           'approvals.decide',
-          { approval_id, decision: draw(`decision ${n}`, 2) === 0 ? 'approve' : 'deny' },
+          { approval_id, decision: randomBelow(`decision ${n}`, 2) === 0 ? 'approve' : 'deny' },
           n % 2 ? { face: 'cli' } : { face: 'rest', tenant: `user-${n}` },
         )
         .then(

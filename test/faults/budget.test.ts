@@ -18,16 +18,16 @@ import {
   toolCall,
   until,
 } from '../support/index.ts'
-import { measured } from '../support/measure.ts'
+import { trialCount } from '../support/trial-count.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SPENDER = fileURLToPath(new URL('budget-spender.ts', import.meta.url))
-const KILLS = measured(12, 3)
+const KILLS = trialCount(12, 3)
 const UP = /^Logs: /m
 const SEED = Number(process.env.SVC_TEST_SEED ?? 11)
 
 /** Agents that always find something to do, and never the same. */
-function busy() {
+function busyModel() {
   let n = 0
   return async ({ prompt }: { prompt: string }) => {
     n++
@@ -41,7 +41,7 @@ function busy() {
 }
 
 async function spending(daemon: string) {
-  const server = await modelServer({ script: busy() })
+  const server = await modelServer({ script: busyModel() })
   onTestFinished(() => server.close())
   const config = `daemon:\n  heartbeat: 0.1\n  min_rest: 0\n${daemon}\n`
   const profile = 'name: worker\nrole: works\nmax_tokens: 300\n'
@@ -65,7 +65,7 @@ async function allWait(dir: TempDir): Promise<void> {
   }
 }
 
-const charged = ({ bill }: ModelServer) =>
+const tokensCharged = ({ bill }: ModelServer) =>
   bill.reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0)
 
 it(`a daemon that is killed while it spends (seed ${SEED}) never forgets what the model charged`, async () => {
@@ -79,7 +79,7 @@ it(`a daemon that is killed while it spends (seed ${SEED}) never forgets what th
     await until(() => server.requests.length >= asked + 3)
     await new Promise(resolve => setTimeout(resolve, random.number('kill', kill) * 200))
     await daemon.end('SIGKILL')
-    const billed = charged(server)
+    const billed = tokensCharged(server)
     const { spent, reserved } = await budgetOf(dir)
     expect(spent.tokens, 'the ledger never goes down').toBeGreaterThanOrEqual(least)
     expect(spent.tokens + reserved.tokens, `kill ${kill}`).toBeGreaterThanOrEqual(billed)
@@ -92,7 +92,7 @@ it(`a daemon that is killed while it spends (seed ${SEED}) never forgets what th
   expect(await last.end('SIGTERM')).toBe(0)
   const { spent, reserved } = await budgetOf(dir)
   expect(reserved).toEqual({ usd: 0, tokens: 0 })
-  expect(spent.tokens).toBeGreaterThanOrEqual(charged(server))
+  expect(spent.tokens).toBeGreaterThanOrEqual(tokensCharged(server))
   expect(JSON.parse(await readFile(join(dir.path, '.svc/budget.json'), 'utf8'))).toMatchObject({
     spent_tokens: spent.tokens,
   })
@@ -121,8 +121,8 @@ it('several processes on one database spend no more than the limit, also when on
   expect(await Promise.all(ended)).toEqual(['SIGKILL', 0, 0, 0])
   const { spent, reserved } = await budgetOf(dir)
   expect(spent.tokens + reserved.tokens).toBeLessThanOrEqual(limit)
-  expect(spent.tokens + reserved.tokens).toBeGreaterThanOrEqual(charged(served))
-  expect(charged(served), 'the limit was what ended it').toBeGreaterThan(limit * 0.8)
+  expect(spent.tokens + reserved.tokens).toBeGreaterThanOrEqual(tokensCharged(served))
+  expect(tokensCharged(served), 'the limit was what ended it').toBeGreaterThan(limit * 0.8)
 }, 120_000)
 
 it('the daemon stays up when its budget is used up, and goes on when any process resets it', async () => {
@@ -132,7 +132,7 @@ it('the daemon stays up when its budget is used up, and goes on when any process
   await until(() => server.requests.length >= 3)
   await allWait(dir)
   const before = await budgetOf(dir)
-  expect(before.spent.tokens).toBe(charged(server))
+  expect(before.spent.tokens).toBe(tokensCharged(server))
   expect(before.spent.tokens).toBeLessThanOrEqual(20_000)
   expect(before.remaining.tokens).toBeLessThan(10_000)
   expect(before).toMatchObject({ tight: true, exceeded: false })

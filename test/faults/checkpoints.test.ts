@@ -4,18 +4,18 @@ import { describe, expect, it } from 'vitest'
 import { type CheckpointPart, CheckpointParts } from '#core/checkpoints/contract'
 import { definePlugin, z } from '#kernel'
 import { defineEffect, Effects } from '#platform/store/contract'
-import { keeping, kept, lives, standing } from '../spec/kept-house.ts'
-import { detail, goalsOf, spawn } from '../spec/rooms.ts'
-import type { House } from '../support/index.ts'
+import { checkpointsOf, keeping, leaveTraces, standing } from '../spec/checkpoints-host.ts'
+import { detail, goalsOf, spawn } from '../spec/model-host.ts'
+import type { TestHost } from '../support/index.ts'
 
-const folder = ({ root }: House, id: string) => join(root, '.svc/checkpoints', id)
+const folder = ({ root }: TestHost, id: string) => join(root, '.svc/checkpoints', id)
 
-async function two(home: House) {
+async function two(home: TestHost) {
   const id = await spawn(home)
-  await lives(home, id, 'bees')
-  const first = await kept(home).save(id, 'first')
+  await leaveTraces(home, id, 'bees')
+  const first = await checkpointsOf(home).save(id, 'first')
   home.clock.jump(1000)
-  const second = await kept(home).save(id, 'second')
+  const second = await checkpointsOf(home).save(id, 'second')
   return { id, first, second, file: join(folder(home, id), `${second}.json`) }
 }
 
@@ -35,14 +35,14 @@ describe('the file of a checkpoint', () => {
       how === 'of another agent' ? await fs.readFile(join(folder(home, id), `${first}.json`)) : text,
     )
     const before = await standing(home, id)
-    await expect(kept(home).restore(id, second)).rejects.toMatchObject({
+    await expect(checkpointsOf(home).restore(id, second)).rejects.toMatchObject({
       code: 'checkpoint_unreadable',
       message: expect.stringMatching(problem),
     })
     expect(await standing(home, id)).toEqual(before)
     expect(home.logged('.corrupt')).toHaveLength(1)
     expect((await fs.readdir(folder(home, id))).sort()).toEqual([`${first}.json`, `${second}.json.corrupt`].sort())
-    expect((await kept(home).get(id, 'latest')).checkpoint_id).toBe(first)
+    expect((await checkpointsOf(home).get(id, 'latest')).checkpoint_id).toBe(first)
   })
 
   it('damaged twice keeps both of what was there', async () => {
@@ -50,7 +50,7 @@ describe('the file of a checkpoint', () => {
     const { id, second, file } = await two(home)
     for (const text of ['a', 'b']) {
       await fs.writeFile(file, text)
-      await expect(kept(home).get(id, second)).rejects.toThrow('set aside')
+      await expect(checkpointsOf(home).get(id, second)).rejects.toThrow('set aside')
     }
     const aside = (await fs.readdir(folder(home, id))).filter(name => name.endsWith('.corrupt'))
     expect(await Promise.all(aside.sort().map(name => fs.readFile(join(folder(home, id), name), 'utf8')))).toEqual([
@@ -64,9 +64,11 @@ describe('the file of a checkpoint', () => {
     const { id, second, file } = await two(home)
     const newer = (await fs.readFile(file, 'utf8')).replace('"version":1', '"version":2')
     await fs.writeFile(file, newer)
-    await expect(kept(home).restore(id, second)).rejects.toThrow(/version 2, and versions up to 1 are known here/)
+    await expect(checkpointsOf(home).restore(id, second)).rejects.toThrow(
+      /version 2, and versions up to 1 are known here/,
+    )
     expect(await fs.readFile(file, 'utf8')).toBe(newer)
-    expect(await kept(home).list(id)).toHaveLength(1)
+    expect(await checkpointsOf(home).list(id)).toHaveLength(1)
   })
 
   it('that finds no space is not there at all: the error says so, and nothing is put back without it', async () => {
@@ -81,16 +83,16 @@ describe('the file of a checkpoint', () => {
     const { id, first } = await two(home)
     await home.kernel.invoke('goals.add', { id, objective: 'Stay' })
     full = true
-    await expect(kept(home).save(id, '')).rejects.toMatchObject({
+    await expect(checkpointsOf(home).save(id, '')).rejects.toMatchObject({
       code: 'checkpoint_failed',
       message: expect.stringContaining('the disk is full'),
     })
-    await expect(kept(home).restore(id, first)).rejects.toMatchObject({ code: 'checkpoint_failed' })
+    await expect(checkpointsOf(home).restore(id, first)).rejects.toMatchObject({ code: 'checkpoint_failed' })
     expect(await fs.readdir(folder(home, id))).toHaveLength(2)
     expect((await goalsOf(home, id)).map(({ status }) => status)).toEqual(['active', 'active'])
     expect((await detail(home, id)).status).toBe('idle')
     full = false
-    await kept(home).restore(id, first)
+    await checkpointsOf(home).restore(id, first)
     expect((await goalsOf(home, id)).map(({ status }) => status)).toEqual(['abandoned', 'active'])
   })
 })
@@ -120,11 +122,11 @@ describe('a restore', () => {
   it('that fails in any room changes nothing in any other, and lets the agent go', async () => {
     await using home = await keeping({ builtins: [breaking] })
     const { id, first } = await two(home)
-    const broken = await kept(home).save(id, '', undefined, undefined, { breaking: 'thrown' })
-    await lives(home, id, 'wasps')
+    const broken = await checkpointsOf(home).save(id, '', undefined, undefined, { breaking: 'thrown' })
+    await leaveTraces(home, id, 'wasps')
     const before = await standing(home, id)
-    await expect(kept(home).restore(id, first)).rejects.toMatchObject({ code: 'restore_interrupted' })
-    await expect(kept(home).restore(id, broken)).rejects.toThrow('it broke')
+    await expect(checkpointsOf(home).restore(id, first)).rejects.toMatchObject({ code: 'restore_interrupted' })
+    await expect(checkpointsOf(home).restore(id, broken)).rejects.toThrow('it broke')
     expect(await standing(home, id)).toEqual(before)
     expect((await detail(home, id)).status).toBe('idle')
   })
@@ -132,9 +134,12 @@ describe('a restore', () => {
   it('twice at a time puts the agent back once or twice, never half', async () => {
     await using home = await keeping()
     const { id, first } = await two(home)
-    const then = await kept(home).get(id, first)
-    await lives(home, id, 'wasps')
-    const results = await Promise.allSettled([kept(home).restore(id, first), kept(home).restore(id, first)])
+    const then = await checkpointsOf(home).get(id, first)
+    await leaveTraces(home, id, 'wasps')
+    const results = await Promise.allSettled([
+      checkpointsOf(home).restore(id, first),
+      checkpointsOf(home).restore(id, first),
+    ])
     expect(results.some(({ status }) => status === 'fulfilled')).toBe(true)
     for (const result of results)
       if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'restore_interrupted' })

@@ -23,7 +23,7 @@ interface ContextSoakOptions {
   goals: number
   seed?: number
   /** Called after each restart. */
-  tell?: (restarts: number, left: number) => void
+  onRestart?: (restarts: number, left: number) => void
 }
 
 export interface ContextSoakReport {
@@ -94,7 +94,11 @@ class Reader {
 }
 
 /** Has agents pursue goals in a small window, while the service is stopped and killed at random moments, until all have ended. */
-export async function contextSoak({ goals, seed = 1, tell }: ContextSoakOptions): Promise<ContextSoakReport> {
+export async function contextSoak({
+  goals,
+  seed = 1,
+  onRestart: tell,
+}: ContextSoakOptions): Promise<ContextSoakReport> {
   const random = keyedRandom(seed)
   const reader = new Reader()
   await using server = await modelServer({ window: WINDOW, script: request => reader.answer(request) })
@@ -128,7 +132,7 @@ export async function contextSoak({ goals, seed = 1, tell }: ContextSoakOptions)
     const agent = agents[Math.floor(random.number('agent', restarts) * agents.length)]
     await post(`/agents/${agent}/nudge`, { message: order(restarts) })
     const enough = server.requests.length + 10 + random.number('requests', restarts) * 60
-    using db = opened(join(dir.path, '.svc/svc.db'))
+    using db = openDatabase(join(dir.path, '.svc/svc.db'))
     const active = db.prepare("SELECT count(*) FROM goals WHERE status = 'active'").pluck()
     await until(() => {
       left = active.get() as number
@@ -139,8 +143,8 @@ export async function contextSoak({ goals, seed = 1, tell }: ContextSoakOptions)
     await service.end(isKilled ? 'SIGKILL' : 'SIGTERM')
     tell?.(restarts + 1, left)
   }
-  using db = opened(join(dir.path, '.svc/svc.db'))
-  const ended = db.prepare('SELECT objective, status, result FROM goals ORDER BY created_at').all() as Ended[]
+  using db = openDatabase(join(dir.path, '.svc/svc.db'))
+  const ended = db.prepare('SELECT objective, status, result FROM goals ORDER BY created_at').all() as EndedGoal[]
   return {
     ...{
       seed,
@@ -157,13 +161,13 @@ export async function contextSoak({ goals, seed = 1, tell }: ContextSoakOptions)
   }
 }
 
-interface Ended {
+interface EndedGoal {
   objective: string
   status: string
   result: string | null
 }
 
-function missing(ended: readonly Ended[], goals: number): string[] {
+function missing(ended: readonly EndedGoal[], goals: number): string[] {
   return Array.from({ length: goals }, (_, n) => n + 1).flatMap(goal => {
     const found = ended.find(each => each.objective === objective(goal))
     const isReached = found?.status === 'completed' && found.result === fact(goal)
@@ -171,7 +175,7 @@ function missing(ended: readonly Ended[], goals: number): string[] {
   })
 }
 
-function opened(file: string) {
+function openDatabase(file: string) {
   const db = new Sqlite(file, { readonly: true })
   return Object.assign(db, { [Symbol.dispose]: () => void db.close() })
 }

@@ -5,18 +5,18 @@ import { keyedRandom } from '#lib/keyed-random'
 import { Store } from '#platform/store/contract'
 import type { Approval } from '#safety/approvals/contract'
 import approvals from '#safety/approvals/index'
-import { noted } from '../spec/gated.ts'
-import { asksForGoal, ROOMS, spawn } from '../spec/rooms.ts'
+import { recordingTools } from '../spec/approvals-host.ts'
+import { AGENT_MODULES, asksForGoal, spawn } from '../spec/model-host.ts'
 import {
   type Answer,
   fault,
-  type House,
-  house,
   type ModelServer,
   modelServer,
   type Reply,
   refuse,
+  type TestHost,
   tempDir,
+  testHost,
   text,
   together,
   toolCall,
@@ -72,13 +72,13 @@ export async function conversationSoak({
     counts[what] = (counts[what] ?? 0) + 1
   }
   let opened = 0
-  const open = () => openHouse({ root: dir.path, servers, seed: seed + opened++ })
-  const sent = () => [...servers.values()].reduce((sum, server) => sum + server.requests.length, 0)
+  const open = () => openTestHost({ root: dir.path, servers, seed: seed + opened++ })
+  const requestCount = () => [...servers.values()].reduce((sum, server) => sum + server.requests.length, 0)
   let home = await open()
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   try {
-    while (sent() < requests) {
+    while (requestCount() < requests) {
       await begin(home, id, dice)
       const what = dice.pick(['nudge', 'nudge', 'model', 'model', 'decide', 'decide', 'decide', 'restart'] as const)
       count(what)
@@ -98,7 +98,7 @@ export async function conversationSoak({
         'SELECT message FROM pursuit_transcripts UNION ALL SELECT message FROM ended_transcripts',
       )
     return {
-      ...{ seed, requests: sent(), counts: { ...counts, ...(await eventCounts(home)) } },
+      ...{ seed, requests: requestCount(), counts: { ...counts, ...(await eventCounts(home)) } },
       refused: [...servers].flatMap(([name, server]) => server.refusals.map(({ message }) => `${name}: ${message}`)),
       empty: stored.filter(({ message }) => isEmptyAnswer(JSON.parse(message) as Message)).length,
     }
@@ -110,14 +110,14 @@ export async function conversationSoak({
 
 const nameOf = ([name, model]: (typeof PROVIDERS)[number]) => `${name}:${model}`
 
-function openHouse(at: { root: string; servers: ReadonlyMap<string, ModelServer>; seed: number }) {
+function openTestHost(at: { root: string; servers: ReadonlyMap<string, ModelServer>; seed: number }) {
   const { servers, ...where } = at
   const url = (name: string) => servers.get(name)!.url
   const own = ['mistral', 'gemini', 'deepseek'].map(name => [name, { base_url: url(name) }])
-  return house({
+  return testHost({
     ...where,
     clock: 'system',
-    builtins: [...ROOMS, approvals, noted().plugin],
+    builtins: [...AGENT_MODULES, approvals, recordingTools().plugin],
     files: {
       'profiles/worker.yaml': WORKER,
       'models.yaml': JSON.stringify({
@@ -146,20 +146,20 @@ function openHouse(at: { root: string; servers: ReadonlyMap<string, ModelServer>
 }
 
 /** Gives the agent something to do where it has nothing. */
-async function begin({ kernel }: House, id: string, dice: Dice): Promise<void> {
+async function begin({ kernel }: TestHost, id: string, dice: Dice): Promise<void> {
   const goals = (await kernel.invoke('goals.list', { id })) as Goal[]
   if (goals.some(({ status }) => status === 'active')) return
   await kernel.invoke('goals.add', { id, objective: `Study ${dice.words()}` })
 }
 
-async function decideAll({ kernel }: House, dice: Dice): Promise<void> {
+async function decideAll({ kernel }: TestHost, dice: Dice): Promise<void> {
   for (const { approval_id } of (await kernel.invoke('approvals.queue')) as Approval[]) {
     const decision = dice.pick(['approve', 'deny'] as const)
     await kernel.invoke('approvals.decide', { approval_id, decision, reason: 'by dice' }, { face: 'cli' })
   }
 }
 
-async function eventCounts({ kernel }: House): Promise<Record<string, number>> {
+async function eventCounts({ kernel }: TestHost): Promise<Record<string, number>> {
   const rows = await kernel
     .use(Store)
     .all<{ type: string; n: number }>('SELECT type, count(*) AS n FROM events GROUP BY type ORDER BY type')

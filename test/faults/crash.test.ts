@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
 import { RunningSvc, until } from '../support/index.ts'
-import { measured } from '../support/measure.ts'
+import { trialCount } from '../support/trial-count.ts'
 import { Crashing } from './crashing.ts'
 
 /** What is before one write is after another, and what is after it is kept: they are looked at where all is. */
-const PLACES = ['inside', 'after', 'before'].slice(0, measured(3, 1))
+const PLACES = ['inside', 'after', 'before'].slice(0, trialCount(3, 1))
 const around = (effect: string) => PLACES.map(place => `${place} ${effect}`)
 
 /** In the order of a life: the process dies at each, and the next one goes on from there. */
@@ -31,7 +31,7 @@ it('killed at each named point in turn, the daemon goes on: nothing that was wri
     const died = daemon.ended.then(code => code === null)
     const slow = new Promise<string>(resolve => setTimeout(() => resolve(`never came to "${point}"`), 20_000).unref())
     expect(await Promise.race([died, slow]), `${point}\n${daemon.stderr.slice(-2000)}`).toBe(true)
-    expect(await project.broken(kills + 1), point).toEqual([])
+    expect(await project.findFaults(kills + 1), point).toEqual([])
   }
   const left = project.active()
   await using last = new RunningSvc(['start', '-p', 'alpha,beta'], { cwd, env: project.env })
@@ -40,6 +40,6 @@ it('killed at each named point in turn, the daemon goes on: nothing that was wri
   const agents = project.all<{ name: string }>('SELECT name FROM agents ORDER BY name')
   expect(agents.map(({ name }) => name)).toEqual(['alpha', 'beta'])
   expect(await last.end('SIGTERM')).toBe(0)
-  expect(await project.broken(POINTS.length)).toEqual([])
-  expect(project.booked, 'a call was made and not paid for').toBeGreaterThanOrEqual(project.server.requests.length)
+  expect(await project.findFaults(POINTS.length)).toEqual([])
+  expect(project.spendCount, 'a call was made and not paid for').toBeGreaterThanOrEqual(project.server.requests.length)
 }, 240_000)

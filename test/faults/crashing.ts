@@ -76,12 +76,12 @@ export class Crashing {
   }
 
   /** How many model calls are paid for. */
-  get booked(): number {
+  get spendCount(): number {
     return this.all<{ n: number }>('SELECT count(*) AS n FROM spend')[0]!.n
   }
 
   /** What is broken, in sentences; nothing, after any number of kills. */
-  async broken(kills: number): Promise<string[]> {
+  async findFaults(kills: number): Promise<string[]> {
     const faults = brokenRows({
       all: (sql, params = []) => this.all(sql, ...params),
       get: <R>(sql: string, params: readonly unknown[] = []) => this.all<R>(sql, ...params)[0],
@@ -95,8 +95,8 @@ export class Crashing {
     const unknown = journal.filter(row => row.is_error === 1)
     if (unknown.length > kills) faults.push(`${unknown.length} unknown outcomes after ${kills} kills`)
     // What was held for a call that may have been made counts as spent.
-    if (this.booked > this.server.requests.length + kills) {
-      faults.push(`${this.booked} calls booked, ${this.server.requests.length} made`)
+    if (this.spendCount > this.server.requests.length + kills) {
+      faults.push(`${this.spendCount} calls booked, ${this.server.requests.length} made`)
     }
     return faults
   }

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { FAST } from '../cli/project.ts'
 import { bareEnvironment } from '../support/cli.ts'
 import { RunningSvc, svc, tempDir, until } from '../support/index.ts'
-import { measured } from '../support/measure.ts'
 import Sqlite from '../support/sqlite.ts'
+import { trialCount } from '../support/trial-count.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))
 const run = (command: string, ...words: string[]) => spawnSync(command, words).status === 0
@@ -20,7 +20,7 @@ async function smallDisk(folder: string, size: string) {
   return { [Symbol.asyncDispose]: async () => void run('umount', '-l', folder) }
 }
 
-async function nudged(url: string) {
+async function sendNudge(url: string) {
   const answer = await fetch(`${url}/agents/coder/nudge`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -45,13 +45,13 @@ describe('a full disk', () => {
     await using beside = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
     const [, other = ''] = await beside.says(/(http:\/\/127\.0\.0\.1:\d+)/)
     const kept: string[] = []
-    const first = await nudged(url)
+    const first = await sendNudge(url)
     expect(first.status).toBe(202)
     kept.push(first.nudge_id!)
     await writeFile(join(dir.path, '.svc/filler'), Buffer.alloc(16 * 1024 * 1024)).catch(() => {})
     const codes = new Set<string>()
     await until(async () => {
-      const { status, nudge_id, code } = await nudged(url)
+      const { status, nudge_id, code } = await sendNudge(url)
       if (status === 202) kept.push(nudge_id!)
       else codes.add(`${status} ${code}`)
       return status !== 202
@@ -85,7 +85,7 @@ describe('a full disk', () => {
     expect((await fetch(`${url}/healthz`)).status).toBeLessThan(600)
     expect(daemon.process.exitCode).toBeNull()
     await rm(join(dir.path, '.svc/filler'))
-    await until(async () => (await nudged(url)).status === 202)
+    await until(async () => (await sendNudge(url)).status === 202)
     await until(async () => (await health()).health === 'healthy')
     await until(async () => (await health(other)).health === 'healthy')
     expect(await beside.end('SIGTERM')).toBe(0)
@@ -135,13 +135,13 @@ describe('a full disk of the logs', () => {
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
     await daemon.says(/^Logs: /m)
     const log = () => readFile(join(dir.path, 'logs/svc.log'), 'utf8')
-    const spawned = async () => /^\S+/.exec((await svc(['spawn', 'writer'], { cwd: dir.path })).stdout)![0]
+    const spawnWriter = async () => /^\S+/.exec((await svc(['spawn', 'writer'], { cwd: dir.path })).stdout)![0]
     await writeFile(join(dir.path, 'logs/filler'), Buffer.alloc(2 * 1024 * 1024)).catch(() => {})
     // Its last page takes some lines still.
-    await until(async () => (await spawned()) && (await log()).length % 4096 === 0)
+    await until(async () => (await spawnWriter()) && (await log()).length % 4096 === 0)
     await rm(join(dir.path, 'logs/filler'))
     await until(async () => {
-      const agent_id = await spawned()
+      const agent_id = await spawnWriter()
       return (await log()).includes(agent_id)
     })
     expect(await daemon.end('SIGTERM')).toBe(0)
@@ -159,19 +159,19 @@ describe('a disk that may only be read', () => {
     await svc(['init', '--quiet'], { cwd })
     await svc(['spawn', 'coder'], { cwd })
     run('mount', '-o', 'remount,ro', cwd)
-    const told = async (...words: string[]) => {
+    const stderrOf = async (...words: string[]) => {
       const { code, stderr } = await svc(words, { cwd })
       expect(code).toBe(1)
       return stderr
     }
     const why = 'cannot be written: the file system is read-only; mount it for writing, or take a folder elsewhere.\n'
-    expect(await told('status')).toBe(`svc: ${join(cwd, '.svc/svc.db')} ${why}`)
-    expect(await told('start')).toBe(`svc: ${join(cwd, 'logs')} ${why}`)
-    expect(await told('start', '--detach')).toBe(`svc: ${join(cwd, 'logs')} ${why}`)
-    expect(await told('db', 'backup')).toMatch(
+    expect(await stderrOf('status')).toBe(`svc: ${join(cwd, '.svc/svc.db')} ${why}`)
+    expect(await stderrOf('start')).toBe(`svc: ${join(cwd, 'logs')} ${why}`)
+    expect(await stderrOf('start', '--detach')).toBe(`svc: ${join(cwd, 'logs')} ${why}`)
+    expect(await stderrOf('db', 'backup')).toMatch(
       /^svc: \S+\/\.svc\/backups\/svc-\S+\.db cannot be written: the file system/,
     )
-    expect(await told('db', 'backup', 'copy.db')).toBe(`svc: ${join(cwd, 'copy.db')} ${why}`)
+    expect(await stderrOf('db', 'backup', 'copy.db')).toBe(`svc: ${join(cwd, 'copy.db')} ${why}`)
     const { stdout } = await svc(['doctor', '--json'], { cwd })
     expect(stdout).toContain('is on a file system that is read-only')
   })
@@ -180,7 +180,7 @@ describe('a disk that may only be read', () => {
 describe('a write that the disk fails', () => {
   it('is not acknowledged, whichever it is', async ({ skip }) => {
     if (!run('strace', '-e', 'inject=fdatasync:error=EIO:when=1', 'true')) return skip('strace is not here')
-    for (const when of [5, 14, 2, 9, 20].slice(0, measured(5, 2))) {
+    for (const when of [5, 14, 2, 9, 20].slice(0, trialCount(5, 2))) {
       await using dir = await tempDir()
       const cwd = dir.path
       await svc(['init', '--quiet'], { cwd })

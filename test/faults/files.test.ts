@@ -17,7 +17,7 @@ const statusOf = (url: string) =>
     ({ status }) => status,
     () => 0,
   )
-const nudged = (url: string, agent: string) =>
+const sendNudge = (url: string, agent: string) =>
   fetch(`${url}/agents/${agent}/nudge`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -29,14 +29,14 @@ describe('the database file', () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
     const [, url = ''] = await daemon.says(URL_TOLD)
-    expect(await nudged(url, 'coder')).toBe(202)
+    expect(await sendNudge(url, 'coder')).toBe(202)
     await rename(join(dir.path, '.svc/svc.db'), join(dir.path, '.svc/away.db'))
     await until(async () => (await statusOf(`${url}/healthz`)) === 503)
-    expect(await nudged(url, 'coder')).toBe(503)
+    expect(await sendNudge(url, 'coder')).toBe(503)
     expect(daemon.process.exitCode).toBeNull()
     await rename(join(dir.path, '.svc/away.db'), join(dir.path, '.svc/svc.db'))
     await until(async () => (await statusOf(`${url}/healthz`)) === 200)
-    expect(await nudged(url, 'coder')).toBe(202)
+    expect(await sendNudge(url, 'coder')).toBe(202)
     expect(await daemon.end('SIGTERM')).toBe(0)
   })
 })
@@ -102,7 +102,7 @@ describe('no file descriptors left', () => {
       expect(child.exitCode).toBeNull()
       for (const socket of sockets) socket.destroy()
       await until(async () => (await statusOf(`${url}/healthz`)) === 200)
-      expect(await nudged(url, 'coder')).toBe(202)
+      expect(await sendNudge(url, 'coder')).toBe(202)
     } finally {
       for (const socket of sockets) socket.destroy()
       child.kill('SIGTERM')

@@ -15,7 +15,7 @@ export function plugin(name: string, setup: string, above = ''): string {
 }
 
 /** A project with such plugins, whose daemon, whichever process that is by then, ends with the test. */
-export async function guarded(limit_s: number, plugins: Readonly<Record<string, string>>): Promise<TempDir> {
+export async function guardedProject(limit_s: number, plugins: Readonly<Record<string, string>>): Promise<TempDir> {
   const config = `daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0\nwatchdog:\n  limit: ${limit_s}\n`
   const files = Object.entries(plugins).map(([name, text]) => [`plugins/${name}.ts`, text])
   const dir = await project({ '.svc/config.yaml': config, ...Object.fromEntries(files) })

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import file from '#tools/toolkits/file/index'
-import { type Hands, hands } from '../spec/hands.ts'
-import { measured } from '../support/measure.ts'
+import { hands, type ToolHost } from '../spec/tool-host.ts'
+import { trialCount } from '../support/trial-count.ts'
 
-const ROUNDS = measured(2_000, 400)
+const ROUNDS = trialCount(2_000, 400)
 /** In each round, at once. */
 const CALLS = 5
 const SECRET = 'the secret outside'
@@ -29,7 +29,7 @@ while (Atomics.load(go, 0) === 1) {
 parentPort.postMessage(swaps)
 `
 
-let home: Hands
+let home: ToolHost
 beforeEach(async () => {
   home = await hands({ builtins: [file], config: { tools: { sandbox: 'off' } } })
   await home.write({ 'outside/secret.txt': SECRET })

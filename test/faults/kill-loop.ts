@@ -8,7 +8,7 @@ export interface KillLoop {
   /** Of the moments of the kills; one of its own unless told. */
   seed?: number
   /** Called after each kill. */
-  tell?: (kill: number) => void
+  onKill?: (kill: number) => void
 }
 
 export interface KillReport {
@@ -28,7 +28,11 @@ export interface KillReport {
 const LIFE_MS = 3_000
 
 /** Kills a daemon that serves at random moments while somebody writes, and compares what was acknowledged with what is there. */
-export async function killLoop({ kills, seed = randomInt(2 ** 31), tell = () => {} }: KillLoop): Promise<KillReport> {
+export async function killLoop({
+  kills,
+  seed = randomInt(2 ** 31),
+  onKill: tell = () => {},
+}: KillLoop): Promise<KillReport> {
   const random = keyedRandom(seed)
   await using project = await Crashing.open(['alpha', 'beta'])
   const { cwd, env } = project
@@ -49,7 +53,7 @@ export async function killLoop({ kills, seed = randomInt(2 ** 31), tell = () => 
       if (wanted !== undefined && wanted !== (row.paused_at !== null))
         lost.push(`the pause of ${row.agent_id} after kill ${kill}`)
     }
-    broken.push(...(await project.broken(kill)).map(fault => `after kill ${kill}: ${fault}`))
+    broken.push(...(await project.findFaults(kill)).map(fault => `after kill ${kill}: ${fault}`))
   }
 
   for (let kill = 1; kill <= kills; kill++) {

@@ -4,8 +4,8 @@ import { createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { type Message, Models } from '#core/models/contract'
 import models from '#core/models/index'
-import { PURPOSE } from '../spec/models-house.ts'
-import { house } from '../support/index.ts'
+import { PURPOSE } from '../spec/models-host.ts'
+import { testHost } from '../support/index.ts'
 import { until } from '../support/until.ts'
 
 /** The program (`llama-server` on the PATH by default), and the file of any small model that can chat. */
@@ -61,7 +61,7 @@ function step(n: number): Message[] {
 describe.skipIf(missing)('a real llama-server', () => {
   it('refuses no request of a conversation that has long outgrown its window', { timeout: 1_800_000 }, async () => {
     using server = await llamaServer()
-    await using home = await house({
+    await using home = await testHost({
       ...{ builtins: [models], clock: 'system', roles: ['cli'] },
       config: { model: { idle_timeout: 600, total_timeout: 1_200 } },
       env: { LLAMACPP_BASE_URL: `${server.url}/v1` },

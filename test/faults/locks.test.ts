@@ -15,7 +15,7 @@ async function lock(root: string, ms: number) {
   return { held: child, free: new Promise<void>(resolve => child.once('close', () => resolve())) }
 }
 
-async function timed(url: string, init?: RequestInit) {
+async function timeRequest(url: string, init?: RequestInit) {
   const began = performance.now()
   const answer = await fetch(url, init)
   await answer.arrayBuffer()
@@ -23,7 +23,7 @@ async function timed(url: string, init?: RequestInit) {
 }
 
 const nudge = (url: string, agent: string, message = 'look') =>
-  timed(`${url}/agents/${agent}/nudge`, {
+  timeRequest(`${url}/agents/${agent}/nudge`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ message }),
@@ -37,7 +37,7 @@ async function meanwhile(url: string, other: Promise<unknown>): Promise<number[]
   })
   const times: number[] = []
   while (!over) {
-    const { status, ms } = await timed(url)
+    const { status, ms } = await timeRequest(url)
     expect(status).toBe(200)
     times.push(ms)
     await new Promise(resolve => setTimeout(resolve, 20))
@@ -45,7 +45,7 @@ async function meanwhile(url: string, other: Promise<unknown>): Promise<number[]
   return times.sort((a, b) => a - b)
 }
 
-async function served() {
+async function startServer() {
   const dir = await project(FAST)
   const daemon = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--profiles', 'coder'], { cwd: dir.path })
   const [, url = ''] = await daemon.says(/(http:\/\/127\.0\.0\.1:\d+)/)
@@ -66,7 +66,7 @@ async function served() {
 
 describe('a database that another process has locked', () => {
   it('for 4.5 s delays what is written and nothing else', async () => {
-    await using house = await served()
+    await using house = await startServer()
     const { free } = await lock(house.cwd, 4_500)
     const writes = Promise.all(['a', 'b', 'c'].map(message => nudge(house.url, house.agent, message)))
     const health = await meanwhile(`${house.url}/healthz`, writes)
@@ -78,7 +78,7 @@ describe('a database that another process has locked', () => {
   })
 
   it('for 6 s is told with 503 after 5, and all goes on when it is free', async () => {
-    await using house = await served()
+    await using house = await startServer()
     const { free } = await lock(house.cwd, 6_500)
     const refused = await nudge(house.url, house.agent)
     expect(refused).toMatchObject({ status: 503, retryAfter: '1' })
@@ -92,7 +92,7 @@ describe('a database that another process has locked', () => {
   })
 
   it('for as long as anybody looks keeps no daemon from its end', async () => {
-    await using house = await served()
+    await using house = await startServer()
     const { held, free } = await lock(house.cwd, 120_000)
     expect((await nudge(house.url, house.agent)).status).toBe(503)
     const began = performance.now()
@@ -103,7 +103,7 @@ describe('a database that another process has locked', () => {
   })
 
   it('is shared by two writers for seconds without an error for either', async () => {
-    await using house = await served()
+    await using house = await startServer()
     await using web = new RunningSvc(['serve', '--port', '0'], { cwd: house.cwd })
     const [, url = ''] = await web.says(/(http:\/\/127\.0\.0\.1:\d+)/)
     const until = performance.now() + 3_000

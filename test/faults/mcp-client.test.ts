@@ -5,13 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Toolkits } from '#kernel'
-import { freePort, isAlive, type McpHouse, mcpHouse, Scripted } from '../spec/mcp-client-house.ts'
-import { HeldClock, type HouseOptions, tempDir, until } from '../support/index.ts'
+import { freePort, isAlive, type McpTestHost, ScriptedServer, testHostWithMcp } from '../spec/mcp-client-host.ts'
+import { HeldClock, type TestHostOptions, tempDir, until } from '../support/index.ts'
 
 /** A house whose one server is a scripted one, with what it can do on offer. */
-async function troubled(tools: string[], settings: object = {}, options: HouseOptions = {}) {
-  const server = await Scripted.make(tools)
-  const home = await mcpHouse({ it: { ...server.settings, ...settings } }, options)
+async function testHostWithFaultyServer(tools: string[], settings: object = {}, options: TestHostOptions = {}) {
+  const server = await ScriptedServer.make(tools)
+  const home = await testHostWithMcp({ it: { ...server.settings, ...settings } }, options)
   const close = home.close.bind(home)
   return Object.assign(home, {
     script: server,
@@ -21,13 +21,14 @@ async function troubled(tools: string[], settings: object = {}, options: HouseOp
     },
   })
 }
-const pidOf = async (home: McpHouse) => (await home.server('it')).pid!
+const pidOf = async (home: McpTestHost) => (await home.server('it')).pid!
 const numberIn = (answer: string) => Number(/<<<\n(\d+)/.exec(answer)![1])
-const starts = async (script: Scripted) => (await readFile(script.file('starts'), 'utf8')).trim().split('\n').length
+const starts = async (script: ScriptedServer) =>
+  (await readFile(script.file('starts'), 'utf8')).trim().split('\n').length
 
 it('a server that dies in a call says so to the model, and is there again for the next one after a rest', async () => {
-  await using home = await troubled(['exit', 'echo'])
-  await home.offered('it')
+  await using home = await testHostWithFaultyServer(['exit', 'echo'])
+  await home.waitForTools('it')
   const answer = await home.use('it__exit')
   expect(answer).toMatch(
     /^error: the server was lost\. Whether the call took effect is unknown: check before you do it again\. Between <<</,
@@ -40,7 +41,11 @@ it('a server that dies in a call says so to the model, and is there again for th
 
 it('one that fails on is left alone for longer and longer, is suspended, and comes back when it is well or asked to', async () => {
   const clock = new HeldClock()
-  await using home = await troubled(['echo', 'exit'], { start_timeout: 80_000, timeout: 80_000 }, { clock })
+  await using home = await testHostWithFaultyServer(
+    ['echo', 'exit'],
+    { start_timeout: 80_000, timeout: 80_000 },
+    { clock },
+  )
   await until(() => home.kernel.points.find(Toolkits, 'mcp_it'))
   const rests: number[] = []
   for (let n = 0; n < 5; n++) {
@@ -67,7 +72,10 @@ it('one that fails on is left alone for longer and longer, is suspended, and com
 })
 
 it('a program that is not there is a sentence for the operator, and stops nothing else', async () => {
-  await using home = await mcpHouse({ none: { command: 'no-such-program' }, gone: { command: 'true', cwd: 'nowhere' } })
+  await using home = await testHostWithMcp({
+    none: { command: 'no-such-program' },
+    gone: { command: 'true', cwd: 'nowhere' },
+  })
   await until(async () => (await home.servers()).every(({ error }) => error))
   const [gone, none] = await home.servers()
   expect(none!.error).toBe('there is no such program, or it cannot be run')
@@ -76,8 +84,8 @@ it('a program that is not there is a sentence for the operator, and stops nothin
 })
 
 it('a call that takes too long, or is called off, is told to the server and leaves it as it is', async () => {
-  await using home = await troubled(['hang', 'echo'], { timeout: 0.3 })
-  await home.offered('it')
+  await using home = await testHostWithFaultyServer(['hang', 'echo'], { timeout: 0.3 })
+  await home.waitForTools('it')
   expect(await home.use('it__hang')).toContain('The call of the MCP server "it" did not finish within 0.3 s')
   const call = new AbortController()
   const hanging = home.use('it__hang', {}, { signal: call.signal })
@@ -92,7 +100,7 @@ it('an address that nobody listens at, or that wants a key, is told as such', as
   const refusing = createServer((_, answer) => answer.writeHead(401).end('who are you?')).listen(0, '127.0.0.1')
   await until(() => refusing.listening)
   const { port } = refusing.address() as AddressInfo
-  await using home = await mcpHouse({
+  await using home = await testHostWithMcp({
     deaf: { url: `http://127.0.0.1:${await freePort()}/mcp` },
     keyed: { url: `http://127.0.0.1:${port}/mcp` },
     unset: { url: `http://127.0.0.1:${port}/mcp`, headers_env: { Authorization: 'NO_SUCH' } },
@@ -106,9 +114,9 @@ it('an address that nobody listens at, or that wants a key, is told as such', as
 })
 
 it('one that never answers the first word is ended in time', async () => {
-  await using server = await Scripted.make(['echo'])
+  await using server = await ScriptedServer.make(['echo'])
   const silent = { ...server.settings, args: [...server.settings.args, 'silent'], start_timeout: 0.5 }
-  await using home = await mcpHouse({ it: silent })
+  await using home = await testHostWithMcp({ it: silent })
   await until(async () => (await home.server('it')).error)
   expect((await home.server('it')).error).toBe('Starting it and listing its tools did not finish within 0.5 s.')
   const [pid] = (await readFile(server.file('starts'), 'utf8')).split('\n').map(Number)
@@ -116,10 +124,10 @@ it('one that never answers the first word is ended in time', async () => {
 })
 
 it('what is no message is passed over, a message without end ends the server, and secrets stay out of the log', async () => {
-  await using server = await Scripted.make(['huge', 'echo'])
+  await using server = await ScriptedServer.make(['huge', 'echo'])
   const settings = { ...server.settings, args: [...server.settings.args, 'greets'], pass_env: ['SCRIPT_TOKEN'] }
-  await using home = await mcpHouse({ it: settings }, { env: { SCRIPT_TOKEN: 'canary-script' } })
-  await home.offered('it')
+  await using home = await testHostWithMcp({ it: settings }, { env: { SCRIPT_TOKEN: 'canary-script' } })
+  await home.waitForTools('it')
   expect(await home.use('it__huge')).toContain('it sent a message of more than 8 MiB')
   expect(await home.use('it__echo', { x: 1 })).toContain('{"x":1}')
   expect(home.logged('MCP server it: started red with ***')).toHaveLength(2)
@@ -127,8 +135,8 @@ it('what is no message is passed over, a message without end ends the server, an
 })
 
 it('nothing of a server remains when the house is left, neither what it started nor one that does not listen', async () => {
-  const home = await troubled(['child', 'stubborn'])
-  await home.offered('it')
+  const home = await testHostWithFaultyServer(['child', 'stubborn'])
+  await home.waitForTools('it')
   const pid = await pidOf(home)
   const child = numberIn(await home.use('it__child'))
   await home.use('it__stubborn')
@@ -138,7 +146,7 @@ it('nothing of a server remains when the house is left, neither what it started 
 })
 
 it('nothing of a server remains when the process is killed that it belongs to', async () => {
-  await using server = await Scripted.make(['child', 'stubborn'])
+  await using server = await ScriptedServer.make(['child', 'stubborn'])
   await using dir = await tempDir({
     '.svc/config.yaml': `mcp: ${JSON.stringify({ servers: { it: server.settings } })}\n`,
   })

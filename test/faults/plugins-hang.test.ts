@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc, svc, until } from '../support/index.ts'
-import { daemonOf, guarded, isAlive, plugin, pluginsOf, SPIN } from './guarded.ts'
+import { daemonOf, guardedProject, isAlive, plugin, pluginsOf, SPIN } from './guarded.ts'
 
 /** Holds up the process the first time only, at the place where it is put. */
 const spinOnce = (spin: string) => `svc.start(async () => {
@@ -45,7 +45,7 @@ describe('an endless loop is named, and the process starts again without its plu
       },
     }
     const texts = Object.fromEntries(Object.entries(loops).map(([name, { text }]) => [name, text]))
-    const dir = await guarded(1.5, { ...texts, calm: plugin('calm', `svc.on('cycle_end', () => {})`) })
+    const dir = await guardedProject(1.5, { ...texts, calm: plugin('calm', `svc.on('cycle_end', () => {})`) })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
     for (let restarts = 1; restarts <= Object.keys(loops).length; restarts++) {
       await daemon.says(new RegExp(`(another takes its place[\\s\\S]*?){${restarts}}`))
@@ -83,7 +83,7 @@ describe('an endless loop is named, and the process starts again without its plu
   it('in an operation, in a process that serves', async () => {
     const operation = `svc.operation({ name: 'spin', summary: 'Spins', input: z.object({}), output: z.object({}),
       http: { method: 'POST', path: '/spin' }, run() { ${SPIN} } })`
-    const dir = await guarded(2, { looping: plugin('looping', operation) })
+    const dir = await guardedProject(2, { looping: plugin('looping', operation) })
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
     const [, url] = await server.says(/(http:\/\/127\.0\.0\.1:\d+)/)
     const headers = { 'content-type': 'application/json' }
@@ -96,7 +96,7 @@ describe('an endless loop is named, and the process starts again without its plu
   })
 
   it('after --detach, where the log has whole lines of JSON', async () => {
-    const dir = await guarded(1.5, { looping: plugin('looping', `svc.on('cycle_end', () => { ${SPIN} })`) })
+    const dir = await guardedProject(1.5, { looping: plugin('looping', `svc.on('cycle_end', () => { ${SPIN} })`) })
     expect((await svc(['start', '--detach', '-p', 'coder'], { cwd: dir.path })).code).toBe(0)
     const log = () => readFile(join(dir.path, 'logs/svc.log'), 'utf8')
     await until(async () => /is quarantined[\s\S]*completed goal-/.test(await log()))
@@ -108,15 +108,15 @@ describe('an endless loop is named, and the process starts again without its plu
 })
 
 describe('a foreground start that was replaced still belongs to its terminal', () => {
-  const replaced = async () => {
-    const dir = await guarded(1, { looping: plugin('looping', SPIN) })
+  const startDaemon = async () => {
+    const dir = await guardedProject(1, { looping: plugin('looping', SPIN) })
     const daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.says(/another takes its place[\s\S]*the daemon runs with PID/)
     return { daemon, successor: await daemonOf(dir) }
   }
 
   it('Ctrl-C, which reaches every process of the terminal, stops it in order', async () => {
-    const { daemon, successor } = await replaced()
+    const { daemon, successor } = await startDaemon()
     await using _ = daemon
     for (const pid of [daemon.pid, successor]) process.kill(pid, 'SIGINT')
     expect(await daemon.ended).toBe(0)
@@ -125,7 +125,7 @@ describe('a foreground start that was replaced still belongs to its terminal', (
   })
 
   it('a SIGTERM to the first process, as timeout sends it, stops its successor too', async () => {
-    const { daemon, successor } = await replaced()
+    const { daemon, successor } = await startDaemon()
     await using _ = daemon
     process.kill(daemon.pid, 'SIGTERM')
     await until(() => !isAlive(successor))
@@ -135,7 +135,7 @@ describe('a foreground start that was replaced still belongs to its terminal', (
 
 describe('whoever starts or ends a process that a plugin holds up', () => {
   it('is told by --detach of the process that took the place of the first', async () => {
-    const dir = await guarded(1, { looping: plugin('looping', SPIN) })
+    const dir = await guardedProject(1, { looping: plugin('looping', SPIN) })
     const { code, stdout } = await svc(['start', '--detach'], { cwd: dir.path })
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('a plugin held up the first process') })
     expect(stdout).toContain(`PID ${await daemonOf(dir)} `)
@@ -143,7 +143,7 @@ describe('whoever starts or ends a process that a plugin holds up', () => {
 
   it('ends it with svc stop, and no other takes its place', async () => {
     const setup = `svc.on('cycle_end', () => { console.error('holds it up'); ${SPIN} })`
-    const dir = await guarded(8, { looping: plugin('looping', setup) })
+    const dir = await guardedProject(8, { looping: plugin('looping', setup) })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
     await daemon.says(/holds it up/)
     const { code, stdout } = await svc(['stop', '--timeout', '60'], { cwd: dir.path })
@@ -156,7 +156,7 @@ describe('whoever starts or ends a process that a plugin holds up', () => {
 
 describe('a quarantine', () => {
   it('holds in every process, until the file is changed or an operator names it', async () => {
-    const dir = await guarded(1.5, {
+    const dir = await guardedProject(1.5, {
       asked: plugin('asked', spinOnce(SPIN)),
       changed: plugin('changed', SPIN),
     })
@@ -186,7 +186,9 @@ describe("what is no plugin's endless loop", () => {
   it('is named with its place, and gets four times as long before the process starts again', async () => {
     const busy = 'const end = Date.now() + 3_500; while (Date.now() < end) {}'
     const setup = spinOnce('setTimeout(work, 10)')
-    const dir = await guarded(1.5, { innocent: plugin('innocent', setup, `import { work } from '../lib/work.ts'`) })
+    const dir = await guardedProject(1.5, {
+      innocent: plugin('innocent', setup, `import { work } from '../lib/work.ts'`),
+    })
     const lib = `export function work() {\n  ${busy}\n  setTimeout(spin, 100)\n}\nfunction spin() {\n  ${SPIN}\n}\n`
     await dir.write({ 'lib/work.ts': lib })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
@@ -200,7 +202,7 @@ describe("what is no plugin's endless loop", () => {
   })
 
   it('a process that was stopped for longer than the limit goes on', async () => {
-    const dir = await guarded(3, { calm: plugin('calm', '') })
+    const dir = await guardedProject(3, { calm: plugin('calm', '') })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
     await daemon.says(/^Logs: /m)
     daemon.process.kill('SIGSTOP')
@@ -214,7 +216,7 @@ describe("what is no plugin's endless loop", () => {
   })
 
   it('one that hangs while it ends is killed, and not started again', async () => {
-    const dir = await guarded(1, { clinging: plugin('clinging', `svc.start(() => () => { ${SPIN} })`) })
+    const dir = await guardedProject(1, { clinging: plugin('clinging', `svc.start(() => () => { ${SPIN} })`) })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.says(/^Logs: /m)
     expect(await daemon.end('SIGTERM')).toBeNull()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Svc } from '../../index.ts'
 import { RunningSvc, until } from '../support/index.ts'
-import { guarded, plugin, pluginsOf } from './guarded.ts'
+import { guardedProject, plugin, pluginsOf } from './guarded.ts'
 
 const UP = /^Logs: /m
 
@@ -15,7 +15,7 @@ it('process.exit in a plugin is refused by file and line, and the agents live on
     timer: plugin('timer', 'svc.start(() => void setTimeout(() => process.exit(4), 10))'),
     swallowing: plugin('swallowing', `svc.on('cycle_end', () => { try {\n\nprocess.exit(6) } catch {} })`),
   }
-  const dir = await guarded(15, plugins)
+  const dir = await guardedProject(15, plugins)
   await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
   await daemon.says(/completed goal-/)
   for (const [name, text] of Object.entries(plugins)) {
@@ -39,7 +39,7 @@ describe('an error that nobody caught', () => {
   const timer = setInterval(() => { throw new Error('thrown late') }, 20)
   return () => clearInterval(timer)
 })`
-    const dir = await guarded(15, {
+    const dir = await guardedProject(15, {
       throwing: plugin('throwing', throwing),
       rejecting: plugin('rejecting', `svc.on('cycle_end', () => void Promise.reject(new Error('rejected late')))`),
       // Left behind before the daemon is up.
@@ -59,7 +59,7 @@ describe('an error that nobody caught', () => {
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${throwOnSignal}` }
 
   it('ends the process in order, with 1, when it can only be its own', async () => {
-    const dir = await guarded(15, {})
+    const dir = await guardedProject(15, {})
     await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
     await daemon.says(UP)
     expect(await daemon.end('SIGUSR2')).toBe(1)
@@ -69,7 +69,7 @@ describe('an error that nobody caught', () => {
   })
 
   it("ends nothing while there are plugins, as it may be one's", async () => {
-    const dir = await guarded(15, { calm: plugin('calm', '') })
+    const dir = await guardedProject(15, { calm: plugin('calm', '') })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
     await daemon.says(UP)
     daemon.process.kill('SIGUSR2')
@@ -79,7 +79,7 @@ describe('an error that nobody caught', () => {
 })
 
 it("inside somebody else's program nothing is watched, refused or caught", async () => {
-  const dir = await guarded(15, { calm: plugin('calm', '') })
+  const dir = await guardedProject(15, { calm: plugin('calm', '') })
   const { exit } = process
   const listeners = process.listenerCount('uncaughtException')
   await using house = await Svc.open(dir.path, { roles: ['daemon'], log: { level: 'silent' } })

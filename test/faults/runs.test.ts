@@ -5,13 +5,12 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { describe, expect, it } from 'vitest'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
-import type { Trace } from '#observability/runs/contract'
-import { Runs } from '#observability/runs/contract'
-import { spawn } from '../spec/rooms.ts'
-import { finish, logFiles, logText, running, spans, trace, write } from '../spec/runs-house.ts'
+import { Runs, type Trace } from '#observability/runs/contract'
+import { spawn } from '../spec/model-host.ts'
+import { finish, logFiles, logText, running, spans, trace, write } from '../spec/runs-host.ts'
 import { until } from '../support/index.ts'
 
-async function reached(home: Awaited<ReturnType<typeof running>>) {
+async function runToGoal(home: Awaited<ReturnType<typeof running>>) {
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   await until(home, 'goal_completed')
@@ -24,7 +23,7 @@ async function reached(home: Awaited<ReturnType<typeof running>>) {
 describe('a damaged log', () => {
   it('cut at any byte of its last line loses nothing: the line is written again', async () => {
     await using home = await running([write, finish])
-    const { whole, file, text } = await reached(home)
+    const { whole, file, text } = await runToGoal(home)
     const last = text.trimEnd().lastIndexOf('\n') + 1
     for (let cut = last; cut < text.length; cut++) {
       await truncate(file, cut)
@@ -41,7 +40,7 @@ describe('a damaged log', () => {
     ['a line without an end', Buffer.alloc(3 * 1024 * 1024, 'x')],
   ])('with %s at its end sets that aside, and goes on behind the last whole line', async (_, garbage) => {
     await using home = await running([write, finish])
-    const { whole, file, text } = await reached(home)
+    const { whole, file, text } = await runToGoal(home)
     await appendFile(file, garbage)
     await spawn(home)
     const more = await trace(home, home.run_id)
@@ -54,7 +53,7 @@ describe('a damaged log', () => {
 
   it('with broken lines in its middle is read all the same, and says how many there were', async () => {
     await using home = await running([write, finish])
-    const { whole, file, text } = await reached(home)
+    const { whole, file, text } = await runToGoal(home)
     const lines = text.trimEnd().split('\n')
     const tool = lines.findIndex(line => line.includes('"tool_result"'))
     lines[tool] = `${lines[tool]?.slice(0, -20)}`
@@ -68,7 +67,7 @@ describe('a damaged log', () => {
 
   it('in which lines stand twice shows each of them once', async () => {
     await using home = await running([write, finish])
-    const { whole, file, text } = await reached(home)
+    const { whole, file, text } = await runToGoal(home)
     await home.kernel.use(Runs).end(home.run_id, 'stopped')
     await writeFile(file, text + text.slice(text.indexOf('\n') + 1))
     expect((await trace(home, home.run_id)).total_spans).toBe(whole.total_spans)
@@ -81,7 +80,7 @@ const MEGABYTES = Number(process.env.SVC_TEST_LOG_MB ?? 200)
 describe(`a log of ${MEGABYTES} MB`, () => {
   it('is read without holding up the event loop, and without being in memory', async () => {
     await using home = await running([write, finish], { builtins: [rest], clock: 'system' })
-    const { id, text } = await reached(home)
+    const { id, text } = await runToGoal(home)
     await home.kernel.use(Runs).end(home.run_id, 'stopped')
     const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
     const lines = text.trimEnd().split('\n')
@@ -171,7 +170,7 @@ function ask<T>(url: string): Promise<T> {
 
 it('a run whose log is being written is read as far as it is whole', async () => {
   await using home = await running([write, finish])
-  const { whole, file, text } = await reached(home)
+  const { whole, file, text } = await runToGoal(home)
   await home.kernel.use(Runs).end(home.run_id, 'stopped')
   await writeFile(file, `${text}{"seq":999,"type":"tool_result","v":1,"at":"2026`)
   const { total_spans, broken_lines } = await trace(home, home.run_id)

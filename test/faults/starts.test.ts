@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { APPLICATION_ID, MIGRATIONS } from '#platform/store/migrations/index'
 import { project } from '../cli/project.ts'
 import { RunningSvc, svc } from '../support/index.ts'
-import { measured } from '../support/measure.ts'
 import Sqlite from '../support/sqlite.ts'
+import { trialCount } from '../support/trial-count.ts'
 
 const HOOK = fileURLToPath(new URL('./crash-hook.js', import.meta.url))
 const CHILDREN = ['goals', 'nudges', 'schedules', 'sub_agents', 'tasks', 'alarms', 'sessions']
@@ -48,7 +48,7 @@ function look(root: string) {
   }
 }
 
-const TOGETHER = measured(8, 4)
+const TOGETHER = trialCount(8, 4)
 
 describe('processes that start at once', () => {
   for (const [what, prepare] of [

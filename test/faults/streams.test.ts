@@ -2,10 +2,10 @@ import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { definePlugin, isStream, type StreamEvent, stream, z } from '#kernel'
 import { FAST, project } from '../cli/project.ts'
-import { restHouse } from '../faces/rest-house.ts'
+import { startRestServer } from '../faces/rest-server.ts'
 import { sse } from '../faces/sse.ts'
-import { drop, source, told } from '../reload/sources.ts'
-import { house, RunningSvc, svc, until } from '../support/index.ts'
+import { drop, outcomeLines, source } from '../reload/sources.ts'
+import { RunningSvc, svc, testHost, until } from '../support/index.ts'
 
 const URL_LINE = /^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m
 
@@ -63,7 +63,7 @@ describe('a process with open streams', () => {
   it('a thousand of them are held, refused beyond the cap, and let go when they vanish', async () => {
     const { plugin, alive } = endless()
     const yaml = 'server:\n  max_streams: 1000\n  max_connections: 1100\n'
-    const { port, ask } = await restHouse({ plugins: [plugin], yaml })
+    const { port, ask } = await startRestServer({ plugins: [plugin], yaml })
     const sockets = Array.from({ length: 1000 }, () => open(port))
     await until(() => alive.size === 1000)
     const refused = await ask('/endless')
@@ -89,7 +89,7 @@ describe('a stream of a plugin', () => {
           await new Promise(resolve => call.signal.addEventListener('abort', resolve))
         } }))`,
     ).replace('import { ', 'import { stream, ')
-  const begin = async (home: Awaited<ReturnType<typeof house>>) => {
+  const begin = async (home: Awaited<ReturnType<typeof testHost>>) => {
     const output = await home.kernel.invoke('teller.tell')
     if (!isStream(output)) throw new Error('no stream')
     const events = output[Symbol.asyncIterator]()
@@ -98,10 +98,10 @@ describe('a stream of a plugin', () => {
   }
 
   it('goes on in the version that it began in, for 30 s, and then ends with an error', async () => {
-    await using home = await house({ plugins: { 'teller.ts': teller('one') } })
+    await using home = await testHost({ plugins: { 'teller.ts': teller('one') } })
     const old = await begin(home)
     expect(old.text).toBe('one')
-    expect(told(await drop(home, { 'teller.ts': teller('two') }))).toEqual(['teller: reloaded'])
+    expect(outcomeLines(await drop(home, { 'teller.ts': teller('two') }))).toEqual(['teller: reloaded'])
     expect((await begin(home)).text).toBe('two')
     let ended: unknown
     old.events.next().catch(error => {
@@ -115,7 +115,7 @@ describe('a stream of a plugin', () => {
   })
 
   it('that is left keeps no version alive', async () => {
-    await using home = await house({ plugins: { 'teller.ts': teller('one') } })
+    await using home = await testHost({ plugins: { 'teller.ts': teller('one') } })
     const { events } = await begin(home)
     await events.return?.()
     await drop(home, { 'teller.ts': teller('two') })

@@ -3,9 +3,9 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import waking from '#platform/waking/index'
-import { goalAnswer } from '../spec/gated.ts'
-import { lived, ROOMS, spawn } from '../spec/rooms.ts'
-import { house, until } from '../support/index.ts'
+import { goalAnswer } from '../spec/approvals-host.ts'
+import { AGENT_MODULES, spawn, testHostWithModel } from '../spec/model-host.ts'
+import { testHost, until } from '../support/index.ts'
 
 /** Leaves markers as fast as it is told, from a process of its own, and says how many there were. */
 const GENERATOR = `
@@ -33,7 +33,7 @@ async function storm(folder: string, rate: number, seconds: number): Promise<num
 }
 
 it('a storm of 10,000 markers a second begins at most four cycles a second for each agent, and none is left', async () => {
-  await using home = await lived(() => goalAnswer(''), {
+  await using home = await testHostWithModel(() => goalAnswer(''), {
     ...{ builtins: [waking], clock: 'system' },
     config: { daemon: { heartbeat: 60, min_rest: 0, idle_backoff: false } },
   })
@@ -66,7 +66,7 @@ it('a storm of 10,000 markers a second begins at most four cycles a second for e
 })
 
 it('a burst of messages from many processes is heard whole, with few cycles', async () => {
-  await using home = await lived(() => goalAnswer(''), {
+  await using home = await testHostWithModel(() => goalAnswer(''), {
     ...{ builtins: [waking], clock: 'system' },
     config: { daemon: { heartbeat: 60, min_rest: 0.3 } },
   })
@@ -78,7 +78,7 @@ it('a burst of messages from many processes is heard whole, with few cycles', as
   const began = performance.now()
   const senders = await Promise.all(
     [11, 12, 13].map(seed =>
-      house({ builtins: [...ROOMS, waking], roles: ['cli'], root: home.root, clock: 'system', seed }),
+      testHost({ builtins: [...AGENT_MODULES, waking], roles: ['cli'], root: home.root, clock: 'system', seed }),
     ),
   )
   await Promise.all(
@@ -86,9 +86,11 @@ it('a burst of messages from many processes is heard whole, with few cycles', as
       Array.from({ length: 15 }, (_, m) => kernel.invoke('agents.nudge', { id, message: `word ${n}-${m}.` })),
     ),
   )
-  const heard = () => home.server.requests.map(({ prompt }) => prompt).join('\n')
+  const promptsSent = () => home.server.requests.map(({ prompt }) => prompt).join('\n')
   await until(() =>
-    senders.every((_, n) => Array.from({ length: 15 }, (_, m) => m).every(m => heard().includes(`word ${n}-${m}.`))),
+    senders.every((_, n) =>
+      Array.from({ length: 15 }, (_, m) => m).every(m => promptsSent().includes(`word ${n}-${m}.`)),
+    ),
   )
   expect(begun - 1).toBeLessThanOrEqual(Math.ceil((performance.now() - began) / 300) + 1)
   for (const sender of senders) await sender.close()

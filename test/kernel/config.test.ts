@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { definePlugin, InvalidConfigError, z } from '#kernel'
 import { identityOf } from '#lib/identity'
 import { BadFileError } from '#lib/yaml'
-import { beat, type House, house, memoryScheduler, settled, until } from '../support/index.ts'
+import { memoryScheduler, runHeartbeat, type TestHost, testHost, until, waitUntilIdle } from '../support/index.ts'
 
 interface Shop {
   greeting: string
@@ -35,13 +35,13 @@ const shop = definePlugin({
   },
 })
 
-const fileOf = (home: House) => readFile(home.kernel.config.file, 'utf8')
-const shopOf = (home: House, view: 'persisted' | 'effective' | 'live') =>
+const fileOf = (home: TestHost) => readFile(home.kernel.config.file, 'utf8')
+const shopOf = (home: TestHost, view: 'persisted' | 'effective' | 'live') =>
   home.kernel.config.tree(view).shop as Partial<Shop>
 
 it('shows three views: what a person wrote, that with the environment over it, and what is in force', async () => {
   const config = { shop: { limit: 5, key: 'hush-hush' } }
-  await using home = await house({ builtins: [shop], config, env: { SHOP_GREETING: 'ahoy', SHOP_TAGS: 'a, b' } })
+  await using home = await testHost({ builtins: [shop], config, env: { SHOP_GREETING: 'ahoy', SHOP_TAGS: 'a, b' } })
   expect(shopOf(home, 'persisted')).toEqual({ limit: 5, key: '***' })
   expect(shopOf(home, 'effective')).toEqual({
     greeting: 'ahoy',
@@ -60,7 +60,7 @@ it.each([
   ['SHOP_LIMIT', '1.5', 'shop.limit'],
   ['SHOP_OPEN', 'maybe', 'shop.open'],
 ])('a bad value in the environment is refused naming the variable: %s=%s', async (name, value) => {
-  const opening = house({ builtins: [shop], env: { [name]: value } })
+  const opening = testHost({ builtins: [shop], env: { [name]: value } })
   await expect(opening).rejects.toBeInstanceOf(InvalidConfigError)
   await expect(opening).rejects.toThrow(`environment variable ${name}`)
 })
@@ -71,17 +71,21 @@ it.each([
   ['OFF', false],
   ['false', false],
 ])('understands what people write for yes and no: SHOP_OPEN=%s', async (SHOP_OPEN, open) => {
-  await using home = await house({ builtins: [shop], env: { SHOP_OPEN } })
+  await using home = await testHost({ builtins: [shop], env: { SHOP_OPEN } })
   expect(shopOf(home, 'live').open).toBe(open)
 })
 
 it('an empty variable is no variable', async () => {
-  await using home = await house({ builtins: [shop], config: { shop: { greeting: 'hi' } }, env: { SHOP_GREETING: '' } })
+  await using home = await testHost({
+    builtins: [shop],
+    config: { shop: { greeting: 'hi' } },
+    env: { SHOP_GREETING: '' },
+  })
   expect(shopOf(home, 'live').greeting).toBe('hi')
 })
 
 it('a bad value in the file is refused with file, line and key', async () => {
-  const opening = house({ builtins: [shop], config: '# my shop\nshop:\n  greeting: hi\n  limit: none\n' })
+  const opening = testHost({ builtins: [shop], config: '# my shop\nshop:\n  greeting: hi\n  limit: none\n' })
   await expect(opening).rejects.toThrow(/config\.yaml:4: shop\.limit: .*expected number/)
 })
 
@@ -99,14 +103,14 @@ it.each([
   ['two documents', 'shop:\n  limit: 3\n---\nshop:\n  limit: 4\n', /config\.yaml:3: begins a second document/],
   ['an unclosed quote', 'shop:\n  greeting: "hi\n', /config\.yaml:\d: .*quote/],
 ])('a file with %s is refused with file and reason', async (_, config, reason) => {
-  const opening = house({ builtins: [shop], config })
+  const opening = testHost({ builtins: [shop], config })
   await expect(opening).rejects.toBeInstanceOf(BadFileError)
   await expect(opening).rejects.toThrow(reason)
   expect(({} as { open?: boolean }).open).toBeUndefined()
 })
 
 it('what cannot be a person’s text is refused: too large, or no UTF-8; a byte order mark is passed over', async () => {
-  await using home = await house({ builtins: [shop] })
+  await using home = await testHost({ builtins: [shop] })
   const { config } = home.kernel
   await writeFile(config.file, `shop:\n  greeting: ${'x'.repeat(1024 * 1024)}\n`)
   await expect(config.reload()).rejects.toThrow('is larger than 1 MiB')
@@ -118,20 +122,20 @@ it('what cannot be a person’s text is refused: too large, or no UTF-8; a byte 
 
 it('values that are no numbers are no numbers: infinity and not-a-number are refused', async () => {
   for (const limit of ['.inf', '.nan', '1e400']) {
-    await expect(house({ builtins: [shop], config: `shop:\n  limit: ${limit}\n` })).rejects.toThrow(/shop\.limit/)
+    await expect(testHost({ builtins: [shop], config: `shop:\n  limit: ${limit}\n` })).rejects.toThrow(/shop\.limit/)
   }
 })
 
 it('an empty file and a missing one mean the defaults', async () => {
-  await using empty = await house({ builtins: [shop], config: '# nothing yet\n' })
+  await using empty = await testHost({ builtins: [shop], config: '# nothing yet\n' })
   expect(shopOf(empty, 'live').limit).toBe(3)
-  await using missing = await house({ builtins: [shop] })
+  await using missing = await testHost({ builtins: [shop] })
   expect(shopOf(missing, 'persisted')).toBeUndefined()
 })
 
 it('an unknown key in the file is warned about with its line, and never stops the start', async () => {
   const config = 'shop:\n  limit: 3\n  colour: red\ndaemon.heartbeat: 5\n'
-  await using home = await house({ builtins: [shop], config })
+  await using home = await testHost({ builtins: [shop], config })
   const warnings = home.log.filter(({ level }) => level === 40).map(({ msg }) => msg)
   expect(warnings).toEqual([
     expect.stringContaining('shop.colour: line 3: is not a known key'),
@@ -145,7 +149,7 @@ it('two plugins cannot own one key', async () => {
     name: 'rival',
     setup: svc => void svc.section('shop', z.object({ limit: z.number().default(1) })),
   })
-  await using home = await house({ builtins: [shop] })
+  await using home = await testHost({ builtins: [shop] })
   await expect(home.kernel.host.add(rival)).rejects.toThrow(
     '"rival" adds the key shop.limit, but "shop" has it already.',
   )
@@ -153,7 +157,7 @@ it('two plugins cannot own one key', async () => {
 
 it('a patch keeps comments and order, tells which keys are applied, and shows in the file’s views at once', async () => {
   const config = '# my shop\nshop:\n  # as many as fit\n  limit: 3 # a few\n  open: true\n'
-  await using home = await house({ builtins: [shop], config })
+  await using home = await testHost({ builtins: [shop], config })
   await expect(home.kernel.config.patch({ shop: { limit: 4, open: false } })).resolves.toEqual({
     'shop.limit': 'applied',
     'shop.open': 'restart_required',
@@ -165,7 +169,7 @@ it('a patch keeps comments and order, tells which keys are applied, and shows in
 })
 
 it('a patch that changes nothing writes nothing', async () => {
-  await using home = await house({ builtins: [shop], config: { shop: { limit: 4, key: 'hush-hush' } } })
+  await using home = await testHost({ builtins: [shop], config: { shop: { limit: 4, key: 'hush-hush' } } })
   const before = await stat(home.kernel.config.file)
   const { config } = home.kernel
   for (const patch of [{}, { shop: {} }, { shop: { limit: 4 } }, { shop: { key: '***' } }]) {
@@ -196,7 +200,7 @@ it.each([
   ['one good and one bad value', { shop: { greeting: 'hi', limit: 0 } }, /shop\.limit/],
 ])('a patch with %s is refused and leaves the file as it was', async (_, patch, reason) => {
   const config = 'shop:\n  limit: 3\n'
-  await using home = await house({ builtins: [shop], config })
+  await using home = await testHost({ builtins: [shop], config })
   const refused = home.kernel.config.patch(patch)
   await expect(refused).rejects.toMatchObject({ code: 'invalid_config', status: 400 })
   await expect(refused).rejects.toThrow(reason)
@@ -205,10 +209,10 @@ it.each([
 })
 
 it('a patch may fill a section that stands in the file with nothing below it', async () => {
-  await using home = await house({ builtins: [shop], config: '# a shop to be\nshop:\n' })
+  await using home = await testHost({ builtins: [shop], config: '# a shop to be\nshop:\n' })
   await home.kernel.config.patch({ shop: { limit: 4, prices: { 'gpt-4.1': 2 } } })
   expect(shopOf(home, 'persisted')).toEqual({ limit: 4, prices: { 'gpt-4.1': 2 } })
-  await using again = await house({ builtins: [shop], root: home.root })
+  await using again = await testHost({ builtins: [shop], root: home.root })
   expect(shopOf(again, 'live')).toMatchObject({ limit: 4, prices: { 'gpt-4.1': 2 } })
 })
 
@@ -218,16 +222,16 @@ it('a patch writes null as such, alone in its section too, and keeps the comment
     config: z.object({ days: z.array(z.string()).nullable().default([]), hours: z.number().nullable().default(0) }),
     setup() {},
   })
-  await using home = await house({ builtins: [rest], config: 'rest:\n  days: [sunday]\n' })
+  await using home = await testHost({ builtins: [rest], config: 'rest:\n  days: [sunday]\n' })
   await home.kernel.config.patch({ rest: { days: null } })
   expect(await fileOf(home)).toBe('rest:\n  days: null\n')
-  await using other = await house({ builtins: [rest], config: 'rest:\n  hours: 8 # a day\n' })
+  await using other = await testHost({ builtins: [rest], config: 'rest:\n  hours: 8 # a day\n' })
   await other.kernel.config.patch({ rest: { hours: null } })
   expect(await fileOf(other)).toBe('rest:\n  hours: null # a day\n')
 })
 
 it('a patch while the file is broken names the line and does not touch it', async () => {
-  await using home = await house({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
+  await using home = await testHost({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
   const broken = 'shop:\n  limit: [3\n'
   await home.write({ '.svc/config.yaml': broken })
   await expect(home.kernel.config.patch({ shop: { limit: 4 } })).rejects.toThrow(/config\.yaml:\d/)
@@ -235,14 +239,14 @@ it('a patch while the file is broken names the line and does not touch it', asyn
 })
 
 it('a patch keeps what was edited by hand since the start', async () => {
-  await using home = await house({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
+  await using home = await testHost({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
   await home.write({ '.svc/config.yaml': 'shop:\n  limit: 3\n  greeting: by hand\n' })
   await home.kernel.config.patch({ shop: { limit: 4 } })
   expect(await fileOf(home)).toBe('shop:\n  limit: 4\n  greeting: by hand\n')
 })
 
 it('twenty patches at once all land', async () => {
-  await using home = await house({ builtins: [shop] })
+  await using home = await testHost({ builtins: [shop] })
   const names = Array.from({ length: 20 }, (_, n) => `item${n}`)
   await Promise.all(names.map((name, n) => home.kernel.config.patch({ shop: { prices: { [name]: n } } })))
   await home.kernel.config.patch({ shop: { limit: 20 } })
@@ -252,20 +256,20 @@ it('twenty patches at once all land', async () => {
 it('a patch keeps the indentation, long lines and the order of keys', async () => {
   const long = `words ${'and more words '.repeat(20)}end`
   const config = `shop:\n    tags: [ a,   b ]\n    greeting: ${long}\n    limit: 3\n`
-  await using home = await house({ builtins: [shop], config })
+  await using home = await testHost({ builtins: [shop], config })
   await home.kernel.config.patch({ shop: { limit: 4, open: false } })
   expect(await fileOf(home)).toBe(`shop:\n    tags: [ a, b ]\n    greeting: ${long}\n    limit: 4\n    open: false\n`)
 })
 
 it('a patch that an anchor would carry elsewhere is refused', async () => {
   const config = 'shop: &ours\n  limit: 3\nplugins:\n  config:\n    twin: *ours\n'
-  await using home = await house({ builtins: [shop], config })
+  await using home = await testHost({ builtins: [shop], config })
   await expect(home.kernel.config.patch({ shop: { limit: 4 } })).rejects.toThrow(/one place; edit it by hand/)
   expect(await fileOf(home)).toBe(config)
 })
 
 it('a key can be taken out of the file, and a section that is empty without it goes too', async () => {
-  await using home = await house({
+  await using home = await testHost({
     builtins: [shop],
     config: '# ours\n\nshop:\n  limit: 3\n  # why\n  open: false\nseed: 1\n',
   })
@@ -277,7 +281,7 @@ it('a key can be taken out of the file, and a section that is empty without it g
 })
 
 it('a file that is a link stays one', async () => {
-  await using home = await house({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
+  await using home = await testHost({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
   const { file } = home.kernel.config
   await rename(file, join(home.root, 'elsewhere.yaml'))
   await symlink(join('..', 'elsewhere.yaml'), file)
@@ -289,7 +293,7 @@ it('a file that is a link stays one', async () => {
 it('a disk that is full is told of, the file stays as it was, and nothing is left beside it', async () => {
   const full = () => Promise.reject(Object.assign(new Error('no space left'), { code: 'ENOSPC' }))
   const config = 'shop:\n  limit: 3\n'
-  await using home = await house({ builtins: [shop], config, ports: { files: { ...files, rename: full } } })
+  await using home = await testHost({ builtins: [shop], config, ports: { files: { ...files, rename: full } } })
   const refused = home.kernel.config.patch({ shop: { limit: 4 } })
   await expect(refused).rejects.toMatchObject({ code: 'disk_full', status: 503 })
   await expect(refused).rejects.toThrow('The disk that holds .svc/config.yaml is full; make space and try again.')
@@ -298,7 +302,7 @@ it('a disk that is full is told of, the file stays as it was, and nothing is lef
 })
 
 it('texts of people become what the key takes', async () => {
-  await using home = await house({ builtins: [shop] })
+  await using home = await testHost({ builtins: [shop] })
   const { config } = home.kernel
   expect(config.parseText('shop.greeting', '5')).toBe('5')
   expect(config.parseText('shop.limit', '5')).toBe(5)
@@ -314,22 +318,23 @@ it('texts of people become what the key takes', async () => {
 })
 
 describe('a lock that was left behind', () => {
-  const left = (process: string, place = `${hostname()} `) => JSON.stringify({ pid: 2 ** 22 - 1, process, place })
-  const lockOf = (home: House) => `${home.kernel.config.file}.lock`
+  const lockContent = (process: string, place = `${hostname()} `) =>
+    JSON.stringify({ pid: 2 ** 22 - 1, process, place })
+  const lockOf = (home: TestHost) => `${home.kernel.config.file}.lock`
 
   it('of a process that is gone holds nobody up', async () => {
-    await using home = await house({ builtins: [shop] })
+    await using home = await testHost({ builtins: [shop] })
     const namespace = await readlinkOrNothing('/proc/self/ns/pid')
-    await symlink(left('gone', `${hostname()} ${namespace}`), lockOf(home))
+    await symlink(lockContent('gone', `${hostname()} ${namespace}`), lockOf(home))
     await Promise.all([1, 2, 3].map(limit => home.kernel.config.patch({ shop: { limit } })))
     expect(await readdir(home.kernel.project.svc)).not.toContain('config.yaml.lock')
   })
 
   it.each([
-    ['of another machine', (file: string) => symlink(left('elsewhere', 'another machine'), file)],
+    ['of another machine', (file: string) => symlink(lockContent('elsewhere', 'another machine'), file)],
     ['that is a file, whose holder had not written its name', (file: string) => writeFile(file, '')],
   ])('%s is over in time', async (_, leave) => {
-    await using home = await house({ builtins: [shop], clock: 'system' })
+    await using home = await testHost({ builtins: [shop], clock: 'system' })
     await leave(lockOf(home))
     const before = Date.now() / 1000 - 60
     await lutimes(lockOf(home), before, before)
@@ -338,10 +343,10 @@ describe('a lock that was left behind', () => {
   })
 
   it('and was broken by one that was killed too, holds nobody up either', async () => {
-    await using home = await house({ builtins: [shop] })
+    await using home = await testHost({ builtins: [shop] })
     const namespace = await readlinkOrNothing('/proc/self/ns/pid')
     for (const file of [lockOf(home), `${lockOf(home)}.break`]) {
-      await symlink(left('gone', `${hostname()} ${namespace}`), file)
+      await symlink(lockContent('gone', `${hostname()} ${namespace}`), file)
     }
     await home.kernel.config.patch({ shop: { limit: 4 } })
     expect((await readdir(home.kernel.project.svc)).filter(name => name.includes('lock'))).toEqual([])
@@ -349,15 +354,15 @@ describe('a lock that was left behind', () => {
 
   it('is a file where the file system has no links', async () => {
     const symlink = async () => Promise.reject(Object.assign(new Error('no links here'), { code: 'EPERM' }))
-    await using home = await house({ builtins: [shop], ports: { files: { ...files, symlink } } })
+    await using home = await testHost({ builtins: [shop], ports: { files: { ...files, symlink } } })
     const namespace = await readlinkOrNothing('/proc/self/ns/pid')
-    await writeFile(lockOf(home), left('gone', `${hostname()} ${namespace}`))
+    await writeFile(lockOf(home), lockContent('gone', `${hostname()} ${namespace}`))
     await Promise.all([1, 2, 3].map(limit => home.kernel.config.patch({ shop: { limit } })))
     expect(await readdir(home.kernel.project.svc)).not.toContain('config.yaml.lock')
   })
 
   it('by a process that lives is waited for, and then told of', async () => {
-    await using home = await house({ builtins: [shop] })
+    await using home = await testHost({ builtins: [shop] })
     const identity = (await identityOf(home.kernel.ports, process.pid))!
     const place = `${hostname()} ${await readlinkOrNothing('/proc/self/ns/pid')}`
     const held = JSON.stringify({ pid: process.pid, process: identity, place })
@@ -377,7 +382,7 @@ describe('a lock that was left behind', () => {
 })
 
 it('a refused patch does not hold up those behind it', async () => {
-  await using home = await house({ builtins: [shop] })
+  await using home = await testHost({ builtins: [shop] })
   const [bad, good] = await Promise.allSettled([
     home.kernel.config.patch({ shop: { limit: 0 } }),
     home.kernel.config.patch({ shop: { limit: 4 } }),
@@ -386,24 +391,24 @@ it('a refused patch does not hold up those behind it', async () => {
 })
 
 it('the file that is written can be read by its owner only', async () => {
-  await using home = await house({ builtins: [shop] })
+  await using home = await testHost({ builtins: [shop] })
   await home.kernel.config.patch({ shop: { key: 'hush-hush' } })
   expect((await stat(home.kernel.config.file)).mode & 0o777).toBe(0o600)
 })
 
 it('an edit is in force with the next heartbeat, but only what may change while running', async () => {
   const leases = memoryScheduler()
-  await using home = await house({ builtins: [shop, leases.plugin], config: { shop: { limit: 3 } } })
+  await using home = await testHost({ builtins: [shop, leases.plugin], config: { shop: { limit: 3 } } })
   await home.write({ '.svc/config.yaml': 'shop:\n  limit: 7\n  open: false\n' })
   const changed = until(home, 'config_changed')
-  await beat(home)
+  await runHeartbeat(home)
   await expect(changed).resolves.toEqual({ keys: ['shop.limit'] })
   expect({ ...live }).toMatchObject({ limit: 7, open: true })
   expect(shopOf(home, 'effective')).toMatchObject({ limit: 7, open: false })
 })
 
 it('the environment stays above an edited file', async () => {
-  await using home = await house({ builtins: [shop], env: { SHOP_LIMIT: '9' } })
+  await using home = await testHost({ builtins: [shop], env: { SHOP_LIMIT: '9' } })
   await home.write({ '.svc/config.yaml': 'shop:\n  limit: 7\n' })
   await expect(home.kernel.config.reload()).resolves.toEqual([])
   expect(live.limit).toBe(9)
@@ -416,29 +421,29 @@ it.each([
   ['nothing in it', '', /is gone or empty/],
 ])('an edit that leaves %s keeps the last good configuration and warns once', async (_, edited, reason) => {
   const leases = memoryScheduler()
-  await using home = await house({ builtins: [shop, leases.plugin], config: { shop: { limit: 5 } } })
+  await using home = await testHost({ builtins: [shop, leases.plugin], config: { shop: { limit: 5 } } })
   const complaints = () => home.logged('the last good configuration stays in force')
   // Else the first beat could see the file while it is written: empty.
-  await settled(home)
+  await waitUntilIdle(home)
   await home.write({ '.svc/config.yaml': edited })
-  await beat(home)
+  await runHeartbeat(home)
   await until(() => complaints().length > 0)
-  for (let more = 3; more > 0; more--) await beat(home)
+  for (let more = 3; more > 0; more--) await runHeartbeat(home)
   expect(complaints()).toHaveLength(1)
   expect(complaints()[0]?.msg).toMatch(reason)
   expect(live.limit).toBe(5)
 
   await home.write({ '.svc/config.yaml': 'shop:\n  limit: 6\n' })
-  await beat(home)
+  await runHeartbeat(home)
   await until(() => live.limit === 6)
   await home.write({ '.svc/config.yaml': edited })
-  await beat(home)
+  await runHeartbeat(home)
   await until(() => complaints().length > 1)
   expect(live.limit).toBe(6)
 })
 
 it('a file that is removed keeps the last good configuration', async () => {
-  await using home = await house({ builtins: [shop], config: { shop: { limit: 5 } } })
+  await using home = await testHost({ builtins: [shop], config: { shop: { limit: 5 } } })
   await rm(home.kernel.config.file)
   await expect(home.kernel.config.reload()).rejects.toThrow(/is gone or empty; restore it/)
   await expect(home.kernel.config.reload()).resolves.toEqual([])
@@ -446,7 +451,7 @@ it('a file that is removed keeps the last good configuration', async () => {
 })
 
 it('each key tells its owner, class, default, variable and schema', async () => {
-  await using home = await house({ builtins: [shop] })
+  await using home = await testHost({ builtins: [shop] })
   const keys = new Map(home.kernel.config.keys().map(key => [key.path, key]))
   expect(keys.get('shop.limit')).toMatchObject({
     owner: 'shop',
@@ -463,7 +468,7 @@ it('a secret never reaches the log: not while plugins come up, not after it was 
   const secret = 'hush "hush"'
   const tell = `the key is ${secret}, and the token is sk-abcdefgh or sk-abcdefgh-more`
   const teller = definePlugin({ name: 'teller', setup: svc => svc.log.info({ key: secret }, tell) })
-  await using home = await house({
+  await using home = await testHost({
     builtins: [shop, teller],
     config: { shop: { key: secret } },
     env: { ACME_API_KEY: 'sk-abcdefgh', OTHER_API_KEY: 'sk-abcdefgh-more' },
@@ -477,14 +482,14 @@ it('a secret never reaches the log: not while plugins come up, not after it was 
 })
 
 it("a plugin's keys leave with it", async () => {
-  await using home = await house({ builtins: [shop] })
+  await using home = await testHost({ builtins: [shop] })
   await home.kernel.host.remove('shop')
   expect(home.kernel.config.get('shop.limit')).toBeUndefined()
   await expect(home.kernel.config.patch({ shop: { limit: 4 } })).rejects.toThrow(/shop\.limit: is not a known key/)
 })
 
 it('the project says where the configuration lies', async () => {
-  await using home = await house()
+  await using home = await testHost()
   expect(home.kernel.config.file).toBe(join(home.root, '.svc', 'config.yaml'))
 })
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { type Cycle, type CycleResult, definePlugin, PHASES, type Phase, type PluginHandle, token } from '#kernel'
-import { beat, house, memoryScheduler, settled, until } from '../support/index.ts'
+import { memoryScheduler, runHeartbeat, testHost, until, waitUntilIdle } from '../support/index.ts'
 
 type Work = (cycle: Cycle, svc: PluginHandle) => unknown
 
@@ -21,7 +21,7 @@ async function agentWith(work: Partial<Record<Phase, Work>>, config: Record<stri
       svc.on('cycle_end', ({ result }) => void told.push(`end ${result}`))
     },
   })
-  const home = await house({ builtins: [worker, leases.plugin], config: { daemon: config } })
+  const home = await testHost({ builtins: [worker, leases.plugin], config: { daemon: config } })
   return { home, leases, told, [Symbol.asyncDispose]: () => home.close() }
 }
 
@@ -36,7 +36,7 @@ const setResult =
 
 it('an idle agent generates a goal: the phases run in order, each entered and left', async () => {
   await using ada = await agentWith({ goal_generation: setResult('generated') })
-  await settled(ada.home)
+  await waitUntilIdle(ada.home)
   const phases = ['approval_gate', 'suffering_escalation', 'context_assembly', 'goal_generation', 'cleanup']
   const steps = phases.flatMap(phase => [`> ${phase}`, `< ${phase} ok`])
   expect(ada.told).toEqual(['start 1', ...steps, 'end generated'])
@@ -44,7 +44,7 @@ it('an idle agent generates a goal: the phases run in order, each entered and le
 
 it('an agent with a goal pursues it instead', async () => {
   await using ada = await agentWith({ context_assembly: pursue, goal_pursuit: setResult('completed') })
-  await settled(ada.home)
+  await waitUntilIdle(ada.home)
   expect(ada.told).toContain('> goal_pursuit')
   expect(ada.told).not.toContain('> goal_generation')
   expect(ada.told.at(-1)).toBe('end completed')
@@ -52,16 +52,16 @@ it('an agent with a goal pursues it instead', async () => {
 
 it.each(['completed', 'abandoned', 'max_steps', 'parked'] as const)('a pursuit may end as %s', async result => {
   await using ada = await agentWith({ context_assembly: pursue, goal_pursuit: setResult(result) })
-  await settled(ada.home)
+  await waitUntilIdle(ada.home)
   expect(ada.told.at(-1)).toBe(`end ${result}`)
 })
 
 it('a cycle in which nothing happened was idle, and the next one comes a heartbeat later', async () => {
   await using ada = await agentWith({})
-  await settled(ada.home)
+  await waitUntilIdle(ada.home)
   expect(ada.told.at(-1)).toBe('end idle')
   expect(ada.leases.commits).toMatchObject([{ next: { run_at: ada.home.clock.ms() + 10_000 } }])
-  await beat(ada.home)
+  await runHeartbeat(ada.home)
   expect(ada.told.filter(line => line.startsWith('start'))).toEqual(['start 1', 'start 2'])
 })
 
@@ -72,7 +72,7 @@ it('a phase that decides that nothing more is to be done skips to cleanup', asyn
       cycle.done = true
     },
   })
-  await settled(ada.home)
+  await waitUntilIdle(ada.home)
   const steps = ['> approval_gate', '< approval_gate ok', '> cleanup', '< cleanup ok']
   expect(ada.told).toEqual(['start 1', ...steps, 'end parked'])
 })
@@ -84,7 +84,7 @@ it('a phase that throws ends the cycle as an error; cleanup runs, and the agent 
       if (++cycles === 1) throw new Error('lost my notes')
     },
   })
-  await settled(ada.home)
+  await waitUntilIdle(ada.home)
   expect(ada.told.slice(-5)).toEqual([
     '> context_assembly',
     '< context_assembly error',
@@ -93,7 +93,7 @@ it('a phase that throws ends the cycle as an error; cleanup runs, and the agent 
     'end error',
   ])
   expect(ada.home.logged('context_assembly: lost my notes')).toMatchObject([{ agent_id: 'ada', cycle_num: 1 }])
-  await beat(ada.home)
+  await runHeartbeat(ada.home)
   expect(ada.told.at(-1)).toBe('end idle')
 })
 
@@ -164,8 +164,8 @@ it('what the phases leave is written at the end, together and in order, before c
   ada.home.kernel.hooks.on('cycle_end', () => {
     written = ada.leases.commits.length
   })
-  await settled(ada.home)
-  await beat(ada.home)
+  await waitUntilIdle(ada.home)
+  await runHeartbeat(ada.home)
   expect(ada.leases.commits.map(commit => commit.effects.map(({ payload }) => payload))).toEqual([
     ['first', 'second', 'third'],
     ['first', 'second', 'third'],
@@ -179,10 +179,10 @@ it('a cycle may say itself when its agent runs again', async () => {
       cycle.run_at = svc.clock.ms() + 60_000
     },
   })
-  await settled(ada.home)
-  for (let beats = 5; beats > 0; beats--) await beat(ada.home)
+  await waitUntilIdle(ada.home)
+  for (let beats = 5; beats > 0; beats--) await runHeartbeat(ada.home)
   expect(ada.leases.commits).toHaveLength(1)
-  await beat(ada.home)
+  await runHeartbeat(ada.home)
   expect(ada.leases.commits).toHaveLength(2)
 })
 
@@ -191,7 +191,7 @@ it('a write in the middle is durable at once and keeps the lease', async () => {
   await using ada = await agentWith({
     context_assembly: async cycle => results.push(await cycle.save([{ effect: 'note', payload: 'now' }])),
   })
-  await settled(ada.home)
+  await waitUntilIdle(ada.home)
   expect(results).toEqual(['ok'])
   expect(ada.leases.commits).toMatchObject([
     { effects: [{ payload: 'now' }], next: 'keep' },
@@ -228,8 +228,8 @@ it('phases share values through tokens, typed and for this cycle only', async ()
     context_assembly: cycle => cycle.set(Draft, `of cycle ${cycle.cycle_num}`),
     goal_generation: cycle => seen.push(cycle.get(Draft)),
   })
-  await settled(ada.home)
-  await beat(ada.home)
+  await waitUntilIdle(ada.home)
+  await runHeartbeat(ada.home)
   expect(seen).toEqual([undefined, 'of cycle 1', undefined, 'of cycle 2'])
 })
 
@@ -244,7 +244,7 @@ it('several plugins work in one phase, in the order of their stages', async () =
     name: 'early',
     setup: svc => void svc.hooks.context_assembly?.tapPromise('early', async () => order.push('early')),
   })
-  await using home = await house({ builtins: [late, early, leases.plugin] })
-  await settled(home)
+  await using home = await testHost({ builtins: [late, early, leases.plugin] })
+  await waitUntilIdle(home)
   expect(order).toEqual(['early', 'late'])
 })

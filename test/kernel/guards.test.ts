@@ -8,7 +8,7 @@ import {
   type Phase,
   type PluginDefinition,
 } from '#kernel'
-import { beat, house, memoryScheduler, settled, until } from '../support/index.ts'
+import { memoryScheduler, runHeartbeat, testHost, until, waitUntilIdle } from '../support/index.ts'
 
 const guarding = (
   phase: Phase | '*',
@@ -18,7 +18,7 @@ const guarding = (
   definePlugin({ name: 'guarding', setup: svc => void svc.guard(phase, { shouldProceed }, options) })
 
 /** A house with one agent; `asBuiltin` guards come up as builtins do, the others as an author's. */
-async function guarded(guard: PluginDefinition, { asBuiltin = false, config = {} } = {}) {
+async function testHostWithGuard(guard: PluginDefinition, { asBuiltin = false, config = {} } = {}) {
   const leases = memoryScheduler()
   const told: string[] = []
   const trace = definePlugin({
@@ -30,7 +30,7 @@ async function guarded(guard: PluginDefinition, { asBuiltin = false, config = {}
     },
   })
   const builtins = [trace, leases.plugin, ...(asBuiltin ? [guard] : [])]
-  const home = await house({ builtins, config: { daemon: config } })
+  const home = await testHost({ builtins, config: { daemon: config } })
   if (!asBuiltin) await home.kernel.host.add(guard)
   leases.add('ada')
   return { home, told, [Symbol.asyncDispose]: () => home.close() }
@@ -41,21 +41,21 @@ const WITHOUT_GENERATION = ALL.filter(phase => phase !== 'goal_generation')
 
 it('a guard that lets pass changes nothing, and is told who and where', async () => {
   const gates: Gate[] = []
-  await using ada = await guarded(guarding('goal_generation', gate => gates.push(gate) > 0))
-  await settled(ada.home)
+  await using ada = await testHostWithGuard(guarding('goal_generation', gate => gates.push(gate) > 0))
+  await waitUntilIdle(ada.home)
   expect(ada.told).toEqual([...ALL, 'idle'])
   expect(gates).toEqual([{ phase: 'goal_generation', agent_id: 'ada', cycle_num: 1, at: ada.home.clock.now() }])
 })
 
 it('a veto skips its phase: the cycle ends as guarded and still cleans up', async () => {
-  await using ada = await guarded(guarding('goal_generation', async () => false))
-  await settled(ada.home)
+  await using ada = await testHostWithGuard(guarding('goal_generation', async () => false))
+  await waitUntilIdle(ada.home)
   expect(ada.told).toEqual([...WITHOUT_GENERATION, 'guarded'])
 })
 
 it('a veto of all phases lets none be entered', async () => {
-  await using ada = await guarded(guarding('*', () => false))
-  await settled(ada.home)
+  await using ada = await testHostWithGuard(guarding('*', () => false))
+  await waitUntilIdle(ada.home)
   expect(ada.told).toEqual(['guarded'])
 })
 
@@ -71,8 +71,8 @@ it('one veto among many guards is enough, and no later guard is asked then', asy
       guard('third', true)
     },
   })
-  await using ada = await guarded(many)
-  await settled(ada.home)
+  await using ada = await testHostWithGuard(many)
+  await waitUntilIdle(ada.home)
   expect(asked).toEqual(['first', 'second'])
   expect(ada.told.at(-1)).toBe('guarded')
 })
@@ -85,8 +85,8 @@ const failures: [string, Guard['shouldProceed'], RegExp][] = [
 ]
 
 it.each(failures)("a plugin's guard that %s lets the phase pass and is named in the log", async (_, guard, reason) => {
-  await using ada = await guarded(guarding('goal_generation', guard))
-  await settled(ada.home)
+  await using ada = await testHostWithGuard(guarding('goal_generation', guard))
+  await waitUntilIdle(ada.home)
   expect(ada.told).toEqual([...ALL, 'idle'])
   const [line] = ada.home.log.filter(({ level }) => level === 50)
   expect(line).toMatchObject({ plugin: 'guarding', agent_id: 'ada', cycle_num: 1 })
@@ -97,16 +97,16 @@ it.each(failures)("a plugin's guard that %s lets the phase pass and is named in 
 it.each(failures)(
   "a plugin's guard that %s has failed: after five times it is suspended with its plugin",
   async (_, guard) => {
-    await using ada = await guarded(guarding('goal_generation', guard))
-    const shown = () => ada.home.kernel.host.list().find(({ name }) => name === 'guarding')
-    for (let n = 1; n < 5; n++) await beat(ada.home)
-    expect(shown()).toMatchObject({ state: 'suspended', failures: 5 })
+    await using ada = await testHostWithGuard(guarding('goal_generation', guard))
+    const pluginState = () => ada.home.kernel.host.list().find(({ name }) => name === 'guarding')
+    for (let n = 1; n < 5; n++) await runHeartbeat(ada.home)
+    expect(pluginState()).toMatchObject({ state: 'suspended', failures: 5 })
   },
 )
 
 it.each(failures)('a fail-closed guard that %s blocks the phase, and that is an event', async (_, guard, reason) => {
-  await using ada = await guarded(guarding('goal_generation', guard, { failClosed: true }))
-  await settled(ada.home)
+  await using ada = await testHostWithGuard(guarding('goal_generation', guard, { failClosed: true }))
+  await waitUntilIdle(ada.home)
   expect(ada.told.filter(line => !line.startsWith('guarding'))).toEqual([...WITHOUT_GENERATION, 'guarded'])
   const failed = ada.told.filter(line => line.startsWith('guarding failed at goal_generation'))
   expect(failed).toEqual([expect.stringMatching(reason)])
@@ -117,8 +117,8 @@ it.each([
   [false, 'idle'],
 ])('a failing guard of a builtin follows daemon.guards_fail_closed: %s', async (guards_fail_closed, result) => {
   const failing = guarding('goal_generation', () => raise('no idea'))
-  await using ada = await guarded(failing, { asBuiltin: true, config: { guards_fail_closed } })
-  await settled(ada.home)
+  await using ada = await testHostWithGuard(failing, { asBuiltin: true, config: { guards_fail_closed } })
+  await waitUntilIdle(ada.home)
   expect(ada.told.at(-1)).toBe(result)
 })
 
@@ -126,7 +126,7 @@ it.each([
   [true, 'guarded'],
   [false, 'idle'],
 ])('a guard that never answers has failed after its limit; fail-closed: %s', async (failClosed, result) => {
-  await using ada = await guarded(guarding('goal_generation', () => new Promise(() => {}), { failClosed }))
+  await using ada = await testHostWithGuard(guarding('goal_generation', () => new Promise(() => {}), { failClosed }))
   await until(() => ada.told.includes('context_assembly'))
   await ada.home.clock.advance(HANDLER_LIMIT_MS)
   await until(() => ada.told.includes(result))
@@ -134,10 +134,10 @@ it.each([
 })
 
 it('a guard leaves with its plugin', async () => {
-  await using ada = await guarded(guarding('*', () => false))
-  await settled(ada.home)
+  await using ada = await testHostWithGuard(guarding('*', () => false))
+  await waitUntilIdle(ada.home)
   await ada.home.kernel.host.remove('guarding')
-  await beat(ada.home)
+  await runHeartbeat(ada.home)
   expect(ada.told).toEqual(['guarded', ...ALL, 'idle'])
 })
 
@@ -146,8 +146,8 @@ it('svc.hooks.registerGuard is the same by its other name', async () => {
     name: 'other',
     setup: svc => svc.hooks.registerGuard('goal_generation', { shouldProceed: () => false }),
   })
-  await using ada = await guarded(other)
-  await settled(ada.home)
+  await using ada = await testHostWithGuard(other)
+  await waitUntilIdle(ada.home)
   expect(ada.told.at(-1)).toBe('guarded')
 })
 

@@ -1,16 +1,25 @@
 import { expect, it } from 'vitest'
 import { type Cycle, definePlugin, type PluginDefinition, type WakeSource } from '#kernel'
-import { beat, type House, type HouseOptions, house, memoryScheduler, settled, turns, until } from '../support/index.ts'
+import {
+  memoryScheduler,
+  runHeartbeat,
+  type TestHost,
+  type TestHostOptions,
+  testHost,
+  turnEventLoop,
+  until,
+  waitUntilIdle,
+} from '../support/index.ts'
 
 /** Agents whose pursuits do what is given, in a house of their own. `cycles` are those begun and ended, in order. */
 async function agents(
   names: readonly string[],
-  work: (cycle: Cycle, home: () => House) => unknown = () => {},
-  options: HouseOptions = {},
+  work: (cycle: Cycle, home: () => TestHost) => unknown = () => {},
+  options: TestHostOptions = {},
 ) {
   const leases = memoryScheduler(names)
   const cycles: string[] = []
-  let opened: House | undefined
+  let opened: TestHost | undefined
   const worker = definePlugin({
     name: 'worker',
     setup(svc) {
@@ -19,14 +28,14 @@ async function agents(
       svc.on('cycle_end', ({ agent_id, result }) => void cycles.push(`${agent_id} ${result}`))
     },
   })
-  const home = await house({ ...options, builtins: [worker, ...(options.builtins ?? []), leases.plugin] })
+  const home = await testHost({ ...options, builtins: [worker, ...(options.builtins ?? []), leases.plugin] })
   opened = home
-  const begun = (name: string) => cycles.filter(line => line.startsWith(`${name} `) && /\d$/.test(line)).length
-  return { home, leases, cycles, begun, [Symbol.asyncDispose]: () => home.close() }
+  const cyclesBegun = (name: string) => cycles.filter(line => line.startsWith(`${name} `) && /\d$/.test(line)).length
+  return { home, leases, cycles, begun: cyclesBegun, [Symbol.asyncDispose]: () => home.close() }
 }
 
 /** Work that waits until the test lets it go on. */
-function held() {
+function blockingWork() {
   const waiting = new Map<string, () => void>()
   let most = 0
   return {
@@ -44,13 +53,13 @@ function held() {
 
 it('every agent has one cycle a heartbeat', async () => {
   await using house = await agents(['ada', 'bob', 'eve'])
-  await settled(house.home)
-  for (let beats = 4; beats > 0; beats--) await beat(house.home)
+  await waitUntilIdle(house.home)
+  for (let beats = 4; beats > 0; beats--) await runHeartbeat(house.home)
   expect(['ada', 'bob', 'eve'].map(house.begun)).toEqual([5, 5, 5])
 })
 
 it('a slow agent delays nobody: it misses its own heartbeats only', async () => {
-  const slow = held()
+  const slow = blockingWork()
   await using house = await agents(['ada', 'bob'], cycle => (cycle.agent_id === 'ada' ? slow.work(cycle) : undefined))
   await until(() => slow.waiting.has('ada'))
   for (let beats = 1; beats <= 5; beats++) {
@@ -64,7 +73,7 @@ it('a slow agent delays nobody: it misses its own heartbeats only', async () => 
 })
 
 it('no more cycles run at once than daemon.max_concurrent_agents, and a change of it counts at once', async () => {
-  const slow = held()
+  const slow = blockingWork()
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
   const config = { daemon: { max_concurrent_agents: 2 } }
   await using house = await agents(names, slow.work, { config })
@@ -84,7 +93,7 @@ it('no more cycles run at once than daemon.max_concurrent_agents, and a change o
 })
 
 it('a freed place is taken at once by the agent that has waited longest', async () => {
-  const slow = held()
+  const slow = blockingWork()
   const config = { daemon: { max_concurrent_agents: 1 } }
   await using house = await agents(['a', 'b', 'c'], slow.work, { config })
   const order: string[] = []
@@ -101,14 +110,14 @@ it('a freed place is taken at once by the agent that has waited longest', async 
 
 it('a heartbeat that is shortened while running is lived by from the next beat on', async () => {
   await using house = await agents(['ada'])
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   await house.home.kernel.config.patch({ daemon: { heartbeat: 1 } })
   const changed = until(house.home, 'config_changed')
   await house.home.clock.advance(10_000)
   await changed
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   const before = house.begun('ada')
-  for (let beats = 4; beats > 0; beats--) await beat(house.home)
+  for (let beats = 4; beats > 0; beats--) await runHeartbeat(house.home)
   expect(house.begun('ada') - before).toBeGreaterThanOrEqual(3)
 })
 
@@ -118,7 +127,7 @@ const sourceOf = (source: WakeSource): PluginDefinition =>
 it('a wake source wakes all agents at once, without waiting for the heartbeat', async () => {
   const mail = mailbox()
   await using house = await agents(['ada', 'bob'], undefined, { builtins: [sourceOf(mail.source)] })
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   mail.post('mail arrived')
   await until(() => house.begun('ada') === 2 && house.begun('bob') === 2)
   expect(house.home.clock.monotonic()).toBe(0)
@@ -127,21 +136,21 @@ it('a wake source wakes all agents at once, without waiting for the heartbeat', 
 it('a wake source may wake some agents only', async () => {
   const mail = mailbox()
   await using house = await agents(['ada', 'bob'], undefined, { builtins: [sourceOf(mail.source)] })
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   mail.post({ reason: 'mail for bob', agents: ['bob'] })
   await until(() => house.begun('bob') === 2)
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   expect(house.begun('ada')).toBe(1)
 })
 
 it('an agent that is woken in the middle of its cycle runs again when that ends', async () => {
-  const slow = held()
+  const slow = blockingWork()
   const mail = mailbox()
   await using house = await agents(['ada'], slow.work, { builtins: [sourceOf(mail.source)] })
   await until(() => slow.waiting.has('ada'))
   mail.post('mail arrived')
   await until(() => mail.taken === 1)
-  await turns()
+  await turnEventLoop()
   expect(house.begun('ada')).toBe(1)
   slow.release('ada')
   await until(() => house.begun('ada') === 2)
@@ -151,7 +160,7 @@ it('an agent that is woken in the middle of its cycle runs again when that ends'
 it('a wake source is asked again after each answer, and ends with its plugin', async () => {
   const mail = mailbox()
   await using house = await agents(['ada'], undefined, { builtins: [sourceOf(mail.source)] })
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   for (let n = 1; n <= 3; n++) {
     mail.post('mail arrived')
     await until(() => house.begun('ada') === n + 1)
@@ -161,14 +170,14 @@ it('a wake source is asked again after each answer, and ends with its plugin', a
   await house.home.kernel.host.remove('waker')
   expect(mail.signal?.aborted).toBe(true)
   mail.post('too late')
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   expect(house.begun('ada')).toBe(4)
 })
 
 it('a wake source that comes while the daemon runs is listened to', async () => {
   const mail = mailbox()
   await using house = await agents(['ada'])
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   await house.home.kernel.host.add(sourceOf(mail.source))
   mail.post('mail arrived')
   await until(() => house.begun('ada') === 2)
@@ -190,11 +199,11 @@ it('a wake source that fails five times in a row is dropped and named; the other
     },
   })
   await using house = await agents(['ada'], undefined, { builtins: [broken, sourceOf(mail.source)] })
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   await house.home.clock.advance(30_000)
   expect(asked).toBe(5)
   expect(house.home.logged('wake source "broken" failed 5 times in a row')).toMatchObject([{ level: 50 }])
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   const before = house.begun('ada')
   mail.post('mail arrived')
   await until(() => house.begun('ada') === before + 1)
@@ -209,11 +218,11 @@ it.each([undefined, 5, {}, { reason: 'mail', agents: 'ada' }, { reason: 'mail', 
       setup: svc => svc.wakeSource({ name: 'odd', wait: async () => answer as never }),
     })
     await using house = await agents(['ada'], undefined, { builtins: [odd, sourceOf(mail.source)] })
-    await settled(house.home)
+    await waitUntilIdle(house.home)
     await house.home.clock.advance(30_000)
     expect(house.home.logged('wake source "odd": a wake is a reason')).toHaveLength(5)
     expect(house.home.logged('wake source "odd" failed 5 times in a row')).toMatchObject([{ plugin: 'odd' }])
-    await settled(house.home)
+    await waitUntilIdle(house.home)
     const before = house.begun('ada')
     mail.post('mail arrived')
     await until(() => house.begun('ada') === before + 1)
@@ -231,10 +240,10 @@ it('a wake source that answers at once for ever makes no storm', async () => {
   })
   await using house = await agents(['ada'], undefined, { builtins: [eager] })
   for (let quarters = 40; quarters > 0; quarters--) {
-    await settled(house.home)
+    await waitUntilIdle(house.home)
     await house.home.clock.advance(250)
   }
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   expect(asked).toBeLessThanOrEqual(42)
   expect(house.begun('ada')).toBeLessThanOrEqual(42)
   expect(house.begun('ada')).toBeGreaterThan(30)
@@ -252,13 +261,13 @@ it("the daemon's own beat is counted by its lease and no nudge advances it", asy
   await until(() => beats.length === 1)
   mail.post('mail arrived')
   await until(() => house.begun('ada') === 2)
-  await beat(house.home)
-  await beat(house.home)
+  await runHeartbeat(house.home)
+  await runHeartbeat(house.home)
   expect(beats).toEqual([1, 2, 3])
 })
 
 it('stopping lets a cycle reach its end within the grace', async () => {
-  const slow = held()
+  const slow = blockingWork()
   await using house = await agents(['ada'], slow.work)
   await until(() => slow.waiting.has('ada'))
   const stopped = house.home.kernel.heartbeat.stop()
@@ -272,7 +281,7 @@ it('stopping lets a cycle reach its end within the grace', async () => {
 })
 
 it('a cycle that outlasts the grace is told to stop, frees its lease, and is no failure of the agent', async () => {
-  const slow = held()
+  const slow = blockingWork()
   await using house = await agents(['ada', 'bob'], slow.work)
   await until(() => slow.waiting.size === 2)
   let reason: unknown
@@ -290,10 +299,10 @@ it('a cycle that outlasts the grace is told to stop, frees its lease, and is no 
 })
 
 it('stopping twice, and stopping what never started, do nothing', async () => {
-  await using still = await house()
+  await using still = await testHost()
   await still.kernel.heartbeat.stop()
   await using house2 = await agents(['ada'])
-  await settled(house2.home)
+  await waitUntilIdle(house2.home)
   const { heartbeat } = house2.home.kernel
   await Promise.all([heartbeat.stop(), heartbeat.stop()])
   expect(heartbeat.live).toBe(false)
@@ -301,35 +310,35 @@ it('stopping twice, and stopping what never started, do nothing', async () => {
 
 it('a stopped heartbeat can be started again', async () => {
   await using house = await agents(['ada'])
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   await house.home.kernel.heartbeat.stop()
   house.home.kernel.heartbeat.start()
   house.home.kernel.heartbeat.start()
-  await beat(house.home)
+  await runHeartbeat(house.home)
   expect(house.begun('ada')).toBe(2)
 })
 
 it('a store that fails for a while is said in the log once each time, and stops nothing', async () => {
   await using house = await agents(['ada'])
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   const claim = house.leases.claim.bind(house.leases)
   let failures = 3
   house.leases.claim = limit => (failures-- > 0 ? Promise.reject(new Error('the disk is full')) : claim(limit))
   // Due after a heartbeat, and tried again each quarter of a second.
   await house.home.clock.advance(10_750)
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   expect(house.begun('ada')).toBe(2)
   expect(house.home.logged('heartbeat: the disk is full')).toHaveLength(1)
   failures = 3
   await house.home.clock.advance(10_750)
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   expect(house.begun('ada')).toBe(3)
   expect(house.home.logged('heartbeat: the disk is full')).toHaveLength(2)
 })
 
 it('a loop whose rounds fail comes round all the same, and says why: who asks is answered, and not told that all is well', async () => {
   await using house = await agents(['ada'])
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   const { heartbeat } = house.home.kernel
   const claim = house.leases.claim
   house.leases.claim = () => Promise.reject(new Error('the disk is full'))
@@ -338,7 +347,7 @@ it('a loop whose rounds fail comes round all the same, and says why: who asks is
   expect(house.home.clock.ms() - heartbeat.lastTick).toBeLessThan(1_000)
   house.leases.claim = claim
   await house.home.clock.advance(250)
-  await settled(house.home)
+  await waitUntilIdle(house.home)
   expect(heartbeat.fault).toBeUndefined()
 })
 
@@ -362,11 +371,11 @@ it('cycles that never wait for anything let timers and requests through', async 
   hooks.on('cycle_end', () => void seen.push(turned))
   const counting = (async () => {
     while (seen.length < 4) {
-      await turns(1)
+      await turnEventLoop(1)
       turned++
     }
   })()
-  await Promise.all([beat(house.home), counting])
+  await Promise.all([runHeartbeat(house.home), counting])
   expect(new Set(seen).size).toBeGreaterThan(1)
 })
 
@@ -405,7 +414,7 @@ function deliver(wake: Awaited<ReturnType<WakeSource['wait']>>) {
 it('a clock that is set while a cycle runs keeps its agent waiting no longer than a heartbeat', async () => {
   const two_days = 2 * 86_400_000
   for (const jump of [-two_days, two_days]) {
-    const slow = held()
+    const slow = blockingWork()
     await using house = await agents(['ada'], slow.work)
     const { home, leases } = house
     await until(() => slow.waiting.has('ada'))

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { definePlugin, HANDLER_LIMIT_MS, Hook, UnknownHookError, z } from '#kernel'
-import { heldClock, house, turns } from '../support/index.ts'
+import { heldClock, testHost, turnEventLoop } from '../support/index.ts'
 
 it('taps run by stage, then in the order in which they came, unless one asks to be before another', async () => {
   const hook = new Hook<string[]>('order', { kind: 'series' })
@@ -17,7 +17,7 @@ it('taps run by stage, then in the order in which they came, unless one asks to 
 it('an async tap is awaited before the next one runs', async () => {
   const hook = new Hook<string[]>('series', { kind: 'series' })
   hook.tapPromise('slow', async seen => {
-    await turns()
+    await turnEventLoop()
     seen.push('slow')
   })
   hook.tap('quick', seen => void seen.push('quick'))
@@ -70,12 +70,12 @@ it('a tap that leaves while it is called ends its call on what it began with', a
 })
 
 it('handlers are told sync and async, once each however often they were added, and no more after off', async () => {
-  await using home = await house()
+  await using home = await testHost()
   const { hooks } = home.kernel
   const seen: string[] = []
   const sync = ({ agent_id }: { agent_id: string }) => void seen.push(`sync ${agent_id}`)
   const later = async ({ agent_id }: { agent_id: string }) => {
-    await turns()
+    await turnEventLoop()
     seen.push(`async ${agent_id}`)
   }
   hooks.on('goal_completed', sync)
@@ -98,7 +98,7 @@ it('a handler that throws or rejects stops nobody and is logged with its plugin'
         throw new Error('sync trouble')
       })
       svc.on('goal_completed', async () => {
-        await turns()
+        await turnEventLoop()
         throw new Error('async trouble')
       })
     },
@@ -107,7 +107,7 @@ it('a handler that throws or rejects stops nobody and is logged with its plugin'
     name: 'listener',
     setup: svc => svc.on('goal_completed', ({ goal_id }) => void seen.push(goal_id)),
   })
-  await using home = await house({ builtins: [thrower, listener] })
+  await using home = await testHost({ builtins: [thrower, listener] })
   await home.kernel.hooks.emit('goal_completed', { agent_id: 'ada', goal_id: 'g1' })
   expect(seen).toEqual(['g1'])
   expect(home.logged('sync trouble')).toMatchObject([{ plugin: 'thrower', level: 50 }, { plugin: 'thrower' }])
@@ -124,7 +124,7 @@ it('a handler that hangs is cut off at its limit, also for the event of a plugin
       svc.on('goal_completed', ({ goal_id }) => void seen.push(goal_id))
     },
   })
-  await using home = await house({ builtins: [hanger] })
+  await using home = await testHost({ builtins: [hanger] })
   for (const event of ['goal_completed', 'fair_opened']) {
     let ended = false
     const told = home.kernel.hooks.get(event).call({ agent_id: 'ada', goal_id: event, at: 'noon' })
@@ -145,7 +145,7 @@ it('a handler that hangs is cut off at its limit, also for the event of a plugin
 
 it('an unknown hook is named together with those there are', async () => {
   const typo = definePlugin({ name: 'typo', setup: svc => svc.on('goal_complete' as 'goal_completed', () => {}) })
-  const opening = house({ builtins: [typo] })
+  const opening = testHost({ builtins: [typo] })
   await expect(opening).rejects.toBeInstanceOf(UnknownHookError)
   await expect(opening).rejects.toThrow(/There is no hook "goal_complete"; did you mean "goal_completed"/)
 })
@@ -157,7 +157,7 @@ it("a plugin's own event is heard by others, and is unknown again when the plugi
     name: 'visitor',
     setup: svc => void svc.tap('fair_opened', 'visitor', payload => seen.push(payload)),
   })
-  await using home = await house({ builtins: [visitor, fair] })
+  await using home = await testHost({ builtins: [visitor, fair] })
   const { hooks, host } = home.kernel
   await hooks.get('fair_opened').call({ at: 'noon' })
   expect(seen).toEqual([{ at: 'noon' }])
@@ -175,7 +175,7 @@ it('a plugin taps phases, events and the kernel’s points by the names in svc.h
       names = Object.keys(svc.hooks)
     },
   })
-  await using home = await house({ builtins: [looker] })
+  await using home = await testHost({ builtins: [looker] })
   expect(names).toEqual(expect.arrayContaining(['cycle_start', 'goal_pursuit', 'guards', 'wake_sources', 'toolkits']))
   expect(names).toEqual(expect.arrayContaining(home.kernel.hooks.names()))
 })
@@ -194,7 +194,7 @@ it('what a handle taps, it can take back before its scope closes', async () => {
       stop = () => svc.off('beat', handler)
     },
   })
-  await using home = await house({ builtins: [tapper], clock })
+  await using home = await testHost({ builtins: [tapper], clock })
   await home.kernel.hooks.emit('beat', { beat: 1 })
   await undo()
   stop()

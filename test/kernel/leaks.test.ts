@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
 import { definePlugin, PHASES, point, token, tool, z } from '#kernel'
-import { house, leakLedger, memoryScheduler, settled } from '../support/index.ts'
+import { leakLedger, memoryScheduler, testHost, waitUntilIdle } from '../support/index.ts'
 
 const Colours = point<{ name: string }>('colours', { key: colour => colour.name, ask: () => undefined })
 const Colour = token<string>('colour')
@@ -41,9 +41,9 @@ function oneOfEverything(round: number) {
 
 it('a thousand rounds of one of everything leave nothing behind', async () => {
   const leases = memoryScheduler(['ada'])
-  await using home = await house({ builtins: [leases.plugin] })
+  await using home = await testHost({ builtins: [leases.plugin] })
   const { host } = home.kernel
-  await settled(home)
+  await waitUntilIdle(home)
   const ledger = leakLedger(home)
 
   await host.add(oneOfEverything(0))
@@ -54,7 +54,7 @@ it('a thousand rounds of one of everything leave nothing behind', async () => {
   await host.remove('one-of-everything')
   expect(ledger.diff()).toEqual([])
 
-  const rounds = async (count: number) => {
+  const addAndRemove = async (count: number) => {
     for (let round = count; round > 0; round--) {
       await host.add(oneOfEverything(round))
       await home.kernel.hooks.emit('beat', { beat: round })
@@ -62,9 +62,9 @@ it('a thousand rounds of one of everything leave nothing behind', async () => {
     }
   }
   // The first rounds warm up what is made once: compiled hooks, caches of zod.
-  await rounds(100)
+  await addAndRemove(100)
   const before = heapAfterCollection()
-  await rounds(1000)
+  await addAndRemove(1000)
   const grown = (heapAfterCollection() - before) / 1024 / 1024
   expect(ledger.diff()).toEqual([])
   console.log(`a thousand rounds: the heap grew by ${grown.toFixed(2)} MiB`)
@@ -72,7 +72,7 @@ it('a thousand rounds of one of everything leave nothing behind', async () => {
 })
 
 it('the ledger names what was left over', async () => {
-  await using home = await house()
+  await using home = await testHost()
   const ledger = leakLedger(home)
   home.kernel.hooks.on('beat', () => {}, 'forgetful')
   home.kernel.hooks.on('beat', () => {}, 'forgetful')

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { definePlugin, InvalidInputError, UnknownOperationError, z } from '#kernel'
-import { house } from '../support/index.ts'
+import { testHost } from '../support/index.ts'
 
 const calls: unknown[] = []
 const greeter = definePlugin({
@@ -27,7 +27,7 @@ const greeter = definePlugin({
 })
 
 it('an operation gets its parsed input with defaults, and answers by its schema alone', async () => {
-  await using home = await house({ builtins: [greeter] })
+  await using home = await testHost({ builtins: [greeter] })
   await expect(home.kernel.invoke('greeter.greet', { name: 'ada' })).resolves.toEqual({ text: 'hello ada' })
   await home.kernel.invoke('greeter.greet', { name: 'ada' }, { face: 'rest', tenant: 'acme' })
   expect(calls).toMatchObject([
@@ -37,7 +37,7 @@ it('an operation gets its parsed input with defaults, and answers by its schema 
 })
 
 it('bad input is refused with each field named, before anything runs', async () => {
-  await using home = await house({ builtins: [greeter] })
+  await using home = await testHost({ builtins: [greeter] })
   const before = calls.length
   const error = await home.kernel.invoke('greeter.greet', { times: 'x', extra: 1 }).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(InvalidInputError)
@@ -50,12 +50,12 @@ it('bad input is refused with each field named, before anything runs', async () 
 })
 
 it('an answer that breaks its own schema never leaves', async () => {
-  await using home = await house({ builtins: [greeter] })
+  await using home = await testHost({ builtins: [greeter] })
   await expect(home.kernel.invoke('greeter.fail')).rejects.toThrow()
 })
 
 it('an unknown operation is named, also after its plugin left', async () => {
-  await using home = await house({ builtins: [greeter] })
+  await using home = await testHost({ builtins: [greeter] })
   await home.kernel.host.remove('greeter')
   await expect(home.kernel.invoke('greeter.greet', { name: 'ada' })).rejects.toBeInstanceOf(UnknownOperationError)
   await expect(home.kernel.invoke('greeter.greet')).rejects.toThrow('There is no operation "greeter.greet".')

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { definePlugin, type PluginDefinition, PluginError, point, SvcError, token, z } from '#kernel'
-import { type House, type HouseOptions, heldClock, house, until } from '../support/index.ts'
+import { heldClock, type TestHost, type TestHostOptions, testHost, until } from '../support/index.ts'
 
 const Letters = point<string>('letters', { key: letter => letter })
 
@@ -9,11 +9,11 @@ const file = (name: string, more = '') => `
 import { definePlugin } from 'svc'
 export default definePlugin({ name: '${name}', ${more} setup(svc) { svc.on('beat', () => {}) } })
 `
-const states = (home: House) => Object.fromEntries(home.kernel.host.list().map(({ name, state }) => [name, state]))
-const errorOf = (home: House, name: string) => home.kernel.host.list().find(plugin => plugin.name === name)?.error
+const states = (home: TestHost) => Object.fromEntries(home.kernel.host.list().map(({ name, state }) => [name, state]))
+const errorOf = (home: TestHost, name: string) => home.kernel.host.list().find(plugin => plugin.name === name)?.error
 
 it('a plugin of three lines is a plugin', async () => {
-  await using home = await house({ plugins: { 'tiny.ts': file('tiny') } })
+  await using home = await testHost({ plugins: { 'tiny.ts': file('tiny') } })
   expect(home.kernel.host.list()).toMatchObject([
     { name: 'tiny', state: 'live', origin: `${home.root}/plugins/tiny.ts`, registered: ['on beat'], error: null },
   ])
@@ -21,7 +21,7 @@ it('a plugin of three lines is a plugin', async () => {
 })
 
 it('files and folders, TypeScript and JavaScript, in both places, are plugins; what editors leave behind is not', async () => {
-  await using home = await house({
+  await using home = await testHost({
     plugins: {
       'one.ts': file('one'),
       'two.js': file('two'),
@@ -47,7 +47,7 @@ it('files and folders, TypeScript and JavaScript, in both places, are plugins; w
 })
 
 it('a file that is named like a script and is none that can be run is told, and not passed over', async () => {
-  await using home = await house({ plugins: { 'page.tsx': file('page'), 'LOUD.TS': file('loud') } })
+  await using home = await testHost({ plugins: { 'page.tsx': file('page'), 'LOUD.TS': file('loud') } })
   expect(states(home)).toEqual({ LOUD: 'failed', page: 'failed' })
   expect(errorOf(home, 'page')).toMatch(
     /page\.tsx\): is no plugin by its name, which must end in \.ts, \.mts, \.cts, \.js, \.mjs, \.cjs$/,
@@ -69,13 +69,13 @@ it('what one plugin adds, another may name, in whatever order they come up', asy
     definePlugin({ name: 'listener', setup: svc => void svc.tap('noon', 'listener', () => seen.push('noon')) }),
     definePlugin({ name: 'bell', setup: svc => void svc.event('noon', z.object({})) }),
   ]
-  await using home = await house({ builtins })
+  await using home = await testHost({ builtins })
   await home.kernel.hooks.get('noon').call({})
   expect(seen).toEqual(['noon'])
 })
 
 it('plugins that need each other are named with their circle, and the others live', async () => {
-  await using home = await house({
+  await using home = await testHost({
     plugins: {
       'a.ts': file('a', "needs: ['b'],"),
       'b.ts': file('b', "needs: ['c'],"),
@@ -90,8 +90,8 @@ it('plugins that need each other are named with their circle, and the others liv
 
 it('builtins that need each other, or what is switched off, do not start', async () => {
   const circle = [needing('hen', 'egg'), needing('egg', 'hen')]
-  await expect(house({ builtins: circle })).rejects.toThrow(/hen → egg → hen/)
-  const missing = house({ builtins: [needing('goals', 'store')], config: { plugins: { disabled: ['store'] } } })
+  await expect(testHost({ builtins: circle })).rejects.toThrow(/hen → egg → hen/)
+  const missing = testHost({ builtins: [needing('goals', 'store')], config: { plugins: { disabled: ['store'] } } })
   await expect(missing).rejects.toBeInstanceOf(PluginError)
   await expect(missing).rejects.toThrow('"goals" (builtin): needs "store", which is switched off or missing')
 })
@@ -133,7 +133,7 @@ it.each([
     /no luck/,
   ],
 ])('a plugin with %s is named with its place, and the others live', async (_, source, reason) => {
-  await using home = await house({ plugins: { 'bad.ts': source, 'good.ts': file('good') } })
+  await using home = await testHost({ plugins: { 'bad.ts': source, 'good.ts': file('good') } })
   expect(Object.values(states(home)).sort()).toEqual(['failed', 'live'])
   const failed = home.kernel.host.list().find(({ state }) => state === 'failed')
   expect(failed?.error).toMatch(reason)
@@ -143,7 +143,7 @@ it.each([
 
 it('a plugin that hangs while it loads is given up after its limit, and the others live', async () => {
   const clock = heldClock()
-  const opening = house({
+  const opening = testHost({
     clock,
     plugins: { 'hangs.ts': 'await new Promise(() => {})\nexport default {}', 'later.ts': file('later') },
   })
@@ -175,7 +175,7 @@ it('a resource that hangs while it starts is given up, and undone should it star
     export default { name: 'slow', setup(svc) {
       svc.start(async () => { await svc.use({ name: 'gate' }); return svc.use({ name: 'undone' }) })
     } }`
-  const opening = house({ clock, builtins: [gate], plugins: { 'slow.ts': slow } })
+  const opening = testHost({ clock, builtins: [gate], plugins: { 'slow.ts': slow } })
   let open = false
   void opening.then(() => {
     open = true
@@ -191,7 +191,7 @@ it('a resource that hangs while it starts is given up, and undone should it star
 })
 
 it('two plugins of one name: the second is refused and the first lives on', async () => {
-  await using home = await house({
+  await using home = await testHost({
     builtins: [definePlugin({ name: 'clock', setup: svc => void svc.add(Letters, 'c') })],
     plugins: { 'a.ts': file('same'), 'b.ts': file('same'), 'clock.ts': file('clock') },
   })
@@ -205,7 +205,7 @@ it('two plugins of one name: the second is refused and the first lives on', asyn
 
 it('what a failing setup had already recorded never becomes visible', async () => {
   const half = "export default { name: 'half', setup(svc) { svc.on('beat', () => {}); throw new Error('half way') } }"
-  await using home = await house({ plugins: { 'half.ts': half } })
+  await using home = await testHost({ plugins: { 'half.ts': half } })
   expect(home.kernel.hooks.get('beat').taps).toEqual([])
 })
 
@@ -216,20 +216,20 @@ it.each([
   ['disabled: [two]', { one: 'live', two: 'disabled', three: 'live' }],
 ])('plugins.%s is honoured', async (setting, expected) => {
   const plugins = { 'one.ts': file('one'), 'two.ts': file('two'), 'three/index.ts': file('three') }
-  await using home = await house({ plugins, config: `plugins:\n  ${setting}\n` })
+  await using home = await testHost({ plugins, config: `plugins:\n  ${setting}\n` })
   expect(states(home)).toEqual(expected)
 })
 
 it('a file that is switched off by its stem is not even run', async () => {
   const plugins = { 'dangerous.ts': "throw new Error('ran all the same')" }
-  await using home = await house({ plugins, config: { plugins: { disabled: ['dangerous'] } } })
+  await using home = await testHost({ plugins, config: { plugins: { disabled: ['dangerous'] } } })
   expect(states(home)).toEqual({ dangerous: 'disabled' })
   expect(home.logged('runs ')).toEqual([])
 })
 
 it('a builtin is switched off by name', async () => {
   const builtins = [needing('store'), needing('goals')]
-  await using home = await house({ builtins, config: { plugins: { disabled: ['goals'] } } })
+  await using home = await testHost({ builtins, config: { plugins: { disabled: ['goals'] } } })
   expect(states(home)).toEqual({ store: 'live', goals: 'disabled' })
 })
 
@@ -247,7 +247,7 @@ it('a plugin file and the kernel share one SvcError, one zod and one set of poin
         svc.add(point('letters', { key: letter => letter }), 'm')
       },
     })`
-  await using home = await house({ plugins: { 'mine.ts': source } })
+  await using home = await testHost({ plugins: { 'mine.ts': source } })
   const { error, schema } = home.kernel.use(Caught)
   expect(error).toBeInstanceOf(SvcError)
   expect(error).toMatchObject({ code: 'mine', status: 418, message: 'It is mine.' })
@@ -265,7 +265,7 @@ it('a plugin reads its own configuration under plugins.config', async () => {
       config: z.object({ from: z.number().int().default(9), to: z.number().int().default(17) }),
       setup(svc, config) { svc.provide({ name: 'hours' }, config) },
     })`
-  await using home = await house({
+  await using home = await testHost({
     plugins: { 'office-hours.ts': source },
     config: { plugins: { config: { 'office-hours': { to: 18 } } } },
   })
@@ -287,7 +287,7 @@ it('resources start in processes of their roles only, and stop in reverse order'
         )
       },
     })
-  const home = await house({
+  const home = await testHost({
     roles: ['server'],
     builtins: [resource('by-default'), resource('first', 'server'), resource('second', 'daemon', 'server')],
   })
@@ -303,7 +303,7 @@ it('what is added after setup is there at once, and leaves with the rest', async
       add = letter => void svc.add(Letters, letter)
     },
   })
-  await using home = await house({ builtins: [late] })
+  await using home = await testHost({ builtins: [late] })
   add('x')
   expect(home.kernel.list(Letters)).toEqual(['x'])
   await home.kernel.host.remove('late')
@@ -323,7 +323,7 @@ it('closing twice is closing once, and undoes the last plugin first', async () =
         }),
     }),
   )
-  const home = await house({ builtins })
+  const home = await testHost({ builtins })
   await Promise.all([home.close(), home.kernel.close()])
   expect(told).toEqual(['two', 'one'])
 })
@@ -338,12 +338,12 @@ it('a start that fails undoes what had come up', async () => {
         throw new Error('no luck')
       }),
   })
-  await expect(house({ builtins: [good, bad] })).rejects.toThrow('no luck')
+  await expect(testHost({ builtins: [good, bad] })).rejects.toThrow('no luck')
   expect(told).toEqual(['undone'])
 })
 
-async function live(plugins: NonNullable<HouseOptions['plugins']>): Promise<string[]> {
-  await using home = await house({ plugins })
+async function live(plugins: NonNullable<TestHostOptions['plugins']>): Promise<string[]> {
+  await using home = await testHost({ plugins })
   return home.kernel.host.list().flatMap(({ name, state }) => (state === 'live' ? [name] : []))
 }
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { ConflictError, definePlugin, point, Toolkits, tool, z } from '#kernel'
-import { house } from '../support/index.ts'
+import { testHost } from '../support/index.ts'
 
 interface Colour {
   name: string
@@ -19,7 +19,7 @@ const painter = (name: string, ...colours: Colour[]) =>
   })
 
 it('a duplicate name is a conflict that names both owners, and nothing of the second plugin stays', async () => {
-  await using home = await house({ builtins: [painter('first', { name: 'red' })] })
+  await using home = await testHost({ builtins: [painter('first', { name: 'red' })] })
   const { host, points } = home.kernel
   const adding = host.add(painter('second', { name: 'blue' }, { name: 'red' }))
   await expect(adding).rejects.toBeInstanceOf(ConflictError)
@@ -28,7 +28,7 @@ it('a duplicate name is a conflict that names both owners, and nothing of the se
 })
 
 it('a snapshot never changes: who holds one sees nothing come or go', async () => {
-  await using home = await house({ builtins: [painter('first', { name: 'red' })] })
+  await using home = await testHost({ builtins: [painter('first', { name: 'red' })] })
   const { host, points } = home.kernel
   const before = points.list(Colours)
   await host.add(painter('second', { name: 'blue' }))
@@ -46,7 +46,7 @@ it('the first contribution that answers wins', async () => {
     painter('first', { name: 'red' }, { name: 'green', likes: 'apple' }),
     painter('second', { name: 'blue', likes: 'apple' }),
   ]
-  await using home = await house({ builtins })
+  await using home = await testHost({ builtins })
   expect(await home.kernel.points.ask(Colours, 'apple')).toBe('green')
   expect(await home.kernel.points.ask(Colours, 'plum')).toBeUndefined()
 })
@@ -57,7 +57,7 @@ it('who watches a point is told of what comes and goes, until it leaves itself',
     name: 'watcher',
     setup: svc => void svc.onChange(Colours, () => seen.push(svc.list(Colours).length)),
   })
-  await using home = await house({ builtins: [watcher] })
+  await using home = await testHost({ builtins: [watcher] })
   const { host } = home.kernel
   await host.add(painter('first', { name: 'red' }, { name: 'blue' }))
   await host.remove('first')
@@ -75,7 +75,7 @@ it('a contribution that its point cannot take is refused with the reason', async
       svc.toolkit({ name: 'broken', tools: [broken] })
     },
   })
-  await using home = await house()
+  await using home = await testHost()
   await expect(home.kernel.host.add(bad)).rejects.toThrow(/"two words" of toolkit "broken" is not/)
   expect(home.kernel.list(Toolkits)).toEqual([])
 })
@@ -88,7 +88,7 @@ it('a contribution may be taken back before its owner leaves', async () => {
       undo = svc.add(Colours, { name: 'red' })
     },
   })
-  await using home = await house({ builtins: [fickle] })
+  await using home = await testHost({ builtins: [fickle] })
   expect(home.kernel.list(Colours)).toHaveLength(1)
   await undo()
   expect(home.kernel.list(Colours)).toHaveLength(0)

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { TimeLimitError, within } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { systemPorts } from '#lib/system-ports'
-import { heldClock, house } from '../support/index.ts'
+import { heldClock, testHost } from '../support/index.ts'
 
 it('randomness is a function of its key: no order of drawing changes it', () => {
   const keys = Array.from({ length: 50 }, (_, n) => ['ada', n] as const)
@@ -38,13 +38,13 @@ it('keyed randomness is even enough', () => {
 })
 
 it('keyed ids repeat with the seed and are never the same twice', () => {
-  const made = () => {
+  const makeIds = () => {
     const ids = keyedIds(keyedRandom(7))
     return Array.from({ length: 100 }, () => ids.make('goal', 8))
   }
-  expect(made()).toEqual(made())
-  expect(new Set(made()).size).toBe(100)
-  expect(made()[0]).toMatch(/^goal-[0-9a-f]{8}$/)
+  expect(makeIds()).toEqual(makeIds())
+  expect(new Set(makeIds()).size).toBe(100)
+  expect(makeIds()[0]).toMatch(/^goal-[0-9a-f]{8}$/)
 })
 
 it("the system's ids have as many hex digits as were asked for, also an odd number", () => {
@@ -54,9 +54,9 @@ it("the system's ids have as many hex digits as were asked for, also an odd numb
 })
 
 it('a seed in the configuration is the seed of the world, and a bad one names the variable', async () => {
-  await using home = await house({ env: { SVC_SEED: '42' } })
+  await using home = await testHost({ env: { SVC_SEED: '42' } })
   expect(home.kernel.ports.random.number('x')).toBe(keyedRandom(42).number('x'))
-  await expect(house({ env: { SVC_SEED: '1.5' } })).rejects.toThrow(/environment variable SVC_SEED/)
+  await expect(testHost({ env: { SVC_SEED: '1.5' } })).rejects.toThrow(/environment variable SVC_SEED/)
 })
 
 it('a time limit cuts off what hangs and leaves no timer behind what does not', async () => {

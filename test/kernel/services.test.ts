@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
 import { definePlugin, ServiceMissingError, token } from '#kernel'
-import { house } from '../support/index.ts'
+import { testHost } from '../support/index.ts'
 
 const Greeting = token<{ text: string }>('greeting')
 
 it('a consumer always gets the current provider: the newest, and the one before when that leaves', async () => {
   const provider = (name: string) =>
     definePlugin({ name, setup: svc => void svc.provide(Greeting, { text: `hello from ${name}` }) })
-  await using home = await house({ builtins: [provider('first')] })
+  await using home = await testHost({ builtins: [provider('first')] })
   const { host } = home.kernel
   const greeting = () => home.kernel.use(Greeting).text
   expect(greeting()).toBe('hello from first')
@@ -21,7 +21,7 @@ it('a consumer always gets the current provider: the newest, and the one before 
 })
 
 it('a service that nobody provides is named', async () => {
-  await using home = await house()
+  await using home = await testHost()
   expect(home.kernel.services.has(Greeting)).toBe(false)
   expect(() => home.kernel.use(Greeting)).toThrow(ServiceMissingError)
   expect(() => home.kernel.use(Greeting)).toThrow('No plugin provides the service "greeting"')

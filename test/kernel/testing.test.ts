@@ -2,20 +2,21 @@ import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
-import { beat, heldClock, house, memoryScheduler, modelServer, tempDir, until } from '../support/index.ts'
+import * as testing from '../support/index.ts'
+import { heldClock, memoryScheduler, modelServer, runHeartbeat, tempDir, testHost, until } from '../support/index.ts'
 
-it('a held clock stands still, and fires what falls due in its order, also what is set on the way', async () => {
+it('a held clock advances only when asked, and fires timers in the order they fall due', async () => {
   const clock = heldClock()
   const began = clock.ms()
   const told: string[] = []
-  const tell = (name: string) => () => void told.push(`${name} at ${clock.monotonic()}`)
-  clock.after(300, tell('late'))
+  const recordAs = (name: string) => () => void told.push(`${name} at ${clock.monotonic()}`)
+  clock.after(300, recordAs('late'))
   clock.after(100, () => {
-    tell('early')()
-    clock.after(100, tell('set on the way'))
+    recordAs('early')()
+    clock.after(100, recordAs('set on the way'))
   })
-  clock.after(200, tell('middle'))
-  clock.after(250, tell('cancelled'))()
+  clock.after(200, recordAs('middle'))
+  clock.after(250, recordAs('cancelled'))()
   await clock.advance(250)
   expect(told).toEqual(['early at 100', 'middle at 200', 'set on the way at 200'])
   await clock.advance(50)
@@ -23,7 +24,7 @@ it('a held clock stands still, and fires what falls due in its order, also what 
   expect([clock.ms() - began, clock.pending]).toEqual([300, 0])
 })
 
-it('a jump moves the wall and nothing else', async () => {
+it('a clock jump moves the date and fires no timer', async () => {
   const clock = heldClock()
   const began = clock.now().getTime()
   let fired = false
@@ -35,31 +36,31 @@ it('a jump moves the wall and nothing else', async () => {
   expect([clock.now().getTime() - began, clock.monotonic(), fired]).toEqual([3_600_999, 999, false])
 })
 
-it('one seed gives one house: the same ids and the same randomness', async () => {
-  const drawn = async (seed: number) => {
-    await using home = await house({ seed })
+it('test hosts with the same seed give the same ids and random numbers', async () => {
+  const drawWithSeed = async (seed: number) => {
+    await using home = await testHost({ seed })
     const { ids, random } = home.kernel.ports
     return [ids.make('goal', 8), ids.make('goal', 8), random.number('mood', 'ada')]
   }
-  expect(await drawn(7)).toEqual(await drawn(7))
-  expect(await drawn(7)).not.toEqual(await drawn(8))
+  expect(await drawWithSeed(7)).toEqual(await drawWithSeed(7))
+  expect(await drawWithSeed(7)).not.toEqual(await drawWithSeed(8))
 })
 
-it('a house sees nothing of the environment that it stands in', async () => {
-  await using home = await house({ env: { ONLY: 'this' } })
+it('a test host sees only the environment it is given', async () => {
+  await using home = await testHost({ env: { ONLY: 'this' } })
   expect(home.kernel.ports.env).toEqual({ ONLY: 'this' })
 })
 
-it('a temporary project goes with its house; one that was there stays', async () => {
+it('closing a test host removes a temporary project and keeps an existing one', async () => {
   await using dir = await tempDir({ 'profiles/coder.yaml': 'name: coder\n' })
-  const visited = await house({ root: dir.path })
-  const own = await house()
+  const visited = await testHost({ root: dir.path })
+  const own = await testHost()
   await Promise.all([visited.close(), own.close()])
   await expect(access(join(dir.path, 'profiles', 'coder.yaml'))).resolves.toBeUndefined()
   await expect(access(own.root)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-it('a house whose start fails leaves no project behind', async () => {
+it('a test host that fails to start leaves no project behind', async () => {
   let root = ''
   const bad = definePlugin({
     name: 'bad',
@@ -68,21 +69,21 @@ it('a house whose start fails leaves no project behind', async () => {
       throw new Error('no luck')
     },
   })
-  await expect(house({ builtins: [bad] })).rejects.toThrow('no luck')
+  await expect(testHost({ builtins: [bad] })).rejects.toThrow('no luck')
   await expect(access(root)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-it('one beat is one cycle for every agent, however many are allowed at once', async () => {
+it('a heartbeat runs one cycle of every agent, also with more agents than max_concurrent_agents', async () => {
   const leases = memoryScheduler(Array.from({ length: 20 }, (_, n) => `agent${n}`))
-  await using home = await house({ builtins: [leases.plugin], config: { daemon: { max_concurrent_agents: 3 } } })
+  await using home = await testHost({ builtins: [leases.plugin], config: { daemon: { max_concurrent_agents: 3 } } })
   for (let beats = 1; beats <= 3; beats++) {
-    await beat(home)
+    await runHeartbeat(home)
     expect(leases.commits).toHaveLength(20 * (beats + 1))
   }
 })
 
 it('until resolves with the event that matches', async () => {
-  await using home = await house()
+  await using home = await testHost()
   const { hooks } = home.kernel
   const second = until(home, 'beat', ({ beat: count }) => count === 2)
   for (const count of [1, 2, 3]) await hooks.emit('beat', { beat: count })
@@ -94,4 +95,15 @@ it('a model on a port that is in use is refused, and ends no process', async () 
   await using first = await modelServer()
   const port = Number(new URL(first.url).port)
   await expect(modelServer({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+})
+
+it('earlier names of svc/testing still work', () => {
+  const { house, House, beat, settled, turns, replayed } = testing
+  expect([house, House, beat, settled]).toEqual([
+    testing.testHost,
+    testing.TestHost,
+    testing.runHeartbeat,
+    testing.waitUntilIdle,
+  ])
+  expect([turns, replayed]).toEqual([testing.turnEventLoop, testing.replayRecording])
 })

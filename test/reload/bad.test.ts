@@ -2,8 +2,16 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { definePlugin, operation, tool, z } from '#kernel'
-import { beat, type House, heldClock, house, memoryScheduler, settled, until } from '../support/index.ts'
-import { drop, saying, source, stateOf, told, word } from './sources.ts'
+import {
+  heldClock,
+  memoryScheduler,
+  runHeartbeat,
+  type TestHost,
+  testHost,
+  until,
+  waitUntilIdle,
+} from '../support/index.ts'
+import { drop, outcomeLines, saying, source, stateOf, word } from './sources.ts'
 
 /** A room with things that a plugin's own may be in conflict with. */
 const room = definePlugin({
@@ -95,7 +103,7 @@ it.each([
 ])(
   'an edit with %s changes nothing but the log and the error; the old version lives on with its state',
   async (_, bad, why) => {
-    await using home = await house({ builtins: [room], plugins: { 'sayer.ts': counting } })
+    await using home = await testHost({ builtins: [room], plugins: { 'sayer.ts': counting } })
     const count = () => (word(home) as unknown as () => number)()
     await home.kernel.hooks.emit('beat', { beat: 1 })
     expect(count()).toBe(1)
@@ -114,7 +122,7 @@ it.each([
 
     // Looked at again when it changes, and not before.
     expect(await home.kernel.host.apply()).toEqual([])
-    expect(told(await drop(home, { 'sayer.ts': `${counting}\n` }))).toEqual(['sayer: reloaded'])
+    expect(outcomeLines(await drop(home, { 'sayer.ts': `${counting}\n` }))).toEqual(['sayer: reloaded'])
     expect(stateOf(home, 'sayer')).toMatchObject({ state: 'live', error: null })
     expect(count()).toBe(2)
   },
@@ -122,7 +130,7 @@ it.each([
 
 it('an edit that hangs while it loads is given up after 5 s, and meanwhile the old version answers', async () => {
   const clock = heldClock()
-  await using home = await house({ clock, plugins: { 'sayer.ts': saying('one') } })
+  await using home = await testHost({ clock, plugins: { 'sayer.ts': saying('one') } })
   const pending = clock.pending
   const applied = drop(home, { 'sayer.ts': 'await new Promise(() => {})', 'other.ts': source('other') })
   await until(() => clock.pending > pending + 1 || home.logged('sayer.ts').length > 1)
@@ -135,32 +143,32 @@ it('an edit that hangs while it loads is given up after 5 s, and meanwhile the o
     await clock.advance(1_000)
     return outcomes !== undefined
   })
-  expect(told(await applied).sort()).toEqual(['other: loaded', 'sayer: failed'])
+  expect(outcomeLines(await applied).sort()).toEqual(['other: loaded', 'sayer: failed'])
   expect(stateOf(home, 'sayer')?.error).toMatch(/Loading .*sayer\.ts did not finish within 5 s/)
   expect(word(home)).toBe('one')
 })
 
 it('while a file hangs at load, agents go on', async () => {
-  await using home = await house({
+  await using home = await testHost({
     builtins: [memoryScheduler(['ada']).plugin],
     config: { daemon: { heartbeat: 0.5 } },
   })
-  await settled(home)
+  await waitUntilIdle(home)
   let cycles = 0
   home.kernel.hooks.on('cycle_start', () => void cycles++)
   await home.write({ 'plugins/hangs.ts': 'await new Promise(() => {})' })
-  for (let n = 1; n <= 18; n++) await beat(home)
+  for (let n = 1; n <= 18; n++) await runHeartbeat(home)
   await until(() => home.logged('runs ').length === 1)
   expect(stateOf(home, 'hangs')).toBeUndefined()
   expect(cycles).toBe(18)
-  for (let n = 1; n <= 10; n++) await beat(home)
+  for (let n = 1; n <= 10; n++) await runHeartbeat(home)
   await until(() => stateOf(home, 'hangs')?.state === 'failed')
   expect(home.logged('runs ')).toHaveLength(1)
 })
 
 it('a plugin that lacks a package is live once that is installed, and is not run again before', async () => {
   const uses = `import words from '@some/words'\n${source('sayer', "svc.provide({ name: 'word' }, words)")}`
-  await using home = await house({ plugins: { 'sayer.ts': uses } })
+  await using home = await testHost({ plugins: { 'sayer.ts': uses } })
   expect(stateOf(home, 'sayer')).toMatchObject({ state: 'failed', error: expect.stringContaining('@some/words') })
   const ran = home.logged('runs ').length
   expect(await home.kernel.host.apply()).toEqual([])
@@ -169,12 +177,12 @@ it('a plugin that lacks a package is live once that is installed, and is not run
     'node_modules/@some/words/package.json': '{ "name": "@some/words", "type": "module", "exports": "./lib/words.js" }',
     'node_modules/@some/words/lib/words.js': "export default 'hello'",
   })
-  expect(told(await home.kernel.host.apply())).toEqual(['sayer: loaded'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: loaded'])
   expect(word(home)).toBe('hello')
 })
 
 it('a plugin that failed when the process came up is live once its file is right', async () => {
-  await using home = await house({
+  await using home = await testHost({
     plugins: { 'sayer.ts': 'export default 7', 'late.ts': source('late', '', 'needs: 7,') },
   })
   expect(
@@ -183,15 +191,15 @@ it('a plugin that failed when the process came up is live once its file is right
       .map(({ name, state }) => `${name}: ${state}`)
       .sort(),
   ).toEqual(['late: failed', 'sayer: failed'])
-  expect(told(await drop(home, { 'sayer.ts': saying('hello') }))).toEqual(['sayer: loaded'])
+  expect(outcomeLines(await drop(home, { 'sayer.ts': saying('hello') }))).toEqual(['sayer: loaded'])
   expect(stateOf(home, 'sayer')).toMatchObject({ state: 'live', error: null })
   expect(word(home)).toBe('hello')
 })
 
 it('one bad file among many edits keeps none of the others back', async () => {
-  await using home = await house()
+  await using home = await testHost()
   const outcomes = await drop(home, { 'a.ts': source('a'), 'b.ts': 'throw 7', 'c.ts': source('c') })
-  expect(told(outcomes).sort()).toEqual(['a: loaded', 'b: failed', 'c: loaded'])
+  expect(outcomeLines(outcomes).sort()).toEqual(['a: loaded', 'b: failed', 'c: loaded'])
   expect(stateOf(home, 'b')?.error).toMatch(/b\.ts.*: 7$/)
 })
 
@@ -201,16 +209,16 @@ it('plugins that need one that is removed leave with it, and return when it does
     'a-top.ts': source('a-top', '', "needs: ['middle'],"),
     'middle.ts': source('middle', "svc.use({ name: 'base' })", "needs: ['base'],"),
   }
-  await using home = await house({ plugins: chain })
+  await using home = await testHost({ plugins: chain })
   const states = () => Object.fromEntries(home.kernel.host.list().map(({ name, state }) => [name, state]))
   expect(states()).toEqual({ base: 'live', middle: 'live', 'a-top': 'live' })
   await rm(join(home.root, 'plugins/base.ts'))
-  expect(told(await home.kernel.host.apply())).toEqual(['a-top: failed', 'middle: failed', 'base: removed'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['a-top: failed', 'middle: failed', 'base: removed'])
   expect(stateOf(home, 'middle')?.error).toMatch(/needs "base", which is not live/)
   const ran = home.logged('runs ').length
   await home.kernel.host.apply()
   expect(home.logged('runs ').length).toBe(ran)
-  expect(told(await drop(home, { 'base.ts': chain['base.ts'] }))).toEqual([
+  expect(outcomeLines(await drop(home, { 'base.ts': chain['base.ts'] }))).toEqual([
     'base: loaded',
     'middle: loaded',
     'a-top: loaded',
@@ -221,11 +229,11 @@ it('plugins that need one that is removed leave with it, and return when it does
 
 it('a plugin whose need comes back, while its own file has become bad, is named and stops nobody', async () => {
   const base = source('base')
-  await using home = await house({ plugins: { 'base.ts': base, 'top.ts': source('top', '', "needs: ['base'],") } })
+  await using home = await testHost({ plugins: { 'base.ts': base, 'top.ts': source('top', '', "needs: ['base'],") } })
   await rm(join(home.root, 'plugins/base.ts'))
   await home.kernel.host.apply()
   await home.write({ 'plugins/top.ts': 'throw new Error("no luck")' })
-  expect(told(await drop(home, { 'base.ts': base, 'other.ts': source('other') })).sort()).toEqual([
+  expect(outcomeLines(await drop(home, { 'base.ts': base, 'other.ts': source('other') })).sort()).toEqual([
     'base: loaded',
     'other: loaded',
     'top: failed',
@@ -234,15 +242,15 @@ it('a plugin whose need comes back, while its own file has become bad, is named 
 })
 
 it('a plugin that is needed is replaced without those that need it', async () => {
-  await using home = await house({
+  await using home = await testHost({
     plugins: { 'base.ts': source('base'), 'top.ts': source('top', '', "needs: ['base'],") },
   })
-  expect(told(await drop(home, { 'base.ts': source('base', '// new') }))).toEqual(['base: reloaded'])
+  expect(outcomeLines(await drop(home, { 'base.ts': source('base', '// new') }))).toEqual(['base: reloaded'])
   expect(stateOf(home, 'top')?.state).toBe('live')
 })
 
 const needing = (name: string, ...needs: string[]) => source(name, '', `needs: ${JSON.stringify(needs)},`)
-const alive = (home: House) =>
+const alive = (home: TestHost) =>
   home.kernel.host
     .list()
     .filter(({ state, origin }) => state === 'live' && origin !== 'builtin')
@@ -250,21 +258,21 @@ const alive = (home: House) =>
     .sort()
 
 it('plugins that needed each other are live once one of them is mended', async () => {
-  await using home = await house({
+  await using home = await testHost({
     plugins: { 'a.ts': needing('a', 'b'), 'b.ts': needing('b', 'c'), 'c.ts': needing('c', 'a') },
   })
   expect(alive(home)).toEqual([])
-  expect(told(await drop(home, { 'c.ts': needing('c') }))).toEqual(['c: loaded', 'b: loaded', 'a: loaded'])
+  expect(outcomeLines(await drop(home, { 'c.ts': needing('c') }))).toEqual(['c: loaded', 'b: loaded', 'a: loaded'])
   expect(home.kernel.host.list().map(({ error }) => error)).not.toContainEqual(expect.any(String))
 })
 
 it('an edit that closes a circle is refused, as it would be at the next start', async () => {
-  await using home = await house({ plugins: { 'a.ts': needing('a'), 'b.ts': needing('b', 'a') } })
+  await using home = await testHost({ plugins: { 'a.ts': needing('a'), 'b.ts': needing('b', 'a') } })
   expect(await drop(home, { 'a.ts': needing('a', 'b') })).toMatchObject([
     { outcome: 'failed', error: expect.stringContaining('needs itself in a circle: a → b → a') },
   ])
   expect(alive(home)).toEqual(['a', 'b'])
-  expect(told(await drop(home, { 'b.ts': needing('b') }))).toEqual(['b: reloaded', 'a: reloaded'])
+  expect(outcomeLines(await drop(home, { 'b.ts': needing('b') }))).toEqual(['b: reloaded', 'a: reloaded'])
 })
 
 it.each([
@@ -272,7 +280,9 @@ it.each([
   ['tool', source('second', "svc.toolkit({ name: 't', tools: [] })")],
 ])('a plugin that was refused for the %s that another had is live once that goes', async (_, second) => {
   const first = source('same', "svc.toolkit({ name: 't', tools: [] })")
-  await using home = await house({ plugins: { 'first.ts': first, 'other.ts': source('other'), 'second.ts': second } })
+  await using home = await testHost({
+    plugins: { 'first.ts': first, 'other.ts': source('other'), 'second.ts': second },
+  })
   expect(alive(home)).toEqual(['other', 'same'])
   // What has nothing to do with it does not help.
   await drop(home, { 'other.ts': source('other', '// edited') })
@@ -285,16 +295,16 @@ it.each([
 
 it('a plugin that was refused for its configuration is live once that is right, and is not run again before', async () => {
   const sized = source('sayer', "svc.provide({ name: 'word' }, config.size)", 'config: z.object({ size: z.number() }),')
-  await using home = await house({ plugins: { 'sayer.ts': sized.replace('setup(svc)', 'setup(svc, config)') } })
+  await using home = await testHost({ plugins: { 'sayer.ts': sized.replace('setup(svc)', 'setup(svc, config)') } })
   expect(stateOf(home, 'sayer')).toMatchObject({ state: 'failed', error: expect.stringContaining('sayer.size') })
   await home.write({ '.svc/config.yaml': 'plugins:\n  config:\n    sayer:\n      size: large\n' })
-  expect(told(await home.kernel.host.apply())).toEqual(['sayer: failed'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: failed'])
   expect(stateOf(home, 'sayer')?.error).toContain('config.yaml:4: plugins.config.sayer.size')
   const ran = home.logged('runs ').length
   expect(await home.kernel.host.apply()).toEqual([])
   expect(home.logged('runs ').length).toBe(ran)
   await home.write({ '.svc/config.yaml': 'plugins:\n  config:\n    sayer:\n      size: 5\n' })
-  expect(told(await home.kernel.host.apply())).toEqual(['sayer: loaded'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: loaded'])
   expect(word(home)).toBe(5)
 })
 
@@ -312,9 +322,9 @@ it.each([
     /No plugin provides the service "noon"/,
   ],
 ])('a plugin that names %s of another is live once that is, whichever comes first', async (_, names, brings, why) => {
-  await using home = await house({ plugins: { 'a-first.ts': source('a-first', names) } })
+  await using home = await testHost({ plugins: { 'a-first.ts': source('a-first', names) } })
   expect(stateOf(home, 'a-first')).toMatchObject({ state: 'failed', error: expect.stringMatching(why) })
   const outcomes = await drop(home, { 'other.ts': source('other'), 'second.ts': source('second', brings) })
-  expect(told(outcomes)).toEqual(['other: loaded', 'second: loaded', 'a-first: loaded'])
+  expect(outcomeLines(outcomes)).toEqual(['other: loaded', 'second: loaded', 'a-first: loaded'])
   expect(stateOf(home, 'a-first')).toMatchObject({ state: 'live', error: null })
 })

@@ -2,27 +2,27 @@ import { appendFile, mkdir, open, rename, rm, symlink, utimes, writeFile } from 
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { beat, type House, house, memoryScheduler, until } from '../support/index.ts'
-import { drop, saying, source, stateOf, told, word } from './sources.ts'
+import { memoryScheduler, runHeartbeat, type TestHost, testHost, until } from '../support/index.ts'
+import { drop, outcomeLines, saying, source, stateOf, word } from './sources.ts'
 
-const beats = async (home: House, count: number) => {
-  for (let left = count; left > 0; left--) await beat(home)
+const runHeartbeats = async (home: TestHost, count: number) => {
+  for (let left = count; left > 0; left--) await runHeartbeat(home)
 }
-const runs = (home: House) => home.logged('runs ').length
+const runs = (home: TestHost) => home.logged('runs ').length
 
 it('a dropped file is live after the tenth beat, and not before', async () => {
-  await using home = await house({ builtins: [memoryScheduler(['ada']).plugin] })
-  await beats(home, 5)
+  await using home = await testHost({ builtins: [memoryScheduler(['ada']).plugin] })
+  await runHeartbeats(home, 5)
   await home.write({ 'plugins/sayer.ts': saying('hello') })
-  await beats(home, 3)
+  await runHeartbeats(home, 3)
   expect(word(home)).toBeUndefined()
-  await beats(home, 1)
+  await runHeartbeats(home, 1)
   await until(() => word(home) === 'hello')
   await until(() => home.logged('loaded (').length === 1)
 })
 
 it('a server without a daemon counts beats of the same length', async () => {
-  await using home = await house({ roles: ['server'], config: { daemon: { heartbeat: 7 } } })
+  await using home = await testHost({ roles: ['server'], config: { daemon: { heartbeat: 7 } } })
   await home.write({ 'plugins/sayer.ts': saying('hello') })
   await home.clock.advance(69_000)
   expect(word(home)).toBeUndefined()
@@ -31,18 +31,18 @@ it('a server without a daemon counts beats of the same length', async () => {
 })
 
 it('a server that has closed counts no more beats', async () => {
-  await using home = await house({ roles: ['server'] })
+  await using home = await testHost({ roles: ['server'] })
   await home.clock.advance(25_000)
   await home.kernel.close()
   expect(home.clock.pending).toBe(0)
 })
 
 it('a change is announced with the time until it is live, and how to have it now', async () => {
-  await using home = await house({
+  await using home = await testHost({
     builtins: [memoryScheduler(['ada']).plugin],
     plugins: { 'sayer.ts': saying('one') },
   })
-  await beats(home, 2)
+  await runHeartbeats(home, 2)
   await home.write({ 'plugins/sayer.ts': saying('two') })
   await until(async () => {
     await home.clock.advance(200)
@@ -55,9 +55,9 @@ it('a change is announced with the time until it is live, and how to have it now
 })
 
 it('an edit replaces: the new version is there, and nothing of the old one', async () => {
-  await using home = await house({ plugins: { 'sayer.ts': saying('one') } })
+  await using home = await testHost({ plugins: { 'sayer.ts': saying('one') } })
   const before = stateOf(home, 'sayer')
-  expect(told(await drop(home, { 'sayer.ts': saying('two') }))).toEqual(['sayer: reloaded'])
+  expect(outcomeLines(await drop(home, { 'sayer.ts': saying('two') }))).toEqual(['sayer: reloaded'])
   expect(word(home)).toBe('two')
   const after = stateOf(home, 'sayer')
   expect(after?.registered).toEqual(before?.registered)
@@ -67,40 +67,40 @@ it('an edit replaces: the new version is there, and nothing of the old one', asy
 
 it('only changed content reloads: neither a touched file nor one written again as it was', async () => {
   const plugins = { 'sayer.ts': saying('one'), 'other.ts': source('other') }
-  await using home = await house({ plugins })
+  await using home = await testHost({ plugins })
   const ran = runs(home)
   await utimes(join(home.root, 'plugins/sayer.ts'), new Date(0), new Date(0))
   expect(await drop(home, { 'other.ts': plugins['other.ts'] })).toEqual([])
   expect(runs(home)).toBe(ran)
-  expect(told(await drop(home, { 'sayer.ts': saying('two') }))).toEqual(['sayer: reloaded'])
+  expect(outcomeLines(await drop(home, { 'sayer.ts': saying('two') }))).toEqual(['sayer: reloaded'])
   expect(runs(home)).toBe(ran + 1)
 })
 
 it('a plugin that is named is reloaded though unchanged, and it alone', async () => {
-  await using home = await house({ plugins: { 'sayer.ts': saying('one'), 'other.ts': source('other') } })
+  await using home = await testHost({ plugins: { 'sayer.ts': saying('one'), 'other.ts': source('other') } })
   await home.write({ 'plugins/other.ts': source('other', '// changed'), 'plugins/new.ts': source('new') })
-  expect(told(await home.kernel.host.apply('sayer'))).toEqual(['sayer: reloaded'])
-  expect(told(await home.kernel.host.apply()).sort()).toEqual(['new: loaded', 'other: reloaded'])
+  expect(outcomeLines(await home.kernel.host.apply('sayer'))).toEqual(['sayer: reloaded'])
+  expect(outcomeLines(await home.kernel.host.apply()).sort()).toEqual(['new: loaded', 'other: reloaded'])
 })
 
 it('two saves within a beat are one reload', async () => {
-  await using home = await house({
+  await using home = await testHost({
     builtins: [memoryScheduler(['ada']).plugin],
     plugins: { 'sayer.ts': saying('one') },
   })
   await home.write({ 'plugins/sayer.ts': saying('two') })
-  await beats(home, 4)
+  await runHeartbeats(home, 4)
   await home.write({ 'plugins/sayer.ts': saying('three') })
-  await beats(home, 6)
+  await runHeartbeats(home, 6)
   await until(() => word(home) === 'three')
   expect(stateOf(home, 'sayer')?.swaps).toBe(1)
 })
 
 it('a deleted file is a plugin that is gone, with all that it registered', async () => {
-  await using home = await house({ plugins: { 'sayer.ts': saying('one'), 'bad.ts': 'export default 7' } })
+  await using home = await testHost({ plugins: { 'sayer.ts': saying('one'), 'bad.ts': 'export default 7' } })
   await rm(join(home.root, 'plugins/sayer.ts'))
   await rm(join(home.root, 'plugins/bad.ts'))
-  expect(told(await home.kernel.host.apply())).toEqual(['sayer: removed'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: removed'])
   expect(word(home)).toBeUndefined()
   expect(home.kernel.host.list()).toEqual([])
 })
@@ -111,25 +111,25 @@ it('a renamed file is the same plugin, and hands its state over', async () => {
     `let count = svc.previous ?? 0; svc.on('beat', () => { count++ }); svc.handOver(() => count); svc.provide({ name: 'word' }, count)`,
     'state: z.number(),',
   )
-  await using home = await house({ plugins: { 'one.ts': counter } })
+  await using home = await testHost({ plugins: { 'one.ts': counter } })
   await home.kernel.hooks.emit('beat', { beat: 1 })
   await rename(join(home.root, 'plugins/one.ts'), join(home.root, 'plugins/two.ts'))
-  expect(told(await home.kernel.host.apply())).toEqual(['counter: reloaded'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['counter: reloaded'])
   expect(stateOf(home, 'counter')?.origin).toBe(join(home.root, 'plugins/two.ts'))
   expect(word(home)).toBe(1)
 })
 
 it('a renamed file that is bad as well leaves nothing of the old one', async () => {
-  await using home = await house({ plugins: { 'one.ts': saying('one') } })
+  await using home = await testHost({ plugins: { 'one.ts': saying('one') } })
   await rm(join(home.root, 'plugins/one.ts'))
   const bad = source('sayer', "throw new Error('no luck')")
-  expect(told(await drop(home, { 'two.ts': bad })).sort()).toEqual(['sayer: failed', 'sayer: removed'])
+  expect(outcomeLines(await drop(home, { 'two.ts': bad })).sort()).toEqual(['sayer: failed', 'sayer: removed'])
   expect(word(home)).toBeUndefined()
 })
 
 it('a plugin that gets another name in its file is replaced under it', async () => {
-  await using home = await house({ plugins: { 'one.ts': saying('one', 'ann') } })
-  expect(told(await drop(home, { 'one.ts': saying('two', 'ben') }))).toEqual(['ben: reloaded'])
+  await using home = await testHost({ plugins: { 'one.ts': saying('one', 'ann') } })
+  expect(outcomeLines(await drop(home, { 'one.ts': saying('two', 'ben') }))).toEqual(['ben: reloaded'])
   expect(home.kernel.host.list().map(({ name }) => name)).toEqual(['ben'])
   expect(word(home)).toBe('two')
 })
@@ -145,16 +145,18 @@ it('a folder is one plugin with its own files; a change of any of its sources is
     'sayer/more.json': '{ "suffix": "!" }',
     'sayer/README.md': 'notes',
   }
-  await using home = await house({ plugins })
+  await using home = await testHost({ plugins })
   expect(word(home)).toBe('one!')
-  expect(told(await drop(home, { 'sayer/lib/word.ts': "export const word = 'two'" }))).toEqual(['sayer: reloaded'])
-  expect(told(await drop(home, { 'sayer/more.json': '{ "suffix": "?" }' }))).toEqual(['sayer: reloaded'])
+  expect(outcomeLines(await drop(home, { 'sayer/lib/word.ts': "export const word = 'two'" }))).toEqual([
+    'sayer: reloaded',
+  ])
+  expect(outcomeLines(await drop(home, { 'sayer/more.json': '{ "suffix": "?" }' }))).toEqual(['sayer: reloaded'])
   expect(word(home)).toBe('two?')
   expect(await drop(home, { 'sayer/README.md': 'other notes', 'sayer/data.log': 'it writes here' })).toEqual([])
 })
 
 it('a changed helper file alone reloads those that import it, also by way of another', async () => {
-  await using home = await house({
+  await using home = await testHost({
     plugins: {
       'lib/word.ts': "export const word: string = 'one'",
       'lib/shout.ts': "import { word } from './word.ts'\nexport const shout = word + '!'",
@@ -163,12 +165,14 @@ it('a changed helper file alone reloads those that import it, also by way of ano
     },
   })
   expect(word(home)).toBe('one!')
-  expect(told(await drop(home, { 'lib/word.ts': "export const word: string = 'two'" }))).toEqual(['sayer: reloaded'])
+  expect(outcomeLines(await drop(home, { 'lib/word.ts': "export const word: string = 'two'" }))).toEqual([
+    'sayer: reloaded',
+  ])
   expect(word(home)).toBe('two!')
 })
 
 it('a file that is written in three pieces, 50 ms apart, is never loaded torn', async () => {
-  await using home = await house({ clock: 'system', plugins: { 'sayer.ts': saying('one') } })
+  await using home = await testHost({ clock: 'system', plugins: { 'sayer.ts': saying('one') } })
   const whole = `${saying('two')}\n${'// more\n'.repeat(20)}svc.complete()\n`.replace('svc.complete()', '')
   const file = join(home.root, 'plugins/sayer.ts')
   const third = Math.ceil(whole.length / 3)
@@ -178,7 +182,7 @@ it('a file that is written in three pieces, 50 ms apart, is never loaded torn', 
     await sleep(50)
     await appendFile(file, whole.slice(at * third, (at + 1) * third))
   }
-  expect(told(await applied)).toEqual(['sayer: reloaded'])
+  expect(outcomeLines(await applied)).toEqual(['sayer: reloaded'])
   expect(word(home)).toBe('two')
   expect(home.log.filter(({ level }) => level >= 50)).toEqual([])
   expect(runs(home)).toBe(2)
@@ -186,14 +190,14 @@ it('a file that is written in three pieces, 50 ms apart, is never loaded torn', 
 
 it('a file that is written while it runs is not taken live as it was', async () => {
   const file = 'plugins/sayer.ts'
-  await using home = await house({ plugins: { 'sayer.ts': saying('one') } })
+  await using home = await testHost({ plugins: { 'sayer.ts': saying('one') } })
   const rewriting = `import { writeFileSync } from 'node:fs'
 writeFileSync(${JSON.stringify(join(home.root, file))}, ${JSON.stringify(saying('three'))})
 ${saying('two')}`
-  expect(told(await drop(home, { 'sayer.ts': rewriting }))).toEqual(['sayer: failed'])
+  expect(outcomeLines(await drop(home, { 'sayer.ts': rewriting }))).toEqual(['sayer: failed'])
   expect(stateOf(home, 'sayer')?.error).toMatch(/was written while it was loaded; it is loaded again at the next round/)
   expect(word(home)).toBe('one')
-  expect(told(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
   expect(word(home)).toBe('three')
 })
 
@@ -212,12 +216,12 @@ it.each([
       `${own.takes(`./${helper}`)}
      ${own.gives} { name: 'sayer', setup(svc) { svc.provide({ name: 'word' }, '${count} ' + word.said) } }`
     const help = (said: string) => `${its.gives} { said: '${said}' }`
-    await using home = await house({ files: { 'package.json': JSON.stringify({ type }) } })
+    await using home = await testHost({ files: { 'package.json': JSON.stringify({ type }) } })
     await drop(home, { [file]: plugin('one'), [helper]: help('word') })
     expect(word(home)).toBe('one word')
-    expect(told(await drop(home, { [helper]: help('words') }))).toEqual(['sayer: reloaded'])
+    expect(outcomeLines(await drop(home, { [helper]: help('words') }))).toEqual(['sayer: reloaded'])
     expect(word(home)).toBe('one words')
-    expect(told(await drop(home, { [file]: plugin('two') }))).toEqual(['sayer: reloaded'])
+    expect(outcomeLines(await drop(home, { [file]: plugin('two') }))).toEqual(['sayer: reloaded'])
     expect(word(home)).toBe('two words')
   },
 )
@@ -225,39 +229,39 @@ it.each([
 it('modules in a circle have what there is so far, whichever is run first', async () => {
   const ring = (name: string, next: string) =>
     `import * as next from './${next}'\nexport const name = '${name}'\nexport const names = () => name + ' ' + next.name`
-  await using home = await house()
+  await using home = await testHost()
   const sayer = `import { names } from './_a.mjs'\n${source('sayer', "svc.provide({ name: 'word' }, names())")}`
   const files = { 'sayer.ts': sayer, '_a.mjs': ring('a', '_b.ts'), '_b.ts': ring('b', '_a.mjs') }
-  expect(told(await drop(home, files))).toEqual(['sayer: loaded'])
+  expect(outcomeLines(await drop(home, files))).toEqual(['sayer: loaded'])
   expect(word(home)).toBe('a b')
 })
 
 it('a folder that is linked to is a plugin as any other', async () => {
-  await using home = await house({ files: { 'elsewhere/index.ts': saying('one') } })
+  await using home = await testHost({ files: { 'elsewhere/index.ts': saying('one') } })
   await mkdir(join(home.root, 'plugins'))
   await symlink(join(home.root, 'elsewhere'), join(home.root, 'plugins/sayer'))
-  expect(told(await home.kernel.host.apply())).toEqual(['sayer: loaded'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: loaded'])
   await home.write({ 'elsewhere/index.ts': saying('two') })
-  expect(told(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
   expect(word(home)).toBe('two')
 })
 
 it('a file that can no longer be read is told with why, and its plugin lives on', async () => {
-  await using home = await house({ plugins: { 'sayer.ts': saying('one') } })
+  await using home = await testHost({ plugins: { 'sayer.ts': saying('one') } })
   const file = join(home.root, 'plugins/sayer.ts')
   await rm(file)
   await symlink(join(home.root, 'nowhere.ts'), file)
-  expect(told(await home.kernel.host.apply())).toEqual(['sayer: failed'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: failed'])
   expect(stateOf(home, 'sayer')).toMatchObject({ state: 'live', error: expect.stringContaining('ENOENT') })
   expect(word(home)).toBe('one')
   expect(await home.kernel.host.apply()).toEqual([])
   await home.write({ 'nowhere.ts': saying('two') })
-  expect(told(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
   expect(word(home)).toBe('two')
 })
 
 it("editors' temporary files, hidden files, types and tests are no plugins", async () => {
-  await using home = await house()
+  await using home = await testHost()
   const names = ['.sayer.ts.swp', '.#sayer.ts', 'sayer.ts~', '#sayer.ts#', '4913', 'sayer.ts.tmp', '_part.ts', 'a.d.ts']
   const tests = ['sayer.test.ts', 'sayer.spec.ts', 'sayer.test.mjs']
   const bad = "throw new Error('ran all the same')"
@@ -266,21 +270,21 @@ it("editors' temporary files, hidden files, types and tests are no plugins", asy
 })
 
 it('an editor that saves by writing beside and renaming is one edit', async () => {
-  await using home = await house({ plugins: { 'sayer.ts': saying('one') } })
+  await using home = await testHost({ plugins: { 'sayer.ts': saying('one') } })
   const file = join(home.root, 'plugins/sayer.ts')
   await rename(file, `${file}~`)
   await writeFile(`${file}.tmp`, saying('two'))
   await rename(`${file}.tmp`, file)
-  expect(told(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
   expect(word(home)).toBe('two')
 })
 
 it('a folder that comes to be later is looked into', async () => {
-  await using home = await house()
+  await using home = await testHost()
   await mkdir(join(home.root, '.svc/plugins/deep'), { recursive: true })
   await using handle = await open(join(home.root, '.svc/plugins/deep/index.ts'), 'w')
   await handle.writeFile(saying('hello'))
-  expect(told(await home.kernel.host.apply())).toEqual(['sayer: loaded'])
+  expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: loaded'])
 })
 
 it.each([
@@ -289,13 +293,13 @@ it.each([
   ['allowlist: [other.ts]', ['other: loaded']],
   ['disabled: [other]', ['sayer: loaded']],
 ])('plugins.%s holds for what is dropped in while it runs', async (setting, expected) => {
-  await using home = await house({ config: `plugins:\n  ${setting}\n` })
-  expect(told(await drop(home, { 'sayer.ts': saying('x'), 'other.ts': source('other') }))).toEqual(expected)
+  await using home = await testHost({ config: `plugins:\n  ${setting}\n` })
+  expect(outcomeLines(await drop(home, { 'sayer.ts': saying('x'), 'other.ts': source('other') }))).toEqual(expected)
   expect(await home.kernel.host.changed()).toEqual([])
 })
 
 it('each execution of a file is logged before it runs', async () => {
-  await using home = await house({ plugins: { 'sayer.ts': saying('one') } })
+  await using home = await testHost({ plugins: { 'sayer.ts': saying('one') } })
   await drop(home, { 'sayer.ts': `${saying('two')}\nthrow new Error('no luck')` })
   const lines = home.logged('runs ')
   expect(lines).toMatchObject([

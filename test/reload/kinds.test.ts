@@ -5,25 +5,25 @@ import cli from '#interfaces/cli/index'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { type Cycle, definePlugin, Operations, PHASES, token } from '#kernel'
-import { asksForGoal, lived, spawn } from '../spec/rooms.ts'
+import { asksForGoal, spawn, testHostWithModel } from '../spec/model-host.ts'
 import {
-  beat,
-  type House,
-  house,
   leakLedger,
   memoryScheduler,
-  settled,
+  runHeartbeat,
+  type TestHost,
+  testHost,
   text,
   toolCall,
   until,
+  waitUntilIdle,
 } from '../support/index.ts'
-import { drop, source, stateOf, told } from './sources.ts'
+import { drop, outcomeLines, source, stateOf } from './sources.ts'
 
 const Notes = token<string[]>('notes')
 const NOTES = "const notes = svc.use({ name: 'notes' })\n"
 
 /** A house with an agent that has one cycle a heartbeat, and a list that plugins write to. */
-async function noted(agents: readonly string[] = ['ada'], phase?: (cycle: Cycle) => void) {
+async function testHostWithNotes(agents: readonly string[] = ['ada'], phase?: (cycle: Cycle) => void) {
   const notes: string[] = []
   const room = definePlugin({
     name: 'room',
@@ -33,18 +33,18 @@ async function noted(agents: readonly string[] = ['ada'], phase?: (cycle: Cycle)
     },
   })
   const builtins = [memoryScheduler(agents).plugin, room]
-  const home = await house({ builtins })
-  await settled(home)
+  const home = await testHost({ builtins })
+  await waitUntilIdle(home)
   return Object.assign(home, { notes })
 }
 
-async function gone(home: House, file: string) {
+async function removePlugin(home: TestHost, file: string) {
   await rm(join(home.root, 'plugins', file), { recursive: true })
   expect((await home.kernel.host.apply()).map(({ outcome }) => outcome)).toEqual(['removed'])
 }
 
 it('handlers of every event come and go', async () => {
-  await using home = await noted()
+  await using home = await testHostWithNotes()
   const { hooks } = home.kernel
   const names = [...hooks.events().keys()]
   expect(names.length).toBeGreaterThan(10)
@@ -55,7 +55,7 @@ it('handlers of every event come and go', async () => {
   home.notes.length = 0
   await emitAll()
   expect(home.notes.sort()).toEqual(names.sort())
-  await gone(home, 'ears.ts')
+  await removePlugin(home, 'ears.ts')
   home.notes.length = 0
   await emitAll()
   expect(home.notes).toEqual([])
@@ -64,13 +64,13 @@ it('handlers of every event come and go', async () => {
 
 it.each([...PHASES])('a guard on %s comes and goes, and decides by its rule when it throws', async phase => {
   const results: string[] = []
-  await using home = await noted(['ada'], cycle => {
+  await using home = await testHostWithNotes(['ada'], cycle => {
     cycle.pursuing = phase !== 'goal_generation'
   })
   home.kernel.hooks.on('cycle_end', ({ result }) => void results.push(result))
   const cycle = async () => {
     results.length = 0
-    await beat(home)
+    await runHeartbeat(home)
     return results.at(-1)
   }
   const guard = (body: string, failClosed: boolean) =>
@@ -82,28 +82,28 @@ it.each([...PHASES])('a guard on %s comes and goes, and decides by its rule when
   expect(await cycle()).toBe('guarded')
   await drop(home, { 'gate.ts': guard("throw new Error('no luck')", false) })
   expect(await cycle()).not.toBe('guarded')
-  await gone(home, 'gate.ts')
+  await removePlugin(home, 'gate.ts')
   expect(await cycle()).not.toBe('guarded')
 })
 
 it('a tap on each phase comes and goes', async () => {
-  await using home = await noted(['ada'], cycle => {
+  await using home = await testHostWithNotes(['ada'], cycle => {
     cycle.pursuing = cycle.cycle_num % 2 === 0
   })
   const taps = `${NOTES} for (const phase of ${JSON.stringify(PHASES)}) svc.tap(phase, 'look', () => void notes.push(phase))`
   await drop(home, { 'looks.ts': source('looks', taps) })
   home.notes.length = 0
-  await beat(home)
-  await beat(home)
+  await runHeartbeat(home)
+  await runHeartbeat(home)
   expect(new Set(home.notes)).toEqual(new Set(PHASES))
-  await gone(home, 'looks.ts')
+  await removePlugin(home, 'looks.ts')
   home.notes.length = 0
-  await beat(home)
+  await runHeartbeat(home)
   expect(home.notes).toEqual([])
 })
 
 it('a wake source comes, is exchanged, and goes', async () => {
-  await using home = await noted()
+  await using home = await testHostWithNotes()
   let cycles = 0
   home.kernel.hooks.on('cycle_start', () => void cycles++)
   const mailbox = (version: string) =>
@@ -128,25 +128,25 @@ it('a wake source comes, is exchanged, and goes', async () => {
   await drop(home, { 'mailbox.ts': mailbox('two') })
   await until(() => home.notes.includes('two waits'))
   expect(home.notes).toContain('one ended')
-  await gone(home, 'mailbox.ts')
+  await removePlugin(home, 'mailbox.ts')
   await until(() => home.notes.includes('two ended'))
 })
 
 it('a service takes the place of a builtin’s and gives it back', async () => {
   const Weather = token<() => string>('weather')
   const builtin = definePlugin({ name: 'weather', setup: svc => void svc.provide(Weather, () => 'rain') })
-  await using home = await house({ builtins: [builtin] })
+  await using home = await testHost({ builtins: [builtin] })
   const sunny = (sky: string) => source('sunny', `svc.provide({ name: 'weather' }, () => '${sky}')`)
   await drop(home, { 'sunny.ts': sunny('sun') })
   expect(home.kernel.use(Weather)()).toBe('sun')
   await drop(home, { 'sunny.ts': sunny('more sun') })
   expect(home.kernel.use(Weather)()).toBe('more sun')
-  await gone(home, 'sunny.ts')
+  await removePlugin(home, 'sunny.ts')
   expect(home.kernel.use(Weather)()).toBe('rain')
 })
 
 it('a section of the configuration comes with its values, checked, and goes', async () => {
-  await using home = await house({ config: { plugins: { config: { hours: { from: 8 } } } } })
+  await using home = await testHost({ config: { plugins: { config: { hours: { from: 8 } } } } })
   const { config } = home.kernel
   const hours = (shape: string) =>
     source('hours', '', `config: z.object(${shape}),`).replace('setup(svc)', 'setup(svc, config)')
@@ -159,15 +159,15 @@ it('a section of the configuration comes with its values, checked, and goes', as
   expect(await config.patch({ plugins: { config: { hours: { from: 7 } } } })).toEqual({
     'plugins.config.hours.from': 'applied',
   })
-  expect(told(await drop(home, { 'hours.ts': hours('{ from: z.string() }') }))).toEqual(['hours: failed'])
+  expect(outcomeLines(await drop(home, { 'hours.ts': hours('{ from: z.string() }') }))).toEqual(['hours: failed'])
   expect(stateOf(home, 'hours')?.error).toMatch(/plugins\.config\.hours\.from/)
   expect(config.get('plugins.config.hours.to')).toBe(17)
-  await gone(home, 'hours.ts')
+  await removePlugin(home, 'hours.ts')
   expect(config.keys().filter(({ path }) => path.startsWith('plugins.config'))).toEqual([])
 })
 
 it('an operation comes and goes as a route and a line of the OpenAPI document, and is replaced without a new one', async () => {
-  await using home = await house({ builtins: [rest], roles: ['server'] })
+  await using home = await testHost({ builtins: [rest], roles: ['server'] })
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   const ask = async (path: string) => {
     const answer = await fetch(url + path)
@@ -188,14 +188,14 @@ it('an operation comes and goes as a route and a line of the OpenAPI document, a
   expect(await paths()).toContain('/weather/{city}')
   await drop(home, { 'weather.ts': weather('rain') })
   expect(await ask('/weather/bonn')).toEqual([200, { sky: 'rain in bonn' }])
-  await gone(home, 'weather.ts')
+  await removePlugin(home, 'weather.ts')
   expect((await ask('/weather/bonn'))[0]).toBe(404)
   expect(await paths()).not.toContain('/weather/{city}')
   expect(home.kernel.list(Operations).map(({ name }) => name)).not.toContain('weather.today')
 })
 
 it('the commands of plugins are written in order when a bad one and a good one come at once', async () => {
-  await using home = await house({ builtins: [cli] })
+  await using home = await testHost({ builtins: [cli] })
   const wave = `svc.operation({ name: 'wave', input: z.object({}), output: z.string(), cli: { usage: 'wave' }, run: () => '' })`
   // As another process of the project, with other plugins, left it.
   await home.write({ '.svc/commands.json': '{}' })
@@ -206,7 +206,7 @@ it('the commands of plugins are written in order when a bad one and a good one c
 
 it('a goal strategy comes and goes: the agent’s next goal is the plugin’s, then its own again', async () => {
   let own = 0
-  await using home = await lived(request =>
+  await using home = await testHostWithModel(request =>
     asksForGoal(request)
       ? text(JSON.stringify({ goal: `Own idea number ${++own}, of the ${'abcdefgh'[own]}${own} kind`, reasoning: '' }))
       : toolCall('finish_goal', { summary: 'done' }),
@@ -218,7 +218,7 @@ it('a goal strategy comes and goes: the agent’s next goal is the plugin’s, t
   const next = async () => {
     const count = objectives.length
     await until(async () => {
-      await beat(home)
+      await runHeartbeat(home)
       return objectives.length > count
     })
     return objectives.at(-1)
@@ -227,7 +227,7 @@ it('a goal strategy comes and goes: the agent’s next goal is the plugin’s, t
   const strategy = `svc.goalStrategy({ generateGoal: ({ cycle_num }) => ({ objective: 'Water plant number ' + cycle_num + ' of row ' + cycle_num * 7, cost_usd: 0, tokens: 0 }) })`
   await drop(home, { 'gardener.ts': source('gardener', strategy) })
   expect(await next()).toMatch(/^Water plant/)
-  await gone(home, 'gardener.ts')
+  await removePlugin(home, 'gardener.ts')
   await until(async () => (await next())?.startsWith('Own idea'))
 })
 
@@ -238,22 +238,22 @@ it('agents see a dropped tool in their next model request, use it, and no longer
   )
   const offered: boolean[] = []
   const steps = [
-    async (home: House) => {
+    async (home: TestHost) => {
       await drop(home, { 'dice.ts': dice })
       return toolCall('list_dir', {})
     },
     async () => toolCall('roll', {}),
-    async (home: House, prompt: string) => {
+    async (home: TestHost, prompt: string) => {
       expect(prompt).toContain('it is a four')
-      await gone(home, 'dice.ts')
+      await removePlugin(home, 'dice.ts')
       return toolCall('roll', {})
     },
-    async (_: House, prompt: string) => {
+    async (_: TestHost, prompt: string) => {
       expect(prompt).toContain('there is no tool \\"roll\\"')
       return toolCall('finish_goal', { summary: 'done' })
     },
   ]
-  await using home = await lived(request => {
+  await using home = await testHostWithModel(request => {
     if (asksForGoal(request)) return text(JSON.stringify({ goal: 'Roll a die until the tool is gone', reasoning: '' }))
     offered.push(request.body.tools?.some(each => each.function.name === 'roll') ?? false)
     return steps[offered.length - 1]!(home, JSON.stringify(request.body.messages))
@@ -265,7 +265,7 @@ it('agents see a dropped tool in their next model request, use it, and no longer
 })
 
 it('what lives in other rooms comes and goes too: a model provider', async () => {
-  await using home = await lived(() => text('from the builtin provider'))
+  await using home = await testHostWithModel(() => text('from the builtin provider'))
   const provider = source(
     'parrot',
     `svc.add(point('model_providers', { key: each => each.name }), {
@@ -274,10 +274,10 @@ it('what lives in other rooms comes and goes too: a model provider', async () =>
        async *stream() { yield { type: 'text', text: 'squawk' } },
      })`,
   )
-  const listed = async () => JSON.stringify(await home.kernel.invoke('models.list'))
-  expect(await listed()).not.toContain('parrot')
+  const listModels = async () => JSON.stringify(await home.kernel.invoke('models.list'))
+  expect(await listModels()).not.toContain('parrot')
   await drop(home, { 'parrot.ts': provider })
-  expect(await listed()).toContain('parrot')
-  await gone(home, 'parrot.ts')
-  expect(await listed()).not.toContain('parrot')
+  expect(await listModels()).toContain('parrot')
+  await removePlugin(home, 'parrot.ts')
+  expect(await listModels()).not.toContain('parrot')
 })

@@ -5,7 +5,7 @@ import { FAST, project } from '../cli/project.ts'
 import { RunningSvc, svc, until } from '../support/index.ts'
 import { source } from './sources.ts'
 
-interface Listed {
+interface ListedPlugin {
   name: string
   state: string
   error: string | null
@@ -28,9 +28,9 @@ async function serving(words: readonly string[] = [], files: Readonly<Record<str
     dir,
     ask,
     cli: (...given: string[]) => svc(given, { cwd: dir.path }),
-    async plugin(name: string): Promise<Listed | undefined> {
+    async plugin(name: string): Promise<ListedPlugin | undefined> {
       const { json } = await ask('GET', '/plugins')
-      return (json as Listed[]).find(each => each.name === name)
+      return (json as ListedPlugin[]).find(each => each.name === name)
     },
     async [Symbol.asyncDispose]() {
       await running[Symbol.asyncDispose]()

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { soak } from '../bench/reload.ts'
-import { measured } from '../support/measure.ts'
+import { trialCount } from '../support/trial-count.ts'
 
-const RELOADS = measured(200, 20)
+const RELOADS = trialCount(200, 20)
 
 it(`${RELOADS} reloads under load: no call fails, each event is handled once by one version, no count is lost, memory is flat`, async () => {
   const figures = await soak({ reloads: RELOADS, warmUp: 10, rate: 150 })

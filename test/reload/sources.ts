@@ -1,5 +1,5 @@
 import { type Outcome, token } from '#kernel'
-import type { House } from '../support/index.ts'
+import type { TestHost } from '../support/index.ts'
 
 /** The source of a plugin file: what stands in its `setup`, and what else in its definition. */
 export function source(name: string, setup = '', more = ''): string {
@@ -18,21 +18,21 @@ export function saying(word: string, name = 'sayer'): string {
 const Word = token<string>('word')
 
 /** What the live version of `saying` says; undefined when none is live. */
-export function word({ kernel }: House): string | undefined {
+export function word({ kernel }: TestHost): string | undefined {
   return kernel.services.has(Word) ? kernel.use(Word) : undefined
 }
 
 /** Writes plugin files, by name below `plugins/`, and has them applied now. */
-export async function drop(home: House, files: Readonly<Record<string, string>>): Promise<Outcome[]> {
+export async function drop(home: TestHost, files: Readonly<Record<string, string>>): Promise<Outcome[]> {
   await home.write(Object.fromEntries(Object.entries(files).map(([name, text]) => [`plugins/${name}`, text])))
   return home.kernel.host.apply()
 }
 
-export function stateOf({ kernel }: House, name: string) {
+export function stateOf({ kernel }: TestHost, name: string) {
   return kernel.host.list().find(plugin => plugin.name === name)
 }
 
 /** Outcomes as `plugin: outcome`. */
-export function told(outcomes: readonly Outcome[]): string[] {
+export function outcomeLines(outcomes: readonly Outcome[]): string[] {
   return outcomes.map(({ plugin, outcome }) => `${plugin}: ${outcome}`)
 }

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
 import { definePlugin, Guards, type Tool, Toolkits, token } from '#kernel'
-import { type House, house, until } from '../support/index.ts'
-import { drop, saying, source, stateOf, told, word } from './sources.ts'
+import { type TestHost, testHost, until } from '../support/index.ts'
+import { drop, outcomeLines, saying, source, stateOf, word } from './sources.ts'
 
 /** What plugin files and the test tell each other: a note is taken, a named door opened or waited for. */
-const desk = () => {
+const noteService = () => {
   const notes: string[] = []
   const doors = new Map<string, () => void>()
   const value = {
@@ -20,7 +20,7 @@ const desk = () => {
 }
 const DESK = "const desk = svc.use({ name: 'desk' })\n"
 
-const toolOf = ({ kernel }: House, name: string): Tool =>
+const toolOf = ({ kernel }: TestHost, name: string): Tool =>
   kernel
     .list(Toolkits)
     .flatMap(({ tools }) => tools)
@@ -37,8 +37,8 @@ const resource = (name: string) =>
   `svc.start(async () => { desk.note('start ${name}'); return () => desk.note('stop ${name}') })`
 
 it('a call that runs ends in the version that it began in, and a new one begins in the new version', async () => {
-  const { room, open } = desk()
-  await using home = await house({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  const { room, open } = noteService()
+  await using home = await testHost({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
   const old = use(toolOf(home, 'wait'))
   await drop(home, { 'slow.ts': slowTool('two') })
   const next = use(toolOf(home, 'wait'))
@@ -49,8 +49,8 @@ it('a call that runs ends in the version that it began in, and a new one begins 
 })
 
 it('what still runs in a replaced version after 30 s gets an error, and not before', async () => {
-  const { room, doors } = desk()
-  await using home = await house({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  const { room, doors } = noteService()
+  await using home = await testHost({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
   let failed: unknown
   use(toolOf(home, 'wait')).catch(error => {
     failed = error
@@ -64,8 +64,8 @@ it('what still runs in a replaced version after 30 s gets an error, and not befo
 })
 
 it('a tool that was looked up before the swap and is called after it runs as the new version has it', async () => {
-  const { room, open } = desk()
-  await using home = await house({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  const { room, open } = noteService()
+  await using home = await testHost({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
   const before = toolOf(home, 'wait')
   await drop(home, { 'slow.ts': slowTool('two') })
   const called = use(before)
@@ -81,7 +81,7 @@ it('arguments that were made for the old version are checked against the new one
       'adder',
       `svc.toolkit({ name: 'adder', tools: [tool({ name: 'add', description: '', parameters: z.object(${schema}), execute: args => JSON.stringify(args) })] })`,
     )
-  await using home = await house({ plugins: { 'adder.ts': add('{ a: z.string() }') } })
+  await using home = await testHost({ plugins: { 'adder.ts': add('{ a: z.string() }') } })
   const before = toolOf(home, 'add')
   await drop(home, { 'adder.ts': add('{ a: z.string(), b: z.number() }') })
   await expect(use(before, { a: 'x' })).rejects.toThrow(/b/)
@@ -98,9 +98,9 @@ it('an event that is being told while a plugin is replaced is handled once, by o
        svc.provide({ name: 'word' }, () => count)`,
       'state: z.number(),',
     )
-  const { room, notes, doors, open } = desk()
+  const { room, notes, doors, open } = noteService()
   const plugins = { 'a-first.ts': source('a-first', `${DESK} svc.on('beat', () => desk.door('first'))`) }
-  await using home = await house({ builtins: [room], plugins: { ...plugins, 'counter.ts': counter('one') } })
+  await using home = await testHost({ builtins: [room], plugins: { ...plugins, 'counter.ts': counter('one') } })
   const { hooks } = home.kernel
   const first = hooks.emit('beat', { beat: 1 })
   await until(() => doors.has('first'))
@@ -117,8 +117,8 @@ it('an event that is being told while a plugin is replaced is handled once, by o
 })
 
 it('an event that is being told while a plugin is removed passes it over, and its fail-closed guard vetoes nothing', async () => {
-  const { room, notes, open } = desk()
-  await using home = await house({
+  const { room, notes, open } = noteService()
+  await using home = await testHost({
     builtins: [room],
     plugins: {
       'a-first.ts': source('a-first', `${DESK} svc.on('beat', () => desk.door('first'))`),
@@ -141,23 +141,23 @@ it('an event that is being told while a plugin is removed passes it over, and it
 })
 
 it('resources change hands one after the other, and calls wait at the gate meanwhile', async () => {
-  const { room, notes, open } = desk()
+  const { room, notes, open } = noteService()
   const starting = `svc.start(async () => { desk.note('starting two'); await desk.door('up'); desk.note('start two'); return () => {} })`
-  await using home = await house({ builtins: [room], plugins: { 'slow.ts': slowTool('one', resource('one')) } })
+  await using home = await testHost({ builtins: [room], plugins: { 'slow.ts': slowTool('one', resource('one')) } })
   const applied = drop(home, { 'slow.ts': slowTool('two', starting) })
   await until(() => notes.includes('starting two'))
   const called = use(toolOf(home, 'wait')).then(answer => void notes.push(`answer ${answer}`))
   await open('up')
   await open('two')
   await called
-  expect(told(await applied)).toEqual(['slow: reloaded'])
+  expect(outcomeLines(await applied)).toEqual(['slow: reloaded'])
   expect(notes).toEqual(['start one', 'stop one', 'starting two', 'start two', 'answer two'])
 })
 
 it('a long call keeps the next version from its resources for two seconds only, and may end itself for thirty', async () => {
-  const { room, notes, doors, open } = desk()
+  const { room, notes, doors, open } = noteService()
   const plugins = { 'slow.ts': slowTool('one', resource('one')) }
-  await using home = await house({ builtins: [room], plugins })
+  await using home = await testHost({ builtins: [room], plugins })
   const long = use(toolOf(home, 'wait'))
   await until(() => doors.has('one'))
   let applied = false
@@ -185,9 +185,9 @@ it('a version whose resource does not start gives way to the old one with its st
        ${start}`,
       'state: z.number(),',
     )
-  const { room, notes, open } = desk()
+  const { room, notes, open } = noteService()
   const plugins = { 'counter.ts': counter('one', resource('one')) }
-  await using home = await house({ builtins: [room], plugins })
+  await using home = await testHost({ builtins: [room], plugins })
   expect(await use(toolOf(home, 'count'))).toBe('one 1')
   const before = stateOf(home, 'counter')
   const bad = `svc.start(async () => { await desk.door('bad'); throw new Error('no luck') })`
@@ -195,7 +195,7 @@ it('a version whose resource does not start gives way to the old one with its st
   await until(() => notes.includes('stop one'))
   const waiting = use(toolOf(home, 'count'))
   await open('bad')
-  expect(told(await applied)).toEqual(['counter: failed'])
+  expect(outcomeLines(await applied)).toEqual(['counter: failed'])
   expect(await waiting).toBe('one 2')
   expect(notes).toEqual(['start one', 'stop one', 'start one'])
   expect(stateOf(home, 'counter')).toMatchObject({
@@ -214,49 +214,49 @@ it('what a resource adds when it starts is there once, also when the version com
          ${more}
        })`,
     )
-  await using home = await house({ plugins: { 'adder.ts': adding('') } })
+  await using home = await testHost({ plugins: { 'adder.ts': adding('') } })
   const bad = adding("throw new Error('no luck')")
-  expect(told(await drop(home, { 'adder.ts': bad }))).toEqual(['adder: failed'])
+  expect(outcomeLines(await drop(home, { 'adder.ts': bad }))).toEqual(['adder: failed'])
   expect(stateOf(home, 'adder')).toMatchObject({ state: 'live', error: expect.stringContaining('no luck') })
   expect(await use(toolOf(home, 'late'))).toBe('late')
-  expect(told(await drop(home, { 'adder.ts': adding('// better') }))).toEqual(['adder: reloaded'])
+  expect(outcomeLines(await drop(home, { 'adder.ts': adding('// better') }))).toEqual(['adder: reloaded'])
   expect(home.kernel.list(Toolkits).map(({ name }) => name)).toEqual(['late'])
 })
 
 it('an old version that cannot start again either is gone and named, and the file can be mended', async () => {
   const once = `let starts = 0
     svc.start(() => { if (++starts > 1) throw new Error('only once') })`
-  await using home = await house({ plugins: { 'sayer.ts': source('sayer', once) } })
+  await using home = await testHost({ plugins: { 'sayer.ts': source('sayer', once) } })
   const bad = source('sayer', "svc.start(() => { throw new Error('no luck') })")
-  expect(told(await drop(home, { 'sayer.ts': bad }))).toEqual(['sayer: failed'])
+  expect(outcomeLines(await drop(home, { 'sayer.ts': bad }))).toEqual(['sayer: failed'])
   expect(home.logged('the version before does not start again: only once')).toHaveLength(1)
   expect(stateOf(home, 'sayer')).toMatchObject({ state: 'failed', error: expect.stringContaining('no luck') })
-  expect(told(await drop(home, { 'sayer.ts': saying('hello') }))).toEqual(['sayer: loaded'])
+  expect(outcomeLines(await drop(home, { 'sayer.ts': saying('hello') }))).toEqual(['sayer: loaded'])
 })
 
 it('state is handed over when it fits the schema; else the new version starts afresh and the log says so', async () => {
-  const keeper = (state: string, give: string) =>
+  const stateSource = (state: string, give: string) =>
     source('keeper', `svc.provide({ name: 'word' }, svc.previous); svc.handOver(() => (${give}))`, state)
   const fits = 'state: z.object({ seen: z.number().default(0) }),'
-  await using home = await house({ plugins: { 'keeper.ts': keeper('', '{ seen: 3 }') } })
+  await using home = await testHost({ plugins: { 'keeper.ts': stateSource('', '{ seen: 3 }') } })
   const next = async (text: string) => {
-    expect(told(await drop(home, { 'keeper.ts': text }))).toEqual(['keeper: reloaded'])
+    expect(outcomeLines(await drop(home, { 'keeper.ts': text }))).toEqual(['keeper: reloaded'])
     return word(home) as unknown
   }
-  expect(await next(keeper(fits, '{ other: 1 }'))).toEqual({ seen: 3 })
-  expect(await next(keeper(fits, "'nonsense'"))).toEqual({ seen: 0 })
-  expect(await next(keeper(fits, "(() => { throw new Error('no luck') })()"))).toBeUndefined()
+  expect(await next(stateSource(fits, '{ other: 1 }'))).toEqual({ seen: 3 })
+  expect(await next(stateSource(fits, "'nonsense'"))).toEqual({ seen: 0 })
+  expect(await next(stateSource(fits, "(() => { throw new Error('no luck') })()"))).toBeUndefined()
   expect(home.logged('starts afresh: the state handed over does not fit')).toHaveLength(1)
-  expect(await next(keeper(fits, '1'))).toBeUndefined()
+  expect(await next(stateSource(fits, '1'))).toBeUndefined()
   expect(home.logged('its state was not handed over: no luck')).toHaveLength(1)
-  expect(await next(keeper('', '1'))).toBeUndefined()
+  expect(await next(stateSource('', '1'))).toBeUndefined()
 })
 
 const failing = (good: string, more = '') =>
   source('helper', `svc.on('beat', ({ beat }) => { if (!(${good})) throw new Error('no luck') })\n${more}`)
 
 it('five failures in a row suspend a plugin, said with file and line; a reload ends that, and so does time', async () => {
-  await using home = await house({ plugins: { 'helper.ts': failing('false') } })
+  await using home = await testHost({ plugins: { 'helper.ts': failing('false') } })
   const emit = async (count: number) => {
     for (let beat = 1; beat <= count; beat++) await home.kernel.hooks.emit('beat', { beat })
   }
@@ -268,7 +268,7 @@ it('five failures in a row suspend a plugin, said with file and line; a reload e
     error: `${home.root}/plugins/helper.ts:3: on beat: no luck`,
   })
   expect(home.logged('is suspended: its code failed several times in a row')).toHaveLength(1)
-  expect(told(await home.kernel.host.apply('helper'))).toEqual(['helper: reloaded'])
+  expect(outcomeLines(await home.kernel.host.apply('helper'))).toEqual(['helper: reloaded'])
   expect(stateOf(home, 'helper')).toMatchObject({ state: 'live', failures: 0, error: null })
   await emit(5)
   expect(stateOf(home, 'helper')).toMatchObject({ state: 'suspended' })
@@ -278,7 +278,7 @@ it('five failures in a row suspend a plugin, said with file and line; a reload e
 
 it('as many failures as plugins.max_failures says suspend a plugin', async () => {
   const config = { plugins: { max_failures: 2 } }
-  await using home = await house({ config, plugins: { 'helper.ts': failing('false') } })
+  await using home = await testHost({ config, plugins: { 'helper.ts': failing('false') } })
   await home.kernel.hooks.emit('beat', { beat: 1 })
   expect(stateOf(home, 'helper')).toMatchObject({ state: 'live', failures: 1 })
   await home.kernel.hooks.emit('beat', { beat: 2 })
@@ -286,7 +286,9 @@ it('as many failures as plugins.max_failures says suspend a plugin', async () =>
 })
 
 it('a version that keeps failing after it replaced one gives way to that one, and it is said', async () => {
-  await using home = await house({ plugins: { 'helper.ts': failing('true', "svc.provide({ name: 'word' }, 'good')") } })
+  await using home = await testHost({
+    plugins: { 'helper.ts': failing('true', "svc.provide({ name: 'word' }, 'good')") },
+  })
   for (let beat = 0; beat < 10; beat++) await home.kernel.hooks.emit('beat', { beat })
   await drop(home, { 'helper.ts': failing('false', "svc.provide({ name: 'word' }, 'bad')") })
   expect(word(home)).toBe('bad')
@@ -301,12 +303,14 @@ it('a version that keeps failing after it replaced one gives way to that one, an
   for (let beat = 0; beat < 10; beat++) await home.kernel.hooks.emit('beat', { beat })
   expect(stateOf(home, 'helper')).toMatchObject({ state: 'live' })
   expect(await home.kernel.host.apply()).toEqual([])
-  expect(told(await drop(home, { 'helper.ts': failing('true') }))).toEqual(['helper: reloaded'])
+  expect(outcomeLines(await drop(home, { 'helper.ts': failing('true') }))).toEqual(['helper: reloaded'])
   expect(stateOf(home, 'helper')).toMatchObject({ state: 'live', error: null })
 })
 
 it('an error rate that rises after a swap rolls back too, without five failures in a row', async () => {
-  await using home = await house({ plugins: { 'helper.ts': failing('true', "svc.provide({ name: 'word' }, 'good')") } })
+  await using home = await testHost({
+    plugins: { 'helper.ts': failing('true', "svc.provide({ name: 'word' }, 'good')") },
+  })
   await drop(home, { 'helper.ts': failing('beat % 2', "svc.provide({ name: 'word' }, 'half')") })
   for (let beat = 1; beat <= 9; beat++) await home.kernel.hooks.emit('beat', { beat })
   expect(word(home)).toBe('half')
@@ -315,7 +319,7 @@ it('an error rate that rises after a swap rolls back too, without five failures 
 })
 
 it('a version is not taken back for failures that the one before had as well', async () => {
-  await using home = await house({ plugins: { 'helper.ts': failing('beat % 2') } })
+  await using home = await testHost({ plugins: { 'helper.ts': failing('beat % 2') } })
   for (let beat = 1; beat <= 20; beat++) await home.kernel.hooks.emit('beat', { beat })
   await drop(home, { 'helper.ts': failing('beat % 2', "svc.provide({ name: 'word' }, 'new')") })
   for (let beat = 1; beat <= 20; beat++) await home.kernel.hooks.emit('beat', { beat })
@@ -325,8 +329,8 @@ it('a version is not taken back for failures that the one before had as well', a
 
 it('a handler that never resolves is cut off, named, and keeps no swap waiting', async () => {
   const hangs = source('hangs', `${DESK} svc.on('beat', () => new Promise(() => {}))\n${resource('one')}`)
-  const { room, notes } = desk()
-  await using home = await house({ builtins: [room], plugins: { 'hangs.ts': hangs } })
+  const { room, notes } = noteService()
+  await using home = await testHost({ builtins: [room], plugins: { 'hangs.ts': hangs } })
   const told = home.kernel.hooks.emit('beat', { beat: 1 })
   await home.clock.advance(10_000)
   await told
@@ -337,8 +341,8 @@ it('a handler that never resolves is cut off, named, and keeps no swap waiting',
 })
 
 it('closing waits for no replaced version', async () => {
-  const { room, doors } = desk()
-  const home = await house({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  const { room, doors } = noteService()
+  const home = await testHost({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
   const long = use(toolOf(home, 'wait')).catch((error: { code: string }) => error.code)
   await until(() => doors.has('one'))
   await drop(home, { 'slow.ts': slowTool('two') })

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { project } from '../cli/project.ts'
-import { type Ask, ask as send } from '../faces/rest-house.ts'
+import { type Ask, ask as send } from '../faces/rest-server.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { svc } from '../support/warm.ts'
 
 const KEY = 'a-key-of-more-than-sixteen-characters'
 
 /** A server in a process of its own. */
-async function served(words: readonly string[], key = KEY) {
+async function startServer(words: readonly string[], key = KEY) {
   const dir = await project()
   const env = { SVC_API_KEY: key }
   const server = new RunningSvc(['serve', '--port', '0', ...words], { cwd: dir.path, env })
@@ -27,7 +27,7 @@ async function served(words: readonly string[], key = KEY) {
 
 describe('a key', () => {
   it('that is right is never refused, however many wrong ones come from the same address', async () => {
-    await using house = await served([])
+    await using house = await startServer([])
     const wrong = (n: number) => house.ask('/status', { headers: { 'x-svc-key': `guess ${n}` } })
     const right = () => house.ask('/status', { headers: { 'x-svc-key': KEY } })
     const guesses: number[] = []
@@ -42,7 +42,7 @@ describe('a key', () => {
   })
 
   it('may be given once: a request with two is refused, whichever of them is right', async () => {
-    await using house = await served([])
+    await using house = await startServer([])
     for (const keys of [
       [KEY, KEY],
       [KEY, 'another'],
@@ -54,7 +54,7 @@ describe('a key', () => {
   })
 
   it('that is short is warned of where other machines reach it, and doctor fails until it is replaced', async () => {
-    await using house = await served(['--host', '0.0.0.0', '--with-daemon'], '  short-key-fifteen'.slice(0, 17))
+    await using house = await startServer(['--host', '0.0.0.0', '--with-daemon'], '  short-key-fifteen'.slice(0, 17))
     expect(house.server.stderr).toContain('has 15 visible characters')
     expect(house.server.stderr).toContain('svc config set server.api_key')
     const { code, stdout } = await house.doctor()
@@ -68,9 +68,9 @@ describe('a key', () => {
   })
 
   it('that is short is no error on this machine alone, and one of 16 characters is none anywhere', async () => {
-    await using near = await served(['--with-daemon'], 'short')
+    await using near = await startServer(['--with-daemon'], 'short')
     expect(near.server.stderr).not.toContain('visible characters')
-    await using far = await served(['--host', '0.0.0.0', '--with-daemon'], 'sixteen-chars-ok')
+    await using far = await startServer(['--host', '0.0.0.0', '--with-daemon'], 'sixteen-chars-ok')
     expect(far.server.stderr).not.toContain('visible characters')
     const levels = []
     for (const house of [near, far]) {
@@ -81,7 +81,7 @@ describe('a key', () => {
   })
 
   it('that a server has from its own environment is known to svc doctor', async () => {
-    await using house = await served([])
+    await using house = await startServer([])
     const { stdout } = await svc(['doctor', '--json'], { cwd: house.cwd })
     const { checks } = JSON.parse(stdout) as { checks: { name: string; message: string }[] }
     expect(checks.find(({ name }) => name === 'api_key')?.message).toBe(

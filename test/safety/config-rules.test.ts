@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { project } from '../cli/project.ts'
-import { type Ask, ask as send } from '../faces/rest-house.ts'
+import { type Ask, ask as send } from '../faces/rest-server.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { svc } from '../support/warm.ts'
 
 /** A server in a process of its own. */
-async function served(config = '', env: Record<string, string> = {}) {
+async function startServer(config = '', env: Record<string, string> = {}) {
   const dir = await project({ '.svc/config.yaml': config })
   const server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path, env })
   const [, port] = await server.says(/^Dashboard: http:\/\/127\.0\.0\.1:(\d+)/m)
@@ -79,7 +79,7 @@ const REFUSED: [string, string, unknown, string][] = [
 
 describe('a value that the service cannot work with', () => {
   it('is refused by PATCH /config, which leaves the file as it is', async () => {
-    await using house = await served('seed: 3\n')
+    await using house = await startServer('seed: 3\n')
     for (const [section, key, value, said] of REFUSED) {
       const { status, json } = await house.patch({ [section]: { [key]: value } })
       expect({ value, status, code: json.code }).toEqual({ value, status: 400, code: 'invalid_config' })
@@ -107,7 +107,7 @@ describe('a value that the service cannot work with', () => {
   })
 
   it('is taken with what makes it right: all that needs a module, a provider with its model', async () => {
-    await using house = await served()
+    await using house = await startServer()
     const office = { providers: { office: { base_url: 'http://127.0.0.1:1/v1' } }, default_model: 'office:m' }
     expect((await house.patch({ model: office })).status).toBe(200)
     expect((await house.patch({ plugins: { disabled: ['sessions', 'tasks', 'a2a-protocol'] } })).status).toBe(200)

@@ -22,7 +22,7 @@ async function listing(folder: string): Promise<Record<string, string>> {
 }
 
 /** A project whose server was killed while all data were in the log alone. */
-async function killed() {
+async function projectAfterKill() {
   const dir = await project(FAST)
   const cwd = dir.path
   await using server = new RunningSvc(['serve', '--port', '0'], { cwd })
@@ -69,7 +69,7 @@ const LOSSES: [name: string, lose: (file: string) => Promise<void>, says: RegExp
 
 describe('commands that read', () => {
   it('change nothing on disk, and show what is in the log alone', async () => {
-    await using dir = await killed()
+    await using dir = await projectAfterKill()
     const cwd = dir.path
     const before = await listing(cwd)
     const doctor = await svc(['doctor', '--json'], { cwd })
@@ -89,7 +89,7 @@ describe('commands that read', () => {
   })
 
   it('make no database where it was removed, and do not take that for a good one', async () => {
-    await using dir = await killed()
+    await using dir = await projectAfterKill()
     const cwd = dir.path
     await mkdir(join(cwd, '.svc/workspaces/coder-1'), { recursive: true })
     await remove(cwd)
@@ -106,7 +106,7 @@ describe('commands that read', () => {
 describe('a database file that is lost beside its log', () => {
   for (const [name, lose, says] of LOSSES) {
     it(`${name}: all commands leave it as it is, and a backup is written from the log`, async () => {
-      await using dir = await killed()
+      await using dir = await projectAfterKill()
       const cwd = dir.path
       await lose(join(cwd, '.svc/svc.db'))
       const before = await listing(cwd)
@@ -128,7 +128,7 @@ describe('a database file that is lost beside its log', () => {
   }
 
   it('is not backed up from a log that does not hold all of it', async () => {
-    await using dir = await killed()
+    await using dir = await projectAfterKill()
     const cwd = dir.path
     await svc(['spawn', 'tester'], { cwd })
     await using server = new RunningSvc(['serve', '--port', '0'], { cwd })

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { expect, it } from 'vitest'
-import { connected } from '../faces/mcp-client.ts'
+import { connectClient } from '../faces/mcp-client.ts'
 import { bareEnvironment, tempDir, until } from '../support/index.ts'
 
 const PROGRAM = new URL('../../dist/svc.js', import.meta.url).pathname
@@ -47,7 +47,7 @@ async function open() {
     stderr += text
   })
   transport.onerror = error => void errors.push(error)
-  const { client, call } = await connected(transport)
+  const { client, call } = await connectClient(transport)
   const child = () => Number(readFileSync(pidFile, 'utf8'))
   return { dir, client, call, transport, errors, child, stderr: () => stderr }
 }

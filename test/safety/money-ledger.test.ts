@@ -11,7 +11,7 @@ import { type BudgetStatus, bookSpend } from '#safety/budget/contract'
 import budget from '#safety/budget/index'
 import { holdSpend, openWindow, presumeSpent } from '#safety/budget/repository'
 import { project } from '../cli/project.ts'
-import { type House, heldClock, house, svc, type TempDir, tempDir, until } from '../support/index.ts'
+import { heldClock, svc, type TempDir, type TestHost, tempDir, testHost, until } from '../support/index.ts'
 import { postgresOr, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
 const NEVER = Number.MAX_SAFE_INTEGER
@@ -39,15 +39,15 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
   let root: TempDir
   let database: TestDatabase | undefined
   /** Two daemons on one database. */
-  let here: House
-  let there: House
+  let here: TestHost
+  let there: TestHost
 
   beforeAll(async () => {
     if (skipped) return
     root = await tempDir()
     if (engine === 'postgres') database = await testDatabase(server!, root.path)
     const open = (seed: number) =>
-      house({
+      testHost({
         ...{ seed, builtins: [store, cluster, models, budget, statements], root: root.path, clock },
         env: { SVC_STORE_URL: database?.url ?? '' },
       })
@@ -62,7 +62,7 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
     await root?.[Symbol.asyncDispose]()
   })
 
-  const apply = (home: House, ...effects: Parameters<Store['apply']>[0]) => home.kernel.use(Store).apply(effects)
+  const apply = (home: TestHost, ...effects: Parameters<Store['apply']>[0]) => home.kernel.use(Store).apply(effects)
   const hold = (
     call_id: string,
     agent_id: string,

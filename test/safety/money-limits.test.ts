@@ -3,9 +3,18 @@ import { Agents } from '#core/agents/contract'
 import { type CallPurpose, Models } from '#core/models/contract'
 import { Operations } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { billed, charged, eventsOf, held, MAX_TOKENS as LONG, PRICE, rows, status } from '../spec/budget-house.ts'
-import { asksForGoal, detail, spawn } from '../spec/rooms.ts'
-import { beat, type House, text, toolCall, until } from '../support/index.ts'
+import {
+  eventsOf,
+  MAX_TOKENS as LONG,
+  PRICE,
+  reservations,
+  rows,
+  status,
+  testHostWithBudget,
+  tokensCharged,
+} from '../spec/budget-host.ts'
+import { asksForGoal, detail, spawn } from '../spec/model-host.ts'
+import { runHeartbeat, type TestHost, text, toolCall, until } from '../support/index.ts'
 import { barrier } from '../support/model-server.ts'
 
 /** A profile with this total limit, in micro-dollars. */
@@ -13,7 +22,7 @@ const miser = (micros: number, more = '') => ({
   'profiles/miser.yaml': `name: miser\nrole: saves\nmax_tokens: ${LONG}\nmax_total_cost_usd: ${micros / 1e6}\n${more}`,
 })
 
-const call = (home: House, agent_id: string, kind: CallPurpose['kind'] = 'other') =>
+const call = (home: TestHost, agent_id: string, kind: CallPurpose['kind'] = 'other') =>
   home.kernel.use(Models).call({
     ...{ model: null, messages: [{ role: 'user', content: 'x'.repeat(400) }], tools: [], temperature: 0 },
     ...{ max_tokens: LONG, purpose: { agent_id, goal_id: null, cycle_num: 1, kind } },
@@ -34,7 +43,7 @@ const outcomes = (calls: Promise<unknown>[]) =>
   )
 
 /** An agent that another one made. */
-async function child({ kernel }: House, spawned_by: string, agent_id: string, preset = 'worker') {
+async function child({ kernel }: TestHost, spawned_by: string, agent_id: string, preset = 'worker') {
   const agent = { agent_id, name: agent_id, role: 'helps', model: '', preset, spawned_by }
   await kernel.use(Store).apply(kernel.use(Agents).born(agent))
   return agent_id
@@ -43,16 +52,16 @@ async function child({ kernel }: House, spawned_by: string, agent_id: string, pr
 describe("an agent's max_total_cost_usd", () => {
   it('holds for calls that are made at once, with no limit of the daemon', async () => {
     const limit = 3 * BOUND + BOUND / 2
-    await using home = await billed(() => barrier(3, text('Hello.')), { files: miser(limit) })
+    await using home = await testHostWithBudget(() => barrier(3, text('Hello.')), { files: miser(limit) })
     const id = await spawn(home, 'miser')
     const ended = await outcomes(Array.from({ length: 12 }, () => call(home, id)))
     expect(ended.filter(each => each === 'answered')).toHaveLength(3)
     expect(ended.filter(each => each === 'agent_budget_exhausted')).toHaveLength(9)
     expect(home.server.requests).toHaveLength(3)
-    expect(await held(home)).toEqual([])
+    expect(await reservations(home)).toEqual([])
     expect((await detail(home, id)).budget?.total).toEqual({
       ...{ agent_id: id, limit_usd: limit / 1e6, reserved_usd: 0 },
-      spent_usd: charged(home.server.bill).micros / 1e6,
+      spent_usd: tokensCharged(home.server.bill).micros / 1e6,
     })
   })
 
@@ -66,11 +75,11 @@ describe("an agent's max_total_cost_usd", () => {
       return text('Hello.')
     }
     const files = miser(2 * BOUND + BOUND / 2)
-    await using home = await billed(answer, { files })
+    await using home = await testHostWithBudget(answer, { files })
     const id = await spawn(home, 'miser')
     const below = await child(home, id, 'helper-1')
     const deep = await child(home, below, 'helper-2')
-    await using other = await billed(answer, { files, root: home.root, roles: ['server'] })
+    await using other = await testHostWithBudget(answer, { files, root: home.root, roles: ['server'] })
     const under = [call(home, below, 'goal_generation'), call(other, deep, 'other')]
     await home.server.request(1)
     await other.server.request(1)
@@ -90,11 +99,11 @@ describe("an agent's max_total_cost_usd", () => {
   })
 
   it('counts removed sub-agents on, what was said to them too', async () => {
-    await using home = await billed(() => text('Hello.'), { files: miser(BOUND + BOUND / 2) })
+    await using home = await testHostWithBudget(() => text('Hello.'), { files: miser(BOUND + BOUND / 2) })
     const id = await spawn(home, 'miser')
     const below = await child(home, id, 'helper-1')
     await call(home, below, 'other')
-    const spent = charged(home.server.bill).micros / 1e6
+    const spent = tokensCharged(home.server.bill).micros / 1e6
     expect((await detail(home, id)).budget?.total.spent_usd).toBe(spent)
     await home.kernel.invoke('agents.delete', { id: below })
     expect((await detail(home, id)).budget?.total.spent_usd).toBe(spent)
@@ -102,7 +111,7 @@ describe("an agent's max_total_cost_usd", () => {
 
   it('of a sub-agent with a preset of its own holds below that of its parent', async () => {
     const rich = `name: rich\nrole: r\nmax_tokens: ${LONG}\nmax_total_cost_usd: 5\n`
-    await using home = await billed(() => text('Hello.'), {
+    await using home = await testHostWithBudget(() => text('Hello.'), {
       files: { ...miser(BOUND / 2), 'profiles/rich.yaml': rich },
     })
     const id = await spawn(home, 'rich')
@@ -117,18 +126,18 @@ describe("an agent's max_total_cost_usd", () => {
       asksForGoal(request)
         ? text(JSON.stringify({ goal: 'Write a page about hedgehogs' }))
         : toolCall('list_dir', { path: `./${request.n}` })
-    await using home = await billed(script, { files: miser(4 * BOUND, 'max_steps: 50\n') })
+    await using home = await testHostWithBudget(script, { files: miser(4 * BOUND, 'max_steps: 50\n') })
     const id = await spawn(home, 'miser')
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end', ({ result }) => result === 'guarded')
-    const { micros } = charged(home.server.bill)
+    const { micros } = tokensCharged(home.server.bill)
     expect(micros).toBeGreaterThan(BOUND / 10)
     expect(micros).toBeLessThanOrEqual(4 * BOUND)
     const why = new RegExp(
       `${id} has spent \\$0\\.0\\d+ in all, this call may cost \\$0\\.01\\d*, and its profile's max_total_cost_usd is \\$0\\.04\\d*; raise that to \\$0\\.0\\d+ or more, or lower max_tokens\\.`,
     )
     const asked = home.server.requests.length
-    for (let beats = 0; beats < 3; beats++) await beat(home)
+    for (let beats = 0; beats < 3; beats++) await runHeartbeat(home)
     expect(home.server.requests).toHaveLength(asked)
     expect(await detail(home, id)).toMatchObject({ status: 'waiting', waiting_for: expect.stringMatching(why) })
     const operation = (name: string) => home.kernel.list(Operations).find(each => each.name === name)!
@@ -142,19 +151,19 @@ describe("an agent's max_total_cost_usd", () => {
 
     await home.write(miser(1e6))
     const next = home.server.request(asked + 1)
-    await beat(home)
+    await runHeartbeat(home)
     await next
   })
 
   it('counts what a call may cost, whatever least the daemon holds for its own limit', async () => {
-    await using home = await billed(() => text('Hello.'), {
+    await using home = await testHostWithBudget(() => text('Hello.'), {
       files: miser(BOUND + BOUND / 2),
       config: { daemon: { budget_usd: 5 } },
     })
     const id = await spawn(home, 'miser')
     await call(home, id)
     expect((await status(home)).tight).toBe(false)
-    await using recording = await billed(() => text('Hello.'), {
+    await using recording = await testHostWithBudget(() => text('Hello.'), {
       files: miser(1),
       config: { daemon: { budget_mode: 'record_only' } },
     })
@@ -165,7 +174,7 @@ describe("an agent's max_total_cost_usd", () => {
   })
 
   it('is evaded by no model of unknown price', async () => {
-    await using home = await billed(() => text('Hello.'), { files: { ...miser(BOUND), 'models.yaml': '' } })
+    await using home = await testHostWithBudget(() => text('Hello.'), { files: { ...miser(BOUND), 'models.yaml': '' } })
     const id = await spawn(home, 'miser')
     await expect(call(home, id)).rejects.toThrow("refused while its profile's max_total_cost_usd is set")
     const below = await child(home, id, 'helper-1')

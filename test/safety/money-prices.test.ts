@@ -7,16 +7,26 @@ import type { ApprovalSummary } from '#safety/approvals/contract'
 import approvals from '#safety/approvals/index'
 import type { BudgetStatus } from '#safety/budget/contract'
 import { project } from '../cli/project.ts'
-import { billed, eventsOf, status } from '../spec/budget-house.ts'
-import { asksForGoal, detail, lived, spawn } from '../spec/rooms.ts'
-import { beat, type House, modelServer, RunningSvc, type Script, svc, text, toolCall, until } from '../support/index.ts'
+import { eventsOf, status, testHostWithBudget } from '../spec/budget-host.ts'
+import { asksForGoal, detail, spawn, testHostWithModel } from '../spec/model-host.ts'
+import {
+  modelServer,
+  RunningSvc,
+  runHeartbeat,
+  type Script,
+  svc,
+  type TestHost,
+  text,
+  toolCall,
+  until,
+} from '../support/index.ts'
 import type { ModelRequestBody } from '../support/model-server.ts'
 
 const WORKER = 'name: worker\nrole: does what the script says\nmax_tokens: 200\n'
 const finish = toolCall('finish_goal', { summary: 'done', evidence: [] })
 
 /** Goals that are finished at once; a task gets an answer. */
-const busy = (): Script => {
+const busyModel = (): Script => {
   let goals = 0
   const goal = () =>
     text(JSON.stringify({ goal: `Write piece number ${++goals} of the ${'abcdefghij'[goals % 10]} book` }))
@@ -26,7 +36,7 @@ const busy = (): Script => {
 
 /** A project whose agents ask a server on this machine, as through a proxy or a tunnel. */
 async function local(config: string, files: Readonly<Record<string, string>> = {}) {
-  const server = await modelServer({ script: busy() })
+  const server = await modelServer({ script: busyModel() })
   const dir = await project({ '.svc/config.yaml': config, 'profiles/worker.yaml': WORKER, ...files })
   const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
   const options = { cwd: dir.path, env }
@@ -158,7 +168,7 @@ describe('a model of unknown price', () => {
 
   /** A house that charges for a model of which no price is known. */
   const asking = (options: { config?: object; builtins?: never[] } = {}) =>
-    lived(busy(), {
+    testHostWithModel(busyModel(), {
       builtins: [approvals],
       config: {
         daemon: { budget_usd: 5, budget_unknown_price: 'approve' },
@@ -167,15 +177,15 @@ describe('a model of unknown price', () => {
         ...options.config,
       },
     })
-  const queue = ({ kernel }: House) => kernel.invoke('approvals.queue', {}) as Promise<ApprovalSummary[]>
+  const queue = ({ kernel }: TestHost) => kernel.invoke('approvals.queue', {}) as Promise<ApprovalSummary[]>
 
   it('needs one approval where the configuration says so, asked for once for all agents', async () => {
     await using home = await asking()
     const [first, second] = [await spawn(home), await spawn(home)]
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
-    await beat(home)
-    await beat(home)
+    await runHeartbeat(home)
+    await runHeartbeat(home)
     const waiting = await queue(home)
     expect(waiting).toMatchObject([
       { tool_name: 'model:call', arguments: { model: 'openai:scripted' }, status: 'pending' },
@@ -191,8 +201,8 @@ describe('a model of unknown price', () => {
     }
     expect(home.server.requests).toEqual([])
     await home.kernel.invoke('approvals.decide', { approval_id, decision: 'approve' })
-    await beat(home)
-    await beat(home)
+    await runHeartbeat(home)
+    await runHeartbeat(home)
     expect(new Set((await eventsOf(home, 'model_called')).map(({ agent_id }) => agent_id))).toEqual(
       new Set([first, second]),
     )
@@ -210,7 +220,7 @@ describe('a model of unknown price', () => {
     await until(home, 'cycle_end')
     const [{ approval_id }] = (await queue(home)) as [ApprovalSummary]
     await home.kernel.invoke('approvals.decide', { approval_id, decision: 'deny', reason: 'too dear' })
-    await beat(home)
+    await runHeartbeat(home)
     expect((await detail(home, id)).waiting_for).toMatch(
       /its calls were denied by .* \(too dear\); write it into models\.yaml/,
     )
@@ -225,13 +235,13 @@ describe('a model of unknown price', () => {
   })
 
   it('evades no max_cost_usd of a profile either', async () => {
-    await using home = await billed(busy(), {
+    await using home = await testHostWithBudget(busyModel(), {
       files: { 'models.yaml': '', 'profiles/miser.yaml': `${WORKER.replace('worker', 'miser')}max_cost_usd: 1\n` },
     })
     const id = await spawn(home, 'miser')
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
-    await beat(home)
+    await runHeartbeat(home)
     expect((await detail(home, id)).waiting_for).toContain("refused while its profile's max_cost_usd is set")
     expect((await eventsOf(home, 'model_called')).map(({ data }) => (data as { kind: string }).kind)).toEqual([
       'goal_generation',
@@ -290,12 +300,12 @@ models:
 
 describe('a budget that cannot hold one more call', () => {
   it('is reported in one event with the figures, and svc why says what would free it', async () => {
-    await using home = await billed(busy(), { config: { daemon: { budget_usd: 0.04 } } })
+    await using home = await testHostWithBudget(busyModel(), { config: { daemon: { budget_usd: 0.04 } } })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
     await spawn(home)
-    for (let beats = 0; beats < 4; beats++) await beat(home)
+    for (let beats = 0; beats < 4; beats++) await runHeartbeat(home)
     const tight = await eventsOf(home, 'budget_tight')
     expect(tight.map(({ data }) => data)).toEqual([
       {
@@ -318,9 +328,9 @@ describe('a budget that cannot hold one more call', () => {
     })
     const script: Script = async request => {
       if (request.n === 1) await held
-      return busy()(request, request.n)
+      return busyModel()(request, request.n)
     }
-    await using home = await billed(script, { config: { daemon: { budget_usd: 0.12 } } })
+    await using home = await testHostWithBudget(script, { config: { daemon: { budget_usd: 0.12 } } })
     const call = (kind: 'task' | 'other') => callOf(home, kind)
     const first = call('task')
     await home.server.request(1)
@@ -343,7 +353,7 @@ describe('a budget that cannot hold one more call', () => {
   })
 })
 
-async function callOf({ kernel }: House, kind: 'task' | 'other') {
+async function callOf({ kernel }: TestHost, kind: 'task' | 'other') {
   const { Models } = await import('#core/models/contract')
   return kernel.use(Models).call({
     ...{ model: null, messages: [{ role: 'user' as const, content: 'x' }], tools: [], temperature: 0, max_tokens: 10 },

@@ -7,9 +7,19 @@ import { Store } from '#platform/store/contract'
 import type { BudgetStatus } from '#safety/budget/contract'
 import { openWindow, presumeSpent } from '#safety/budget/repository'
 import { project } from '../cli/project.ts'
-import { billed, charged, held, rows, status, totalsHold } from '../spec/budget-house.ts'
-import { behind, ON_POSTGRES } from '../support/behind.ts'
-import { fault, type House, modelServer, RunningSvc, refuse, type Script, svc, text, until } from '../support/index.ts'
+import { reservations, rows, status, testHostWithBudget, tokensCharged, totalsHold } from '../spec/budget-host.ts'
+import { behind, ON_POSTGRES } from '../support/direct-access.ts'
+import {
+  fault,
+  modelServer,
+  RunningSvc,
+  refuse,
+  type Script,
+  svc,
+  type TestHost,
+  text,
+  until,
+} from '../support/index.ts'
 
 const FILES = {
   'models.yaml': 'prices:\n  openai:scripted: { input: 2, output: 50 }\n',
@@ -23,7 +33,7 @@ const NOTHING = { usd: 0, tokens: 0 }
 const PATIENT = { timeout: 60_000 }
 
 /** A project with one agent, and its daemon. */
-async function started(script: Script) {
+async function startProject(script: Script) {
   const server = await modelServer({ script })
   const dir = await project(FILES)
   const options = {
@@ -44,7 +54,7 @@ async function started(script: Script) {
 
 describe('a daemon that is killed', () => {
   it('leaves nothing booked for a call that its provider has refused', async () => {
-    await using home = await started(() => refuse(500, 'out of order'))
+    await using home = await startProject(() => refuse(500, 'out of order'))
     await using daemon = home.start()
     await home.server.request(1)
     await vi.waitUntil(async () => (await home.budget()).reserved.usd === 0, PATIENT)
@@ -57,7 +67,7 @@ describe('a daemon that is killed', () => {
   }, 120_000)
 
   it('leaves what may have been billed as unconfirmed, until the window ends', async () => {
-    await using home = await started(({ n }) => (n === 1 ? fault('hang') : refuse(500, 'out of order')))
+    await using home = await startProject(({ n }) => (n === 1 ? fault('hang') : refuse(500, 'out of order')))
     await using daemon = home.start()
     await home.server.request(1)
     const { reserved } = await home.budget()
@@ -78,7 +88,7 @@ describe('a daemon that is killed', () => {
   }, 120_000)
 })
 
-const call = (home: House, more: Partial<ModelCall> = {}) =>
+const call = (home: TestHost, more: Partial<ModelCall> = {}) =>
   home.kernel.use(Models).call({
     ...{ model: null, messages: [{ role: 'user', content: 'x'.repeat(400) }], tools: [], temperature: 0 },
     ...{ max_tokens: 200, purpose: { agent_id: 'ada', goal_id: null, cycle_num: 1, kind: 'task' } },
@@ -96,7 +106,7 @@ describe('a reservation', () => {
     ['cut answer', 0.1],
   ] as const)('of an attempt that ended with a %s is, in the pause after it, $%s', async (end, usd) => {
     let isOver = false
-    await using home = await billed(
+    await using home = await testHostWithBudget(
       ({ n }) => (end === 'cut answer' ? (n === 1 ? fault('cleancut') : refuse(500, 'no')) : refuse(Number(end), 'no')),
       {
         config: { daemon: { budget_usd: 5, max_retries: 1 }, model: { retry_delay: 20, retry_cap: 20 } },
@@ -116,7 +126,7 @@ describe('a reservation', () => {
     })
     await calling
     if (end !== 'refused connection') expect(home.server.requests).toHaveLength(2)
-    expect(await held(home)).toEqual([])
+    expect(await reservations(home)).toEqual([])
     expect(await totalsHold(home)).toBe(true)
   })
 
@@ -131,7 +141,7 @@ describe('a reservation', () => {
           settle: async () => {},
         }),
     })
-    await using home = await billed(() => text('Hello.'), {
+    await using home = await testHostWithBudget(() => text('Hello.'), {
       builtins: [stopper],
       config: { daemon: { budget_usd: 5 } },
     })
@@ -140,22 +150,22 @@ describe('a reservation', () => {
       `CREATE TRIGGER kept BEFORE DELETE ON budget_reservations BEGIN SELECT raise(ABORT, 'not now'); END`,
     )
     await call(home, { signal: stop.signal }).catch(() => {})
-    expect(await held(home)).toHaveLength(1)
+    expect(await reservations(home)).toHaveLength(1)
     await behind(home.root, 'DROP TRIGGER kept')
     await home.clock.advance(21_000)
-    await until(async () => (await held(home)).length === 0)
+    await until(async () => (await reservations(home)).length === 0)
     expect(await rows(home)).toEqual([])
   })
 })
 
 describe('what is unconfirmed', () => {
   /** A call that another daemon takes for lost while it is under way. */
-  async function lost() {
+  async function callLostByDaemon() {
     let release = () => {}
     const released = new Promise<void>(resolve => {
       release = resolve
     })
-    const home = await billed(
+    const home = await testHostWithBudget(
       async () => {
         await released
         return text('Hello.')
@@ -166,38 +176,41 @@ describe('what is unconfirmed', () => {
     const calling = call(home)
     await home.server.request(1)
     await home.kernel.use(Store).apply([presumeSpent({ daemon: 'another' })])
-    const answered = async () => {
+    const answerCall = async () => {
       release()
       await calling
       await home.clock.advance(21_000)
     }
-    return { home, answered }
+    return { home, answered: answerCall }
   }
 
   it('is confirmed by the cost of its call', async () => {
-    const { home: opened, answered } = await lost()
+    const { home: opened, answered } = await callLostByDaemon()
     await using home = opened
     expect(await status(home)).toMatchObject({ spent: { usd: 0.1 }, unconfirmed: { usd: 0.1 }, reserved: NOTHING })
     await answered()
     await until(async () => (await status(home)).unconfirmed.usd === 0)
-    const { micros, tokens } = charged(home.server.bill)
+    const { micros, tokens } = tokensCharged(home.server.bill)
     expect(await status(home)).toMatchObject({ spent: { usd: micros / 1e6, tokens }, unconfirmed: NOTHING })
     expect(await totalsHold(home)).toBe(true)
   })
 
   it('of a window that has ended is left as it is', async () => {
-    const { home: opened, answered } = await lost()
+    const { home: opened, answered } = await callLostByDaemon()
     await using home = opened
     await home.kernel.use(Store).apply([openWindow({})])
     await answered()
     await call(home, { purpose: { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' } })
     const [, last] = home.server.bill
-    expect(await status(home)).toMatchObject({ spent: { usd: charged([last!]).micros / 1e6 }, unconfirmed: NOTHING })
+    expect(await status(home)).toMatchObject({
+      spent: { usd: tokensCharged([last!]).micros / 1e6 },
+      unconfirmed: NOTHING,
+    })
     expect((await rows(home)).map(row => row.presumed)).toEqual([1, 0])
   })
 
   it('stays so when retention adds up old calls', async () => {
-    const { home: opened, answered } = await lost()
+    const { home: opened, answered } = await callLostByDaemon()
     await using home = opened
     const before = await status(home)
     const rule = home.kernel.list(RetentionRules).find(({ name }) => name === 'spend')!

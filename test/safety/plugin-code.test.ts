@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { symlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { house, RunningSvc, svc, tempDir } from '../support/index.ts'
+import { RunningSvc, svc, tempDir, testHost } from '../support/index.ts'
 
 const FAST = { '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\nwatchdog:\n  limit: 1\nmodel:\n  sim_delay: 0\n' }
 const BAD: Record<string, string> = {
@@ -99,7 +99,7 @@ export default definePlugin({ name: 'tools', setup(svc) {
     } }),
   ] })
 } })`
-  await using home = await house({ plugins: { 'tools.ts': source } })
+  await using home = await testHost({ plugins: { 'tools.ts': source } })
   const { Toolkits } = await import('#kernel')
   const tools = home.kernel.list(Toolkits).flatMap(kit => kit.tools)
   const call = { signal: new AbortController().signal } as never

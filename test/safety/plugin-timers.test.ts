@@ -3,7 +3,7 @@ import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { HostToken } from '#kernel'
-import { house, RunningSvc, tempDir, until } from '../support/index.ts'
+import { RunningSvc, tempDir, testHost, until } from '../support/index.ts'
 
 /** Writes a line by each kind of timer, at the top level and in `setup`. */
 const KINDS = ['global', 'module', 'promise', 'iterator', 'required', 'imported', 'promisified', 'helper', 'in setup']
@@ -61,7 +61,7 @@ it('all timers of a plugin end when its file is removed from a running daemon', 
 })
 
 it('a check leaves no timers behind', async () => {
-  await using home = await house({ clock: 'system' })
+  await using home = await testHost({ clock: 'system' })
   const log = join(home.root, 'ticks')
   await home.write(ticking(log))
   await home.kernel.use(HostToken).check(join(home.root, 'plugins/ticking.ts'))
@@ -73,7 +73,7 @@ it.each([
   ['setup throws', `export default { name: 'bad', setup() { throw new Error('no') } }`],
   ['a resource throws', `export default { name: 'bad', setup(svc) { svc.start(() => { throw new Error('no') }) } }`],
 ])('a plugin whose load fails leaves no timers behind: %s', async (_, rest) => {
-  await using home = await house({ clock: 'system' })
+  await using home = await testHost({ clock: 'system' })
   const log = join(home.root, 'ticks')
   const write = `import { writeFileSync, appendFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify(log)}, '')\n`
   await home.write({
@@ -95,7 +95,7 @@ clearTimeout(cleared)
 const value = await timers.promises.setImmediate('now')
 export default { name: 'own', description: [setInterval('own'), aborted, fired, cleared.hasRef(), value].join(), setup() {} }
 `
-  await using home = await house({ clock: 'system', plugins: { 'own.ts': source } })
+  await using home = await testHost({ clock: 'system', plugins: { 'own.ts': source } })
   const own = home.kernel.host.list().find(({ name }) => name === 'own')
   expect(own).toMatchObject({ error: null, description: 'own,AbortError,a b,true,now' })
 })

@@ -10,7 +10,7 @@ export default definePlugin({ name: 'mark', setup() {} })
 `
 
 /** A project with a plugin that leaves a mark, a folder in it, and a user who has trusted nothing yet. */
-async function stranger() {
+async function untrustedProject() {
   const dir = await tempDir({
     'project/.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0\n',
     'project/plugins/mark.ts': MARK,
@@ -28,7 +28,7 @@ async function stranger() {
 
 describe('the plugins of a project run for those who trust it', () => {
   it('without any there is nothing to warn of', async () => {
-    await using project = await stranger()
+    await using project = await untrustedProject()
     const { root, env } = project
     await rm(join(root, 'plugins'), { recursive: true })
     for (const words of [['status'], ['spawn', 'coder'], ['budget', 'reset']])
@@ -36,7 +36,7 @@ describe('the plugins of a project run for those who trust it', () => {
   })
 
   it('no command in a folder below runs them', async () => {
-    await using project = await stranger()
+    await using project = await untrustedProject()
     const { below, env, hasRun } = project
     const commands = [['status'], ['plugins'], ['config', 'get', 'daemon.heartbeat'], ['spawn', 'coder'], ['greet']]
     for (const words of commands) {
@@ -50,7 +50,7 @@ describe('the plugins of a project run for those who trust it', () => {
   })
 
   it.each(['start', 'serve', 'init', 'trust'])('%s gives trust, once', async how => {
-    await using project = await stranger()
+    await using project = await untrustedProject()
     const { root, below, env, hasRun } = project
     if (how === 'init') await svc(['init', '--quiet'], { cwd: root, env })
     else if (how === 'trust') await svc(['plugins', 'trust', '--root', root], { cwd: '/', env })
@@ -70,7 +70,7 @@ describe('the plugins of a project run for those who trust it', () => {
   })
 
   it('until that is revoked; a variable trusts one process', async () => {
-    await using project = await stranger()
+    await using project = await untrustedProject()
     const { root, env, hasRun } = project
     await svc(['plugins', 'trust'], { cwd: root, env })
     expect((await svc(['plugins', 'trust', '--revoke'], { cwd: root, env })).stdout).toContain('no longer trusted')
@@ -81,7 +81,7 @@ describe('the plugins of a project run for those who trust it', () => {
   })
 
   it('also where it cannot be kept, in the process that a person started', async () => {
-    await using project = await stranger()
+    await using project = await untrustedProject()
     const { root, env, hasRun, dir } = project
     await writeFile(join(dir.path, 'user', 'svc'), 'in the way')
     await using daemon = new RunningSvc(['start'], { cwd: root, env })
@@ -90,7 +90,7 @@ describe('the plugins of a project run for those who trust it', () => {
   })
 
   it('and a program that the configuration names for MCP runs as little', async () => {
-    await using project = await stranger()
+    await using project = await untrustedProject()
     const { root, below, env, hasRun } = project
     await writeFile(
       join(root, '.svc/config.yaml'),

@@ -5,12 +5,12 @@ import type { Access } from '#lab/simulation/disk/access'
 import { Disk } from '#lab/simulation/disk/disk'
 
 const well = () => undefined
-const living = () => true
+const isAlive = () => true
 
 describe("a world's time", () => {
   it('moves when nothing is left to do, and then to the next timer', async () => {
     const time = new WorldTime(new Dice(1, 'ties'))
-    const clock = time.clockFor(living)
+    const clock = time.clockFor(isAlive)
     const seen: (string | number)[] = []
     const work = async () => {
       for (let n = 0; n < 100; n++) await Promise.resolve()
@@ -43,7 +43,7 @@ describe("a world's time", () => {
 describe("a world's disk", () => {
   it('does what files do', async () => {
     const disk = new Disk(() => 0)
-    const files = disk.filesFor('1', living, well)
+    const files = disk.filesFor('1', isAlive, well)
     await files.mkdir('/a/b', { recursive: true })
     await files.writeFile('/a/b/one', 'one\n')
     await files.appendFile('/a/b/one', 'two\n')
@@ -64,9 +64,9 @@ describe("a world's disk", () => {
     const disk = new Disk(() => 0)
     disk.put('/log', 'first\n')
     const fault = ({ op }: Access) => (op === 'write' ? { error: 'ENOSPC', written: 4 } : undefined)
-    await expect(disk.filesFor('1', living, fault).appendFile('/log', 'second\n')).rejects.toMatchObject({
+    await expect(disk.filesFor('1', isAlive, fault).appendFile('/log', 'second\n')).rejects.toMatchObject({
       code: 'ENOSPC',
     })
-    expect(await disk.filesFor('2', living, well).readFile('/log', 'utf8')).toBe('first\nseco')
+    expect(await disk.filesFor('2', isAlive, well).readFile('/log', 'utf8')).toBe('first\nseco')
   })
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { beat, house, memoryScheduler } from '../support/index.ts'
+import { memoryScheduler, runHeartbeat, testHost } from '../support/index.ts'
 
 it('an agent whose cycle could not be written to its end goes on at its next heartbeat, and not when its lease runs out', async () => {
   const leases = memoryScheduler(['ada'])
@@ -9,9 +9,9 @@ it('an agent whose cycle could not be written to its end goes on at its next hea
     if (failures-- > 0) throw new Error('the disk is full')
     return commit(...written)
   }
-  await using home = await house({ builtins: [leases.plugin] })
+  await using home = await testHost({ builtins: [leases.plugin] })
   const ends: string[] = []
   home.kernel.hooks.on('cycle_end', ({ result }) => void ends.push(result), 'test')
-  await beat(home)
+  await runHeartbeat(home)
   expect(ends).toEqual(['error', 'idle'])
 })

@@ -1,3 +1,3 @@
-import { everyOther } from './worlds.ts'
+import { everyOther } from './run-seeds.ts'
 
 everyOther(0)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { definePlugin, type PluginDefinition } from '#kernel'
 import { Invariants } from '#lab/simulation/contract'
 import { BROKEN_BUILDS } from './broken-builds.ts'
-import { live, livedWith, told } from './lives.ts'
+import { describeFailure, live, runWith } from './simulated-runs.ts'
 
 describe('a world', () => {
   it('is the same again for the same seed, byte for byte, whatever was lived before it', async () => {
@@ -18,7 +18,7 @@ describe('a world', () => {
 
   it('has agents that act, operators, faults and killed processes, and is gone through in no time', async () => {
     const run = await live({ seed: 3, faults: 'many' })
-    expect(told(run, 'many')).toEqual([])
+    expect(describeFailure(run, 'many')).toEqual([])
     expect(run.cycles).toBeGreaterThanOrEqual(30)
     expect(run.model_calls).toBeGreaterThan(5)
     expect(run.acts).toBeGreaterThan(5)
@@ -28,15 +28,15 @@ describe('a world', () => {
 })
 
 it('a phase that is entered in the moment in which a freeze that waited is written breaks nothing', async () => {
-  expect(told(await live({ seed: 114, cycles: 5, faults: 'many' }), 'many', 5)).toEqual([])
+  expect(describeFailure(await live({ seed: 114, cycles: 5, faults: 'many' }), 'many', 5)).toEqual([])
 })
 
 describe('a plugin that is broken', () => {
-  const broken = (setup: PluginDefinition['setup']) =>
-    livedWith(definePlugin({ name: 'broken', setup }), { seed: 1, cycles: 3, faults: 'none' })
+  const runBroken = (setup: PluginDefinition['setup']) =>
+    runWith(definePlugin({ name: 'broken', setup }), { seed: 1, cycles: 3, faults: 'none' })
 
   it('is found by the promise that it leaves behind', async () => {
-    const { violation } = await broken(svc => {
+    const { violation } = await runBroken(svc => {
       svc.on('cycle_start', () => void Promise.reject(new Error('loose end')))
     })
     expect(violation).toMatchObject({ invariant: 'caught', found: expect.stringContaining('loose end') })
@@ -44,7 +44,7 @@ describe('a plugin that is broken', () => {
 
   it('is found by its invariant that fails', async () => {
     const look = { name: 'ledger_balances', promise: 'Debits and credits are equal.', tables: ['goals'] }
-    const { violation } = await broken(svc => {
+    const { violation } = await runBroken(svc => {
       svc.add(Invariants, {
         ...look,
         broken: ({ get }) => (get('SELECT 1 FROM ledger') ? 'a debit too many' : undefined),
@@ -66,7 +66,7 @@ describe('a build that is broken on purpose is found', () => {
           if (changed !== sql) broken++
           return changed
         })
-        found.push(...told(run))
+        found.push(...describeFailure(run))
       }
       // The statement that is broken is one of the program's still.
       expect(broken).toBeGreaterThan(0)

@@ -3,11 +3,11 @@ import delegation from '#society/delegation/index'
 import type { PatternRun } from '#society/patterns/contract'
 import patterns from '#society/patterns/index'
 import { example } from '../examples/example.ts'
-import { beat, type HouseOptions, type ModelServerRequest, toolCall, until } from '../support/index.ts'
-import { asksForGoal, goalOf, isOf, mailed, messages, NOTHING, rows } from './a2a-house.ts'
-import { goalsOf, spawn } from './rooms.ts'
+import { type ModelServerRequest, runHeartbeat, type TestHostOptions, toolCall, until } from '../support/index.ts'
+import { asksForGoal, goalOf, isOf, messages, NOTHING, rows, testHostWithMail } from './mail-host.ts'
+import { goalsOf, spawn } from './model-host.ts'
 
-type Home = Awaited<ReturnType<typeof mailed>>
+type Home = Awaited<ReturnType<typeof testHostWithMail>>
 const NAMES = ['ann', 'bob', 'cleo']
 
 /** Whoever is asked something answers it by what `say` gives; undefined declines, null says nothing. */
@@ -36,17 +36,17 @@ const answering =
     return toolCall('finish_goal', { summary: `${me} did it` })
   }
 
-const house = (script: Parameters<typeof mailed>[0], options: HouseOptions = {}) =>
-  mailed(script, { config: { daemon: { heartbeat: 30 } }, ...options, builtins: [delegation, patterns] })
+const openHost = (script: Parameters<typeof testHostWithMail>[0], options: TestHostOptions = {}) =>
+  testHostWithMail(script, { config: { daemon: { heartbeat: 30 } }, ...options, builtins: [delegation, patterns] })
 
 /** Starts a pattern of ann and lets the agents live until it has ended. */
-async function lasted(home: Home, name: string, participants: string[], task: string, more: object = {}) {
+async function runPattern(home: Home, name: string, participants: string[], task: string, more: object = {}) {
   for (const agent of NAMES) await spawn(home, agent)
   const start = { name, initiator: 'ann', participants, task, ...more }
   const { pattern_id } = (await home.kernel.invoke('patterns.start', start)) as PatternRun
   const run = () => home.kernel.invoke('patterns.get', { pattern_id }) as Promise<PatternRun>
   home.kernel.heartbeat.start()
-  for (let n = 0; n < 40 && (await run()).status === 'running'; n++) await beat(home)
+  for (let n = 0; n < 40 && (await run()).status === 'running'; n++) await runHeartbeat(home)
   return run()
 }
 
@@ -58,8 +58,8 @@ describe('a pattern runs by messages to its end', () => {
         : question.includes('Sheep are white.')
           ? 'APPROVED, well done.'
           : 'CHANGES: say the colour.'
-    await using home = await house(answering(say))
-    const run = await lasted(home, 'review', ['bob'], 'Sheep are animals.')
+    await using home = await openHost(answering(say))
+    const run = await runPattern(home, 'review', ['bob'], 'Sheep are animals.')
     expect(run).toMatchObject({
       status: 'completed',
       result: { approved: true, rounds: 2, work: 'Sheep are white.' },
@@ -78,8 +78,8 @@ describe('a pattern runs by messages to its end', () => {
         : question.includes('wool')
           ? 'CLEAR'
           : 'Why?'
-    await using home = await house(answering(say))
-    const run = await lasted(home, 'mentor', ['bob'], 'How do I keep sheep?', { rounds: 5 })
+    await using home = await openHost(answering(say))
+    const run = await runPattern(home, 'mentor', ['bob'], 'How do I keep sheep?', { rounds: 5 })
     expect(run).toMatchObject({
       status: 'completed',
       result: { guidance: ['Shear them.', 'Because of wool.'] },
@@ -93,8 +93,8 @@ describe('a pattern runs by messages to its end', () => {
       heard.push(`${me}<${/The other side said:\n(.*)/.exec(question)?.[1] ?? ''}`)
       return `${me} says so`
     }
-    await using home = await house(answering(say))
-    const run = await lasted(home, 'debate', ['bob', 'cleo'], 'Sheep are clever.', { rounds: 2 })
+    await using home = await openHost(answering(say))
+    const run = await runPattern(home, 'debate', ['bob', 'cleo'], 'Sheep are clever.', { rounds: 2 })
     const { arguments: said } = run.result as { arguments: { side: string; round: number }[] }
     expect(run.status).toBe('completed')
     expect(said.map(({ side, round }) => `${side.split('-')[0]} ${round}`)).toEqual([
@@ -107,8 +107,8 @@ describe('a pattern runs by messages to its end', () => {
   })
 
   it('chain: each is delegated its part with the result of the one before', async () => {
-    await using home = await house(answering(() => null))
-    const run = await lasted(home, 'chain', ['bob', 'cleo'], 'Count the sheep and write it down.')
+    await using home = await openHost(answering(() => null))
+    const run = await runPattern(home, 'chain', ['bob', 'cleo'], 'Count the sheep and write it down.')
     expect(run).toMatchObject({ status: 'completed', result: { output: 'cleo did it' } })
     expect((await goalsOf(home, 'cleo')).map(({ objective }) => objective)).toEqual([
       expect.stringContaining('bob did it'),
@@ -116,8 +116,8 @@ describe('a pattern runs by messages to its end', () => {
   })
 
   it('swarm: all at once, until each has answered or declined', async () => {
-    await using home = await house(answering(me => (me === 'bob' ? undefined : `${me} counted 7`)))
-    const run = await lasted(home, 'swarm', ['bob', 'cleo'], 'How many sheep?')
+    await using home = await openHost(answering(me => (me === 'bob' ? undefined : `${me} counted 7`)))
+    const run = await runPattern(home, 'swarm', ['bob', 'cleo'], 'How many sheep?')
     const { answers } = run.result as { answers: { agent: string; declined: boolean; answer: string }[] }
     expect(run.status).toBe('completed')
     expect(answers.map(({ declined, answer }) => [declined, answer]).sort()).toEqual([
@@ -129,17 +129,17 @@ describe('a pattern runs by messages to its end', () => {
 
 describe('a pattern ends in any case', () => {
   it('when nobody answers in time, with what there is', async () => {
-    await using home = await house(answering(me => (me === 'cleo' ? 'seven' : null)))
-    const run = await lasted(home, 'swarm', ['bob', 'cleo'], 'How many sheep?', { timeout: 120 })
+    await using home = await openHost(answering(me => (me === 'cleo' ? 'seven' : null)))
+    const run = await runPattern(home, 'swarm', ['bob', 'cleo'], 'How many sheep?', { timeout: 120 })
     expect(run).toMatchObject({ status: 'timed_out', result: { answers: [{ answer: 'seven', declined: false }] } })
   })
 
   it('when it is declined, by policy too, and when it is cancelled', async () => {
-    await using home = await house(
+    await using home = await openHost(
       answering(() => null),
       { config: { daemon: { heartbeat: 30 }, delegation: { accept: false } } },
     )
-    const run = await lasted(home, 'chain', ['bob'], 'Count the sheep.')
+    const run = await runPattern(home, 'chain', ['bob'], 'Count the sheep.')
     expect(run).toMatchObject({ status: 'declined', result: { reason: expect.stringContaining('delegation.accept') } })
     const start = { name: 'mentor', initiator: 'ann', participants: 'bob', task: 'How?' }
     const { pattern_id } = (await home.kernel.invoke('patterns.start', start)) as PatternRun
@@ -148,7 +148,7 @@ describe('a pattern ends in any case', () => {
   })
 
   it('when somebody dies, is removed or stays silent: that counts as declining, and the others are heard', async () => {
-    await using home = await house(
+    await using home = await openHost(
       answering(me => (me === 'cleo' ? 'seven' : null)),
       { config: { daemon: { heartbeat: 30 }, patterns: { answer_timeout: 100 } } },
     )
@@ -160,7 +160,7 @@ describe('a pattern ends in any case', () => {
     await home.kernel.invoke('agents.pause', { id: ids[1]! })
     home.kernel.heartbeat.start()
     const run = () => home.kernel.invoke('patterns.get', { pattern_id }) as Promise<PatternRun>
-    for (let n = 0; n < 10 && (await run()).status === 'running'; n++) await beat(home)
+    for (let n = 0; n < 10 && (await run()).status === 'running'; n++) await runHeartbeat(home)
     expect(await run()).toMatchObject({
       status: 'completed',
       result: {
@@ -180,14 +180,14 @@ describe('a pattern ends in any case', () => {
   })
 
   it('when it has spent its budget: what it asked for is taken back, and other work is not charged', async () => {
-    await using home = await house(request => (asksForGoal(request) ? NOTHING : toolCall('list_dir', { path: '.' })))
+    await using home = await openHost(request => (asksForGoal(request) ? NOTHING : toolCall('list_dir', { path: '.' })))
     const [, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
     const start = { name: 'chain', initiator: 'ann', participants: ['bob', 'cleo'], task: 'Count the sheep.' }
     const begun = (await home.kernel.invoke('patterns.start', { ...start, budget_tokens: 3_000 })) as PatternRun
     expect(begun).toMatchObject({ budget: { usd: null, tokens: 3_000 }, spent: { usd: 0, tokens: 0 } })
     home.kernel.heartbeat.start()
     const run = () => home.kernel.invoke('patterns.get', begun) as Promise<PatternRun>
-    for (let n = 0; n < 20 && (await run()).status === 'running'; n++) await beat(home)
+    for (let n = 0; n < 20 && (await run()).status === 'running'; n++) await runHeartbeat(home)
     const { status, spent } = await run()
     expect(status).toBe('over_budget')
     const goals = await goalsOf(home, bob)
@@ -197,12 +197,12 @@ describe('a pattern ends in any case', () => {
     expect(spent.tokens).toBeGreaterThanOrEqual(3_000)
     expect(spent.tokens - Math.max(...bill)).toBeLessThan(3_000)
     const calls = home.server.requests.length
-    for (let n = 0; n < 3; n++) await beat(home)
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
     expect(home.server.requests.slice(calls).filter(({ prompt }) => prompt.includes('Goal: Count'))).toEqual([])
   })
 
   it('and never sends a step twice, however often and wherever it is looked at', async () => {
-    await using home = await house(() => NOTHING)
+    await using home = await openHost(() => NOTHING)
     for (const agent of NAMES) await spawn(home, agent)
     const start = { name: 'swarm', initiator: 'ann', participants: ['bob', 'cleo'], task: 'How many?' }
     const { pattern_id } = (await home.kernel.invoke('patterns.start', start)) as PatternRun
@@ -214,7 +214,7 @@ describe('a pattern ends in any case', () => {
 
 describe('patterns', () => {
   it('refuse what does not fit, in a sentence', async () => {
-    await using home = await house(() => NOTHING, { config: { patterns: { max_running: 1 } } })
+    await using home = await openHost(() => NOTHING, { config: { patterns: { max_running: 1 } } })
     for (const agent of NAMES) await spawn(home, agent)
     const start = (more: object) =>
       home.kernel.invoke('patterns.start', {
@@ -244,7 +244,7 @@ describe('patterns', () => {
   it('of plugins run like the others, and agents begin them by a tool', async () => {
     let asked = 0
     const answers = answering(me => `hello from ${me}`)
-    await using home = await mailed(
+    await using home = await testHostWithMail(
       request => {
         if (!isOf(request, 'ann') || request.prompt.includes('Answer the message')) return answers(request)
         if (asksForGoal(request)) return asked++ ? answers(request) : goalOf('Greet everybody around here')
@@ -271,14 +271,14 @@ describe('patterns', () => {
     for (const agent of ['ann', 'bob']) await spawn(home, agent)
     const ended = until(home, 'pattern_ended')
     home.kernel.heartbeat.start()
-    for (let n = 0; n < 8; n++) await beat(home)
+    for (let n = 0; n < 8; n++) await runHeartbeat(home)
     expect(await ended).toMatchObject({ name: 'greet', status: 'completed' })
     expect(await home.kernel.invoke('patterns.runs', {})).toMatchObject([{ result: { said: 'hello from bob' } }])
   })
 
   it('of the example: agents vote, and who is silent has no vote', async () => {
     const votes: Record<string, string> = { bob: 'Wool', cleo: 'wool' }
-    await using home = await mailed(
+    await using home = await testHostWithMail(
       answering(me => votes[me] ?? null),
       {
         config: { daemon: { heartbeat: 30 }, patterns: { answer_timeout: 100 } },
@@ -287,7 +287,7 @@ describe('patterns', () => {
       },
     )
     await spawn(home, 'dora')
-    const run = await lasted(home, 'vote', ['bob', 'cleo', 'dora'], 'Which is the better name?')
+    const run = await runPattern(home, 'vote', ['bob', 'cleo', 'dora'], 'Which is the better name?')
     expect(run).toMatchObject({ status: 'completed', result: { winner: 'wool', votes: ['wool', 'wool'] } })
   })
 })

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest'
 import type { AgentSummary } from '#core/agents/contract'
 import { agentDied, insertAgent } from '#core/agents/repository'
 import { Store } from '#platform/store/contract'
-import { behind } from '../support/behind.ts'
-import { beat, fault, house, text, toolCall, until } from '../support/index.ts'
-import { asksForGoal, detail, lived, ROOMS, spawn, WORKER } from './rooms.ts'
-import { run, TASK_ROOMS } from './tasks-house.ts'
+import { behind } from '../support/direct-access.ts'
+import { fault, runHeartbeat, testHost, text, toolCall, until } from '../support/index.ts'
+import { AGENT_MODULES, asksForGoal, detail, spawn, testHostWithModel, WORKER } from './model-host.ts'
+import { run, TASK_ROOMS } from './tasks-host.ts'
 
 const idle = () => text('{"goal": ""}')
 const status = async (home: Parameters<typeof detail>[0]) =>
@@ -15,7 +15,7 @@ const status = async (home: Parameters<typeof detail>[0]) =>
 
 describe('an agent', () => {
   it('is spawned from a preset, with an id of its own, and is due at once', async () => {
-    await using home = await lived(idle)
+    await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     expect(id).toMatch(/^worker-[0-9a-f]{8}$/)
     expect(await detail(home, id)).toMatchObject({
@@ -35,7 +35,7 @@ describe('an agent', () => {
   })
 
   it('is found by its id, or by its name while only one has it', async () => {
-    await using home = await lived(idle)
+    await using home = await testHostWithModel(idle)
     const first = await spawn(home)
     expect((await detail(home, 'worker')).agent_id).toBe(first)
     const second = await spawn(home)
@@ -46,7 +46,7 @@ describe('an agent', () => {
   })
 
   it('cannot be spawned from nothing, from a broken preset or with a model that nobody offers', async () => {
-    await using home = await lived(idle, { files: { 'profiles/broken.yaml': 'name: broken\nrole: [\n' } })
+    await using home = await testHostWithModel(idle, { files: { 'profiles/broken.yaml': 'name: broken\nrole: [\n' } })
     const { kernel } = home
     await expect(kernel.invoke('agents.spawn', { preset: 'nothing' })).rejects.toMatchObject({
       ...{ code: 'profile_not_found', status: 404 },
@@ -66,7 +66,7 @@ describe('an agent', () => {
   })
 
   it('changes model and role, one or both, and nothing else', async () => {
-    await using home = await lived(idle)
+    await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     const change = (changes: object) => home.kernel.invoke('agents.update', { id, ...changes })
     expect(await change({ role: 'sings' })).toMatchObject({ role: 'sings', model: '' })
@@ -77,7 +77,7 @@ describe('an agent', () => {
   })
 
   it('is asked with the model that it was changed to', async () => {
-    await using home = await lived(idle)
+    await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     await home.kernel.invoke('agents.update', { id, model: 'openai:other' })
     home.kernel.heartbeat.start()
@@ -86,7 +86,7 @@ describe('an agent', () => {
   })
 
   it('is told the role of its preset, as that is now, until it is given one of its own: in its goals and in tasks', async () => {
-    await using home = await lived(idle, { builtins: TASK_ROOMS })
+    await using home = await testHostWithModel(idle, { builtins: TASK_ROOMS })
     const id = await spawn(home)
     await home.write({ 'profiles/worker.yaml': 'name: worker\nrole: sails' })
     await run(home, id, 'Sail.')
@@ -104,22 +104,22 @@ describe('an agent', () => {
 
 describe('a paused agent', () => {
   it('is never driven, also after a restart, until it is resumed', async () => {
-    await using home = await lived(idle)
+    await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     expect(await home.kernel.invoke('agents.pause', { id })).toEqual({ agent_id: id, status: 'paused' })
     expect(await home.kernel.invoke('agents.pause', { id })).toEqual({ agent_id: id, status: 'paused' })
     home.kernel.heartbeat.start()
-    for (let n = 0; n < 3; n++) await beat(home)
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
     expect((await detail(home, id)).cycle_count).toBe(0)
     await home.kernel.close()
-    await using again = await house({
-      builtins: ROOMS,
+    await using again = await testHost({
+      builtins: AGENT_MODULES,
       root: home.root,
       clock: home.clock,
       env: { OPENAI_BASE_URL: home.server.url },
     })
     again.kernel.heartbeat.start()
-    for (let n = 0; n < 3; n++) await beat(again)
+    for (let n = 0; n < 3; n++) await runHeartbeat(again)
     expect((await detail(again, id)).cycle_count).toBe(0)
     const ended = until(again, 'cycle_end')
     expect(await again.kernel.invoke('agents.resume', { id })).toMatchObject({ agent_id: id })
@@ -127,7 +127,7 @@ describe('a paused agent', () => {
   })
 
   it('stays paused when its pause came in the middle of a cycle', async () => {
-    await using home = await lived(() => fault('hang'), {
+    await using home = await testHostWithModel(() => fault('hang'), {
       config: { model: { idle_timeout: 5 }, daemon: { max_retries: 0 } },
     })
     const id = await spawn(home)
@@ -141,29 +141,29 @@ describe('a paused agent', () => {
     await ended
     expect((await detail(home, id)).status).toBe('paused')
     const { cycle_count } = await detail(home, id)
-    await beat(home)
+    await runHeartbeat(home)
     expect((await detail(home, id)).cycle_count).toBe(cycle_count)
   })
 
   it('may be one of all, however many they are; the dead stay dead', async () => {
-    await using home = await lived(idle)
+    await using home = await testHostWithModel(idle)
     const like = { name: 'worker', role: 'waits', model: '', preset: 'worker', spawned_by: null }
     const ids = Array.from({ length: 250 }, (_, n) => `worker-${n}`)
     await home.kernel
       .use(Store)
       .apply([...ids.map(agent_id => insertAgent({ agent_id, ...like })), agentDied({ agent_id: 'worker-3' })])
-    const counted = async (wanted: string) => (await status(home)).filter(each => each.status === wanted).length
+    const countWithStatus = async (wanted: string) => (await status(home)).filter(each => each.status === wanted).length
     await home.kernel.invoke('agents.pause', { all: true })
-    expect([await counted('paused'), await counted('dead')]).toEqual([249, 1])
+    expect([await countWithStatus('paused'), await countWithStatus('dead')]).toEqual([249, 1])
     await home.kernel.invoke('agents.resume', { id: '*' })
-    expect([await counted('idle'), await counted('dead')]).toEqual([249, 1])
+    expect([await countWithStatus('idle'), await countWithStatus('dead')]).toEqual([249, 1])
     await expect(home.kernel.invoke('agents.pause', {})).rejects.toThrow('Name the agent to pause, or say --all.')
   })
 })
 
 describe('a deleted agent', () => {
   it('is gone with all of its rows; its files are in the attic', async () => {
-    await using home = await lived(request =>
+    await using home = await testHostWithModel(request =>
       asksForGoal(request)
         ? text('{"goal": "Write one file, only one"}')
         : toolCall('file_write', { path: 'a.txt', content: `a${request.n}` }),
@@ -193,7 +193,7 @@ describe('a deleted agent', () => {
   })
 
   it('does not come back through the cycle that was running', async () => {
-    await using home = await lived(() => fault('hang'))
+    await using home = await testHostWithModel(() => fault('hang'))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(() => home.server.requests.length === 1)
@@ -207,7 +207,7 @@ describe('a deleted agent', () => {
 
 describe('a dead agent', () => {
   it('stays dead: it can be seen and deleted, and nothing else', async () => {
-    await using home = await lived(idle)
+    await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     await behind(home.root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)
     expect((await detail(home, id)).status).toBe('dead')
@@ -219,7 +219,7 @@ describe('a dead agent', () => {
     }
     await expect(home.kernel.invoke('agents.nudge', { id, message: 'wake up' })).rejects.toMatchObject({ status: 409 })
     home.kernel.heartbeat.start()
-    await beat(home)
+    await runHeartbeat(home)
     expect((await detail(home, id)).cycle_count).toBe(0)
     await home.kernel.invoke('agents.delete', { id })
     expect(await status(home)).toEqual([])
@@ -228,7 +228,7 @@ describe('a dead agent', () => {
 
 describe('a nudge', () => {
   it('is 1 to 4000 characters, counted as code points, kept as it was written', async () => {
-    await using home = await lived(idle)
+    await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     const nudge = (message: unknown) =>
       home.kernel.invoke('agents.nudge', { id, message }) as Promise<{ nudge_id: string }>
@@ -244,7 +244,7 @@ describe('a nudge', () => {
   })
 
   it('wakes its agent, but not before that has rested', async () => {
-    await using home = await lived(idle)
+    await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
@@ -263,14 +263,16 @@ describe('a nudge', () => {
 
 describe('a broken preset', () => {
   it('leaves its agents on the last good copy, and every other agent alone', async () => {
-    await using home = await lived(idle, { files: { 'profiles/other.yaml': WORKER.replaceAll('worker', 'other') } })
+    await using home = await testHostWithModel(idle, {
+      files: { 'profiles/other.yaml': WORKER.replaceAll('worker', 'other') },
+    })
     const id = await spawn(home)
     await spawn(home, 'other')
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
     await home.write({ 'profiles/worker.yaml': 'name: worker\nrole: {{\n' })
-    await beat(home)
-    await beat(home)
+    await runHeartbeat(home)
+    await runHeartbeat(home)
     expect(home.logged('worker.yaml')).toHaveLength(1)
     expect((await status(home)).map(agent => agent.status)).toEqual(['idle', 'idle'])
     expect((await detail(home, id)).error).toBeNull()

@@ -1,29 +1,34 @@
 import { describe, expect, it } from 'vitest'
 import type { Alarm } from '#platform/schedules/contract'
 import schedules from '#platform/schedules/index'
-import { heldClock, house, type Script, settled, until } from '../support/index.ts'
-import { finish, goalAnswer } from './gated.ts'
-import { asksForGoal, lived, ROOMS, spawn } from './rooms.ts'
+import { heldClock, type Script, testHost, until, waitUntilIdle } from '../support/index.ts'
+import { finish, goalAnswer } from './approvals-host.ts'
+import { AGENT_MODULES, asksForGoal, spawn, testHostWithModel } from './model-host.ts'
 
 const nothing: Script = () => goalAnswer('')
 
-async function waiting(script = nothing, options: Parameters<typeof lived>[1] = {}) {
-  const home = await lived(script, { builtins: [schedules], config: { daemon: { heartbeat: 80_000 } }, ...options })
+async function waiting(script = nothing, options: Parameters<typeof testHostWithModel>[1] = {}) {
+  const home = await testHostWithModel(script, {
+    builtins: [schedules],
+    config: { daemon: { heartbeat: 80_000 } },
+    ...options,
+  })
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end')
-  await settled(home)
+  await waitUntilIdle(home)
   return Object.assign(home, { id })
 }
 type Home = Awaited<ReturnType<typeof waiting>>
 
 const set = ({ kernel, id }: Home, at: string) =>
   kernel.invoke('alarms.set', { id, at, description: 'Look whether the build is green' }) as Promise<Alarm>
-const heard = ({ server }: Home, text: string) => server.requests.filter(({ prompt }) => prompt.includes(text)).length
+const promptsWith = ({ server }: Home, text: string) =>
+  server.requests.filter(({ prompt }) => prompt.includes(text)).length
 const pass = async (home: Home, seconds: number) => {
   for (let n = 0; n < seconds; n++) {
     await home.clock.advance(1_000)
-    await settled(home)
+    await waitUntilIdle(home)
   }
 }
 const LINE = 'Alarm of 2026-01-01T00:00:10.000Z, set by the operator: Look whether the build is green'
@@ -34,14 +39,14 @@ describe('an alarm', () => {
     const fired = until(home, 'alarm_fired')
     const { alarm_id } = await set(home, '2026-01-01T00:00:10Z')
     await pass(home, 9)
-    expect(heard(home, LINE)).toBe(0)
+    expect(promptsWith(home, LINE)).toBe(0)
     await pass(home, 3)
     expect(await fired).toEqual({ agent_id: home.id, alarm_id, description: 'Look whether the build is green' })
-    await until(() => heard(home, LINE) === 1)
+    await until(() => promptsWith(home, LINE) === 1)
     await home.kernel.invoke('agents.nudge', { id: home.id, message: 'anything new?' })
     await pass(home, 2)
-    expect(heard(home, 'anything new?')).toBe(1)
-    expect(heard(home, LINE)).toBe(1)
+    expect(promptsWith(home, 'anything new?')).toBe(1)
+    expect(promptsWith(home, LINE)).toBe(1)
     expect(await home.kernel.invoke('alarms.all', { all: true })).toMatchObject([
       { alarm_id, status: 'fired', fired_at: '2026-01-01T00:00:10.000Z' },
     ])
@@ -68,16 +73,16 @@ describe('an alarm', () => {
     await home.kernel.invoke('agents.pause', { id: home.id })
     await pass(home, 15)
     expect(await home.kernel.invoke('alarms.all')).toEqual([])
-    expect(heard(home, LINE)).toBe(0)
+    expect(promptsWith(home, LINE)).toBe(0)
     await home.kernel.invoke('agents.resume', { id: home.id })
-    await until(() => heard(home, LINE) === 1)
+    await until(() => promptsWith(home, LINE) === 1)
   })
 
   it('goes off once where two daemons drive the same project', async () => {
     const clock = heldClock()
     await using home = await waiting(nothing, { clock })
-    await using other = await house({
-      builtins: [...ROOMS, schedules],
+    await using other = await testHost({
+      builtins: [...AGENT_MODULES, schedules],
       roles: ['cli'],
       root: home.root,
       clock,
@@ -97,7 +102,7 @@ describe('an alarm', () => {
     await set(home, '00:01')
     home.clock.jump(3_600_000)
     home.kernel.heartbeat.start()
-    await until(() => heard(home, 'Alarm of 2026-01-01T00:01:00.000Z') === 1)
+    await until(() => promptsWith(home, 'Alarm of 2026-01-01T00:01:00.000Z') === 1)
   })
 
   it('is moved, says something else, and is taken back', async () => {

@@ -2,12 +2,19 @@ import { describe, expect, it } from 'vitest'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { toolCall, until } from '../support/index.ts'
-import { completed, finish, gated, parked, pending, type Step } from './gated.ts'
-import { spawn } from './rooms.ts'
+import {
+  finish,
+  pending,
+  type Step,
+  testHostWithApprovals,
+  waitForCompletedGoal,
+  waitForPendingCall,
+} from './approvals-host.ts'
+import { spawn } from './model-host.ts'
 
 /** A gated house that listens, with one call waiting. */
 async function listening(list: Step[] = [toolCall('send', { to: 'ann' }), finish()]) {
-  const home = await gated(list, { builtins: [rest] })
+  const home = await testHostWithApprovals(list, { builtins: [rest] })
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   const ask = async (path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const answer = await fetch(url + path, {
@@ -18,7 +25,7 @@ async function listening(list: Step[] = [toolCall('send', { to: 'ann' }), finish
     // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it is its own business.
     return { status: answer.status, headers: answer.headers, json: (await answer.json()) as any }
   }
-  const waiting = await parked(home)
+  const waiting = await waitForPendingCall(home)
   return Object.assign(home, { ask, waiting, path: `/agents/${home.id}/approvals/${waiting.approval_id}` })
 }
 
@@ -73,7 +80,7 @@ describe('POST /agents/{id}/approvals/{approval_id}', () => {
     const first = await home.ask(home.path, { decision: 'approve' }, { 'x-svc-user': 'alice' })
     expect(first).toMatchObject({ status: 200, json: { status: 'approved', resolved_by: 'alice' } })
     await home.clock.advance(1_000)
-    await completed(home)
+    await waitForCompletedGoal(home)
     expect(home.runs).toHaveLength(1)
     const second = await home.ask(home.path, { decision: 'deny' }, { 'x-svc-user': 'bob' })
     expect(second).toMatchObject({
@@ -124,7 +131,7 @@ describe('POST /agents/{id}/approvals/{approval_id}', () => {
     const good = await home.ask(home.path, { decision: 'approve', arguments: { to: 'eve' } })
     expect(good.json).toMatchObject({ edited: true, arguments: { to: 'eve' }, original_arguments: { to: 'ann' } })
     await home.clock.advance(1_000)
-    await completed(home)
+    await waitForCompletedGoal(home)
     expect(home.runs).toEqual([{ tool: 'send', args: { to: 'eve' } }])
   })
 
@@ -139,7 +146,7 @@ describe('POST /agents/{id}/approvals/{approval_id}', () => {
     expect(won).toHaveLength(1)
     expect(answers.filter(({ status }) => status === 409)).toHaveLength(49)
     await home.clock.advance(1_000)
-    await completed(home)
+    await waitForCompletedGoal(home)
     expect(home.runs).toHaveLength(won[0]!.json.status === 'approved' ? 1 : 0)
   })
 })

@@ -6,8 +6,8 @@ import docs from '#interfaces/docs/index'
 import mcp from '#interfaces/mcp/index'
 import { project } from '../cli/project.ts'
 import { example } from '../examples/example.ts'
-import { type HouseOptions, house, leakLedger, svc } from '../support/index.ts'
-import { ROOMS } from './rooms.ts'
+import { leakLedger, svc, type TestHostOptions, testHost } from '../support/index.ts'
+import { AGENT_MODULES } from './model-host.ts'
 
 interface Check {
   plugin: string
@@ -22,9 +22,14 @@ const asks = (face: string) =>
   `svc.operation({ name: 'draft.do', summary: 'x', input: z.object({ id: z.string() }), output: z.any(), run: () => 1, ${face} })`
 
 /** What is said of a file that lies beside the plugins' folder. */
-async function check(source: string, options: HouseOptions = {}): Promise<Check> {
+async function check(source: string, options: TestHostOptions = {}): Promise<Check> {
   const files = { 'drafts/draft.ts': source }
-  await using home = await house({ ...options, builtins: [...ROOMS, authoring, docs, mcp], files, roles: ['cli'] })
+  await using home = await testHost({
+    ...options,
+    builtins: [...AGENT_MODULES, authoring, docs, mcp],
+    files,
+    roles: ['cli'],
+  })
   return (await home.kernel.invoke('plugins.check', { file: 'drafts/draft.ts' })) as Check
 }
 
@@ -93,7 +98,7 @@ describe('a check changes nothing', () => {
   it('no part of the plugin stays, its resources do not start, and the live version of it lives on', async () => {
     const started = "svc.start(() => { svc.log.info({}, 'started') }, { in: ['cli'] });"
     const files = { 'plugins/draft.ts': plugin(`${started} svc.on('beat', () => {})`) }
-    await using home = await house({ builtins: [authoring], files, roles: ['cli'] })
+    await using home = await testHost({ builtins: [authoring], files, roles: ['cli'] })
     const before = home.kernel.host.list()
     const ledger = leakLedger(home)
     await home.write({
@@ -251,7 +256,7 @@ describe('a check says where a reload would fail', () => {
 
 it('a plugin that is linked to is not in its own way', async () => {
   const live = plugin('').replace("'draft'", "'live'")
-  await using home = await house({ builtins: [authoring], files: { 'elsewhere/index.ts': live }, roles: ['cli'] })
+  await using home = await testHost({ builtins: [authoring], files: { 'elsewhere/index.ts': live }, roles: ['cli'] })
   await mkdir(join(home.root, 'plugins'))
   await symlink(join(home.root, 'elsewhere'), join(home.root, 'plugins/live'))
   await home.kernel.host.apply()
@@ -285,7 +290,7 @@ describe('svc plugins check', () => {
   })
 
   it('has no route: files of the asker’s choice are for whoever sits at the machine', async () => {
-    await using home = await house({ builtins: [authoring], roles: ['server'] })
+    await using home = await testHost({ builtins: [authoring], roles: ['server'] })
     const { Operations } = await import('#kernel')
     const { http, mcp } = home.kernel.points.find(Operations, 'plugins.check')!
     expect([http, mcp]).toEqual([undefined, undefined])

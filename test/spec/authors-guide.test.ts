@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import rest from '#interfaces/rest/index'
 import { GoalStrategies } from '#kernel'
 import * as face from '../../index.ts'
-import { beat, house, memoryScheduler, tempDir, until } from '../support/index.ts'
+import { memoryScheduler, runHeartbeat, tempDir, testHost, until } from '../support/index.ts'
 import { install, ROOT, tsc } from './authors.ts'
 
 /** The files of the authors' guide, by the path that stands in their first line. */
@@ -45,8 +45,8 @@ it('all of it has the right types, by the strictest rules, as authors are given 
 })
 
 it('all of it is live together, and nothing of it complains', async () => {
-  await using home = await house({ builtins: [memoryScheduler(['ada']).plugin], plugins })
-  await beat(home)
+  await using home = await testHost({ builtins: [memoryScheduler(['ada']).plugin], plugins })
+  await runHeartbeat(home)
   const states = home.kernel.host.list().map(({ name, state, error, failures }) => ({ name, state, error, failures }))
   expect(states.length).toBeGreaterThan(12)
   expect(states).toEqual(states.map(({ name }) => ({ name, state: 'live', error: null, failures: 0 })))
@@ -74,7 +74,7 @@ it('it names every point that there is', () => {
 it('what it adds to rooms does what it says', async () => {
   const names = ['deadlines.ts', 'translating.ts', 'front-desk.ts']
   const sources = Object.fromEntries(names.map(name => [name, plugins[name]!]))
-  await using home = await house({ builtins: [rest], plugins: sources, roles: ['server'] })
+  await using home = await testHost({ builtins: [rest], plugins: sources, roles: ['server'] })
   const { kernel } = home
   const { url } = await kernel.use(face.Rest).listen({ host: '127.0.0.1', port: 0 })
   const ring = (body: string) =>
@@ -98,7 +98,7 @@ it('what it adds to rooms does what it says', async () => {
 
 it('the plugin with everything does what it says: what is set rings, is told, and becomes a goal', async () => {
   const agents = memoryScheduler(['ada'])
-  await using home = await house({
+  await using home = await testHost({
     builtins: [agents.plugin],
     plugins: { 'kitchen-timer.ts': plugins['kitchen-timer.ts']! },
   })

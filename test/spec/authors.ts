@@ -6,7 +6,7 @@ import { bareEnvironment } from '../support/cli.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
 
-export interface Ended {
+export interface ProcessResult {
   code: number
   output: string
 }
@@ -21,16 +21,16 @@ export async function install(project: string, ...packages: string[]): Promise<v
 }
 
 /** `npx tsc` in a project, with its own tsconfig.json. */
-export function tsc(project: string): Promise<Ended> {
+export function tsc(project: string): Promise<ProcessResult> {
   return run(project, 'typescript/bin/tsc', '--noEmit', '--project', project)
 }
 
 /** `npx vitest run` in a project, on a machine that may be busy. */
-export function vitest(project: string): Promise<Ended> {
+export function vitest(project: string): Promise<ProcessResult> {
   return run(project, 'vitest/vitest.mjs', 'run', '--testTimeout=60000')
 }
 
-async function run(cwd: string, program: string, ...words: string[]): Promise<Ended> {
+async function run(cwd: string, program: string, ...words: string[]): Promise<ProcessResult> {
   const env = { ...bareEnvironment(), NO_COLOR: '1' }
   const child = spawn(process.execPath, [join(ROOT, 'node_modules', program), ...words], { cwd, env })
   let output = ''

@@ -24,19 +24,19 @@ import memoryToolkit from '#tools/toolkits/memory/index'
 import {
   type Answer,
   type fault,
-  type House,
-  house,
   type ModelServer,
   type ModelServerRequest,
   modelServer,
   refuse,
+  type TestHost,
+  testHost,
   text,
   toolCall,
 } from '../support/index.ts'
-import { ROOMS } from './rooms.ts'
+import { AGENT_MODULES } from './model-host.ts'
 import { ownTemporary } from './temporary.ts'
 
-const BUILTINS = [...ROOMS, sessions, tasks, memory, memoryToolkit, trials, benchmark]
+const BUILTINS = [...AGENT_MODULES, sessions, tasks, memory, memoryToolkit, trials, benchmark]
 
 /** A model that knows the answers, and reads what its tools say. */
 function diligent({ body, prompt }: ModelServerRequest): Answer {
@@ -84,12 +84,12 @@ let script: (
   request: ModelServerRequest,
 ) => ReturnType<typeof diligent> | ReturnType<typeof refuse> | ReturnType<typeof fault> = diligent
 let server: ModelServer
-let home: House
+let home: TestHost
 let temporary: Awaited<ReturnType<typeof ownTemporary>>
 beforeAll(async () => {
   temporary = await ownTemporary()
   server = await modelServer({ script: request => script(request) })
-  home = await house({
+  home = await testHost({
     ...{ builtins: BUILTINS, roles: ['cli'], clock: 'system' },
     config: { model: { retry_delay: 0 }, daemon: { max_retries: 0 } },
     env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
@@ -194,7 +194,7 @@ describe('scenarios', () => {
 })
 
 describe('checks', () => {
-  const held = (
+  const passes = (
     check: object,
     found: { answer?: string; parsed?: unknown; called?: Called[]; files?: Record<string, string> },
   ) =>
@@ -205,17 +205,17 @@ describe('checks', () => {
 
   it('look at answers, files, fields and calls, and not at how things are written', async () => {
     const answer = { of: 'answer', is: { contains: ['hall c'], lacks: ['pounds'], lines: 1, max_words: 5 } }
-    expect(await held(answer, { answer: ' It is in  Hall\tC. ' })).toBe(true)
-    expect(await held(answer, { answer: 'Hall C, or 5 pounds' })).toBe(false)
-    expect(await held({ of: 'answer', is: {} }, { answer: ' \n' })).toBe(false)
-    expect(await held({ of: 'answer', is: { equals: 'A B', exact: true } }, { answer: 'a b' })).toBe(false)
-    expect(await held({ of: 'file', path: 'a', is: { equals: '63' } }, { files: { a: '63\n' } })).toBe(true)
-    expect(await held({ of: 'file', path: 'a', is: null }, { files: { a: '' } })).toBe(false)
-    expect(await held({ of: 'field', path: 'a.b', equals: '4' }, { parsed: { a: { b: 4 } } })).toBe(true)
-    expect(await held({ of: 'field', path: 'a.c', equals: 'undefined' }, { parsed: { a: {} } })).toBe(false)
+    expect(await passes(answer, { answer: ' It is in  Hall\tC. ' })).toBe(true)
+    expect(await passes(answer, { answer: 'Hall C, or 5 pounds' })).toBe(false)
+    expect(await passes({ of: 'answer', is: {} }, { answer: ' \n' })).toBe(false)
+    expect(await passes({ of: 'answer', is: { equals: 'A B', exact: true } }, { answer: 'a b' })).toBe(false)
+    expect(await passes({ of: 'file', path: 'a', is: { equals: '63' } }, { files: { a: '63\n' } })).toBe(true)
+    expect(await passes({ of: 'file', path: 'a', is: null }, { files: { a: '' } })).toBe(false)
+    expect(await passes({ of: 'field', path: 'a.b', equals: '4' }, { parsed: { a: { b: 4 } } })).toBe(true)
+    expect(await passes({ of: 'field', path: 'a.c', equals: 'undefined' }, { parsed: { a: {} } })).toBe(false)
     const called = [{ tool: 'pay', arguments: { to: 'Ada' } }]
-    expect(await held({ of: 'tool', name: 'pay', min: 0, max: 0 }, { called })).toBe(false)
-    expect(await held({ of: 'tool', name: 'pay', arguments: { to: 'bob' } }, { called })).toBe(false)
+    expect(await passes({ of: 'tool', name: 'pay', min: 0, max: 0 }, { called })).toBe(false)
+    expect(await passes({ of: 'tool', name: 'pay', arguments: { to: 'bob' } }, { called })).toBe(false)
   })
 })
 
@@ -308,7 +308,7 @@ describe('the project', () => {
     script = () => text('Fine.')
     const config = { daemon: { budget_tokens: 6_000, max_retries: 0 }, model: { max_tokens: 100 } }
     const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
-    await using poor = await house({ builtins: BUILTINS, roles: ['cli'], clock: 'system', config, env })
+    await using poor = await testHost({ builtins: BUILTINS, roles: ['cli'], clock: 'system', config, env })
     const [model] = (await run({ task: 'Say fine.', runs: 100 }, poor)).models as [ModelResult]
     expect(model.complete).toBe(false)
     expect(model.reason).toMatch(/budget/i)
@@ -320,7 +320,7 @@ describe('the project', () => {
   it('its dollar limit ends what a priced model is put to, and its budget shows what that cost', async () => {
     script = () => text('Fine.')
     const far = 'https://models.example/v1'
-    await using priced = await house({
+    await using priced = await testHost({
       ...{ builtins: BUILTINS, roles: ['cli'], clock: 'system' },
       config: { daemon: { budget_usd: 0.3, max_retries: 0 }, model: { max_tokens: 100 } },
       files: { 'models.yaml': 'prices:\n  openai:scripted: { input: 100, output: 50 }\n' },

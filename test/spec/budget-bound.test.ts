@@ -8,11 +8,11 @@ import { defineEffect, Effects, Store } from '#platform/store/contract'
 import store from '#platform/store/index'
 import { bookSpend } from '#safety/budget/contract'
 import budget from '#safety/budget/index'
-import { type House, house, tempDir, turns } from '../support/index.ts'
-import { measured } from '../support/measure.ts'
-import { totalsHold } from './budget-house.ts'
+import { type TestHost, tempDir, testHost, turnEventLoop } from '../support/index.ts'
+import { trialCount } from '../support/trial-count.ts'
+import { totalsHold } from './budget-host.ts'
 
-const SEEDS = measured(200, 20)
+const SEEDS = trialCount(200, 20)
 const PROCESSES = 3
 /** Tokens cost a micro-dollar each, so that both limits can be thought of as one. */
 const MODELS = 'prices:\n  dice:m: { input: 1, output: 1 }\n'
@@ -38,7 +38,7 @@ const dice: ModelProvider = {
   availability: async () => ({ available: true, reason: null }),
   async *stream({ messages }, signal) {
     const plan = plans.get(messages[0]!.tool_call_id!)!
-    await turns(plan.before)
+    await turnEventLoop(plan.before)
     // Whoever hangs up has put the question all the same.
     if (signal.aborted) billed += INPUT
     signal.throwIfAborted()
@@ -46,7 +46,7 @@ const dice: ModelProvider = {
       throw Object.assign(new ModelError({ model: 'dice:m', problem: 'no' }), { billed: false })
     billed += INPUT + plan.output
     yield { type: 'usage', usage: { input_tokens: INPUT, output_tokens: plan.output } }
-    await turns(plan.after)
+    await turnEventLoop(plan.after)
     if (plan.fault === 'broken') {
       plan.fault = 'none'
       throw new ModelError({ model: 'dice:m', problem: 'it broke off' })
@@ -102,16 +102,16 @@ it.each(SETTINGS)(
       },
       model: { retry_delay: 0, retry_cap: 0, breaker_failures: 0 },
     }
-    const processes: House[] = []
+    const processes: TestHost[] = []
     for (let n = 0; n < PROCESSES; n++) {
-      const home = await house({
+      const home = await testHost({
         ...{ root: dir.path, builtins: [store, models, budget, provider], roles: ['server'], clock: 'system' },
         ...{ config, files: { 'models.yaml': MODELS }, seed: 1_000 + n },
       })
       onTestFinished(() => home.close())
       processes.push(home)
     }
-    const [first] = processes as [House]
+    const [first] = processes as [TestHost]
     const row = () =>
       first.kernel.use(Store).get<Record<'spent' | 'tokens' | 'held' | 'held_tokens' | 'before', number>>(
         `SELECT spent_micros AS spent, spent_tokens AS tokens,
@@ -123,8 +123,9 @@ it.each(SETTINGS)(
     let refused = 0
     for (let seed = 1; seed <= SEEDS; seed++) {
       const random = keyedRandom(seed)
-      const draw = (upTo: number, ...key: (string | number)[]) => Math.floor(random.number('trial', ...key) * upTo)
-      const callers = 8 + draw(25, 'callers')
+      const randomUpTo = (upTo: number, ...key: (string | number)[]) =>
+        Math.floor(random.number('trial', ...key) * upTo)
+      const callers = 8 + randomUpTo(25, 'callers')
       await first.kernel.invoke('budget.reset')
       billed = 0
       let worst = 0
@@ -141,9 +142,9 @@ it.each(SETTINGS)(
       }
 
       const caller = async (who: number) => {
-        for (let n = 0; n < 1 + draw(4, who, 'calls'); n++) {
+        for (let n = 0; n < 1 + randomUpTo(4, who, 'calls'); n++) {
           const id = `${seed}/${who}/${n}`
-          const d = (upTo: number, what: string) => draw(upTo, who, n, what)
+          const d = (upTo: number, what: string) => randomUpTo(upTo, who, n, what)
           const max_tokens = 1 + d(600, 'max_tokens')
           const longer = surprise > 0 && d(4, 'longer') === 0 ? d(surprise, 'surprise') : 0
           const output = longer ? max_tokens + longer : d(max_tokens + 1, 'output')
@@ -152,8 +153,8 @@ it.each(SETTINGS)(
           worst = Math.max(worst, 2 * (INPUT + output))
           const { kernel } = processes[d(PROCESSES, 'process')]!
           const abort = new AbortController()
-          if (d(5, 'cancel') === 0) void turns(d(12, 'when')).then(() => abort.abort(new Error('cancelled')))
-          await turns(d(4, 'begin'))
+          if (d(5, 'cancel') === 0) void turnEventLoop(d(12, 'when')).then(() => abort.abort(new Error('cancelled')))
+          await turnEventLoop(d(4, 'begin'))
           const spend = await kernel
             .use(Models)
             .call({
@@ -170,7 +171,7 @@ it.each(SETTINGS)(
             )
           await within()
           if (!spend) continue
-          await turns(d(4, 'book'))
+          await turnEventLoop(d(4, 'book'))
           if (mode === 'reserve' && d(10, 'crash') === 0) {
             // Its process dies before it books, and the next daemon finds what it held.
             crashed++
@@ -183,7 +184,7 @@ it.each(SETTINGS)(
         }
       }
       await Promise.all(Array.from({ length: callers }, (_, who) => caller(who)))
-      await turns(20)
+      await turnEventLoop(20)
       await within()
       expect(await totalsHold(first), `seed ${seed}`).toBe(true)
       const spent = (await row())!.spent

@@ -6,12 +6,12 @@ import { Daemon } from '#platform/daemon/contract'
 import daemon from '#platform/daemon/index'
 import { Store } from '#platform/store/contract'
 import { bookSpend } from '#safety/budget/contract'
-import { type House, type HouseOptions, type TempDir, tempDir, text, until } from '../support/index.ts'
-import { billed, eventsOf, held, rows, status } from './budget-house.ts'
-import { spawn } from './rooms.ts'
+import { type TempDir, type TestHost, type TestHostOptions, tempDir, text, until } from '../support/index.ts'
+import { eventsOf, reservations, rows, status, testHostWithBudget } from './budget-host.ts'
+import { spawn } from './model-host.ts'
 
 const PURPOSE: CallPurpose = { agent_id: 'ada', goal_id: null, cycle_num: 1, kind: 'other' }
-const call = (home: Pick<House, 'kernel'>) =>
+const call = (home: Pick<TestHost, 'kernel'>) =>
   home.kernel.use(Models).call({
     ...{ model: null, messages: [{ role: 'user', content: 'x'.repeat(400) }], tools: [], temperature: 0 },
     ...{ max_tokens: 100, purpose: PURPOSE, signal: new AbortController().signal },
@@ -19,8 +19,8 @@ const call = (home: Pick<House, 'kernel'>) =>
 
 let seed = 1
 /** A process of the project; with the role of a daemon it becomes its daemon. */
-const open = (dir: TempDir, options: HouseOptions = {}, script = () => text('Hello.')) =>
-  billed(script, {
+const open = (dir: TempDir, options: TestHostOptions = {}, script = () => text('Hello.')) =>
+  testHostWithBudget(script, {
     ...{ root: dir.path, builtins: [daemon], roles: ['server'], clock: 'system', seed: seed++ },
     ...options,
     config: { model: { retry_delay: 0 }, ...(options.config as object) },
@@ -28,7 +28,7 @@ const open = (dir: TempDir, options: HouseOptions = {}, script = () => text('Hel
 
 const PERSIST = { config: { daemon: { budget_usd: 1, budget_persist: true } } }
 const file = (dir: TempDir) => join(dir.path, '.svc/budget.json')
-const saved = async (dir: TempDir) =>
+const savedBudget = async (dir: TempDir) =>
   JSON.parse(await readFile(file(dir), 'utf8')) as { spent_usd: number; spent_tokens: number }
 
 describe('the window', () => {
@@ -63,7 +63,7 @@ describe('the window', () => {
       spent = (await status(home)).spent
       expect(await rows(home)).toHaveLength(round)
     }
-    expect(await saved(dir)).toEqual({ spent_usd: spent.usd, spent_tokens: spent.tokens })
+    expect(await savedBudget(dir)).toEqual({ spent_usd: spent.usd, spent_tokens: spent.tokens })
     expect(((await stat(file(dir))).mode & 0o777).toString(8)).toBe('600')
   })
 
@@ -74,7 +74,7 @@ describe('the window', () => {
     {
       await using other = await open(dir, { ...PERSIST, roles: ['cli'] })
       await other.kernel.invoke('budget.reset')
-      expect(await saved(dir)).toEqual({ spent_usd: 0, spent_tokens: 0 })
+      expect(await savedBudget(dir)).toEqual({ spent_usd: 0, spent_tokens: 0 })
     }
     expect((await status(home)).spent).toEqual({ usd: 0, tokens: 0 })
     expect((await eventsOf(home, 'budget_reset')).map(event => event.data)).toEqual([
@@ -99,7 +99,7 @@ describe('the window', () => {
     answer()
     await calling
     expect((await status(home)).spent.tokens).toBeGreaterThan(0)
-    expect(await held(home)).toEqual([])
+    expect(await reservations(home)).toEqual([])
   })
 })
 
@@ -190,13 +190,13 @@ describe('budget.json', () => {
     await call(home)
     expect(home.logged('counting from 0')).toHaveLength(1)
     expect(await readFile(`${file(dir)}.corrupt`, 'utf8')).toBe('torn')
-    await until(async () => (await saved(dir).catch(() => undefined))?.spent_tokens)
+    await until(async () => (await savedBudget(dir).catch(() => undefined))?.spent_tokens)
   })
 })
 
 describe('a process that dies in the middle of a call', () => {
   /** Somebody else's reservation, as a dead process leaves it. */
-  const leave = ({ kernel }: House, call_id: string, { by_daemon = 1, expires_in = 300_000 } = {}) =>
+  const leave = ({ kernel }: TestHost, call_id: string, { by_daemon = 1, expires_in = 300_000 } = {}) =>
     kernel.use(Store).apply([
       {
         effect: 'budget.hold',
@@ -236,7 +236,7 @@ describe('a process that dies in the middle of a call', () => {
     await expect(call(server)).rejects.toMatchObject({ code: 'budget_exhausted' })
     await leave(server, 'call-2', { by_daemon: 0, expires_in: -1 })
     expect((await status(server)).spent.usd).toBe(0.1)
-    expect((await held(server)).map(row => row.call_id)).toEqual(['call-1'])
+    expect((await reservations(server)).map(row => row.call_id)).toEqual(['call-1'])
   })
 
   it('is no longer presumed to have spent that much once its own booking comes', async () => {

@@ -1,39 +1,39 @@
 import { describe, expect, it } from 'vitest'
 import { type CallPurpose, type ModelCall, Models } from '#core/models/contract'
 import { definePlugin, Operations } from '#kernel'
-import { beat, fault, type House, refuse, settled, text, toolCall, until } from '../support/index.ts'
+import { fault, refuse, runHeartbeat, type TestHost, text, toolCall, until, waitUntilIdle } from '../support/index.ts'
 import { barrier } from '../support/model-server.ts'
 import {
-  billed,
   budgetOf,
-  charged,
   eventsOf,
-  held,
   MAX_TOKENS,
   PRICE,
+  reservations,
   rows,
   status,
+  testHostWithBudget,
+  tokensCharged,
   totalsHold,
-} from './budget-house.ts'
-import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
+} from './budget-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
 const goal = (n: number) => text(JSON.stringify({ goal: `Write piece number ${n}, all ${'abcdefgh'[n]}${n} of it` }))
 const finish = toolCall('finish_goal', { summary: 'done', evidence: [] })
 
 /** Numbered goals, each finished at once. */
-function busy() {
+function busyModel() {
   let goals = 0
   return (request: { prompt: string }) => (asksForGoal(request) ? goal(++goals % 8) : finish)
 }
 
-const results = (home: House) => {
+const results = (home: TestHost) => {
   const seen: string[] = []
   home.kernel.hooks.on('cycle_end', ({ result }) => void seen.push(result))
   return seen
 }
 
 const PURPOSE: CallPurpose = { agent_id: 'ada', goal_id: null, cycle_num: 1, kind: 'task' }
-const call = (home: House, more: Partial<ModelCall> = {}) =>
+const call = (home: TestHost, more: Partial<ModelCall> = {}) =>
   home.kernel.use(Models).call({
     ...{ model: null, messages: [{ role: 'user', content: 'x'.repeat(400) }], tools: [], temperature: 0 },
     ...{ max_tokens: MAX_TOKENS, purpose: PURPOSE, signal: new AbortController().signal, ...more },
@@ -44,7 +44,7 @@ const BOUND = (100 * PRICE.input + MAX_TOKENS * PRICE.output) / 1e6
 
 describe('the ledger', () => {
   it("is the server's own bill, retries included", async () => {
-    await using home = await billed(busy(), { config: { model: { retry_delay: 0, retry_cap: 0 } } })
+    await using home = await testHostWithBudget(busyModel(), { config: { model: { retry_delay: 0, retry_cap: 0 } } })
     home.server.enqueue(fault('500'), fault('429long'), goal(0), fault('429'), fault('500'), finish)
     await spawn(home)
     const ended = results(home)
@@ -59,14 +59,14 @@ describe('the ledger', () => {
       ['goal_generation', 3],
       ['goal_pursuit', 3],
     ])
-    const { micros, tokens } = charged(home.server.bill)
+    const { micros, tokens } = tokensCharged(home.server.bill)
     expect((await status(home)).spent.tokens).toBe(tokens)
     expect(spent.reduce((sum, row) => sum + row.cost_micros, 0)).toBe(micros)
     expect(await totalsHold(home)).toBe(true)
   })
 
   it('counts each call once, however often it is booked', async () => {
-    await using home = await lived(busy(), { config: { daemon: { budget_usd: 1 } } })
+    await using home = await testHostWithModel(busyModel(), { config: { daemon: { budget_usd: 1 } } })
     await call(home, { purpose: { ...PURPOSE, kind: 'other' } })
     const [row] = await rows(home)
     const { bookSpend } = await import('#safety/budget/contract')
@@ -78,7 +78,7 @@ describe('the ledger', () => {
   })
 
   it('has what failed, timed out or was cancelled, and nothing stays reserved', async () => {
-    await using home = await billed(() => fault('stall'), {
+    await using home = await testHostWithBudget(() => fault('stall'), {
       config: { daemon: { budget_usd: 5, max_retries: 0 }, model: { idle_timeout: 1 } },
     })
     const stalled = call(home).catch(error => error)
@@ -95,22 +95,22 @@ describe('the ledger', () => {
       [1, 100],
       [1, 100],
     ])
-    expect(await held(home)).toEqual([])
+    expect(await reservations(home)).toEqual([])
     expect((await status(home)).approximate.tokens).toBe((await status(home)).spent.tokens)
     expect((await status(home)).message).toContain('rest on estimated tokens')
   })
 
   it('has an answer that nobody booked after ten seconds, and one of the kind "other" at once', async () => {
-    await using home = await billed(() => text('Hello.'), { config: { daemon: { budget_usd: 5 } } })
+    await using home = await testHostWithBudget(() => text('Hello.'), { config: { daemon: { budget_usd: 5 } } })
     await call(home, { purpose: { ...PURPOSE, kind: 'other' } })
     expect((await rows(home)).map(row => row.kind)).toEqual(['other'])
     await call(home)
     expect(await rows(home)).toHaveLength(1)
-    expect(await held(home)).toHaveLength(1)
+    expect(await reservations(home)).toHaveLength(1)
     await home.clock.advance(21_000)
     await until(async () => (await rows(home)).length === 2)
-    expect(await held(home)).toEqual([])
-    expect((await status(home)).spent.tokens).toBe(charged(home.server.bill).tokens)
+    expect(await reservations(home)).toEqual([])
+    expect((await status(home)).spent.tokens).toBe(tokensCharged(home.server.bill).tokens)
   })
 
   it('has what a goal cost even when the goal itself cannot be saved', async () => {
@@ -121,7 +121,7 @@ describe('the ledger', () => {
           ;(cycle as { effects: unknown[] }).effects.push({ effect: 'no.such', payload: {} })
         }),
     })
-    await using home = await billed(busy(), { builtins: [spoiler] })
+    await using home = await testHostWithBudget(busyModel(), { builtins: [spoiler] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end', ({ result }) => result === 'error')
@@ -144,7 +144,7 @@ describe('the ledger', () => {
       name: 'plants',
       setup: svc => void svc.goalStrategy({ generateGoal: () => answer }),
     })
-    await using home = await billed(busy(), { builtins: [strategy] })
+    await using home = await testHostWithBudget(busyModel(), { builtins: [strategy] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
@@ -156,16 +156,18 @@ describe('the ledger', () => {
 
 describe('a limit', () => {
   it('that is reached vetoes goals for every agent, is told once, and leaves the process up', async () => {
-    await using home = await billed(busy(), { config: { daemon: { budget_usd: 0.01, budget_mode: 'record_only' } } })
+    await using home = await testHostWithBudget(busyModel(), {
+      config: { daemon: { budget_usd: 0.01, budget_mode: 'record_only' } },
+    })
     const [first, second] = [await spawn(home), await spawn(home)]
     let told = 0
     home.kernel.hooks.on('budget_exceeded', () => void told++)
     home.kernel.heartbeat.start()
-    for (let beats = 0; told === 0 && beats < 20; beats++) await beat(home)
+    for (let beats = 0; told === 0 && beats < 20; beats++) await runHeartbeat(home)
     const asked = home.server.requests.length
     const ended = results(home)
-    await beat(home)
-    await beat(home)
+    await runHeartbeat(home)
+    await runHeartbeat(home)
     expect(ended).toHaveLength(4)
     expect(new Set(ended)).toEqual(new Set(['guarded']))
     expect(home.server.requests).toHaveLength(asked)
@@ -182,15 +184,15 @@ describe('a limit', () => {
 
     await home.kernel.invoke('budget.reset')
     expect(await status(home)).toMatchObject({ exceeded: false, spent: { usd: 0, tokens: 0 } })
-    await beat(home)
+    await runHeartbeat(home)
     expect(home.server.requests.length).toBeGreaterThan(asked)
-    for (let beats = 0; told === 1 && beats < 20; beats++) await beat(home)
+    for (let beats = 0; told === 1 && beats < 20; beats++) await runHeartbeat(home)
     expect(await eventsOf(home, 'budget_exceeded')).toHaveLength(2)
     expect(await eventsOf(home, 'budget_reset')).toHaveLength(1)
   })
 
   it('of tokens holds like one of dollars, also for a model that is free', async () => {
-    await using home = await lived(busy(), {
+    await using home = await testHostWithModel(busyModel(), {
       config: { daemon: { budget_tokens: 1_000, budget_usd: 0.01 } },
       files: { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_tokens: 10\n' },
     })
@@ -210,12 +212,12 @@ describe('a limit', () => {
   })
 
   it('that leaves too little for a call makes the cycle guarded, and the agent says why', async () => {
-    await using home = await billed(busy(), { config: { daemon: { budget_usd: 0.04 } } })
+    await using home = await testHostWithBudget(busyModel(), { config: { daemon: { budget_usd: 0.04 } } })
     const id = await spawn(home)
     const ended = results(home)
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
-    await beat(home)
+    await runHeartbeat(home)
     expect(ended).toEqual(['guarded', 'guarded'])
     expect(home.server.requests).toEqual([])
     expect(home.logged('too tight')).toHaveLength(1)
@@ -234,7 +236,9 @@ describe('a limit', () => {
 
   it('lets one batch pass where there is room for one, whoever asks at the same time', async () => {
     // Held for each call: the configured 0.05, which is more than the call's bound.
-    await using home = await billed(() => barrier(3, text('Hello.')), { config: { daemon: { budget_usd: 0.16 } } })
+    await using home = await testHostWithBudget(() => barrier(3, text('Hello.')), {
+      config: { daemon: { budget_usd: 0.16 } },
+    })
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, () =>
         call(home, { purpose: { ...PURPOSE, kind: 'other' } }).then(
@@ -246,12 +250,12 @@ describe('a limit', () => {
     expect(outcomes.filter(outcome => outcome === 'answered')).toHaveLength(3)
     expect(outcomes.filter(outcome => outcome === 'budget_exhausted')).toHaveLength(9)
     expect(home.server.requests).toHaveLength(3)
-    expect(await held(home)).toEqual([])
+    expect(await reservations(home)).toEqual([])
     expect(await totalsHold(home)).toBe(true)
   })
 
   it('holds the larger of the estimate and what the call may cost, and again for an attempt after one that was billed', async () => {
-    await using home = await billed(() => fault('stall', 'x'), {
+    await using home = await testHostWithBudget(() => fault('stall', 'x'), {
       config: {
         daemon: { budget_usd: 5, budget_reserve_usd_pursuit: 0.001, max_retries: 1 },
         model: { idle_timeout: 1, retry_delay: 0 },
@@ -271,7 +275,7 @@ describe('a limit', () => {
   })
 
   it('refuses a further attempt that it has no room for, and books those before', async () => {
-    await using home = await billed(() => refuse(500, 'x'), {
+    await using home = await testHostWithBudget(() => refuse(500, 'x'), {
       config: {
         daemon: { budget_usd: BOUND + 0.001, budget_reserve_usd_pursuit: 0.001 },
         model: { idle_timeout: 1, retry_delay: 0 },
@@ -284,26 +288,26 @@ describe('a limit', () => {
     expect(await calling).toMatchObject({ code: 'budget_exhausted' })
     expect(home.server.requests).toHaveLength(1)
     expect((await rows(home)).map(row => row.attempts)).toEqual([1])
-    expect(await held(home)).toEqual([])
+    expect(await reservations(home)).toEqual([])
   })
 
   it('that is not set costs no write: nothing is held', async () => {
-    await using home = await billed(() => barrier(2, text('Hello.')))
+    await using home = await testHostWithBudget(() => barrier(2, text('Hello.')))
     const calls = [call(home), call(home)]
     await home.server.request(1)
-    expect(await held(home)).toEqual([])
+    expect(await reservations(home)).toEqual([])
     await home.server.request(2)
     await Promise.all(calls)
     expect(await rows(home)).toEqual([])
   })
 
   it('in the mode record_only holds nothing, and is passed by no more than what was under way', async () => {
-    await using home = await billed(() => barrier(4, text('Hello.')), {
+    await using home = await testHostWithBudget(() => barrier(4, text('Hello.')), {
       config: { daemon: { budget_usd: 0.0001, budget_mode: 'record_only' } },
     })
     const calls = Array.from({ length: 4 }, () => call(home, { purpose: { ...PURPOSE, kind: 'other' } }))
     await home.server.request(3)
-    expect(await held(home)).toEqual([])
+    expect(await reservations(home)).toEqual([])
     await Promise.all(calls)
     expect((await rows(home)).length).toBe(4)
     await expect(call(home)).rejects.toMatchObject({ code: 'budget_exhausted' })
@@ -312,7 +316,7 @@ describe('a limit', () => {
 
 describe("an agent's max_cost_usd", () => {
   it('stops its pursuit when its own spend reaches it, says why, and leaves the goal and the others alone', async () => {
-    await using home = await billed(
+    await using home = await testHostWithBudget(
       request => (asksForGoal(request) ? goal(1) : toolCall('list_dir', { path: `./${request.n}` })),
       {
         files: {
@@ -335,22 +339,22 @@ describe("an agent's max_cost_usd", () => {
     expect(await detail(home, id)).toMatchObject({ status: 'waiting', waiting_for: why })
     expect((await goalsOf(home, id))[0]?.status).toBe('active')
     const asked = home.server.requests.length
-    await beat(home)
+    await runHeartbeat(home)
     expect(home.server.requests).toHaveLength(asked)
 
     await home.write({ 'profiles/miser.yaml': 'name: miser\nrole: saves\nmax_cost_usd: 10\n' })
     home.server.enqueue(finish)
     const done = until(home, 'goal_completed')
-    await beat(home)
+    await runHeartbeat(home)
     await done
-    await settled(home)
+    await waitUntilIdle(home)
     expect((await detail(home, id)).status).not.toBe('waiting')
   })
 })
 
 describe('the status', () => {
   it('says unlimited first where nothing limits', async () => {
-    await using home = await lived(busy())
+    await using home = await testHostWithModel(busyModel())
     expect(await status(home)).toEqual({
       ...{ spent: { usd: 0, tokens: 0 }, reserved: { usd: 0, tokens: 0 } },
       ...{ remaining: { usd: null, tokens: null }, limits: { usd: null, tokens: null } },
@@ -361,7 +365,9 @@ describe('the status', () => {
   })
 
   it('takes off what is reserved from what remains', async () => {
-    await using home = await billed(() => barrier(2), { config: { daemon: { budget_usd: 1, budget_tokens: 5_000 } } })
+    await using home = await testHostWithBudget(() => barrier(2), {
+      config: { daemon: { budget_usd: 1, budget_tokens: 5_000 } },
+    })
     const calls = [call(home)]
     await home.server.request(1)
     expect(await status(home)).toMatchObject({
@@ -373,7 +379,7 @@ describe('the status', () => {
   })
 
   it('says how many tokens have no known price, and guesses none', async () => {
-    await using home = await billed(() => text('Hello.'), {
+    await using home = await testHostWithBudget(() => text('Hello.'), {
       files: { 'models.yaml': '' },
     })
     await call(home, { purpose: { ...PURPOSE, kind: 'other' } })
@@ -394,7 +400,9 @@ describe('the configuration', () => {
     ['SVC_BUDGET_TOKENS', '1.5'],
     ['SVC_BUDGET_TOKENS', '-5'],
   ])('refuses to start with %s=%s, naming the variable', async (name, value) => {
-    await expect(lived(busy(), { env: { [name]: value } })).rejects.toThrow(`environment variable ${name}`)
+    await expect(testHostWithModel(busyModel(), { env: { [name]: value } })).rejects.toThrow(
+      `environment variable ${name}`,
+    )
   })
 
   it.each([
@@ -405,13 +413,13 @@ describe('the configuration', () => {
     'budget_reserve_tokens_generation: .nan',
     'budget_persist: 3',
   ])('refuses %s with the line', async line => {
-    await expect(lived(busy(), { config: `daemon:\n  ${line}\n` })).rejects.toThrow(
+    await expect(testHostWithModel(busyModel(), { config: `daemon:\n  ${line}\n` })).rejects.toThrow(
       `config.yaml:2: daemon.${line.split(':')[0]}`,
     )
   })
 
   it('needs a restart for every key of it', async () => {
-    await using home = await lived(busy(), { env: { SVC_BUDGET_USD: '2.5', SVC_BUDGET_TOKENS: '77' } })
+    await using home = await testHostWithModel(busyModel(), { env: { SVC_BUDGET_USD: '2.5', SVC_BUDGET_TOKENS: '77' } })
     const keys = home.kernel.config.keys().filter(({ path }) => path.startsWith('daemon.budget_'))
     expect(keys).toHaveLength(9)
     expect(new Set(keys.map(({ reload }) => reload))).toEqual(new Set(['restart_required']))

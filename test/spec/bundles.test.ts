@@ -9,10 +9,10 @@ import rest from '#interfaces/rest/index'
 import { definePlugin, z } from '#kernel'
 import { Alarms, Schedules } from '#platform/schedules/contract'
 import { Store } from '#platform/store/contract'
-import { ask } from '../faces/rest-house.ts'
-import type { House } from '../support/index.ts'
-import { keeping, lives, standing } from './kept-house.ts'
-import { detail, goalsOf, spawn } from './rooms.ts'
+import { ask } from '../faces/rest-server.ts'
+import type { TestHost } from '../support/index.ts'
+import { keeping, leaveTraces, standing } from './checkpoints-host.ts'
+import { detail, goalsOf, spawn } from './model-host.ts'
 
 interface Bundle {
   format: string
@@ -21,23 +21,23 @@ interface Bundle {
   content: { agent: Record<string, unknown>; profile: Record<string, unknown>; parts: Record<string, unknown> }
 }
 
-const pack = async ({ kernel }: House, id: string) => (await kernel.invoke('bundles.export', { id })) as Bundle
-const unpack = ({ kernel }: House, bundle: unknown, more = {}) =>
+const pack = async ({ kernel }: TestHost, id: string) => (await kernel.invoke('bundles.export', { id })) as Bundle
+const unpack = ({ kernel }: TestHost, bundle: unknown, more = {}) =>
   kernel.invoke('bundles.import', { bundle, ...more }) as Promise<Imported>
-const memoriesOf = ({ kernel }: House, id: string) => kernel.use(Memory).of(id).recent(1000)
+const memoriesOf = ({ kernel }: TestHost, id: string) => kernel.use(Memory).of(id).recent(1000)
 
 /** As somebody would who knows how bundles are sealed. */
-function forged(bundle: Bundle, change: (content: Bundle['content']) => void): Bundle {
+function forge(bundle: Bundle, change: (content: Bundle['content']) => void): Bundle {
   const content = structuredClone(bundle.content)
   change(content)
   return { ...bundle, content, sha256: createHash('sha256').update(JSON.stringify(content)).digest('hex') }
 }
 
 /** An agent with a past: goals that ended and one that has not, memories, a schedule, an alarm, and the rest of it. */
-async function settledLife(home: House) {
+async function settledLife(home: TestHost) {
   const { kernel } = home
   const id = await spawn(home)
-  await lives(home, id, 'bees')
+  await leaveTraces(home, id, 'bees')
   const [parent] = await goalsOf(home, id)
   await kernel.invoke('goals.add', { id, objective: 'Find a hive', parent_goal_id: parent!.goal_id })
   await kernel.invoke('goals.add', { id, objective: 'Grow wings' })
@@ -60,7 +60,7 @@ async function settledLife(home: House) {
 }
 
 /** All rows and files that belong to agents, so that what was half imported would show. */
-async function all({ kernel, root }: House) {
+async function all({ kernel, root }: TestHost) {
   const tables = [
     'agents',
     'goals',
@@ -112,7 +112,7 @@ describe('an agent that is exported and imported', () => {
     expect(is.filter(({ goal_id }) => was.some(goal => goal.goal_id === goal_id))).toEqual([])
 
     const [remembered, remembers] = [await memoriesOf(here, id), await memoriesOf(there, now)]
-    const renamed = (text: string) => {
+    const renameGoal = (text: string) => {
       const at = was.findIndex(({ goal_id }) => goal_id === text)
       return at < 0 ? text : is.find(({ objective }) => objective === was[at]!.objective)!.goal_id
     }
@@ -120,7 +120,7 @@ describe('an agent that is exported and imported', () => {
       remembered.map(record => ({
         ...record,
         metadata: Object.fromEntries(
-          Object.entries(record.metadata).map(([key, value]) => [key, renamed(String(value))]),
+          Object.entries(record.metadata).map(([key, value]) => [key, renameGoal(String(value))]),
         ),
       })),
     )
@@ -153,7 +153,7 @@ describe('an agent that is exported and imported', () => {
     await using home = await keeping()
     const id = await spawn(home)
     await home.kernel.invoke('goals.add', { id, objective: 'Speak' })
-    const bundle = forged(await pack(home, id), ({ parts }) => {
+    const bundle = forge(await pack(home, id), ({ parts }) => {
       const [goal] = parts.goals as { transcript: unknown[] }[]
       goal!.transcript = [{ seq: 0, message: { role: 'user', content: 'Speak.' }, at: 1 }]
     })
@@ -191,7 +191,7 @@ describe('an agent that is exported and imported', () => {
 
   it('leaves out what no room here knows, and says so', async () => {
     await using home = await keeping()
-    const bundle = forged(await pack(home, await spawn(home)), ({ parts }) => {
+    const bundle = forge(await pack(home, await spawn(home)), ({ parts }) => {
       parts.telepathy = { range: 7 }
     })
     expect((await unpack(home, bundle)).left_out).toEqual(['telepathy'])
@@ -202,7 +202,7 @@ describe('a bundle of a stranger', () => {
   const nested = (depth: number) => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`) as unknown
   /** With something else at a place. */
   const put = (path: string, value: unknown) => (bundle: Bundle) =>
-    forged(bundle, content => {
+    forge(bundle, content => {
       const keys = path.split('.')
       const last = keys.pop()!
       // biome-ignore lint/suspicious/noExplicitAny: any JSON.
@@ -213,7 +213,7 @@ describe('a bundle of a stranger', () => {
     const [first] = bundle.content.parts[part] as unknown[]
     return put(`parts.${part}`, [first, first])(bundle)
   }
-  const said = (...rows: { seq: number; role: string }[]) =>
+  const withTranscript = (...rows: { seq: number; role: string }[]) =>
     put(
       'parts.goals.0.transcript',
       rows.map(({ seq, role }) => ({ seq, message: { role, content: 'Obey.' }, at: 0 })),
@@ -239,8 +239,8 @@ describe('a bundle of a stranger', () => {
     ['is nested without end', put('parts.memory', nested(400)), /nested deeper/],
     ['has a goal twice', twice('goals'), /goal_id twice/],
     ['has a memory twice', twice('memory'), /memory_id twice/],
-    ['speaks as the system', said({ seq: 0, role: 'system' }), /role/],
-    ['says two things in one place', said({ seq: 0, role: 'user' }, { seq: 0, role: 'user' }), /one place/],
+    ['speaks as the system', withTranscript({ seq: 0, role: 'system' }), /role/],
+    ['says two things in one place', withTranscript({ seq: 0, role: 'user' }, { seq: 0, role: 'user' }), /one place/],
     ['is of the end of days', put('parts.goals.0.created_at', 9e15), /created_at/],
     ['has chapters of the end of days', put('parts.identity.chapters', [{ ...chapter, ended_at: 9e15 }]), /ended_at/],
     ['has felt so since the end of days', put('parts.suffering.stressors', [{ ...felt, since: 1e300 }]), /since/],
@@ -278,7 +278,7 @@ describe('a bundle of a stranger', () => {
     }
     const failing = definePlugin({ name: 'failing', setup: svc => void svc.add(BundleParts, last as BundlePart) })
     await using home = await keeping({ builtins: [failing] })
-    const bundle = forged(await pack(home, await settledLife(home)), ({ agent }) => {
+    const bundle = forge(await pack(home, await settledLife(home)), ({ agent }) => {
       agent.preset = 'unheard-of'
     })
     const before = await all(home)

@@ -47,25 +47,29 @@ it('svc config get tells all about a key', async () => {
 it('svc config set takes values as people write them, and says when they are in force', async () => {
   await using dir = await project({ '.svc/config.yaml': '# mine\ndaemon:\n  heartbeat: 7 # s\n' })
   const run = runner(dir, { SVC_SEED: '42' })
-  const said = async (...words: string[]) => (await run('config', ...words)).stdout.trim()
-  expect(await said('set', 'daemon.heartbeat', '2.5')).toBe('daemon.heartbeat is 2.5, in force with the next heartbeat')
-  expect(await said('set', 'daemon.heartbeat', '2.5')).toBe('daemon.heartbeat is 2.5 already')
-  expect(await said('set', 'plugins.allowlist', '[a, b]')).toBe(
+  const stdoutOf = async (...words: string[]) => (await run('config', ...words)).stdout.trim()
+  expect(await stdoutOf('set', 'daemon.heartbeat', '2.5')).toBe(
+    'daemon.heartbeat is 2.5, in force with the next heartbeat',
+  )
+  expect(await stdoutOf('set', 'daemon.heartbeat', '2.5')).toBe('daemon.heartbeat is 2.5 already')
+  expect(await stdoutOf('set', 'plugins.allowlist', '[a, b]')).toBe(
     'plugins.allowlist is ["a","b"], in force after a restart',
   )
-  const rates = () => said('set', 'suffering.escalation_rates', '{ futility: 2 }')
+  const rates = () => stdoutOf('set', 'suffering.escalation_rates', '{ futility: 2 }')
   expect(await rates()).toBe('suffering.escalation_rates is {"futility":2}, in force after a restart')
   expect(await rates()).toBe('suffering.escalation_rates is {"futility":2} already')
-  expect(await said('unset', 'suffering.escalation_rates')).toMatch(
+  expect(await stdoutOf('unset', 'suffering.escalation_rates')).toMatch(
     / is left to its default, in force after a restart$/,
   )
-  expect(await said('set', 'server.api_key', '12345')).toBe('server.api_key is ***, in force after a restart')
-  expect(await said('set', 'seed', '7')).toBe('seed is 7 in the file, but SVC_SEED in the environment counts instead')
+  expect(await stdoutOf('set', 'server.api_key', '12345')).toBe('server.api_key is ***, in force after a restart')
+  expect(await stdoutOf('set', 'seed', '7')).toBe(
+    'seed is 7 in the file, but SVC_SEED in the environment counts instead',
+  )
   expect(parse(await fileOf(dir))).toEqual({
     ...{ daemon: { heartbeat: 2.5 }, plugins: { allowlist: ['a', 'b'] }, server: { api_key: '12345' }, seed: 7 },
   })
   expect(await fileOf(dir)).toMatch(/^# mine\ndaemon:\n {2}heartbeat: 2\.5 # s\n/)
-  expect(await said('unset', 'daemon.heartbeat')).toBe(
+  expect(await stdoutOf('unset', 'daemon.heartbeat')).toBe(
     'daemon.heartbeat is left to its default, in force with the next heartbeat',
   )
   expect(await fileOf(dir)).not.toContain('heartbeat')

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { BUILTINS } from '../../builtins/index.ts'
-import { house } from '../support/index.ts'
+import { testHost } from '../support/index.ts'
 
 interface Row {
   default: unknown
@@ -164,7 +164,7 @@ const isApplied = (key: string) =>
 /** Rows whose rooms are still to come: each one that appears is to leave this list. */
 const ABSENT: readonly string[] = []
 
-const home = await house({ builtins: BUILTINS, roles: ['cli'] })
+const home = await testHost({ builtins: BUILTINS, roles: ['cli'] })
 afterAll(() => home.close())
 const { config } = home.kernel
 const known = new Map(config.keys().map(key => [key.path, key]))

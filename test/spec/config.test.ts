@@ -5,8 +5,8 @@ import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, Operations, z } from '#kernel'
 import settings from '#platform/settings/index'
-import { ask, restHouse } from '../faces/rest-house.ts'
-import { beat, house, memoryScheduler, until } from '../support/index.ts'
+import { ask, startRestServer } from '../faces/rest-server.ts'
+import { memoryScheduler, runHeartbeat, testHost, until } from '../support/index.ts'
 
 const shop = definePlugin({
   name: 'shop',
@@ -19,23 +19,23 @@ const shop = definePlugin({
 })
 
 /** A server without a daemon. */
-const stateless = (options: Parameters<typeof restHouse>[0] = {}) =>
-  restHouse({ ...options, plugins: [settings, shop, ...(options.plugins ?? [])] })
-type Served = Awaited<ReturnType<typeof stateless>>
-const patch = ({ ask }: Pick<Served, 'ask'>, body: unknown) => ask('/config', { method: 'PATCH', body })
-const fileOf = ({ kernel }: Served) => readFile(kernel.config.file, 'utf8')
+const stateless = (options: Parameters<typeof startRestServer>[0] = {}) =>
+  startRestServer({ ...options, plugins: [settings, shop, ...(options.plugins ?? [])] })
+type StatelessServer = Awaited<ReturnType<typeof stateless>>
+const patch = ({ ask }: Pick<StatelessServer, 'ask'>, body: unknown) => ask('/config', { method: 'PATCH', body })
+const fileOf = ({ kernel }: StatelessServer) => readFile(kernel.config.file, 'utf8')
 
 /** A server in whose process the heartbeat runs, on a clock that stands still. */
 async function withDaemon(config: string) {
   const leases = memoryScheduler()
-  const home = await house({
+  const home = await testHost({
     builtins: [rest, settings, shop, leases.plugin],
     roles: ['server', 'daemon'],
     config,
   })
   const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
-  const asked = (path: string, more: Parameters<typeof ask>[0] = {}) => ask({ hostname, port, path, ...more })
-  return Object.assign(home, { ask: asked })
+  const request = (path: string, more: Parameters<typeof ask>[0] = {}) => ask({ hostname, port, path, ...more })
+  return Object.assign(home, { ask: request })
 }
 
 it('shows what is on disk and what is in effect; what is in force only where the daemon runs', async () => {
@@ -101,7 +101,7 @@ it('what needs no restart is in force with the next heartbeat, and not before; t
   const views = async () => (await home.ask('/config')).json
   expect(await views()).toMatchObject({ persisted: { daemon: { heartbeat: 3 } }, live: { daemon: { heartbeat: 7 } } })
   const changed = until(home, 'config_changed')
-  await beat(home)
+  await runHeartbeat(home)
   expect(await changed).toEqual({ keys: ['daemon.heartbeat'] })
   expect(await views()).toMatchObject({
     effective: { daemon: { heartbeat: 3, guards_fail_closed: false } },

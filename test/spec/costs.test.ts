@@ -13,16 +13,16 @@ import approvals from '#safety/approvals/index'
 import a2a from '#society/a2a/index'
 import identity from '#society/identity/index'
 import suffering from '#society/suffering/index'
-import { drive, house, prepare } from '../bench/cycles.ts'
+import { drive, openBenchKernel, prepare } from '../bench/cycles.ts'
 import { AIM, promptsOf, SHIPPED, sumOf } from '../bench/prompts.ts'
-import { beat, settled, text } from '../support/index.ts'
+import { runHeartbeat, text, waitUntilIdle } from '../support/index.ts'
 import Sqlite from '../support/sqlite.ts'
-import { goalAnswer } from './gated.ts'
-import { lived, spawn } from './rooms.ts'
-import { run, tasked } from './tasks-house.ts'
+import { goalAnswer } from './approvals-host.ts'
+import { spawn, testHostWithModel } from './model-host.ts'
+import { run, testHostWithTasks } from './tasks-host.ts'
 
 /** Counts what goes to the database until it is disposed of. */
-function counted() {
+function countStatements() {
   const { write, run, all, get } = Database.prototype
   const counts = { reads: 0, statements: 0, transactions: 0 }
   Object.assign(Database.prototype, {
@@ -49,9 +49,9 @@ function counted() {
 /** For each of so many cycles, on average: without BEGIN and COMMIT, what remains of the statements are writes. */
 async function perCycle(agents: number, cycles: number) {
   const root = await prepare(agents)
-  const kernel = await house(root)
+  const kernel = await openBenchKernel(root)
   try {
-    using counting = counted()
+    using counting = countStatements()
     const ended = await drive(kernel, cycles)
     const { reads, statements, transactions } = counting.counts
     const { n } = (await kernel.use(Store).get<{ n: number }>('SELECT count(*) AS n FROM spend'))!
@@ -63,7 +63,7 @@ async function perCycle(agents: number, cycles: number) {
   }
 }
 
-function mapped<K extends string>(of: Record<K, number>, value: (n: number, key: K) => number): Record<K, number> {
+function mapValues<K extends string>(of: Record<K, number>, value: (n: number, key: K) => number): Record<K, number> {
   const entries = Object.entries(of) as [K, number][]
   return Object.fromEntries(entries.map(([key, n]) => [key, value(n, key)])) as Record<K, number>
 }
@@ -83,14 +83,14 @@ describe('what a cycle costs', () => {
   })
 
   it('of models is nothing while there is nothing to do', async () => {
-    await using home = await lived(() => goalAnswer(''))
+    await using home = await testHostWithModel(() => goalAnswer(''))
     await spawn(home)
     home.kernel.heartbeat.start()
-    await settled(home)
+    await waitUntilIdle(home)
     const asked = home.server.requests.length
     let cycles = 0
     home.kernel.hooks.on('cycle_end', () => void cycles++)
-    await beat(home)
+    await runHeartbeat(home)
     expect(cycles).toBe(1)
     expect(home.server.requests.length).toBe(asked)
   })
@@ -103,24 +103,24 @@ describe('what a cycle costs', () => {
         return Reflect.get(of, name)
       },
     })
-    await using home = await lived(() => goalAnswer(''), {
+    await using home = await testHostWithModel(() => goalAnswer(''), {
       builtins: [suffering, identity, memory, approvals, schedules, subAgents, a2a, daemon, runs],
       ports: { files },
     })
-    using counting = counted()
+    using counting = countStatements()
     /** What a heartbeat costs in which so many agents more sleep. */
     const asleep = async (more: number) => {
       for (let n = 0; n < more; n++) await spawn(home)
-      for (let n = 0; n < 3; n++) await beat(home)
+      for (let n = 0; n < 3; n++) await runHeartbeat(home)
       using db = Object.assign(new Sqlite(join(home.root, '.svc', 'svc.db')), { [Symbol.dispose]: () => db.close() })
       db.prepare('UPDATE idle_agents SET ask_again_at = ask_again_at + 1000000000').run()
-      await beat(home)
+      await runHeartbeat(home)
       const before = { ...counting.counts, looks, asked: home.server.requests.length }
-      await beat(home)
-      return { ...mapped(counting.counts, (n, name) => n - before[name]), looks: looks - before.looks }
+      await runHeartbeat(home)
+      return { ...mapValues(counting.counts, (n, name) => n - before[name]), looks: looks - before.looks }
     }
     const [one, nine] = [await asleep(1), await asleep(8)]
-    const each = mapped(nine, (n, name) => (n - one[name]) / 8)
+    const each = mapValues(nine, (n, name) => (n - one[name]) / 8)
     console.log(`a heartbeat of one agent at rest: ${JSON.stringify(one)}; of each more: ${JSON.stringify(each)}`)
     expect(each.reads).toBe(0)
     expect(each.transactions).toBe(0)
@@ -143,7 +143,7 @@ describe('what a cycle costs', () => {
         }
       },
     })
-    await using home = await tasked(() => text('Done.'), {
+    await using home = await testHostWithTasks(() => text('Done.'), {
       builtins: [suffering, identity, memory, subAgents, a2a, runs],
       ports: { files },
     })
@@ -154,11 +154,11 @@ describe('what a cycle costs', () => {
       await home.kernel.invoke('runs.list', { limit: 1 })
     }
     await tasks(3)
-    using counting = counted()
+    using counting = countStatements()
     const before = { ...counting.counts, written }
     await tasks(20)
-    const spent = { ...mapped(counting.counts, (n, name) => n - before[name]), written: written - before.written }
-    const each = mapped(spent, n => n / 20)
+    const spent = { ...mapValues(counting.counts, (n, name) => n - before[name]), written: written - before.written }
+    const each = mapValues(spent, n => n / 20)
     console.log(`a one-shot run: ${JSON.stringify(each)}`)
     // Accepted and begun, ended with its answer; and the totals of all of them.
     expect(each.transactions).toBeLessThan(2.2)

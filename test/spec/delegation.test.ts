@@ -4,15 +4,15 @@ import delegation from '#society/delegation/index'
 import delegationTools from '#tools/toolkits/delegation/index'
 import {
   type Answer,
-  beat,
-  type HouseOptions,
   type ModelServerRequest,
-  settled,
+  runHeartbeat,
+  type TestHostOptions,
   toolCall,
   until,
+  waitUntilIdle,
 } from '../support/index.ts'
-import { asksForGoal, goalOf, isOf, mailed, messages, NOTHING, send } from './a2a-house.ts'
-import { detail, goalsOf, spawn } from './rooms.ts'
+import { asksForGoal, goalOf, isOf, messages, NOTHING, send, testHostWithMail } from './mail-host.ts'
+import { detail, goalsOf, spawn } from './model-host.ts'
 
 const COUNT = 'Count the sheep in the field'
 
@@ -28,21 +28,25 @@ const delegating = (args: object, bob: () => Answer = () => toolCall('finish_goa
     return toolCall('finish_goal', { summary: 'I know it.' })
   }
 }
-const house = (script: Parameters<typeof mailed>[0], options: HouseOptions = {}) =>
-  mailed(script, { config: { daemon: { heartbeat: 30 } }, ...options, builtins: [delegation, delegationTools] })
-const given = ({ kernel }: Awaited<ReturnType<typeof house>>, id: string) =>
+const openHost = (script: Parameters<typeof testHostWithMail>[0], options: TestHostOptions = {}) =>
+  testHostWithMail(script, {
+    config: { daemon: { heartbeat: 30 } },
+    ...options,
+    builtins: [delegation, delegationTools],
+  })
+const delegationsOf = ({ kernel }: Awaited<ReturnType<typeof openHost>>, id: string) =>
   kernel.invoke('delegations.list', { id }) as Promise<Delegation[]>
 
 describe('a delegated task', () => {
   it("is acknowledged without a model call and becomes the other's goal, in the commit of the tool's outcome", async () => {
-    await using home = await house(delegating({}))
+    await using home = await openHost(delegating({}))
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     await home.kernel.invoke('agents.pause', { id: bob })
     await home.kernel.invoke('agents.resume', { id: bob })
     home.kernel.heartbeat.start()
-    await until(async () => (await given(home, ann)).length === 1)
-    for (let n = 0; n < 4; n++) await beat(home)
-    const [task] = await given(home, ann)
+    await until(async () => (await delegationsOf(home, ann)).length === 1)
+    for (let n = 0; n < 4; n++) await runHeartbeat(home)
+    const [task] = await delegationsOf(home, ann)
     expect(task).toMatchObject({ from_agent: ann, to_agent: bob, objective: COUNT, waits: false, status: 'completed' })
     expect(
       (await goalsOf(home, bob)).map(({ objective, origin, priority, status }) => [
@@ -67,7 +71,7 @@ describe('a delegated task', () => {
 
   it('lets the goal wait that it is done for, which then goes on with the result', async () => {
     let release = false
-    await using home = await house(
+    await using home = await openHost(
       delegating({ wait: true }, () =>
         release
           ? toolCall('finish_goal', { summary: 'Seven sheep.' })
@@ -76,24 +80,24 @@ describe('a delegated task', () => {
     )
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     home.kernel.heartbeat.start()
-    await until(async () => (await given(home, ann)).length === 1)
-    await beat(home)
+    await until(async () => (await delegationsOf(home, ann)).length === 1)
+    await runHeartbeat(home)
     expect(await detail(home, ann)).toMatchObject({ status: 'waiting', waiting_for: expect.stringContaining('waits') })
     release = true
-    for (let n = 0; n < 8 && (await goalsOf(home, ann))[0]?.status === 'active'; n++) await beat(home)
+    for (let n = 0; n < 8 && (await goalsOf(home, ann))[0]?.status === 'active'; n++) await runHeartbeat(home)
     expect((await goalsOf(home, ann)).map(({ status }) => status)).toEqual(['completed'])
     expect((await goalsOf(home, bob)).map(({ status }) => status)).toContain('completed')
     const told = home.server.requests.filter(r => isOf(r, 'ann') && r.prompt.includes('Subgoals have ended'))
     expect(told.length).toBeGreaterThan(0)
     expect(told[0]!.prompt).toContain('Seven sheep.')
-    expect(await given(home, ann)).toMatchObject([
+    expect(await delegationsOf(home, ann)).toMatchObject([
       { waits: true, status: 'completed', result: expect.stringContaining('Seven') },
     ])
     expect((await detail(home, ann)).waiting_for).toBeNull()
   })
 
   it('is rejected by policy: by a paused agent, a busy one, and one that takes none', async () => {
-    await using home = await house(() => NOTHING, { config: { delegation: { max_active_goals: 1 } } })
+    await using home = await openHost(() => NOTHING, { config: { delegation: { max_active_goals: 1 } } })
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     await home.kernel.invoke('agents.pause', { id: bob })
     const to = async (id: string) => {
@@ -111,7 +115,7 @@ describe('a delegated task', () => {
   it('does not go in a circle', async () => {
     let asked = 0
     const outcomes: string[] = []
-    await using home = await house(request => {
+    await using home = await openHost(request => {
       if (asksForGoal(request))
         return isOf(request, 'ann') && !asked++ ? goalOf('Find out how many sheep there are') : NOTHING
       const result = request.body.messages.findLast(({ role }) => role === 'tool')?.content
@@ -121,14 +125,14 @@ describe('a delegated task', () => {
     })
     const [ann] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     home.kernel.heartbeat.start()
-    for (let n = 0; n < 6 && outcomes.length < 2; n++) await beat(home)
+    for (let n = 0; n < 6 && outcomes.length < 2; n++) await runHeartbeat(home)
     expect(outcomes.join('\n')).toMatch(/did not take it: .*in a circle/)
     expect((await goalsOf(home, ann)).filter(({ origin }) => origin === 'delegated')).toEqual([])
   })
 
   it('is not given again while it is open, nor passed on unchanged for ever', async () => {
     const outcomes: string[] = []
-    await using home = await house(request => {
+    await using home = await openHost(request => {
       const me = ['ann', 'bob', 'cleo', 'dora'].find(name => isOf(request, name))!
       if (asksForGoal(request))
         return me === 'ann' && outcomes.length === 0 ? goalOf('Have the sheep counted') : NOTHING
@@ -143,14 +147,14 @@ describe('a delegated task', () => {
     })
     for (const name of ['ann', 'bob', 'cleo', 'dora']) await spawn(home, name)
     home.kernel.heartbeat.start()
-    for (let n = 0; n < 10 && !outcomes.some(line => line.startsWith('cleo')); n++) await beat(home)
+    for (let n = 0; n < 10 && !outcomes.some(line => line.startsWith('cleo')); n++) await runHeartbeat(home)
     expect(outcomes.find(line => line.startsWith('ann: cleo'))).toMatch(/did not take it: The same task is with bob-/)
     expect(outcomes.find(line => line.startsWith('bob'))).toMatch(/cleo-\w+ took it/)
     expect(outcomes.find(line => line.startsWith('cleo'))).toMatch(/did not take it: .*passed on unchanged/)
   })
 
   it('that cannot end any more is told as failed: when its agent is removed, and when it is too old', async () => {
-    await using home = await house(() => NOTHING, {
+    await using home = await openHost(() => NOTHING, {
       config: { daemon: { heartbeat: 30 }, delegation: { timeout: 60 } },
     })
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
@@ -160,12 +164,12 @@ describe('a delegated task', () => {
     await until(async () => (await answers()).length === 1)
     await home.kernel.invoke('agents.pause', { id: bob })
     home.kernel.heartbeat.start()
-    for (let n = 0; n < 4; n++) await beat(home)
+    for (let n = 0; n < 4; n++) await runHeartbeat(home)
     expect((await answers()).reverse()).toEqual([
       expect.stringContaining('is gone'),
       expect.stringContaining('within 60 s'),
     ])
     expect((await goalsOf(home, bob)).map(({ status }) => status)).toEqual(['abandoned'])
-    await settled(home)
+    await waitUntilIdle(home)
   })
 })

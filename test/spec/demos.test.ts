@@ -16,19 +16,19 @@ import { markdown } from '#lab/demos/markdown'
 import { turningPoints } from '#lab/demos/survival-report'
 import type { BudgetStatus } from '#safety/budget/contract'
 import { BUILTINS } from '../../builtins/index.ts'
-import { type House, house, type ModelServer, modelServer, text } from '../support/index.ts'
+import { type ModelServer, modelServer, type TestHost, testHost, text } from '../support/index.ts'
 import { ownTemporary } from './temporary.ts'
 
 /** What a scripted detective says to a question with this many clues. */
 const THEORY = { suspect: 'Edda Winter', motive: 'money', confidence: 0.9, reasoning: 'The <b>keys</b> were hers.' }
 
-let home: House
+let home: TestHost
 let server: ModelServer
 let temporary: Awaited<ReturnType<typeof ownTemporary>>
 beforeAll(async () => {
   temporary = await ownTemporary()
   server = await modelServer({ script: () => text(JSON.stringify(THEORY)) })
-  home = await house({
+  home = await testHost({
     ...{ builtins: BUILTINS, roles: ['cli'], clock: 'system' },
     config: { daemon: { budget_usd: 5 } },
     env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },

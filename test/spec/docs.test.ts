@@ -28,9 +28,9 @@ async function examplesOf(guide: string): Promise<Example[]> {
 /** A text with holes as an expression; one that is begun with a hole may begin anyhow. */
 function pattern(shown: string): RegExp {
   const parts = shown.trim().split('…')
-  return new RegExp(`^${parts.map(escaped).join('[\\s\\S]*?')}$`)
+  return new RegExp(`^${parts.map(escapePattern).join('[\\s\\S]*?')}$`)
 }
-const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&').replace(/\s+/g, '\\s+')
+const escapePattern = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&').replace(/\s+/g, '\\s+')
 
 /** Runs programs one after another in a shell. @returns what each printed */
 async function shell(cwd: string, env: Record<string, string>, scripts: readonly string[]): Promise<string[]> {

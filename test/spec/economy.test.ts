@@ -5,30 +5,30 @@ import daemon from '#platform/daemon/index'
 import retention from '#platform/retention/index'
 import { centsOf } from '#society/economy/contract'
 import { Agents, Courses, definePlugin, Jobs, Retention, Store } from '../../index.ts'
-import type { House } from '../support/index.ts'
-import { citizen, ledger, worldHouse } from './economy-house.ts'
-import { detail, spawn } from './rooms.ts'
+import type { TestHost } from '../support/index.ts'
+import { citizen, ledger, testHostWithEconomy } from './economy-host.ts'
+import { detail, spawn } from './model-host.ts'
 
 const QUIET = { life_events: false }
-type World = Awaited<ReturnType<typeof worldHouse>>
+type World = Awaited<ReturnType<typeof testHostWithEconomy>>
 
-const balance = async (home: House, id: string) => (await citizen(home, id)).balance
-const entries = (home: House, reason?: string) =>
+const balance = async (home: TestHost, id: string) => (await citizen(home, id)).balance
+const entries = (home: TestHost, reason?: string) =>
   home.kernel
     .use(Store)
     .all<{ entry_id: string; beat: number; payer: string; payee: string; amount: number; reason: string }>(
       `SELECT entry_id, beat, payer, payee, amount, reason FROM world_entries WHERE reason = coalesce(?, reason) ORDER BY entry_id`,
       [reason ?? null],
     )
-const set = (home: House, id: string, sql: string) =>
+const set = (home: TestHost, id: string, sql: string) =>
   home.kernel.use(Store).all(`UPDATE world_citizens SET ${sql} WHERE agent_id = ? RETURNING 1`, [id])
-const agentsOf = ({ kernel }: House) => kernel.use(Agents)
+const agentsOf = ({ kernel }: TestHost) => kernel.use(Agents)
 
 describe('without an economy', () => {
   it('there are no tools, no facts and no payday, and the world says that it is off', async () => {
-    await using home = await worldHouse({ rules: { enabled: false } })
+    await using home = await testHostWithEconomy({ rules: { enabled: false } })
     const [ann] = home.ids as [string]
-    await home.beats(3)
+    await home.runBeats(3)
     expect(await entries(home)).toEqual([])
     await expect(home.use('work')).rejects.toThrow('there is no tool work')
     expect(await detail(home, ann)).toMatchObject({ world: null })
@@ -39,8 +39,8 @@ describe('without an economy', () => {
 
 describe('a beat', () => {
   it('is lived once: payday, however often and by however many processes it is told', async () => {
-    await using home = await worldHouse({ rules: QUIET, agents: 2 })
-    await using other = await worldHouse({ rules: QUIET, agents: 0, root: home.root })
+    await using home = await testHostWithEconomy({ rules: QUIET, agents: 2 })
+    await using other = await testHostWithEconomy({ rules: QUIET, agents: 0, root: home.root })
     const [ann, bob] = home.ids as [string, string]
     await home.use('apply_job', { job_id: 'researcher' })
     await Promise.all(
@@ -55,7 +55,7 @@ describe('a beat', () => {
   })
 
   it('passes nobody who is paused, parked, dead or works for another', async () => {
-    await using home = await worldHouse({ rules: QUIET, agents: 4 })
+    await using home = await testHostWithEconomy({ rules: QUIET, agents: 4 })
     const [ann, bob, cleo, dan] = home.ids as [string, string, string, string]
     for (const [id, job_id] of [
       [ann, 'clerk'],
@@ -73,53 +73,53 @@ describe('a beat', () => {
     )
     const child = { agent_id: 'sub-1', name: 'child', role: 'r', model: '', preset: 'worker', spawned_by: ann }
     await store.apply(agentsOf(home).born(child))
-    await home.beats(2)
+    await home.runBeats(2)
     expect((await entries(home, 'salary')).map(({ payee }) => payee)).toEqual([`agent:${ann}`, `agent:${ann}`])
     await expect(citizen(home, 'sub-1')).rejects.toThrow('has no place in the world')
   })
 
   it('stands still while the daemon is frozen: no salary, no rent, no deeds', async () => {
-    await using home = await worldHouse({ rules: QUIET, builtins: [daemon] })
+    await using home = await testHostWithEconomy({ rules: QUIET, builtins: [daemon] })
     await home.use('apply_job', { job_id: 'clerk' })
     await home.kernel.invoke('daemon.pause', {})
-    await home.beats(3)
+    await home.runBeats(3)
     expect(await entries(home, 'salary')).toEqual([])
     expect(await home.use('work')).toContain('time stands still')
     await home.kernel.invoke('daemon.resume', {})
-    await home.beats(1)
+    await home.runBeats(1)
     expect(await entries(home, 'salary')).toHaveLength(1)
   })
 
   it('charges rent for the beats that were lived, and leaves who cannot pay in a shelter with no debt', async () => {
-    await using home = await worldHouse({ rules: { ...QUIET, rent: 20, rent_every: 10, credit_limit: 250 } })
+    await using home = await testHostWithEconomy({ rules: { ...QUIET, rent: 20, rent_every: 10, credit_limit: 250 } })
     const [ann] = home.ids as [string]
-    await home.beats(10)
+    await home.runBeats(10)
     expect(await balance(home, ann)).toBe(-100)
-    await home.beats(9)
+    await home.runBeats(9)
     expect(await balance(home, ann)).toBe(-100)
     const before = await citizen(home, ann)
-    await home.beats(1)
+    await home.runBeats(1)
     const after = await citizen(home, ann)
     expect(after).toMatchObject({ balance: 0, sheltered: true, insolvencies: 1 })
     expect(after.reputation).toBeCloseTo(before.reputation - 0.2)
-    await home.beats(30)
+    await home.runBeats(30)
     expect(await citizen(home, ann)).toMatchObject({ balance: 0, sheltered: true })
     for (let n = 0; n < 10; n++) {
       await home.use('work')
       await set(home, ann, 'worked = 0, energy = 1000')
     }
-    await home.beats(1)
+    await home.runBeats(1)
     expect(await citizen(home, ann)).toMatchObject({ balance: 100, sheltered: false })
     expect((await ledger(home)).balanced).toBe(true)
   })
 
   it('takes who has no health left to the clinic; only where agents are mortal it dies', async () => {
-    await using home = await worldHouse({ rules: QUIET })
-    await using mortal = await worldHouse({ rules: { ...QUIET, mortal: true } })
+    await using home = await testHostWithEconomy({ rules: QUIET })
+    await using mortal = await testHostWithEconomy({ rules: { ...QUIET, mortal: true } })
     for (const each of [home, mortal]) {
-      await each.beats(1)
+      await each.runBeats(1)
       await set(each, each.ids[0]!, 'health = 0')
-      await each.beats(1)
+      await each.runBeats(1)
     }
     expect(await citizen(home, home.ids[0]!)).toMatchObject({ health: 0.3, balance: -200 })
     expect(await detail(home, home.ids[0]!)).toMatchObject({ status: 'idle' })
@@ -129,7 +129,7 @@ describe('a beat', () => {
 
 describe('jobs and skills', () => {
   it('a job has one holder, and is free again when that one quits, dies or is deleted', async () => {
-    await using home = await worldHouse({ rules: QUIET, agents: 4 })
+    await using home = await testHostWithEconomy({ rules: QUIET, agents: 4 })
     const [ann, bob, cleo, dan] = home.ids as [string, string, string, string]
     const take = (id: string) => home.use('apply_job', { job_id: 'analyst' }, id)
     const tries = await Promise.all(home.ids.map(take))
@@ -146,7 +146,7 @@ describe('jobs and skills', () => {
   })
 
   it('a skilled job needs two courses, which a first job pays for', async () => {
-    await using home = await worldHouse({ rules: QUIET })
+    await using home = await testHostWithEconomy({ rules: QUIET })
     const job = () => home.use('apply_job', { job_id: 'architect' })
     expect(await job()).toContain('needs the skill architecture at 50 %')
     await home.use('learn', { skill_name: 'architecture' })
@@ -154,7 +154,7 @@ describe('jobs and skills', () => {
       'error: a course costs 80.00, and you have 20.00'.replace('a course', 'a course in architecture'),
     )
     await home.use('apply_job', { job_id: 'researcher' })
-    await home.beats(2)
+    await home.runBeats(2)
     expect(await home.use('learn', { skill_name: 'architecture' })).toContain(
       'Your architecture is at 50 %, and you have 20.00',
     )
@@ -171,21 +171,21 @@ describe('jobs and skills', () => {
         svc.add(Courses, { skill: 'juggling', cost: 3 })
       },
     })
-    await using home = await worldHouse({ rules: { ...QUIET, skill_increment: 0.5 }, builtins: [circus] })
+    await using home = await testHostWithEconomy({ rules: { ...QUIET, skill_increment: 0.5 }, builtins: [circus] })
     expect(await home.use('learn', { skill_name: 'juggling' })).toContain('You paid 3.00')
     expect(await home.use('apply_job', { job_id: 'juggler' })).toContain('You are Juggler')
   })
 
   it('work pays half a salary, costs energy, and ends for the beat; the same call counts once', async () => {
-    await using home = await worldHouse({ rules: QUIET })
+    await using home = await testHostWithEconomy({ rules: QUIET })
     const [ann] = home.ids as [string]
-    await home.beats(1)
+    await home.runBeats(1)
     await home.use('apply_job', { job_id: 'analyst' })
     for (let n = 0; n < 3; n++) await home.use('work', {}, ann, 'the same call')
     expect(await citizen(home, ann)).toMatchObject({ balance: 125, energy: 0.85 })
     await home.use('work')
     expect(await home.use('work')).toContain('you have worked 2 times in this beat')
-    await home.beats(1)
+    await home.runBeats(1)
     await set(home, ann, 'energy = 100')
     expect(await home.use('work')).toContain('you are too tired to work')
   })
@@ -193,7 +193,7 @@ describe('jobs and skills', () => {
 
 describe('gambling', () => {
   it('has the odds that it states, the house as its account, and a price that is enforced', async () => {
-    await using home = await worldHouse({
+    await using home = await testHostWithEconomy({
       rules: { ...QUIET, starting_balance: 100_000, blackjack_win_rate: 0.48 },
       seed: 7,
     })
@@ -210,7 +210,7 @@ describe('gambling', () => {
   })
 
   it('is decided by the number of the bet: a repeated call changes nothing, and bets side by side all count', async () => {
-    await using home = await worldHouse({ rules: { ...QUIET, starting_balance: 20 } })
+    await using home = await testHostWithEconomy({ rules: { ...QUIET, starting_balance: 20 } })
     const [ann] = home.ids as [string]
     const first = await home.use('gamble', { wager: 5 }, ann, 'one bet')
     expect(await home.use('gamble', { wager: 5 }, ann, 'one bet')).toBe(first)
@@ -223,7 +223,7 @@ describe('gambling', () => {
 
 describe('the market', () => {
   it('keeps the price in escrow until the work is delivered, and tells both', async () => {
-    await using home = await worldHouse({ rules: QUIET, agents: 2 })
+    await using home = await testHostWithEconomy({ rules: QUIET, agents: 2 })
     const [ann, bob] = home.ids as [string, string]
     const offer = /offer-\w+/.exec(await home.use('offer_service', { title: 'Proofreading <b>', price: 30 }, ann))![0]
     expect(await home.use('query_world', { query_type: 'market' }, bob)).toContain(
@@ -256,7 +256,7 @@ describe('the market', () => {
   })
 
   it('gives the price back when the seller is gone or late, and refuses what nobody can pay', async () => {
-    await using home = await worldHouse({ rules: { ...QUIET, rent: 0 }, agents: 2 })
+    await using home = await testHostWithEconomy({ rules: { ...QUIET, rent: 0 }, agents: 2 })
     const [ann, bob] = home.ids as [string, string]
     const offer = async (price: number) =>
       /offer-\w+/.exec(await home.use('offer_service', { title: 'Help', price }, ann))![0]
@@ -265,14 +265,14 @@ describe('the market', () => {
     )
     await home.use('buy_service', { offer_id: await offer(60), request: 'All of it' }, bob)
     await home.kernel.invoke('agents.delete', { id: ann })
-    await home.beats(1)
+    await home.runBeats(1)
     expect(await balance(home, bob)).toBe(100)
     expect((await ledger(home)).accounts.find(({ account }) => account === 'departed')!.balance).toBe(100)
     expect((await ledger(home)).balanced).toBe(true)
   })
 
   it('agents pay each other what they have, and no more', async () => {
-    await using home = await worldHouse({ rules: QUIET, agents: 2 })
+    await using home = await testHostWithEconomy({ rules: QUIET, agents: 2 })
     const [ann, bob] = home.ids as [string, string]
     expect(await home.use('pay_agent', { to: bob, amount: 40, note: 'for lunch' }, ann)).toContain('have 60.00')
     expect(await home.use('pay_agent', { to: bob, amount: 61 }, ann)).toContain('that takes 61.00, and you have 60.00')
@@ -284,7 +284,7 @@ describe('the market', () => {
 describe('the ledger', () => {
   let home: World
   beforeAll(async () => {
-    home = await worldHouse({ agents: 3, rules: { rent_every: 3, credit_limit: 100 }, seed: 11 })
+    home = await testHostWithEconomy({ agents: 3, rules: { rent_every: 3, credit_limit: 100 }, seed: 11 })
   })
   afterAll(() => home.close())
 
@@ -308,7 +308,7 @@ describe('the ledger', () => {
           .filter(({ what }) => what !== 'beat')
           .map(({ who, what, n }) => home.use(what, argsOf(what, n, home.ids[(who + 1) % 3]!), home.ids[who])),
       )
-      await home.beats(deeds.filter(({ what }) => what === 'beat').length)
+      await home.runBeats(deeds.filter(({ what }) => what === 'beat').length)
       const { balanced, total } = await ledger(home)
       expect([balanced, total]).toEqual([true, 0])
       for (const id of home.ids) {
@@ -324,10 +324,14 @@ describe('the ledger', () => {
   })
 
   it('is bounded: old entries are added up, and all balances stay', async () => {
-    await using small = await worldHouse({ rules: { ...QUIET, history_beats: 10 }, agents: 2, builtins: [retention] })
+    await using small = await testHostWithEconomy({
+      rules: { ...QUIET, history_beats: 10 },
+      agents: 2,
+      builtins: [retention],
+    })
     const [ann] = small.ids as [string]
     await small.use('apply_job', { job_id: 'clerk' })
-    await small.beats(100)
+    await small.runBeats(100)
     const { accounts, balanced } = await ledger(small)
     expect(balanced).toBe(true)
     expect(await entries(small)).toHaveLength(
@@ -349,7 +353,7 @@ describe('the ledger', () => {
 
   it('is the same to the byte under the same seed, however many agents act at a time', async () => {
     const run = async (together: boolean) => {
-      await using world = await worldHouse({ agents: 4, seed: 4711 })
+      await using world = await testHostWithEconomy({ agents: 4, seed: 4711 })
       for (let round = 0; round < 15; round++) {
         const act = async (id: string, n: number) => {
           const call = (name: string) => `${name}-${round}-${n}`
@@ -360,7 +364,7 @@ describe('the ledger', () => {
         }
         if (together) await Promise.all([...world.ids.entries()].reverse().map(([n, id]) => act(id, n)))
         else for (const [n, id] of world.ids.entries()) await act(id, n)
-        await world.beats(1)
+        await world.runBeats(1)
       }
       const citizens = await Promise.all(world.ids.map(id => citizen(world, id)))
       return JSON.stringify([await entries(world), citizens])
@@ -373,13 +377,13 @@ describe('the ledger', () => {
 
 describe('what others see of it', () => {
   it('a checkpoint brings back balance, job, skills and stats, and the bank settles the difference', async () => {
-    await using home = await worldHouse({ rules: { ...QUIET, starting_balance: 200 } })
+    await using home = await testHostWithEconomy({ rules: { ...QUIET, starting_balance: 200 } })
     const [ann] = home.ids as [string]
     const part = home.kernel.list(CheckpointParts).find(({ name }) => name === 'world')!
     await home.use('apply_job', { job_id: 'analyst' })
     await home.use('learn', { skill_name: 'writing' })
     const kept = part.schema.parse(JSON.parse(JSON.stringify(await part.capture(ann))))
-    await home.beats(12)
+    await home.runBeats(12)
     await home.use('quit_job')
     await home.use('learn', { skill_name: 'teaching' })
     await home.kernel.use(Store).apply(await part.restore(ann, kept))
@@ -390,10 +394,10 @@ describe('what others see of it', () => {
   })
 
   it('an agent enters with its first deed or beat, and shows in its detail', async () => {
-    await using home = await worldHouse({ rules: QUIET })
+    await using home = await testHostWithEconomy({ rules: QUIET })
     const late = await spawn(home)
     expect((await detail(home, late)).world).toBeNull()
-    await home.beats(1)
+    await home.runBeats(1)
     expect((await detail(home, late)).world).toMatchObject({ balance: 100, job: null, energy: 1, cycles_alive: 1 })
   })
 })

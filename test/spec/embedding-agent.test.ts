@@ -25,7 +25,7 @@ import {
 const FAR = 'https://models.example/v1'
 
 /** An agent that asks a scripted model over real HTTP. */
-async function scripted(script: Script | readonly Reply[], options: AgentOptions = {}, address?: string) {
+async function scriptedAgent(script: Script | readonly Reply[], options: AgentOptions = {}, address?: string) {
   const server = await modelServer({ script })
   onTestFinished(() => server.close())
   const env = { OPENAI_BASE_URL: address ?? server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
@@ -34,8 +34,8 @@ async function scripted(script: Script | readonly Reply[], options: AgentOptions
     ...options,
     ports: { env, fetch: (input, init) => fetch(String(input).replace(FAR, server.url), init), ...options.ports },
   })
-  const told = () => server.requests.at(-1)!.body.messages
-  return { agent, server, told }
+  const lastMessages = () => server.requests.at(-1)!.body.messages
+  return { agent, server, told: lastMessages }
 }
 
 const sent: unknown[] = []
@@ -56,7 +56,7 @@ async function collect<P>(stream: AsyncIterable<AgentEvent<P>>): Promise<AgentEv
 
 describe('a standalone agent', () => {
   it('answers, and tells what it took', async () => {
-    const { agent, server, told } = await scripted([text('Four.')], {
+    const { agent, server, told } = await scriptedAgent([text('Four.')], {
       instructions: 'You are terse.',
       temperature: 0.5,
     })
@@ -72,7 +72,9 @@ describe('a standalone agent', () => {
   })
 
   it('works with its tools, and no others', async () => {
-    const { agent, server, told } = await scripted([toolCall('add', { a: 2, b: 2 }), text('Four.')], { tools: [add] })
+    const { agent, server, told } = await scriptedAgent([toolCall('add', { a: 2, b: 2 }), text('Four.')], {
+      tools: [add],
+    })
     expect(await agent.run('What is two and two?')).toMatchObject({
       ...{ status: 'completed', output: 'Four.', steps_taken: 2, tool_calls_made: 1 },
     })
@@ -82,14 +84,17 @@ describe('a standalone agent', () => {
 
   it('has the tools that its prompt has room for, and one that finds the others, before anything names one', async () => {
     const tools = Array.from({ length: 40 }, (_, n) => ({ ...add, name: `add_${n}`, description: 'Adds. '.repeat(50) }))
-    const { agent, server } = await scripted([text('Four.')], { tools })
+    const { agent, server } = await scriptedAgent([text('Four.')], { tools })
     await agent.run('What is two and two?')
     const names = server.requests[0]!.body.tools?.map(({ function: { name } }) => name)
     expect(names).toEqual(expect.arrayContaining(['add_0', 'find_tools']))
   })
 
   it('ends at max_steps, those of the agent or of the run', async () => {
-    const { agent, server } = await scripted(({ n }) => toolCall('add', { a: n, b: n }), { tools: [add], maxSteps: 3 })
+    const { agent, server } = await scriptedAgent(({ n }) => toolCall('add', { a: n, b: n }), {
+      tools: [add],
+      maxSteps: 3,
+    })
     expect(await agent.run('Go on.')).toMatchObject({ status: 'max_steps', steps_taken: 3, error: null })
     expect(await agent.run('Go on.', { maxSteps: 1 })).toMatchObject({ status: 'max_steps', steps_taken: 1 })
     expect(server.requests).toHaveLength(4)
@@ -112,7 +117,7 @@ describe('a standalone agent', () => {
       [{}, { max_steps: 2 } as RunOptions, 'Hello', 'max_steps'],
     ]
     for (const [options, more, instruction, path] of runs) {
-      const { agent, server } = await scripted([text('Hello.')], options)
+      const { agent, server } = await scriptedAgent([text('Hello.')], options)
       const run = agent.run(instruction as string, more)
       await expect(run).rejects.toMatchObject({ code: 'invalid_input', errors: [{ path }] })
       expect(server.requests).toEqual([])
@@ -125,7 +130,7 @@ describe('a standalone agent', () => {
     const before = process.cwd()
     process.chdir(dir.path)
     onTestFinished(() => process.chdir(before))
-    const { agent } = await scripted([text('Four.')])
+    const { agent } = await scriptedAgent([text('Four.')])
     expect(await agent.run('What is two and two?')).toMatchObject({ status: 'completed' })
     expect((await readdir(dir.path, { recursive: true })).sort()).toEqual(
       ['.svc', '.svc/config.yaml', 'plugins', 'plugins/bad.ts'].sort(),
@@ -147,7 +152,7 @@ describe('a standalone agent', () => {
   })
 
   it('remembers earlier runs when asked to, until it is to forget them', async () => {
-    const { agent, told } = await scripted(({ n }) => text(`Answer ${n}.`), { memory: true })
+    const { agent, told } = await scriptedAgent(({ n }) => text(`Answer ${n}.`), { memory: true })
     await agent.run('First?')
     await agent.run('Second?')
     expect(
@@ -162,14 +167,14 @@ describe('a standalone agent', () => {
         .slice(1)
         .map(({ content }) => content),
     ).toEqual(['Third?'])
-    const { agent: other, told: heard } = await scripted(({ n }) => text(`Answer ${n}.`))
+    const { agent: other, told: heard } = await scriptedAgent(({ n }) => text(`Answer ${n}.`))
     await other.run('First?')
     await other.run('Second?')
     expect(heard()).toHaveLength(2)
   })
 
   it('stops before it acts on an answer that reached its limit of cost, and counts what it spent', async () => {
-    const { agent, server } = await scripted(
+    const { agent, server } = await scriptedAgent(
       () => toolCall('add', { a: 1, b: 1 }),
       { tools: [add], maxCostUsd: 1e-6, model: 'openai:gpt-5.4-nano' },
       FAR,
@@ -187,7 +192,7 @@ describe('a standalone agent', () => {
   })
 
   it('has no limit of cost for a model whose price is unknown, and asks it nothing', async () => {
-    const { agent, server } = await scripted([text('Done.')], { maxCostUsd: 1 }, FAR)
+    const { agent, server } = await scriptedAgent([text('Done.')], { maxCostUsd: 1 }, FAR)
     expect(await agent.run('Go on.')).toMatchObject({
       status: 'failed',
       error: { code: 'unknown_price', message: expect.stringContaining('maxCostUsd') },
@@ -198,13 +203,13 @@ describe('a standalone agent', () => {
 
   it('fails with the error of a model that gives no answer; nothing that was never asked is a result', async () => {
     const config = { daemon: { max_retries: 0 } }
-    const { agent } = await scripted([refuse(500, 'broken'), fault('cleancut', 'So far')], { config })
+    const { agent } = await scriptedAgent([refuse(500, 'broken'), fault('cleancut', 'So far')], { config })
     expect(await agent.run('Hello?')).toMatchObject({ status: 'failed', output: '', error: { code: 'model_error' } })
-    const { agent: lost } = await scripted([], { model: 'nobody:knows' })
+    const { agent: lost } = await scriptedAgent([], { model: 'nobody:knows' })
     await expect(lost.run('Hello?')).rejects.toMatchObject({ code: 'unknown_model' })
-    const { agent: wrong } = await scripted([], { config: { model: { idle_timeout: -1 } } })
+    const { agent: wrong } = await scriptedAgent([], { config: { model: { idle_timeout: -1 } } })
     await expect(wrong.run('Hello?')).rejects.toThrow(/model\.idle_timeout/)
-    const { agent: twice } = await scripted([], { tools: [{ ...add, name: 'a b' }] })
+    const { agent: twice } = await scriptedAgent([], { tools: [{ ...add, name: 'a b' }] })
     await expect(twice.run('Hello?')).rejects.toThrow(/tool's name/)
   })
 
@@ -213,7 +218,7 @@ describe('a standalone agent', () => {
       ...{ name: 'keep', description: 'Keeps.', parameters: z.object({}) },
       execute: (_, call) => call.effect({ effect: 'values.set', payload: {} }),
     })
-    const { agent, told } = await scripted([toolCall('keep'), text('Not kept.')], { tools: [keep] })
+    const { agent, told } = await scriptedAgent([toolCall('keep'), text('Not kept.')], { tools: [keep] })
     await agent.run('Keep it.')
     expect(told().at(-1)?.content).toContain('has no store')
   })
@@ -221,7 +226,7 @@ describe('a standalone agent', () => {
 
 describe('a stream of a standalone agent', () => {
   it('tells text, calls and results as they come, and the result at the end', async () => {
-    const { agent } = await scripted(
+    const { agent } = await scriptedAgent(
       [together(text('I add.'), toolCall('add', { a: 2, b: 2 })), toolCall('add', { a: 'x' }), text('Four.')],
       { tools: [add] },
     )
@@ -239,7 +244,7 @@ describe('a stream of a standalone agent', () => {
   })
 
   it('ends the run when its reader leaves', async () => {
-    const { agent, server } = await scripted(() => fault('stall', 'I begin'))
+    const { agent, server } = await scriptedAgent(() => fault('stall', 'I begin'))
     for await (const event of agent.stream('Go on.')) {
       expect(event).toMatchObject({ type: 'text' })
       break
@@ -248,14 +253,14 @@ describe('a stream of a standalone agent', () => {
   })
 
   it('throws what the run throws, after what was told', async () => {
-    const { agent } = await scripted([], { model: 'nobody:knows' })
+    const { agent } = await scriptedAgent([], { model: 'nobody:knows' })
     await expect(collect(agent.stream('Hello?'))).rejects.toMatchObject({ code: 'unknown_model' })
   })
 })
 
 describe('an aborted run', () => {
   it('throws the reason, breaks the model call off and lets the agent go on', async () => {
-    const { agent, server } = await scripted(({ n }) => (n === 1 ? fault('stall', 'I begin') : text('Here.')))
+    const { agent, server } = await scriptedAgent(({ n }) => (n === 1 ? fault('stall', 'I begin') : text('Here.')))
     const abort = new AbortController()
     const running = agent.run('Go on.', { signal: abort.signal })
     await server.request(1)
@@ -276,7 +281,7 @@ describe('an aborted run', () => {
         approve = resolve
       })
     }
-    const { agent, server } = await scripted([toolCall('send', { to: 'ada' })], { tools: [send], onApproval })
+    const { agent, server } = await scriptedAgent([toolCall('send', { to: 'ada' })], { tools: [send], onApproval })
     await expect(agent.run('Send it.', { signal: abort.signal })).rejects.toThrow('enough')
     approve(true)
     expect(await agent.run('And now?')).toMatchObject({ output: 'All done.' })
@@ -296,7 +301,7 @@ describe('an aborted run', () => {
         }),
     })
     const both = together(toolCall('wait', { at: 'last' }), toolCall('wait', { at: 'once' }))
-    const { agent } = await scripted([both], { tools: [wait] })
+    const { agent } = await scriptedAgent([both], { tools: [wait] })
     await expect(agent.run('Wait.', { signal: abort.signal })).rejects.toThrow('enough')
     expect(told).toEqual([enough, enough])
   })
@@ -307,7 +312,7 @@ describe('the answer of a standalone agent as an object', () => {
   const bern = JSON.stringify({ name: 'Bern', founded: '1191-01-01' })
 
   it('is what the schema makes of it, and typed so', async () => {
-    const { agent } = await scripted([text(bern)])
+    const { agent } = await scriptedAgent([text(bern)])
     const { parsed, output } = await agent.run('Which city?', { schema: City })
     expectTypeOf(parsed).toEqualTypeOf<{ name: string; founded: Date } | null>()
     expect({ parsed, output }).toEqual({ parsed: { name: 'Bern', founded: new Date('1191-01-01') }, output: bern })
@@ -315,31 +320,31 @@ describe('the answer of a standalone agent as an object', () => {
 
   it('is asked for once more when it breaks a rule that JSON Schema cannot say', async () => {
     const Old = City.refine(({ name }) => name === 'Bern', { path: ['name'], message: 'must be the oldest' })
-    const { agent, told } = await scripted([text(bern.replace('Bern', 'Basel')), text(bern)])
+    const { agent, told } = await scriptedAgent([text(bern.replace('Bern', 'Basel')), text(bern)])
     expect(await agent.run('Which city?', { schema: Old })).toMatchObject({ parsed: { name: 'Bern' }, steps_taken: 2 })
     expect(told().at(-1)?.content).toContain('name: must be the oldest')
   })
 
   it('is null with a StructuredParseError when it never fits, which parse throws, with what was said', async () => {
-    const { agent } = await scripted(() => text('Bern, of course.'), { parseRepairs: 2 })
+    const { agent } = await scriptedAgent(() => text('Bern, of course.'), { parseRepairs: 2 })
     const { status, parsed, error, steps_taken } = await agent.run('Which city?', { schema: City })
     expect({ status, parsed, steps_taken }).toEqual({ status: 'failed', parsed: null, steps_taken: 3 })
     expect(error).toBeInstanceOf(StructuredParseError)
     const thrown = await agent.parse('Which city?', City).catch(error => error)
     expect(thrown).toBeInstanceOf(StructuredParseError)
     expect(thrown).toMatchObject({ raw: 'Bern, of course.', code: 'structured_parse_error' })
-    const { agent: sure } = await scripted([text(bern)])
+    const { agent: sure } = await scriptedAgent([text(bern)])
     expect((await sure.parse('Which city?', City)).founded.getUTCFullYear()).toBe(1191)
   })
 
   it('comes at the end of a stream, after the tools', async () => {
-    const { agent } = await scripted([toolCall('add', { a: 1190, b: 1 }), text(bern)], { tools: [add] })
+    const { agent } = await scriptedAgent([toolCall('add', { a: 1190, b: 1 }), text(bern)], { tools: [add] })
     const events = await collect(agent.stream('Which city?', { schema: City }))
     expect(events.at(-1)).toMatchObject({ type: 'done', result: { parsed: { name: 'Bern' }, tool_calls_made: 1 } })
   })
 
   it('is an object: a schema of anything else is refused', async () => {
-    const { agent, server } = await scripted([])
+    const { agent, server } = await scriptedAgent([])
     for (const other of [z.array(z.string()), { type: 'object' }, 'object']) {
       const schema = other as unknown as typeof City
       await expect(agent.run('Which?', { schema })).rejects.toThrow('must be a z.object')
@@ -350,8 +355,11 @@ describe('the answer of a standalone agent as an object', () => {
 
 describe('a tool that requires approval', () => {
   const asks = (onApproval?: AgentOptions['onApproval']) =>
-    scripted([toolCall('send', { to: 'ada' }), text('Done.')], { tools: [send], ...(onApproval ? { onApproval } : {}) })
-  const decided = async (onApproval?: AgentOptions['onApproval']) => {
+    scriptedAgent([toolCall('send', { to: 'ada' }), text('Done.')], {
+      tools: [send],
+      ...(onApproval ? { onApproval } : {}),
+    })
+  const decideApproval = async (onApproval?: AgentOptions['onApproval']) => {
     sent.length = 0
     const { agent, told } = await asks(onApproval)
     const result = await agent.run('Send it.')
@@ -360,22 +368,22 @@ describe('a tool that requires approval', () => {
 
   it('runs when the callback says so, as asked for or as edited', async () => {
     const seen: unknown[] = []
-    const yes = await decided(call => {
+    const yes = await decideApproval(call => {
       seen.push(call)
       return true
     })
     expect(yes).toMatchObject({ sent: ['ada'], status: 'completed' })
     expect(seen).toMatchObject([{ tool_name: 'send', arguments: { to: 'ada' }, danger: null }])
-    expect(await decided(async () => ({ decision: 'approve' }))).toMatchObject({ sent: ['ada'] })
-    const edited = await decided(() => ({ decision: 'edit', arguments: { to: 'bob' } }))
+    expect(await decideApproval(async () => ({ decision: 'approve' }))).toMatchObject({ sent: ['ada'] })
+    const edited = await decideApproval(() => ({ decision: 'edit', arguments: { to: 'bob' } }))
     expect(edited).toMatchObject({ sent: ['bob'], told: expect.stringContaining('{"to":"bob"}') })
   })
 
   it('is refused when it says no, or there is none', async () => {
-    expect(await decided(() => false)).toMatchObject({ sent: [], told: expect.stringContaining('denied') })
-    const reason = await decided(() => ({ decision: 'deny', reason: 'not on a Sunday' }))
+    expect(await decideApproval(() => false)).toMatchObject({ sent: [], told: expect.stringContaining('denied') })
+    const reason = await decideApproval(() => ({ decision: 'deny', reason: 'not on a Sunday' }))
     expect(reason).toMatchObject({ sent: [], told: expect.stringContaining('not on a Sunday') })
-    expect(await decided()).toMatchObject({ sent: [], told: expect.stringContaining('nobody is there') })
+    expect(await decideApproval()).toMatchObject({ sent: [], told: expect.stringContaining('nobody is there') })
   })
 
   it('does not run by an answer that says neither, which ends the run', async () => {

@@ -10,10 +10,10 @@ import daemon from '#platform/daemon/index'
 import type { RetentionReport } from '#platform/retention/contract'
 import retention from '#platform/retention/index'
 import type { BudgetStatus } from '#safety/budget/contract'
-import { beat, type House, settled, toolCall, until } from '../support/index.ts'
-import { billed } from './budget-house.ts'
-import { finish, goalAnswer } from './gated.ts'
-import { asksForGoal, spawn } from './rooms.ts'
+import { runHeartbeat, type TestHost, toolCall, until, waitUntilIdle } from '../support/index.ts'
+import { finish, goalAnswer } from './approvals-host.ts'
+import { testHostWithBudget } from './budget-host.ts'
+import { asksForGoal, spawn } from './model-host.ts'
 
 const HOUR = 3_600_000
 const SPAWN = { name: 'scout', role: 'looks around', task: 'Find out where the sheep are' }
@@ -23,13 +23,19 @@ const WRITE = toolCall('file_write', { path: 'sheep.txt', content: 'eleven' })
  * A server with a worker and its sub-agent, which has ended; it wrote a file on the way.
  * @param wait whether the worker's goal waits for the sub-agent
  */
-async function ended({ wait = false, config = {} }: { wait?: boolean; config?: Record<string, unknown> } = {}) {
+async function serverWithEndedAgent({
+  wait = false,
+  config = {},
+}: {
+  wait?: boolean
+  config?: Record<string, unknown>
+} = {}) {
   let goals = 0
   const steps = {
     worker: [toolCall('spawn_sub_agent', SPAWN), ...(wait ? [toolCall('wait_for_sub_agents')] : [])],
     scout: [WRITE, finish('They are behind the hill')],
   }
-  const home = await billed(
+  const home = await testHostWithBudget(
     request => {
       if (asksForGoal(request)) return goalAnswer(goals++ === 0 ? 'Count all of the sheep' : '')
       const isScout = String(request.body.messages[0]?.content).includes('You are scout.')
@@ -41,11 +47,11 @@ async function ended({ wait = false, config = {} }: { wait?: boolean; config?: R
   home.kernel.heartbeat.start()
   const children = () => home.kernel.invoke('sub_agents.list', { id }) as Promise<SubAgent[]>
   await until(async () => {
-    await beat(home)
+    await runHeartbeat(home)
     return (await children())[0]?.status === 'completed'
   })
-  for (let n = 0; n < 2; n++) await beat(home)
-  await settled(home)
+  for (let n = 0; n < 2; n++) await runHeartbeat(home)
+  await waitUntilIdle(home)
   const scout = (await children())[0]!
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   const get = async <T>(path: string) => {
@@ -56,12 +62,12 @@ async function ended({ wait = false, config = {} }: { wait?: boolean; config?: R
 }
 
 const idsOf = (agents: readonly AgentSummary[]) => agents.map(({ agent_id }) => agent_id)
-const retain = ({ kernel }: House, input: object = {}) =>
+const retain = ({ kernel }: TestHost, input: object = {}) =>
   kernel.invoke('retention.run', input) as Promise<RetentionReport>
 
 describe('sub-agents that have ended', () => {
   it.each(['/agents', '/status'])('are in %s by default, and left out and counted with all=false', async path => {
-    await using home = await ended()
+    await using home = await serverWithEndedAgent()
     const { id, scoutId, get } = home
     const whole = await get<AgentSummary[]>(path)
     expect(idsOf(whole.json)).toEqual([id, scoutId])
@@ -83,7 +89,7 @@ describe('sub-agents that have ended', () => {
   })
 
   it('are removed a day later; their files go to the trash, and spend, results and transcripts stay', async () => {
-    await using home = await ended()
+    await using home = await serverWithEndedAgent()
     const { id, scoutId, scout, get, clock, root } = home
     const file = join(root, '.svc/workspaces', scoutId, 'sheep.txt')
     expect(readFileSync(file, 'utf8')).toBe('eleven')
@@ -117,7 +123,7 @@ describe('sub-agents that have ended', () => {
   })
 
   it('stay while a goal that waited for them is active, and as long as the configuration says', async () => {
-    await using home = await ended({ wait: true, config: { retention: { ended_sub_agent_hours: 2 } } })
+    await using home = await serverWithEndedAgent({ wait: true, config: { retention: { ended_sub_agent_hours: 2 } } })
     const { id, scoutId, get, clock, kernel } = home
     clock.jump(3 * HOUR)
     expect((await retain(home)).rows.ended_sub_agents).toBe(0)
@@ -128,7 +134,7 @@ describe('sub-agents that have ended', () => {
   })
 
   it('take their transcripts with them when the agent at the top is killed', async () => {
-    await using home = await ended()
+    await using home = await serverWithEndedAgent()
     const { id, scout, get, clock, kernel } = home
     clock.jump(25 * HOUR)
     await retain(home)

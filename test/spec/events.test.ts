@@ -10,28 +10,28 @@ import events from '#observability/events/index'
 import { Journal } from '#observability/events/journal'
 import { appendEvent, type EventEnvelope, Store } from '#platform/store/contract'
 import store from '#platform/store/index'
-import { ask } from '../faces/rest-house.ts'
+import { ask } from '../faces/rest-server.ts'
 import { sse } from '../faces/sse.ts'
-import { type House, type HouseOptions, house, tempDir, until } from '../support/index.ts'
+import { type TestHost, type TestHostOptions, tempDir, testHost, until } from '../support/index.ts'
 
 const ROOMS = [store, models, profiles, agents]
 const HOUSE = [...ROOMS, events, rest]
 
 /** A house that serves, on the machine's clock. */
-async function served(options: HouseOptions = {}) {
-  const home = await house({ builtins: HOUSE, roles: ['server'], clock: 'system', ...options })
+async function startServer(options: TestHostOptions = {}) {
+  const home = await testHost({ builtins: HOUSE, roles: ['server'], clock: 'system', ...options })
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   return Object.assign(home, { url, port: Number(new URL(url).port) })
 }
 
-const happen = ({ kernel }: House, n: number, agent_id: string | null = 'a-1', type = 'tested') =>
+const happen = ({ kernel }: TestHost, n: number, agent_id: string | null = 'a-1', type = 'tested') =>
   kernel.use(Store).apply(Array.from({ length: n }, (_, i) => appendEvent({ type, agent_id, data: { i } })))
 const seqs = (messages: readonly { event: string; id?: string }[]) =>
   messages.flatMap(({ event, id }) => (event === 'message' ? [Number(id)] : []))
 
 describe('GET /events', () => {
   it('says where it begins, then tells what happens within a tenth of a second', async () => {
-    await using home = await served()
+    await using home = await startServer()
     await happen(home, 3)
     const client = await sse(`${home.url}/events`)
     expect(await client.has(1)).toEqual([{ id: '3', event: 'open', data: { after: 3 } }])
@@ -50,8 +50,8 @@ describe('GET /events', () => {
   })
 
   it('reports what changes without an event to readers that ask for notices', async () => {
-    await using home = await served()
-    await using other = await house({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: home.root })
+    await using home = await startServer()
+    await using other = await testHost({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: home.root })
     const client = await sse(`${home.url}/events?notices=true`)
     const plain = await sse(`${home.url}/events`)
     const notices = () => client.messages.filter(({ event }) => event === 'notice')
@@ -72,8 +72,8 @@ describe('GET /events', () => {
   })
 
   it('tells what another process commits', async () => {
-    await using home = await served()
-    await using other = await house({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: home.root })
+    await using home = await startServer()
+    await using other = await testHost({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: home.root })
     const client = await sse(`${home.url}/events`)
     await client.has(1)
     await happen(other, 2)
@@ -82,7 +82,7 @@ describe('GET /events', () => {
   })
 
   it('goes on after Last-Event-ID, which comes before `after`', async () => {
-    await using home = await served()
+    await using home = await startServer()
     await happen(home, 5)
     const from = async (query: string, headers = {}) => {
       const client = await sse(`${home.url}/events?follow=false${query}`, { headers })
@@ -98,7 +98,7 @@ describe('GET /events', () => {
   })
 
   it('begins with the newest of those that are meant, however long ago they happened', async () => {
-    await using home = await served()
+    await using home = await startServer()
     const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'coder' })) as { agent_id: string }
     await happen(home, 3, agent_id)
     await happen(home, 2500)
@@ -116,14 +116,14 @@ describe('GET /events', () => {
   it.each(['x', '-1', '1.5', '1e3', '99999999999999999999'])(
     'a Last-Event-ID that it never gave is refused: %s',
     async id => {
-      await using home = await served()
+      await using home = await startServer()
       const answer = await ask({ port: home.port, path: '/events', headers: { 'last-event-id': id } })
       expect([answer.status, answer.json.errors[0].path]).toEqual([422, 'Last-Event-ID'])
     },
   )
 
   it('can be of one agent and of some types', async () => {
-    await using home = await served()
+    await using home = await startServer()
     for (const agent of ['a-1', 'a-2', null]) for (const type of ['x', 'y', 'z']) await happen(home, 1, agent, type)
     const from = async (query: string) =>
       seqs(await (await sse(`${home.url}/events?follow=false&after=0&${query}`)).end())
@@ -133,14 +133,14 @@ describe('GET /events', () => {
   })
 
   it('an agent that is unknown and left nothing behind is refused', async () => {
-    await using home = await served()
+    await using home = await startServer()
     const answer = await ask({ port: home.port, path: '/events?agent_id=nobody' })
     expect([answer.status, answer.json.code]).toEqual([404, 'agent_not_found'])
   })
 
   it('survives restarts of the server: nothing is lost, nothing comes twice', async () => {
     await using dir = await tempDir()
-    await using writer = await house({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: dir.path })
+    await using writer = await testHost({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: dir.path })
     let writing = true
     const written = (async () => {
       for (let n = 0; writing; n++) {
@@ -151,7 +151,7 @@ describe('GET /events', () => {
     const seen: number[] = []
     let last = '0'
     for (let round = 0; round < 5; round++) {
-      const home = await served({ root: dir.path })
+      const home = await startServer({ root: dir.path })
       const client = await sse(`${home.url}/events`, { headers: { 'last-event-id': last } })
       await client.has(50)
       await home.close()
@@ -166,7 +166,7 @@ describe('GET /events', () => {
   })
 
   it('two hundred readers that wait ask the database no more than one', async () => {
-    await using home = await served()
+    await using home = await startServer()
     const clients = await Promise.all(Array.from({ length: 200 }, () => sse(`${home.url}/events`)))
     await Promise.all(clients.map(client => client.has(1)))
     let asked = 0
@@ -184,7 +184,7 @@ describe('GET /events', () => {
   })
 
   it('a long log is read in pieces that hold up nobody', async () => {
-    await using home = await served()
+    await using home = await startServer()
     for (let n = 0; n < 20; n++) await happen(home, 1000, 'a-1', 'common')
     await happen(home, 1, 'a-1', 'rare')
     let lag = 0
@@ -202,7 +202,7 @@ describe('GET /events', () => {
 
 describe('GET /agents/{id}/events', () => {
   it('is a page, newest first, with its count and the next', async () => {
-    await using home = await served()
+    await using home = await startServer()
     await happen(home, 5)
     await happen(home, 2, 'a-2')
     const page = await ask({ port: home.port, path: '/agents/a-1/events?limit=2&offset=1&type=tested' })
@@ -212,7 +212,7 @@ describe('GET /agents/{id}/events', () => {
   })
 
   it('what a deleted agent did stays readable', async () => {
-    await using home = await served({ files: { 'profiles/worker.yaml': 'name: worker\nrole: works\n' } })
+    await using home = await startServer({ files: { 'profiles/worker.yaml': 'name: worker\nrole: works\n' } })
     const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'worker' })) as { agent_id: string }
     await home.kernel.invoke('agents.delete', { id: agent_id })
     const { json } = await ask({ port: home.port, path: `/agents/${agent_id}/events` })
@@ -229,8 +229,8 @@ describe('the event log', () => {
       .slice(0, -1)
       .map(line => (JSON.parse(line) as EventEnvelope).seq)
   /** A daemon whose log has been written, and closed. */
-  const written = async (root: string, work: (home: House) => Promise<unknown>) => {
-    const home = await house({ builtins: [...ROOMS, events], root })
+  const writeLog = async (root: string, work: (home: TestHost) => Promise<unknown>) => {
+    const home = await testHost({ builtins: [...ROOMS, events], root })
     await work(home)
     await home.close()
     return home
@@ -238,7 +238,7 @@ describe('the event log', () => {
 
   it('has a line for each event of an agent, in a file that nobody else may read', async () => {
     await using dir = await tempDir()
-    await written(dir.path, async home => {
+    await writeLog(dir.path, async home => {
       await happen(home, 2)
       await happen(home, 1, 'a-2')
       await happen(home, 1, null)
@@ -255,13 +255,13 @@ describe('the event log', () => {
 
   it('goes on after a torn end, wherever it was torn: no line is lost, none comes twice', async () => {
     await using dir = await tempDir()
-    await written(dir.path, home => happen(home, 3))
+    await writeLog(dir.path, home => happen(home, 3))
     const file = logOf(dir.path, 'a-1')
     const whole = await readFile(file)
     const third = whole.lastIndexOf(10, whole.length - 2) + 1
     for (let cut = third; cut < whole.length; cut += 7) {
       await truncate(file, cut)
-      const home = await written(dir.path, house => happen(house, 1))
+      const home = await writeLog(dir.path, house => happen(house, 1))
       const all = await linesOf(file)
       expect(all).toEqual(Array.from(all, (_, n) => n + 1))
       expect(home.logged('no line')).toHaveLength(cut === third ? 0 : 1)
@@ -275,10 +275,10 @@ describe('the event log', () => {
     ['a line that is no JSON', Buffer.from('{"seq":\n')],
   ])('sets aside %s at its end, with one warning', async (_, rubbish) => {
     await using dir = await tempDir()
-    await written(dir.path, home => happen(home, 2))
+    await writeLog(dir.path, home => happen(home, 2))
     const file = logOf(dir.path, 'a-1')
     await writeFile(file, rubbish, { flag: 'a' })
-    const home = await written(dir.path, async house => {
+    const home = await writeLog(dir.path, async house => {
       await happen(house, 1)
       await house.clock.advance(1_000)
       await happen(house, 1)
@@ -290,9 +290,9 @@ describe('the event log', () => {
 
   it('is made again from the database when it was lost', async () => {
     await using dir = await tempDir()
-    await written(dir.path, home => happen(home, 1500))
+    await writeLog(dir.path, home => happen(home, 1500))
     await rm(join(dir.path, '.svc/sessions'), { recursive: true })
-    await written(dir.path, home => happen(home, 1))
+    await writeLog(dir.path, home => happen(home, 1))
     expect(await linesOf(logOf(dir.path, 'a-1'))).toEqual(Array.from({ length: 1501 }, (_, n) => n + 1))
   })
 
@@ -300,7 +300,7 @@ describe('the event log', () => {
     await using dir = await tempDir()
     await mkdir(join(dir.path, '.svc'), { recursive: true })
     await writeFile(join(dir.path, '.svc/sessions'), 'in the way')
-    const home = await written(dir.path, async house => {
+    const home = await writeLog(dir.path, async house => {
       for (let n = 0; n < 3; n++) {
         await happen(house, 1)
         await house.clock.advance(1_000)
@@ -348,7 +348,7 @@ describe('the event log', () => {
       },
     } as typeof fs
     for (const event_log_fsync of [false, true]) {
-      const home = await house({
+      const home = await testHost({
         builtins: [...ROOMS, events],
         root: dir.path,
         config: { event_log_fsync },
@@ -361,7 +361,7 @@ describe('the event log', () => {
   })
 
   it('SVC_EVENT_LOG_FSYNC=maybe refuses to start and names the variable', async () => {
-    const opening = house({ builtins: [...ROOMS, events], env: { SVC_EVENT_LOG_FSYNC: 'maybe' } })
+    const opening = testHost({ builtins: [...ROOMS, events], env: { SVC_EVENT_LOG_FSYNC: 'maybe' } })
     await expect(opening).rejects.toThrow(/SVC_EVENT_LOG_FSYNC/)
   })
 })

@@ -3,10 +3,10 @@ import Sqlite from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { definePlugin } from '#kernel'
 import daemon from '#platform/daemon/index'
-import { type House, type ModelServerRequest, refuse, text, until } from '../support/index.ts'
-import { asksForGoal, lived, spawn } from './rooms.ts'
+import { type ModelServerRequest, refuse, type TestHost, text, until } from '../support/index.ts'
+import { asksForGoal, spawn, testHostWithModel } from './model-host.ts'
 
-const LOST: readonly (readonly [how: string, lose: (home: House, id: string) => unknown])[] = [
+const LOST: readonly (readonly [how: string, lose: (home: TestHost, id: string) => unknown])[] = [
   ['was deleted', ({ kernel }, id) => kernel.invoke('agents.delete', { id })],
   [
     'another daemon took over',
@@ -32,7 +32,7 @@ it.each(LOST)('a cycle whose agent %s does not try its model call again', async 
     name: 'watcher',
     setup: svc => void svc.on('cycle_end', ({ result }) => results.push(result)),
   })
-  await using home = await lived(script, { builtins: [daemon, watcher] })
+  await using home = await testHostWithModel(script, { builtins: [daemon, watcher] })
   const pursuits = () => home.server.requests.filter(asked => !asksForGoal(asked))
   id = await spawn(home)
   await until(async () => {

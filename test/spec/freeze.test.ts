@@ -7,25 +7,25 @@ import daemon from '#platform/daemon/index'
 import { SchedulerToken } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import { project } from '../cli/project.ts'
-import { ask } from '../faces/rest-house.ts'
+import { ask } from '../faces/rest-server.ts'
 import {
-  beat,
-  type House,
-  type HouseOptions,
   type ModelServerRequest,
   RunningSvc,
   refuse,
-  settled,
+  runHeartbeat,
   svc,
+  type TestHost,
+  type TestHostOptions,
   tempDir,
   text,
   toolCall,
   until,
+  waitUntilIdle,
 } from '../support/index.ts'
-import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
 /** What a cycle was and how it ended, as told by the hooks. */
-function watched() {
+function cycleWatcher() {
   const entered: string[] = []
   const ended: Events['cycle_end'][] = []
   const plugin = definePlugin({
@@ -43,32 +43,35 @@ function watched() {
 }
 
 /** A goal, and steps towards it that are always others. */
-const busy = (asked: ModelServerRequest) =>
+const busyModel = (asked: ModelServerRequest) =>
   asksForGoal(asked)
     ? text(`{"goal":"Write piece number ${asked.n} about the tides"}`)
     : toolCall('write_notepad', { text: `words ${asked.n}` })
 
 /** A house in whose process the daemon runs, with its REST app on a port. */
-async function served(options: HouseOptions = {}) {
-  const seen = watched()
-  const home = await lived(busy, { ...options, builtins: [rest, daemon, seen.plugin, ...(options.builtins ?? [])] })
+async function startServer(options: TestHostOptions = {}) {
+  const seen = cycleWatcher()
+  const home = await testHostWithModel(busyModel, {
+    ...options,
+    builtins: [rest, daemon, seen.plugin, ...(options.builtins ?? [])],
+  })
   const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
   const post = (path: string) => ask({ hostname, port, path, method: 'POST' })
   return Object.assign(home, { seen, post, get: (path: string) => ask({ hostname, port, path }) })
 }
 
 const calls = ({ server }: { server: { bill: readonly unknown[] } }) => server.bill.length
-const events = async ({ kernel }: House) =>
+const events = async ({ kernel }: TestHost) =>
   (await kernel.use(Store).events(0, 1000)).map(({ type }) => type).filter(type => type.startsWith('daemon_'))
 
 describe('while the daemon is frozen', () => {
   it('cycles come and end as guarded; no phase is entered and no model is asked', async () => {
-    await using home = await served()
+    await using home = await startServer()
     const { status, json } = await home.post('/daemon/pause')
     expect([status, json]).toEqual([200, { status: 'paused', frozen_since: home.clock.now().toISOString() }])
     await spawn(home)
     home.seen.clear()
-    for (let beats = 3; beats > 0; beats--) await beat(home)
+    for (let beats = 3; beats > 0; beats--) await runHeartbeat(home)
     expect(home.seen.ended.length).toBeGreaterThanOrEqual(3)
     expect(new Set(home.seen.ended.map(({ result }) => result))).toEqual(new Set(['guarded']))
     expect(home.seen.entered).toEqual([])
@@ -77,13 +80,13 @@ describe('while the daemon is frozen', () => {
 
     const resumed = await home.post('/daemon/resume')
     expect([resumed.status, resumed.json]).toEqual([200, { status: 'running', frozen_since: null }])
-    await beat(home)
+    await runHeartbeat(home)
     expect(home.seen.entered).toContain('goal_generation')
     expect(calls(home)).toBeGreaterThan(0)
   })
 
   it('it says so, and since when: the freeze that came first', async () => {
-    await using home = await served()
+    await using home = await startServer()
     expect((await home.get('/daemon')).json).toMatchObject({ frozen: false, frozen_since: null })
     const since = home.clock.now().toISOString()
     await home.post('/daemon/pause')
@@ -97,33 +100,33 @@ describe('while the daemon is frozen', () => {
 
   it('a pursuit that is under way makes no further model call, and goes on where it was afterwards', async () => {
     let step = 0
-    const seen = watched()
+    const seen = cycleWatcher()
     let freezeNow: () => Promise<unknown> = async () => {}
     const script = async (asked: ModelServerRequest) => {
-      if (asksForGoal(asked)) return busy(asked)
+      if (asksForGoal(asked)) return busyModel(asked)
       step++
       if (step === 2) await freezeNow()
-      return step < 4 ? busy(asked) : toolCall('finish_goal', { summary: 'done', evidence: [] })
+      return step < 4 ? busyModel(asked) : toolCall('finish_goal', { summary: 'done', evidence: [] })
     }
-    await using home = await lived(script, { builtins: [daemon, seen.plugin] })
+    await using home = await testHostWithModel(script, { builtins: [daemon, seen.plugin] })
     freezeNow = () => home.kernel.invoke('daemon.pause')
     const id = await spawn(home)
     await until(() => step === 2)
     await until(() => seen.ended.some(({ result }) => result === 'guarded'))
-    for (let beats = 3; beats > 0; beats--) await beat(home)
+    for (let beats = 3; beats > 0; beats--) await runHeartbeat(home)
     expect(step).toBe(2)
     const agent = await detail(home, id)
     expect(agent).toMatchObject({ status: 'idle', error: null, waiting_for: null })
     expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'active', steps_completed: 2 })
 
     await home.kernel.invoke('daemon.resume')
-    await beat(home)
+    await runHeartbeat(home)
     await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
     expect(step).toBe(4)
   })
 
   it('who was found to have nothing to do just before has no cycle any more', async () => {
-    await using home = await lived(busy, { builtins: [daemon] })
+    await using home = await testHostWithModel(busyModel, { builtins: [daemon] })
     const id = await spawn(home)
     await home.kernel.heartbeat.stop()
     const scheduler = home.kernel.use(SchedulerToken)
@@ -136,14 +139,14 @@ describe('while the daemon is frozen', () => {
   })
 
   it('a model call that failed is not tried again', async () => {
-    const seen = watched()
+    const seen = cycleWatcher()
     let freezeNow: () => Promise<unknown> = async () => {}
     const script = async (asked: ModelServerRequest) => {
-      if (asksForGoal(asked)) return busy(asked)
+      if (asksForGoal(asked)) return busyModel(asked)
       await freezeNow()
       return refuse(503, 'Overloaded')
     }
-    await using home = await lived(script, { builtins: [daemon, seen.plugin] })
+    await using home = await testHostWithModel(script, { builtins: [daemon, seen.plugin] })
     freezeNow = () => home.kernel.invoke('daemon.pause')
     await spawn(home)
     await until(async () => {
@@ -155,21 +158,21 @@ describe('while the daemon is frozen', () => {
 
   it('it stays so over a restart, and nothing is spent before it is resumed', async () => {
     await using dir = await tempDir()
-    const before = await served({ root: dir.path })
+    const before = await startServer({ root: dir.path })
     const id = await spawn(before)
-    await settled(before)
+    await waitUntilIdle(before)
     await before.post('/daemon/pause')
     const { frozen_since } = (await before.get('/daemon')).json
     const spent = (await detail(before, id)).cost_usd
     await before.close()
 
-    await using after = await served({ root: dir.path })
-    for (let beats = 2; beats > 0; beats--) await beat(after)
+    await using after = await startServer({ root: dir.path })
+    for (let beats = 2; beats > 0; beats--) await runHeartbeat(after)
     expect((await after.get('/daemon')).json).toMatchObject({ frozen: true, frozen_since })
     expect(calls(after)).toBe(0)
     expect((await detail(after, id)).cost_usd).toBe(spent)
     await after.post('/daemon/resume')
-    await beat(after)
+    await runHeartbeat(after)
     expect(calls(after)).toBeGreaterThan(0)
   })
 })
@@ -177,39 +180,39 @@ describe('while the daemon is frozen', () => {
 describe('the freeze and the pause of an agent', () => {
   it('do not touch each other: an agent paused before a freeze is paused after it, through a restart', async () => {
     await using dir = await tempDir()
-    const before = await served({ root: dir.path })
+    const before = await startServer({ root: dir.path })
     const [paused, free] = [await spawn(before), await spawn(before)]
-    await settled(before)
+    await waitUntilIdle(before)
     await before.post(`/agents/${paused}/pause`)
     await before.post('/daemon/pause')
     expect([(await detail(before, paused)).status, (await detail(before, free)).status]).toEqual(['paused', 'idle'])
     await before.close()
 
-    await using after = await served({ root: dir.path })
+    await using after = await startServer({ root: dir.path })
     await after.post('/daemon/resume')
     after.seen.clear()
-    await beat(after)
+    await runHeartbeat(after)
     expect((await detail(after, paused)).status).toBe('paused')
     const driven = new Set(after.seen.ended.map(({ agent_id }) => agent_id))
     expect([driven.has(paused), driven.has(free)]).toEqual([false, true])
   })
 
   it('an agent that is resumed while the daemon is frozen is idle, and stays frozen', async () => {
-    await using home = await served()
+    await using home = await startServer()
     const id = await spawn(home)
-    await settled(home)
+    await waitUntilIdle(home)
     await home.post(`/agents/${id}/pause`)
     await home.post('/daemon/pause')
     const before = calls(home)
     expect((await home.post(`/agents/${id}/resume`)).json.status).toBe('idle')
-    await beat(home)
+    await runHeartbeat(home)
     expect(calls(home)).toBe(before)
     expect((await home.get('/daemon')).json.frozen).toBe(true)
   })
 })
 
 it('over REST a freeze needs the daemon in that process; the operation itself does not', async () => {
-  await using home = await served({ roles: ['server'] })
+  await using home = await startServer({ roles: ['server'] })
   for (const path of ['/daemon/pause', '/daemon/resume']) {
     const { status, json } = await home.post(path)
     expect([status, json.code]).toEqual([503, 'daemon_not_running'])
@@ -241,7 +244,7 @@ it.each([
       })
     },
   })
-  await using home = await served({ builtins: [faulty], config: { daemon: { guards_fail_closed } } })
+  await using home = await startServer({ builtins: [faulty], config: { daemon: { guards_fail_closed } } })
   broken = true
   home.seen.clear()
   await spawn(home)

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
 import type { AgentDetail } from '#core/agents/contract'
 import { definePlugin, tool, z } from '#kernel'
-import { beat, type ModelServerRequest, type Reply, toolCall } from '../support/index.ts'
-import { finish, goalAnswer } from './gated.ts'
-import { asksForGoal, lived } from './rooms.ts'
-import { firstEnded } from './summary-house.ts'
+import { type ModelServerRequest, type Reply, runHeartbeat, toolCall } from '../support/index.ts'
+import { finish, goalAnswer } from './approvals-host.ts'
+import { asksForGoal, testHostWithModel } from './model-host.ts'
+import { firstEnded } from './summary-host.ts'
 
 const WINDOW = 8_000
 const PROFILE = 'name: worker\nrole: does what the script says\nmax_steps: 5\nmax_tokens: 500\n'
@@ -18,7 +18,7 @@ async function small(step: (request: ModelServerRequest, n: number) => Reply, fi
     parameters: z.object({}),
     execute: () => `It begins here. ${'x'.repeat(2_000_000)} It ends here.`,
   })
-  const home = await lived(
+  const home = await testHostWithModel(
     request =>
       asksForGoal(request)
         ? goalAnswer(request.prompt.includes('Recent goals') ? '' : 'Do what the script says')
@@ -75,7 +75,7 @@ it('messages of the operator that do not fit into one step are read in the next 
       : toolCall('file_write', { path: 'a.txt', content: `${n}` })
   })
   home.kernel.heartbeat.start()
-  await beat(home)
+  await runHeartbeat(home)
   isNudged = true
   for (const message of messages) await home.kernel.invoke('agents.nudge', { id: home.id, message })
   expect((await firstEnded(home, home.id)).result).toBe('0 were never whole.')

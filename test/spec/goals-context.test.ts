@@ -5,10 +5,18 @@ import type { Context as AgentContext } from '#core/goals/context'
 import type { Goal } from '#core/goals/contract'
 import { Store } from '#platform/store/contract'
 import { BUILTINS } from '../../builtins/index.ts'
-import { beat, type House, house, type ModelServerRequest, refuse, text, toolCall } from '../support/index.ts'
+import {
+  type ModelServerRequest,
+  refuse,
+  runHeartbeat,
+  type TestHost,
+  testHost,
+  text,
+  toolCall,
+} from '../support/index.ts'
 import { tokensIn } from '../support/wire-rules.ts'
-import { finish, goalAnswer } from './gated.ts'
-import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
+import { finish, goalAnswer } from './approvals-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
 const FILES = 200
 const WINDOW = `models: { "openai:scripted": { context_window: 32000 } }\n`
@@ -29,10 +37,10 @@ function reader(wanted: readonly number[]) {
 }
 
 /** Lives on until the agent's first goal has ended. */
-async function firstEnded(home: House, id: string): Promise<Goal> {
+async function firstEnded(home: TestHost, id: string): Promise<Goal> {
   home.kernel.heartbeat.start()
   for (let n = 0; n < 100; n++) {
-    await beat(home)
+    await runHeartbeat(home)
     const ended = (await goalsOf(home, id)).find(({ status }) => status !== 'active')
     if (ended) return ended
   }
@@ -40,7 +48,7 @@ async function firstEnded(home: House, id: string): Promise<Goal> {
 }
 
 it('an agent that reads 200 files of 20 kB in one goal on a window of 32k finishes with each fact', async () => {
-  await using home = await lived(reader([1, 2, 77, 200]), {
+  await using home = await testHostWithModel(reader([1, 2, 77, 200]), {
     files: { 'models.yaml': WINDOW, 'profiles/worker.yaml': 'name: worker\nrole: reads\nmax_steps: 10\n' },
     config: { daemon: { pursuit_transcript_max_messages: 1_000 } },
     serving: { window: 32_000 },
@@ -62,7 +70,7 @@ it('an agent that reads 200 files of 20 kB in one goal on a window of 32k finish
 
 it('a goal whose smallest request is refused ends with the reason, and its agent lives on', async () => {
   let goals = 0
-  await using home = await lived(request => {
+  await using home = await testHostWithModel(request => {
     if (asksForGoal(request)) return goalAnswer(`Try number ${++goals}`)
     return request.prompt.includes('Try number 1')
       ? refuse(400, "This model's maximum context length is 2048 tokens.")
@@ -70,7 +78,7 @@ it('a goal whose smallest request is refused ends with the reason, and its agent
   })
   const id = await spawn(home)
   await firstEnded(home, id)
-  await beat(home)
+  await runHeartbeat(home)
   const ended = await goalsOf(home, id)
   expect(ended.map(({ status }) => status)).toContain('completed')
   expect(ended.find(({ status }) => status === 'abandoned')!.result).toMatch(/maximum context length is 2048 tokens/)
@@ -83,7 +91,7 @@ it('a goal whose smallest request is refused ends with the reason, and its agent
 
 it('a pursuit that is taken up after an answer without a call sends words that ask for more, and stores them', async () => {
   const steps = [toolCall('file_write', { path: 'a.md', content: 'a' }), text('I think that is all.'), finish()]
-  await using home = await lived(
+  await using home = await testHostWithModel(
     request =>
       asksForGoal(request)
         ? goalAnswer(request.prompt.includes('Recent goals') ? '' : 'Write a page of words')
@@ -103,7 +111,7 @@ it.each([
   { window: 8_192, conversation: 0.4, answer: 0.2 },
 ])('every preset leaves its conversation and its answer enough of a window of $window tokens', async wanted => {
   const { window } = wanted
-  await using home = await house({
+  await using home = await testHost({
     ...{ builtins: BUILTINS, roles: ['cli'] },
     files: { 'models.yaml': `models: { "openai:scripted": { context_window: ${window} } }\n` },
     env: { OPENAI_API_KEY: 'none', SVC_DEFAULT_MODEL: 'openai:scripted' },
@@ -118,7 +126,7 @@ it.each([
 })
 
 it('an operator sees the next request by section, against the window of its model', async () => {
-  await using home = await lived(reader([]), {
+  await using home = await testHostWithModel(reader([]), {
     files: { 'models.yaml': WINDOW, 'profiles/worker.yaml': 'name: worker\nrole: reads\nmax_steps: 20\n' },
     config: { daemon: { pursuit_transcript_max_messages: 1_000 } },
   })
@@ -127,10 +135,10 @@ it('an operator sees the next request by section, against the window of its mode
   await mkdir(workspace, { recursive: true })
   for (let n = 1; n <= FILES; n++) await writeFile(join(workspace, `f${n}.txt`), contents(n))
   home.kernel.heartbeat.start()
-  const measured = async () => (await home.kernel.invoke('goals.context', { id })) as AgentContext
-  expect(await measured()).toMatchObject({ goal_id: null, window: 32_000, cleared: 0, sections: { messages: 0 } })
-  for (let n = 0; n < 20 && (await measured()).cleared === 0; n++) await beat(home)
-  const { sections, total, window, ...rest } = await measured()
+  const contextOf = async () => (await home.kernel.invoke('goals.context', { id })) as AgentContext
+  expect(await contextOf()).toMatchObject({ goal_id: null, window: 32_000, cleared: 0, sections: { messages: 0 } })
+  for (let n = 0; n < 20 && (await contextOf()).cleared === 0; n++) await runHeartbeat(home)
+  const { sections, total, window, ...rest } = await contextOf()
   const { system, tools, messages, answer } = sections
   expect(total).toBe(system + tools + messages + answer)
   expect(total).toBeLessThanOrEqual(window)

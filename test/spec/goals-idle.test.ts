@@ -4,29 +4,29 @@ import { definePlugin } from '#kernel'
 import daemon from '#platform/daemon/index'
 import { SchedulerToken } from '#platform/heartbeat/contract'
 import approvals from '#safety/approvals/index'
-import { beat, fault, settled, text, toolCall, until } from '../support/index.ts'
-import { finish, goalAnswer, noted, parked } from './gated.ts'
-import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
+import { fault, runHeartbeat, text, toolCall, until, waitUntilIdle } from '../support/index.ts'
+import { finish, goalAnswer, recordingTools, waitForPendingCall } from './approvals-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
 const nothing = () => goalAnswer('')
-type Home = Awaited<ReturnType<typeof lived>>
+type Home = Awaited<ReturnType<typeof testHostWithModel>>
 
 /** How many cycles in a row until the model is asked again, at most so many. */
-async function beatsUntilAsked(home: Home, most: number): Promise<number> {
+async function heartbeatsUntilRequest(home: Home, most: number): Promise<number> {
   const before = home.server.requests.length
   for (let n = 1; n <= most; n++) {
-    await beat(home)
+    await runHeartbeat(home)
     if (home.server.requests.length > before) return n
   }
   return Number.POSITIVE_INFINITY
 }
 
-async function idle(options: Parameters<typeof lived>[1] = {}) {
-  const home = await lived(nothing, options)
+async function idle(options: Parameters<typeof testHostWithModel>[1] = {}) {
+  const home = await testHostWithModel(nothing, options)
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end')
-  await settled(home)
+  await waitUntilIdle(home)
   return Object.assign(home, { id })
 }
 
@@ -36,20 +36,20 @@ describe('an idle agent whose model found nothing to do', () => {
     let cycles = 0
     home.kernel.hooks.on('cycle_end', () => void cycles++)
     const waits: number[] = []
-    for (let n = 0; n < 4; n++) waits.push(await beatsUntilAsked(home, 40))
+    for (let n = 0; n < 4; n++) waits.push(await heartbeatsUntilRequest(home, 40))
     expect(waits).toEqual([2, 4, 8, 16])
     expect(cycles).toBe(30)
   })
 
   it('waits no longer than the limit', async () => {
     await using home = await idle({ config: { daemon: { idle_backoff_limit: 30 } } })
-    for (let n = 0; n < 3; n++) await beatsUntilAsked(home, 10)
-    expect(await beatsUntilAsked(home, 10)).toBe(3)
+    for (let n = 0; n < 3; n++) await heartbeatsUntilRequest(home, 10)
+    expect(await heartbeatsUntilRequest(home, 10)).toBe(3)
   })
 
   it('is asked at every heartbeat where that is switched off', async () => {
     await using home = await idle({ config: { daemon: { idle_backoff: false } } })
-    for (let n = 0; n < 3; n++) expect(await beatsUntilAsked(home, 2)).toBe(1)
+    for (let n = 0; n < 3; n++) expect(await heartbeatsUntilRequest(home, 2)).toBe(1)
   })
 
   it.each([
@@ -60,9 +60,9 @@ describe('an idle agent whose model found nothing to do', () => {
     ['the configuration', (home: Home) => home.kernel.config.patch({ daemon: { tool_timeout: 7 } })],
   ])('is asked at once when %s changes its world', async (_, change) => {
     await using home = await idle()
-    for (let n = 0; n < 3; n++) await beatsUntilAsked(home, 20)
+    for (let n = 0; n < 3; n++) await heartbeatsUntilRequest(home, 20)
     await change(home, home.id)
-    expect(await beatsUntilAsked(home, 2)).toBeLessThanOrEqual(2)
+    expect(await heartbeatsUntilRequest(home, 2)).toBeLessThanOrEqual(2)
   })
 
   it('says so to whoever asks why it does nothing', async () => {
@@ -74,21 +74,21 @@ describe('an idle agent whose model found nothing to do', () => {
 
   it('goes back to its heartbeat once there was something', async () => {
     await using home = await idle()
-    for (let n = 0; n < 2; n++) await beatsUntilAsked(home, 20)
+    for (let n = 0; n < 2; n++) await heartbeatsUntilRequest(home, 20)
     home.server.enqueue(goalAnswer('Water all of the plants'), finish())
     await home.kernel.invoke('agents.nudge', { id: home.id, message: 'the plants!' })
-    await beat(home)
+    await runHeartbeat(home)
     await until(async () => (await goalsOf(home, home.id))[0]?.status === 'completed')
-    await settled(home)
-    expect(await beatsUntilAsked(home, 3)).toBe(1)
-    expect(await beatsUntilAsked(home, 5)).toBe(2)
+    await waitUntilIdle(home)
+    expect(await heartbeatsUntilRequest(home, 3)).toBe(1)
+    expect(await heartbeatsUntilRequest(home, 5)).toBe(2)
   })
 })
 
 describe('a loop', () => {
   it('of the same call with the same result ends with the third, and the model is told', async () => {
-    const { plugin } = noted()
-    await using home = await lived(
+    const { plugin } = recordingTools()
+    await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : toolCall('list_dir', {})),
       { builtins: [plugin] },
     )
@@ -112,8 +112,8 @@ describe('a loop', () => {
   })
 
   it('goes on when arguments or results differ', async () => {
-    const { plugin } = noted()
-    await using home = await lived(
+    const { plugin } = recordingTools()
+    await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : toolCall('look', {})),
       { builtins: [plugin] },
     )
@@ -126,8 +126,8 @@ describe('a loop', () => {
     ['the same call', toolCall('list_dir', {})],
     ['nothing', text(' \n ')],
   ])('of %s that has used up its steps has reached max_steps, and goes by its policy', async (_, answer) => {
-    const { plugin } = noted()
-    await using home = await lived(
+    const { plugin } = recordingTools()
+    await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : answer),
       {
         builtins: [plugin],
@@ -138,13 +138,13 @@ describe('a loop', () => {
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_abandoned')
-    await settled(home)
+    await waitUntilIdle(home)
     expect(await goalsOf(home, id)).toMatchObject([{ status: 'abandoned', result: 'Not finished within 3 steps.' }])
     expect((await detail(home, id)).error).toBeNull()
   })
 
   it('of answers that say nothing ends with the third', async () => {
-    await using home = await lived(request =>
+    await using home = await testHostWithModel(request =>
       asksForGoal(request) ? goalAnswer('Say something at last') : text(' \n '),
     )
     const id = await spawn(home)
@@ -159,13 +159,13 @@ describe('why an agent does nothing', () => {
   const why = (home: Home, id: string) => home.kernel.invoke('agents.why', { id }) as Promise<NextRun>
 
   it('is told: nothing drives it, it is paused, frozen, waits for a decision, rests after a failure, is kept by a guard', async () => {
-    const { plugin } = noted()
+    const { plugin } = recordingTools()
     let closed = true
     const office = definePlugin({
       name: 'office',
       setup: svc => void svc.guard('goal_generation', { name: 'office-hours', shouldProceed: () => !closed }),
     })
-    await using home = await lived(
+    await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Send word to Ann') : toolCall('send', { to: 'ann' })),
       {
         builtins: [approvals, plugin, daemon, office],
@@ -186,7 +186,7 @@ describe('why an agent does nothing', () => {
       reason: expect.stringMatching(/failed, so it rests: The model/),
     })
     await home.clock.advance(20_000)
-    const { approval_id } = await parked(home)
+    const { approval_id } = await waitForPendingCall(home)
     expect((await why(home, id)).reason).toContain(approval_id)
     await home.kernel.invoke('daemon.pause', {})
     expect((await why(home, id)).reason).toMatch(/frozen since/)
@@ -197,16 +197,16 @@ describe('why an agent does nothing', () => {
   })
 
   it('is its next heartbeat when nothing keeps it', async () => {
-    await using home = await lived(
+    await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Write it all down') : toolCall('look', { n: request.n })),
       {
-        builtins: [noted().plugin],
+        builtins: [recordingTools().plugin],
       },
     )
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_max_steps')
-    await settled(home)
+    await waitUntilIdle(home)
     expect(await why(home, id)).toMatchObject({
       at: new Date(home.clock.ms() + 10_000).toISOString(),
       reason: 'Its next heartbeat.',
@@ -214,7 +214,9 @@ describe('why an agent does nothing', () => {
   })
 
   it('is a lack of room, when others take all of it', async () => {
-    await using home = await lived(() => fault('hang'), { config: { daemon: { max_concurrent_agents: 1 } } })
+    await using home = await testHostWithModel(() => fault('hang'), {
+      config: { daemon: { max_concurrent_agents: 1 } },
+    })
     const first = await spawn(home)
     home.kernel.heartbeat.start()
     await until(() => home.server.requests.length === 1)

@@ -5,15 +5,15 @@ import { Transcript } from '#core/goals/transcript'
 import type { Message } from '#core/models/contract'
 import type { PlannedCall } from '#core/runtime/contract'
 import { Store } from '#platform/store/contract'
-import { type Answer, settled, text, together, toolCall, until } from '../support/index.ts'
-import { finish, goalAnswer, noted, results } from './gated.ts'
-import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
+import { type Answer, text, together, toolCall, until, waitUntilIdle } from '../support/index.ts'
+import { finish, goalAnswer, recordingTools, results } from './approvals-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
 /** Pursues one goal with these answers, then finishes it; nothing of it may be free or lost. */
-async function pursued(...answers: Answer[]) {
-  const { runs, plugin } = noted()
+async function pursueGoal(...answers: Answer[]) {
+  const { runs, plugin } = recordingTools()
   const left = [...answers]
-  const home = await lived(
+  const home = await testHostWithModel(
     request =>
       asksForGoal(request)
         ? goalAnswer(request.prompt.includes('Recent') ? '' : 'Look at something')
@@ -23,7 +23,7 @@ async function pursued(...answers: Answer[]) {
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end', ({ result }) => result !== 'generated')
-  await settled(home)
+  await waitUntilIdle(home)
   const goal = (await goalsOf(home, id))[0]
   const billed = home.server.bill.filter(entry => entry.output_tokens > 0).length
   const booked = await home.kernel.use(Store).all('SELECT 1 FROM spend')
@@ -73,7 +73,7 @@ describe('what a model gets wrong', () => {
     ['a text that is no object', '"just words"', /not valid JSON/],
     ['a nest without end', `{"n":1,"x":${'['.repeat(9000)}${']'.repeat(9000)}}`, /nested too deeply.*JSON Schema/],
   ])('in arguments (%s) is told to it with the schema, and nothing runs', async (_, args, told) => {
-    await using home = await pursued(toolCall('look', args))
+    await using home = await pursueGoal(toolCall('look', args))
     expect(home.runs).toEqual([])
     expect(results(home.server)[0]).toMatch(told)
     expect(home.goal).toMatchObject({ status: 'completed', steps_completed: 2 })
@@ -84,12 +84,12 @@ describe('what a model gets wrong', () => {
     ['an object within a text', '"{\\"n\\":3}"', { n: 3 }],
     ['more than it takes', '{"n":3,"more":true}', { n: 3 }],
   ])('in arguments (%s) is overlooked where it can only mean one thing', async (_, args, meant) => {
-    await using home = await pursued(toolCall('look', args))
+    await using home = await pursueGoal(toolCall('look', args))
     expect(home.runs).toEqual([{ tool: 'look', args: meant }])
   })
 
   it('by naming a tool that is not there is told those that are', async () => {
-    await using home = await pursued(toolCall(`no_such_tool${'x'.repeat(5_000)}`, {}))
+    await using home = await pursueGoal(toolCall(`no_such_tool${'x'.repeat(5_000)}`, {}))
     expect(results(home.server)[0]).toMatch(/there is no tool "no_such_toolx{50,}.*There are: .*look/)
     expect(results(home.server)[0]!.length).toBeLessThan(2_000)
   })
@@ -100,7 +100,7 @@ describe('what a model gets wrong', () => {
       toolCall('look', { n: 2 }, 'same'),
       toolCall('look', { n: 3 }, ''),
     )
-    await using home = await pursued(twice)
+    await using home = await pursueGoal(twice)
     expect(home.runs.map(run => run.args)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
     const asked = home.server.requests.at(-1)!.body.messages
     const ids = asked.flatMap(({ tool_calls = [] }) => tool_calls as { id: string }[]).map(({ id }) => id)
@@ -109,7 +109,7 @@ describe('what a model gets wrong', () => {
   })
 
   it('by 200 calls in one turn is held to 32, and told how many were dropped', async () => {
-    await using home = await pursued(together(...Array.from({ length: 200 }, (_, n) => toolCall('look', { n }))))
+    await using home = await pursueGoal(together(...Array.from({ length: 200 }, (_, n) => toolCall('look', { n }))))
     expect(home.runs).toHaveLength(32)
     expect(results(home.server)).toHaveLength(32)
     expect(results(home.server)[31]).toMatch(/that answer held 200 tool calls.*the last 168 were dropped/)
@@ -119,25 +119,25 @@ describe('what a model gets wrong', () => {
 
   it('by an answer that was cut at its limit is not a completion', async () => {
     const cut = text('I have done all of it, and', { finish_reason: 'length' })
-    await using home = await pursued(cut, cut, toolCall('look', { n: 1 }))
+    await using home = await pursueGoal(cut, cut, toolCall('look', { n: 1 }))
     expect(home.goal).toMatchObject({ status: 'completed', unconfirmed: false, steps_completed: 4 })
     expect(home.server.requests[2]?.prompt).toContain('cut off at its limit of tokens')
   })
 
   it('by control characters and halves of characters is written down and told as it is', async () => {
-    await using home = await pursued(toolCall('look', { text: '\u0000\ud800\u001b[2J' }))
+    await using home = await pursueGoal(toolCall('look', { text: '\u0000\ud800\u001b[2J' }))
     expect(home.runs).toEqual([{ tool: 'look', args: { text: '\u0000\ud800\u001b[2J' } }])
     expect(home.goal?.status).toBe('completed')
   })
 
   it('by a text beside its calls is heard, and the calls run', async () => {
-    await using home = await pursued(together(text('Let me look.'), toolCall('look', { n: 1 })))
+    await using home = await pursueGoal(together(text('Let me look.'), toolCall('look', { n: 1 })))
     expect(home.runs).toHaveLength(1)
     expect(home.server.requests.at(-1)?.body.messages.some(({ content }) => content === 'Let me look.')).toBe(true)
   })
 
   it('by more than a megabyte ends the cycle and is paid for; the goal stays', async () => {
-    await using home = await pursued(text('x'.repeat(1_200_000)))
+    await using home = await pursueGoal(text('x'.repeat(1_200_000)))
     expect(home.goal?.status).toBe('active')
     expect((await detail(home, home.id)).error).toMatch(/longer than 1 MiB/)
   })

@@ -3,11 +3,11 @@ import type { NextRun } from '#core/agents/contract'
 import { isSameGoal } from '#core/goals/sameness'
 import { definePlugin } from '#kernel'
 import retention from '#platform/retention/index'
-import { beat, type ModelServerRequest, settled, text, toolCall, until } from '../support/index.ts'
-import { finish, goalAnswer } from './gated.ts'
-import { asksForGoal, goalsOf, lived, rows, spawn } from './rooms.ts'
+import { type ModelServerRequest, runHeartbeat, text, toolCall, until, waitUntilIdle } from '../support/index.ts'
+import { finish, goalAnswer } from './approvals-host.ts'
+import { asksForGoal, goalsOf, rows, spawn, testHostWithModel } from './model-host.ts'
 
-type Home = Awaited<ReturnType<typeof lived>>
+type Home = Awaited<ReturnType<typeof testHostWithModel>>
 
 /** Answers each question for a goal with the next of these, the last of them for ever, and finishes each goal. */
 const goals = (...objectives: (string | null)[]) => {
@@ -23,7 +23,7 @@ const events = async (home: Home, type: string) =>
   (await rows<{ data: string }>(home, 'SELECT data FROM events WHERE type = ? ORDER BY seq', [type])).map(
     ({ data }) => JSON.parse(data) as Record<string, unknown>,
   )
-const done = (home: Home, id: string, number: number) =>
+const waitForCompleted = (home: Home, id: string, number: number) =>
   until(async () => (await goalsOf(home, id)).filter(({ status }) => status === 'completed').length === number)
 
 describe('two objectives are different goals', () => {
@@ -77,14 +77,14 @@ it.each([
 describe('an agent with serial work', () => {
   it('goes on from number to number, and does again what is due again', async () => {
     const chapters = [1, 2, 3, 4].map(n => `Write chapter ${n} of the book`)
-    await using home = await lived(
+    await using home = await testHostWithModel(
       goals(...chapters, 'Water the plants in the hall', 'Water the plants in the hall', null),
     )
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     for (let n = 1; n <= 6; n++) {
-      await done(home, id, n)
-      await beat(home)
+      await waitForCompleted(home, id, n)
+      await runHeartbeat(home)
     }
     const objectives = (await goalsOf(home, id)).map(({ objective }) => objective).reverse()
     expect(objectives).toEqual([...chapters, 'Water the plants in the hall', 'Water the plants in the hall'])
@@ -92,7 +92,7 @@ describe('an agent with serial work', () => {
   })
 
   it('is refused a goal that was abandoned: an event and svc why say which and why, and it rests longer each time', async () => {
-    await using home = await lived(request =>
+    await using home = await testHostWithModel(request =>
       asksForGoal(request) ? goalAnswer('Sort the same shelf again') : toolCall('list_dir', {}),
     )
     const id = await spawn(home)
@@ -100,7 +100,7 @@ describe('an agent with serial work', () => {
     await until(async () => (await goalsOf(home, id)).length === 1)
     await home.kernel.invoke('goals.abandon', { goal_id: (await goalsOf(home, id))[0]!.goal_id })
     await until(async () => (await events(home, 'goal_refused')).length === 1)
-    await settled(home)
+    await waitUntilIdle(home)
     const refused = {
       agent_id: id,
       objective: 'Sort the same shelf again',
@@ -114,17 +114,17 @@ describe('an agent with serial work', () => {
     const rest = Date.parse(String(first.at)) - home.clock.ms()
     await home.clock.advance(rest)
     await until(async () => (await events(home, 'goal_refused')).length === 2)
-    await settled(home)
+    await waitUntilIdle(home)
     expect(Date.parse(String((await why(home, id)).at)) - home.clock.ms()).toBeGreaterThan(rest)
     expect(await goalsOf(home, id)).toHaveLength(1)
   })
 
   it('is refused an objective that is too long, and the reason says by how much', async () => {
-    await using home = await lived(goals('x'.repeat(501)))
+    await using home = await testHostWithModel(goals('x'.repeat(501)))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(async () => (await events(home, 'goal_refused')).length === 1)
-    await settled(home)
+    await waitUntilIdle(home)
     expect((await why(home, id)).reason).toContain('an objective has 10 to 500 characters, and it has 501')
   })
 })
@@ -145,7 +145,7 @@ describe('a goal strategy of a plugin', () => {
 
   it('that declares that it has no duplicates is not refused a goal that was abandoned', async () => {
     const { plugin } = strategy({ objective: 'Take the next parcel', cost_usd: 0, tokens: 0 }, { no_duplicates: true })
-    await using home = await lived(() => toolCall('list_dir', {}), { builtins: [plugin] })
+    await using home = await testHostWithModel(() => toolCall('list_dir', {}), { builtins: [plugin] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(async () => (await goalsOf(home, id)).length === 1)
@@ -158,33 +158,35 @@ describe('a goal strategy of a plugin', () => {
     ['is refused its goal', { objective: 'short', cost_usd: 0, tokens: 0 }],
   ])('that %s is asked again after twice as long each time', async (_, answer) => {
     const { asked, plugin } = strategy(answer)
-    await using home = await lived(() => finish(), { builtins: [plugin] })
+    await using home = await testHostWithModel(() => finish(), { builtins: [plugin] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(() => asked.times === 1)
-    await settled(home)
+    await waitUntilIdle(home)
     const waits: number[] = []
     for (let n = 0; n < 3; n++) {
       const before = asked.times
       let beats = 0
-      for (; asked.times === before && beats < 40; beats++) await beat(home)
+      for (; asked.times === before && beats < 40; beats++) await runHeartbeat(home)
       waits.push(beats)
     }
     expect(waits).toEqual([2, 4, 8])
     await home.kernel.invoke('agents.nudge', { id, message: 'anything new?' })
     const before = asked.times
-    await beat(home)
+    await runHeartbeat(home)
     expect(asked.times).toBe(before + 1)
   })
 })
 
 describe('nothing to do', () => {
   it('is offered by the built-in loop, makes no goal, and svc why repeats what the model said', async () => {
-    await using home = await lived(() => text('{"goal": null, "reasoning": "the harvest is not before May"}'))
+    await using home = await testHostWithModel(() =>
+      text('{"goal": null, "reasoning": "the harvest is not before May"}'),
+    )
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
-    await settled(home)
+    await waitUntilIdle(home)
     expect(home.server.requests[0]?.prompt).toMatch(/nothing worth doing now.*\{"goal": null/s)
     expect(await goalsOf(home, id)).toEqual([])
     expect(await events(home, 'goal_refused')).toEqual([])
@@ -196,11 +198,11 @@ describe('nothing to do', () => {
 
 describe('what was said for a goal', () => {
   it('leaves the pursuits with its end, can be read still, and goes with retention', async () => {
-    await using home = await lived(goals('Write chapter 1 of the book', null), { builtins: [retention] })
+    await using home = await testHostWithModel(goals('Write chapter 1 of the book', null), { builtins: [retention] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
-    await done(home, id, 1)
-    await settled(home)
+    await waitForCompleted(home, id, 1)
+    await waitUntilIdle(home)
     const { goal_id } = (await goalsOf(home, id))[0]!
     const transcript = async () =>
       ((await home.kernel.invoke('goals.transcript', { goal_id })) as { role: string; content: string }[]).map(

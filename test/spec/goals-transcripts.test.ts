@@ -4,27 +4,27 @@ import checkpoints from '#core/checkpoints/index'
 import { Transcript } from '#core/goals/transcript'
 import { TranscriptCache } from '#core/goals/transcript-cache'
 import {
-  beat,
   fault,
   HeldClock,
-  type House,
   type ModelServerRequest,
   type Reply,
+  runHeartbeat,
+  type TestHost,
   tempDir,
   toolCall,
   until,
 } from '../support/index.ts'
-import { goalAnswer } from './gated.ts'
-import { asksForGoal, lived, spawn } from './rooms.ts'
+import { goalAnswer } from './approvals-host.ts'
+import { asksForGoal, spawn, testHostWithModel } from './model-host.ts'
 
 /** One step for each cycle, so that each begins with what those before it wrote. */
 const ONE_STEP = { 'profiles/worker.yaml': 'name: worker\nrole: takes notes\nmax_steps: 1\n' }
 
-type Said = ModelServerRequest['body']['messages']
+type RequestMessages = ModelServerRequest['body']['messages']
 
 /** An agent that writes note after note, and what it asked its model, step by step, in whichever process. */
 function noteTaker() {
-  const asked: Said[] = []
+  const asked: RequestMessages[] = []
   const replies: Reply[] = []
   const script = (request: ModelServerRequest): Reply => {
     if (asksForGoal(request)) return goalAnswer('Write down all notes')
@@ -38,15 +38,15 @@ function noteTaker() {
 }
 
 /** Lets an agent live in one process until it has taken at least one further step. */
-async function step(home: House, asked: readonly Said[]): Promise<void> {
+async function step(home: TestHost, asked: readonly RequestMessages[]): Promise<void> {
   const before = asked.length
   home.kernel.heartbeat.start()
-  for (let n = 0; n < 20 && asked.length === before; n++) await beat(home)
+  for (let n = 0; n < 20 && asked.length === before; n++) await runHeartbeat(home)
   await home.kernel.heartbeat.stop()
 }
 
 /** Each request holds all of the one before it, then the answer and its result. */
-function expectGrowing(asked: readonly Said[]): void {
+function expectGrowing(asked: readonly RequestMessages[]): void {
   for (const [n, said] of asked.entries()) {
     const before = asked[n - 1] ?? said.slice(0, 1)
     expect(said.slice(0, before.length), `request ${n + 1}`).toEqual(before)
@@ -59,7 +59,7 @@ function expectGrowing(asked: readonly Said[]): void {
 describe('the conversation of a goal', () => {
   it('goes on where it was from cycle to cycle', async () => {
     const { asked, script } = noteTaker()
-    await using home = await lived(script, { files: ONE_STEP })
+    await using home = await testHostWithModel(script, { files: ONE_STEP })
     await spawn(home)
     for (let n = 0; n < 4; n++) await step(home, asked)
     expectGrowing(asked)
@@ -69,8 +69,8 @@ describe('the conversation of a goal', () => {
     const { asked, script } = noteTaker()
     await using dir = await tempDir()
     const shared = { root: dir.path, clock: new HeldClock(), files: ONE_STEP }
-    await using here = await lived(script, { ...shared, seed: 1 })
-    await using there = await lived(script, { ...shared, seed: 2 })
+    await using here = await testHostWithModel(script, { ...shared, seed: 1 })
+    await using there = await testHostWithModel(script, { ...shared, seed: 2 })
     await spawn(here)
     for (const home of [here, here, there, here, there, there, here, here]) await step(home, asked)
     expectGrowing(asked)
@@ -79,7 +79,7 @@ describe('the conversation of a goal', () => {
 
   it('is the one of a checkpoint after that was restored', async () => {
     const { asked, script } = noteTaker()
-    await using home = await lived(script, { files: ONE_STEP, builtins: [checkpoints] })
+    await using home = await testHostWithModel(script, { files: ONE_STEP, builtins: [checkpoints] })
     const id = await spawn(home)
     for (let n = 0; n < 2; n++) await step(home, asked)
     const { checkpoint_id } = (await home.kernel.invoke('checkpoints.take', { id })) as CheckpointSummary
@@ -93,7 +93,7 @@ describe('the conversation of a goal', () => {
 
   it('is whole after a cycle whose model failed', async () => {
     const { asked, replies, script } = noteTaker()
-    await using home = await lived(script, { files: ONE_STEP, config: { daemon: { max_retries: 0 } } })
+    await using home = await testHostWithModel(script, { files: ONE_STEP, config: { daemon: { max_retries: 0 } } })
     await spawn(home)
     for (let n = 0; n < 2; n++) await step(home, asked)
     replies.push(fault('500'))

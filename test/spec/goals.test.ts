@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { type GoalClaim, type GoalVerifier, GoalVerifiers, News, PromptSections } from '#core/goals/contract'
 import { definePlugin, tool, z } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { behind } from '../support/behind.ts'
-import { beat, fault, type ModelServerRequest, text, together, toolCall, until } from '../support/index.ts'
-import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
+import { behind } from '../support/direct-access.ts'
+import { fault, type ModelServerRequest, runHeartbeat, text, together, toolCall, until } from '../support/index.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
 const goal = (objective: string) => text(JSON.stringify({ goal: objective, reasoning: 'because' }))
 const finish = (summary = 'done', evidence: string[] = []) => toolCall('finish_goal', { summary, evidence })
@@ -24,7 +24,7 @@ function script(...steps: (Step | ((n: number) => Step))[]) {
 }
 
 /** A step that is always another one. */
-const busy = (n: number) => toolCall('file_write', { path: `${n}.md`, content: 'words' })
+const differentStep = (n: number) => toolCall('file_write', { path: `${n}.md`, content: 'words' })
 
 /** A plugin's tools that count how often they ran. */
 function counting() {
@@ -48,7 +48,7 @@ function counting() {
   }
 }
 
-const spendRows = (home: Awaited<ReturnType<typeof lived>>) =>
+const spendRows = (home: Awaited<ReturnType<typeof testHostWithModel>>) =>
   home.kernel
     .use(Store)
     .all<{ kind: string; input_tokens: number; output_tokens: number }>(
@@ -57,7 +57,7 @@ const spendRows = (home: Awaited<ReturnType<typeof lived>>) =>
 
 describe('a goal', () => {
   it('is generated, pursued with real tools and finished with what was achieved and where', async () => {
-    await using home = await lived(
+    await using home = await testHostWithModel(
       script(
         toolCall('file_write', { path: 'piece.md', content: 'words' }),
         finish('the piece is written', ['piece.md']),
@@ -85,7 +85,7 @@ describe('a goal', () => {
   })
 
   it('costs what the server billed, to the call', async () => {
-    await using home = await lived(script(toolCall('list_dir'), finish()))
+    await using home = await testHostWithModel(script(toolCall('list_dir'), finish()))
     await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
@@ -107,7 +107,7 @@ describe('a goal', () => {
     ['an empty goal', '{"goal": ""}', undefined],
     ['a goal too long', `{"goal": "${'x'.repeat(501)}"}`, undefined],
   ])('is read out of an answer with %s', async (_, answer, objective) => {
-    await using home = await lived(request => (asksForGoal(request) ? text(answer) : fault('hang')))
+    await using home = await testHostWithModel(request => (asksForGoal(request) ? text(answer) : fault('hang')))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
@@ -117,20 +117,20 @@ describe('a goal', () => {
 
 describe('a pursuit', () => {
   it('goes on over heartbeats with its transcript when max_steps is reached, by default', async () => {
-    await using home = await lived(script(busy))
+    await using home = await testHostWithModel(script(differentStep))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     expect(await until(home, 'goal_max_steps')).toMatchObject({ agent_id: id, steps_done: 5 })
     const before = home.server.requests.length
     home.server.enqueue(finish('at last'))
-    await beat(home)
+    await runHeartbeat(home)
     const next = home.server.requests[before]
     expect(next?.body.messages.filter(message => message.role === 'tool')).toHaveLength(5)
     expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'completed', result: 'at last', steps_completed: 6 })
   })
 
   it('is abandoned at max_steps under that policy, and its transcript is gone', async () => {
-    await using home = await lived(script(busy), {
+    await using home = await testHostWithModel(script(differentStep), {
       config: { daemon: { max_steps_policy: 'abandon' } },
     })
     const id = await spawn(home)
@@ -141,18 +141,18 @@ describe('a pursuit', () => {
   })
 
   it('begins anew in each cycle when pursuit_resume is off', async () => {
-    await using home = await lived(script(busy), { config: { daemon: { pursuit_resume: false } } })
+    await using home = await testHostWithModel(script(differentStep), { config: { daemon: { pursuit_resume: false } } })
     await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_max_steps')
     const before = home.server.requests.length
-    await beat(home)
+    await runHeartbeat(home)
     expect(home.server.requests[before]?.body.messages.map(message => message.role)).toEqual(['system', 'user'])
   })
 
   it('keeps its transcript within bounds, the goal in front and no result without its call', async () => {
-    await using home = await lived(
-      script(n => together(busy(n), toolCall('list_dir'))),
+    await using home = await testHostWithModel(
+      script(n => together(differentStep(n), toolCall('list_dir'))),
       {
         config: { daemon: { pursuit_transcript_max_messages: 8 } },
       },
@@ -181,7 +181,7 @@ describe('a pursuit', () => {
   })
 
   it('asks once whether a bare answer finishes, and takes a second one as unconfirmed', async () => {
-    await using home = await lived(script(text('I have written it.'), text('Yes, it is all there.')))
+    await using home = await testHostWithModel(script(text('I have written it.'), text('Yes, it is all there.')))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
@@ -194,7 +194,7 @@ describe('a pursuit', () => {
   })
 
   it('that the model declines is not completed', async () => {
-    await using home = await lived(script(text("I'm sorry, but I can't help with that.")))
+    await using home = await testHostWithModel(script(text("I'm sorry, but I can't help with that.")))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_abandoned')
@@ -202,7 +202,9 @@ describe('a pursuit', () => {
   })
 
   it('outlives a failing model: the goal stays, the agent says why and rests longer each time', async () => {
-    await using home = await lived(script(fault('500')), { config: { daemon: { max_retries: 0, max_failures: 2 } } })
+    await using home = await testHostWithModel(script(fault('500')), {
+      config: { daemon: { max_retries: 0, max_failures: 2 } },
+    })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end', ({ result }) => result === 'error')
@@ -225,7 +227,7 @@ describe('a pursuit', () => {
 
   it('that runs into the cycle timeout keeps its goal by default, and gives it up when told so', async () => {
     for (const preserve of [true, false]) {
-      await using home = await lived(script(fault('hang')), {
+      await using home = await testHostWithModel(script(fault('hang')), {
         config: { daemon: { cycle_timeout: 5, preserve_active_goals_on_timeout: preserve } },
       })
       const id = await spawn(home)
@@ -244,7 +246,7 @@ describe('a pursuit', () => {
     const slow = add('slow', {
       execute: () => new Promise<string>(resolve => (release = () => resolve('late'))),
     } as never)
-    await using home = await lived(script(toolCall('slow'), finish()), { builtins: [plugin(slow)] })
+    await using home = await testHostWithModel(script(toolCall('slow'), finish()), { builtins: [plugin(slow)] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(async () => release !== undefined && (await detail(home, id)).status === 'working')
@@ -274,7 +276,7 @@ describe('tool calls', () => {
         return 'quick ran'
       },
     } as never)
-    await using home = await lived(script(together(toolCall('slow'), toolCall('quick')), finish()), {
+    await using home = await testHostWithModel(script(together(toolCall('slow'), toolCall('quick')), finish()), {
       builtins: [plugin(slow, quick)],
     })
     await spawn(home)
@@ -289,7 +291,7 @@ describe('tool calls', () => {
     const boom = add('boom', { execute: () => Promise.reject(new Error('it broke')) } as never)
     const odd = add('odd', { execute: () => ({ self: 1n }) } as never)
     const hangs = add('hangs', { execute: () => new Promise(() => {}) } as never)
-    await using home = await lived(
+    await using home = await testHostWithModel(
       script(
         together(
           toolCall('boom'),
@@ -323,7 +325,7 @@ describe('tool calls', () => {
 
   it('whose process died before their outcome: an idempotent one runs again, of another the model is told that nobody knows', async () => {
     const { ran, add, plugin } = counting()
-    await using home = await lived(script(finish()), {
+    await using home = await testHostWithModel(script(finish()), {
       builtins: [plugin(add('once'), add('again', { idempotent: true }))],
     })
     const id = await spawn(home)
@@ -382,7 +384,7 @@ describe('tool calls', () => {
         return 'written'
       },
     } as never)
-    await using home = await lived(script(toolCall('write'), finish()), { builtins: [plugin(write)] })
+    await using home = await testHostWithModel(script(toolCall('write'), finish()), { builtins: [plugin(write)] })
     await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
@@ -392,7 +394,7 @@ describe('tool calls', () => {
 
 describe("the operator's messages", () => {
   it('reach the next goal, cleaned, and count as delivered only once a model has answered', async () => {
-    await using home = await lived(request => (asksForGoal(request) ? fault('500') : undefined), {
+    await using home = await testHostWithModel(request => (asksForGoal(request) ? fault('500') : undefined), {
       config: { daemon: { max_retries: 0 } },
     })
     const id = await spawn(home)
@@ -414,7 +416,7 @@ describe("the operator's messages", () => {
     const nudge = add('nudge', {
       execute: () => home.kernel.invoke('agents.nudge', { id, message: 'hurry up' }),
     } as never)
-    await using home = await lived(script(toolCall('nudge'), finish()), { builtins: [plugin(nudge)] })
+    await using home = await testHostWithModel(script(toolCall('nudge'), finish()), { builtins: [plugin(nudge)] })
     id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
@@ -431,7 +433,7 @@ describe('a goal strategy', () => {
     definePlugin({ name: 'custom', setup: svc => svc.goalStrategy({ generateGoal: () => answer as never }) })
 
   it('of a plugin goes first; its spend is booked', async () => {
-    await using home = await lived(script(finish()), {
+    await using home = await testHostWithModel(script(finish()), {
       builtins: [strategy({ objective: 'Count the spoons twice', cost_usd: 0.25, tokens: 7 })],
     })
     const id = await spawn(home)
@@ -442,7 +444,7 @@ describe('a goal strategy', () => {
   })
 
   it('that answers undefined leaves the choice to the built-in loop', async () => {
-    await using home = await lived(script(finish()), { builtins: [strategy(undefined)] })
+    await using home = await testHostWithModel(script(finish()), { builtins: [strategy(undefined)] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
@@ -455,7 +457,7 @@ describe('a goal strategy', () => {
     ['a negative cost', { objective: 'A fine objective', cost_usd: -1, tokens: 0 }, 'cost_usd: '],
     ['a megabyte', { objective: 'x'.repeat(1_000_000), cost_usd: 0.5, tokens: 1 }, 'objective: '],
   ])('that answers %s makes no goal, is told of it, and what it says it spent is booked', async (_, answer, why) => {
-    await using home = await lived(script(finish()), { builtins: [strategy(answer)] })
+    await using home = await testHostWithModel(script(finish()), { builtins: [strategy(answer)] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end')
@@ -472,7 +474,7 @@ it('what is no news is told of with its plugin', async () => {
     name: 'odd',
     setup: svc => void svc.add(News, { name: 'five', news: async () => 5 as never }),
   })
-  await using home = await lived(script(finish()), { builtins: [odd] })
+  await using home = await testHostWithModel(script(finish()), { builtins: [odd] })
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end')
@@ -492,7 +494,7 @@ it('a part of the prompt that is no text is told of with its plugin', async () =
         text: async () => 5 as never,
       }),
   })
-  await using home = await lived(script(finish()), { builtins: [odd] })
+  await using home = await testHostWithModel(script(finish()), { builtins: [odd] })
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end')
@@ -503,7 +505,7 @@ it('a part of the prompt that is no text is told of with its plugin', async () =
 
 describe('a verifier', () => {
   /** A house with one, and the claims that it was asked about. */
-  const verified = async (verify: GoalVerifier['verify'], ...steps: Parameters<typeof script>) => {
+  const testHostWithVerifier = async (verify: GoalVerifier['verify'], ...steps: Parameters<typeof script>) => {
     const claims: GoalClaim[] = []
     const plugin = definePlugin({
       name: 'verifying',
@@ -517,14 +519,14 @@ describe('a verifier', () => {
         })
       },
     })
-    const home = await lived(script(...steps), { builtins: [plugin] })
+    const home = await testHostWithModel(script(...steps), { builtins: [plugin] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     return Object.assign(home, { id, claims })
   }
 
   it('sends a goal back with its reason, which the agent reads and goes on with', async () => {
-    await using home = await verified(
+    await using home = await testHostWithVerifier(
       ({ evidence }) => (evidence.length === 0 ? 'nobody can see it: say where it is' : undefined),
       finish('the piece is written'),
       toolCall('file_write', { path: 'piece.md', content: 'words' }),
@@ -542,7 +544,7 @@ describe('a verifier', () => {
   })
 
   it('is asked about a bare answer too', async () => {
-    await using home = await verified(
+    await using home = await testHostWithVerifier(
       ({ unconfirmed }) => (unconfirmed ? 'call finish_goal' : undefined),
       text('I am done.'),
       text('I really am.'),
@@ -557,13 +559,13 @@ describe('a verifier', () => {
     ['throws', () => Promise.reject(new Error('its server is gone')), 'its server is gone'],
     ['answers neither a reason nor nothing', () => true as never, 'it answered neither a reason nor nothing'],
   ])('that %s has said nothing, and that is logged', async (_, verify, sentence) => {
-    await using home = await verified(verify, finish())
+    await using home = await testHostWithVerifier(verify, finish())
     await until(home, 'goal_completed')
     expect(home.logged(`The verifier "evidence" has said nothing: ${sentence}`)).toHaveLength(1)
   })
 
   it('that never answers is waited for as long as for a tool', async () => {
-    await using home = await verified(() => new Promise(() => {}), finish())
+    await using home = await testHostWithVerifier(() => new Promise(() => {}), finish())
     await until(() => home.claims.length === 1)
     const done = until(home, 'goal_completed')
     await home.clock.advance(60_000)

@@ -10,7 +10,7 @@ import { LinearPattern } from '#safety/guardrails/linear/match'
 import { type Node, parsePattern } from '#safety/guardrails/linear/parse'
 import { EXPRESSIONS } from '#safety/guardrails/pii/index'
 import { Sieve } from '#safety/guardrails/sieve/sieve'
-import { Draw } from './guardrails/random.ts'
+import { SeededRandom } from './guardrails/random.ts'
 
 process.env.RECHECK_BACKEND = 'pure'
 const { checkSync } = createRequire(import.meta.url)('recheck') as typeof import('recheck')
@@ -61,7 +61,7 @@ const ALPHABET = [
 ]
 
 /** A text that a pattern describes, but for what it asks of the text around it. */
-function described(draw: Draw, node: Node): string {
+function textMatching(draw: SeededRandom, node: Node): string {
   switch (node.kind) {
     case 'edge':
     case 'look':
@@ -72,12 +72,12 @@ function described(draw: Draw, node: Node): string {
       return [...ALPHABET.slice(from), ...ALPHABET].find(char => fits.test(char)) ?? node.atom
     }
     case 'all':
-      return node.parts.map(part => described(draw, part)).join('')
+      return node.parts.map(part => textMatching(draw, part)).join('')
     case 'any':
-      return described(draw, draw.pick(node.parts))
+      return textMatching(draw, draw.pick(node.parts))
     case 'repeat': {
       const times = draw.int(node.min, Math.min(node.max, node.min + 6))
-      return Array.from({ length: times }, () => described(draw, node.of)).join('')
+      return Array.from({ length: times }, () => textMatching(draw, node.of)).join('')
     }
   }
 }
@@ -89,13 +89,13 @@ describe('an expression behind the sieve', () => {
       expression.lastIndex = 0
       return [...text.matchAll(expression)].map(({ 0: found, index }) => `${index}-${index + found.length}`).join()
     }
-    const draw = new Draw(20260105)
+    const draw = new SeededRandom(20260105)
     const patterns = made.map(({ source }) => parsePattern(source, { looks: true }))
     let found = 0
     const differing: unknown[] = []
     for (const [n, pattern] of patterns.entries()) {
       for (let times = 0; times < 4; times++) {
-        const match = described(draw, pattern)
+        const match = textMatching(draw, pattern)
         const far = 'Lorem ipsum dolor. '.repeat(draw.int(0, 12))
         const half = match.slice(0, match.length / 2)
         const text = `${far}${match} ${half} x ${match.slice(1)}${far} ${half}${match}${match}`

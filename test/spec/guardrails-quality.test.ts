@@ -11,11 +11,11 @@ describe('what guardrails find', () => {
   })
 
   it.each(['email', 'credit_card', 'iban', 'ssn', 'ip_address', 'secret'])('of %s at least 98 %%', kind => {
-    expect(quality.found(kind)).toBeGreaterThanOrEqual(0.98)
+    expect(quality.recallOf(kind)).toBeGreaterThanOrEqual(0.98)
   })
 
   it('of phone numbers at least 70 %', () => {
-    expect(quality.found('phone')).toBeGreaterThanOrEqual(0.7)
+    expect(quality.recallOf('phone')).toBeGreaterThanOrEqual(0.7)
   })
 
   it('while at most 1 % of clean texts are changed', () => {

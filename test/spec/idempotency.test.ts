@@ -4,16 +4,16 @@ import { createClient } from '#interfaces/rest/client'
 import { Store } from '#platform/store/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import { ConflictError, definePlugin, InternalError, Operations, z } from '../../kernel/index.ts'
-import { type Answer, restHouse } from '../faces/rest-house.ts'
-import { behind } from '../support/behind.ts'
+import { type Answer, startRestServer } from '../faces/rest-server.ts'
+import { behind } from '../support/direct-access.ts'
 import { RunningSvc, svc, tempDir, until } from '../support/index.ts'
 
 const OTHERS = BUILTINS.filter(({ name }) => name !== 'rest')
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /** A service with an agent, that listens. */
-async function served(plugins: readonly ReturnType<typeof definePlugin>[] = []) {
-  const home = await restHouse({ plugins: [...OTHERS, ...plugins], env: { OPENAI_API_KEY: 'k' } })
+async function startServer(plugins: readonly ReturnType<typeof definePlugin>[] = []) {
+  const home = await startRestServer({ plugins: [...OTHERS, ...plugins], env: { OPENAI_API_KEY: 'k' } })
   const post = (path: string, body: unknown, key?: string, headers: Record<string, string> = {}) =>
     home.ask(path, {
       method: 'POST',
@@ -27,12 +27,12 @@ async function served(plugins: readonly ReturnType<typeof definePlugin>[] = []) 
   const age = (ms: number) => behind(home.root, `UPDATE idempotency_keys SET created_at = created_at - ${ms}`)
   return { ...home, post, age, id: agent.agent_id as string, other: other.agent_id as string }
 }
-type Home = Awaited<ReturnType<typeof served>>
+type Home = Awaited<ReturnType<typeof startServer>>
 
 /** A column of the keys that are kept. */
-const found = ({ kernel }: Pick<Home, 'kernel'>, column: string) =>
+const columnOfKeys = ({ kernel }: Pick<Home, 'kernel'>, column: string) =>
   kernel.use(Store).all(`SELECT ${column} FROM idempotency_keys`)
-const replayed = ({ headers }: Answer) => headers['idempotency-replayed']
+const replayedHeader = ({ headers }: Answer) => headers['idempotency-replayed']
 
 /** Each route that creates something: what is sent there, and where what there is is listed. */
 const CREATING: Record<string, (home: Home) => Promise<{ path: string; body: unknown; list?: string }>> = {
@@ -83,7 +83,7 @@ const CREATING: Record<string, (home: Home) => Promise<{ path: string; body: unk
 
 describe('an Idempotency-Key', () => {
   it('is taken by every route that creates something', async () => {
-    const { kernel } = await served()
+    const { kernel } = await startServer()
     const takes = kernel.list(Operations).filter(({ http }) => http?.idempotent === true)
     expect(takes.map(({ name }) => name).sort()).toEqual(Object.keys(CREATING).sort())
     const creates = kernel.list(Operations).filter(({ http }) => http?.method === 'POST' && http.status === 201)
@@ -91,30 +91,34 @@ describe('an Idempotency-Key', () => {
   })
 
   it.each(Object.keys(CREATING))('makes %s create one thing, however often it is sent', async name => {
-    const home = await served()
+    const home = await startServer()
     const { path, body, list } = await CREATING[name]!(home)
     const count = async () => (list ? (await home.ask(list)).json.length : undefined)
     const before = await count()
     const first = await home.post(path, body, 'once')
-    expect([first.status, replayed(first)], first.text).toEqual([name === 'agents.nudge' ? 202 : 201, undefined])
+    expect([first.status, replayedHeader(first)], first.text).toEqual([name === 'agents.nudge' ? 202 : 201, undefined])
     const again = await home.post(path, body, 'once')
     expect([again.status, again.json, again.headers.location]).toEqual([
       first.status,
       first.json,
       first.headers.location,
     ])
-    expect(replayed(again)).toBe('true')
+    expect(replayedHeader(again)).toBe('true')
     if (list) expect(await count()).toBe(before + 1)
-    const rows = await found(home, 'written')
+    const rows = await columnOfKeys(home, 'written')
     expect(rows).toEqual([{ written: 1 }])
   })
 
   it('with another request is refused, and counts for one user at one address', async () => {
-    const { post, ask, id, other } = await served()
+    const { post, ask, id, other } = await startServer()
     const goals = `/agents/${id}/goals`
     const first = await post(goals, { objective: 'One.' }, 'k')
     const changed = await post(goals, { objective: 'Two.' }, 'k')
-    expect([changed.status, changed.json.code, replayed(changed)]).toEqual([422, 'idempotency_key_reused', undefined])
+    expect([changed.status, changed.json.code, replayedHeader(changed)]).toEqual([
+      422,
+      'idempotency_key_reused',
+      undefined,
+    ])
     expect(changed.json.detail).toContain(first.headers['x-request-id'])
     const same = await post(goals, { priority: 4, objective: 'One.' }, 'k')
     expect(same.json).toEqual(first.json)
@@ -124,13 +128,13 @@ describe('an Idempotency-Key', () => {
       await post(goals, { objective: 'One.' }, 'k-2'),
       await post(goals, { objective: 'One.' }),
     ])
-      expect([answer.status, replayed(answer)]).toEqual([201, undefined])
+      expect([answer.status, replayedHeader(answer)]).toEqual([201, undefined])
     expect((await ask(goals)).json).toHaveLength(4)
   })
 
   it('that is used while the first request still runs is a 409 with Retry-After', async () => {
     let open: (() => void) | undefined
-    const home = await served([
+    const home = await startServer([
       making('slow', () => {
         return new Promise<void>(resolve => {
           open = resolve
@@ -153,7 +157,7 @@ describe('an Idempotency-Key', () => {
     ['ConflictError', 409],
   ])('of a request that failed with %s may be sent again', async (_, status) => {
     let fails = true
-    const home = await served([
+    const home = await startServer([
       making('thing', () => {
         if (fails) throw status === 500 ? new InternalError() : new ConflictError({ sentence: 'Not now.' })
       }),
@@ -161,29 +165,33 @@ describe('an Idempotency-Key', () => {
     expect((await home.post('/things', { name: 'thing' }, 'k')).status).toBe(status)
     fails = false
     const answer = await home.post('/things', { name: 'thing' }, 'k')
-    expect([answer.status, replayed(answer)]).toEqual([201, undefined])
+    expect([answer.status, replayedHeader(answer)]).toEqual([201, undefined])
   })
 
   it('of a request that is refused for its fields may be sent again with what is right', async () => {
-    const { post, id } = await served()
+    const { post, id } = await startServer()
     expect((await post(`/agents/${id}/goals`, { objective: '' }, 'k')).status).toBe(422)
     expect((await post(`/agents/${id}/goals`, { objective: 'Two.' }, 'k')).status).toBe(201)
   })
 
   it('is kept for a day', async () => {
-    const { post, id, age, kernel } = await served()
+    const { post, id, age, kernel } = await startServer()
     const send = () => post(`/agents/${id}/goals`, { objective: 'One.' }, 'k')
     const first = await send()
     await age(DAY_MS - 60_000)
     expect((await send()).json).toEqual(first.json)
     await age(60_001)
     const later = await send()
-    expect([later.status, replayed(later), later.json.goal_id === first.json.goal_id]).toEqual([201, undefined, false])
-    expect(await found({ kernel }, 'key')).toHaveLength(1)
+    expect([later.status, replayedHeader(later), later.json.goal_id === first.json.goal_id]).toEqual([
+      201,
+      undefined,
+      false,
+    ])
+    expect(await columnOfKeys({ kernel }, 'key')).toHaveLength(1)
   })
 
   it('is sent by the client, and told of in the OpenAPI document', async () => {
-    const { url, id, ask } = await served()
+    const { url, id, ask } = await startServer()
     const client = createClient({ baseUrl: url })
     const add = () => client.goals.add({ id, objective: 'One.' }, { idempotencyKey: 'k' })
     expect(await add()).toEqual(await add())
@@ -196,12 +204,12 @@ describe('an Idempotency-Key', () => {
   })
 
   it('of a task names its repeated answer too', async () => {
-    const { post, id } = await served()
+    const { post, id } = await startServer()
     const send = (way = '') => post(`/agents/${id}/tasks${way}`, { instruction: 'Do it.' }, 'k')
     const first = await send()
     const again = await send()
-    expect([replayed(first), replayed(again), again.json]).toEqual([undefined, 'true', first.json])
-    expect(replayed(await send('/stream'))).toBe('true')
+    expect([replayedHeader(first), replayedHeader(again), again.json]).toEqual([undefined, 'true', first.json])
+    expect(replayedHeader(await send('/stream'))).toBe('true')
   })
 })
 
@@ -230,7 +238,7 @@ describe('a server that is killed before it answers', () => {
   const HOOK = fileURLToPath(new URL('../faults/crash-hook.js', import.meta.url))
 
   /** Kills a server at a point of `POST /agents`, and returns what a second one answers to the same request. */
-  async function killed(point: string) {
+  async function killServerAt(point: string) {
     const dir = await tempDir()
     await svc(['init', '--quiet'], { cwd: dir.path })
     const serve = async (env: Record<string, string>) => {
@@ -268,7 +276,7 @@ describe('a server that is killed before it answers', () => {
   }
 
   it('after the commit does not create it twice, and says that the answer was lost', async () => {
-    await using second = await killed('after agents.insert')
+    await using second = await killServerAt('after agents.insert')
     expect(second.codes).toEqual([
       [409, 'request_under_way'],
       [409, 'idempotency_outcome_unknown'],
@@ -277,7 +285,7 @@ describe('a server that is killed before it answers', () => {
   })
 
   it('before the commit creates it when it is sent again', async () => {
-    await using second = await killed('inside agents.insert')
+    await using second = await killServerAt('inside agents.insert')
     expect(second.codes).toEqual([
       [409, 'request_under_way'],
       [201, undefined],

@@ -12,46 +12,46 @@ import { type IdentityRecord, LifeSummaries, NarrativeSources } from '#society/i
 import identity from '#society/identity/index'
 import { told, UNTOLD } from '#society/identity/narrative'
 import { identityText } from '#society/identity/prompt'
-import { ask } from '../faces/rest-house.ts'
+import { ask } from '../faces/rest-server.ts'
 import {
   type Answer,
-  beat,
-  type House,
-  type HouseOptions,
   type ModelServerRequest,
-  settled,
+  runHeartbeat,
+  type TestHost,
+  type TestHostOptions,
   toolCall,
+  waitUntilIdle,
 } from '../support/index.ts'
-import { goalAnswer } from './gated.ts'
-import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
+import { goalAnswer } from './approvals-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
 const PERSON = `name: worker\nrole: keeps the orchard\nmax_steps: 10\npersonality: { traits: [patient, dry, exact, warm, loud] }\n`
 const finish = (summary: string) => toolCall('finish_goal', { summary })
 
 /** An agent that does in its goals what it is told, a step at a time, and then says that it is done. */
-async function born(options: HouseOptions = {}) {
+async function testHostWithAgent(options: TestHostOptions = {}) {
   const steps: Answer[] = []
   const script = (asked: ModelServerRequest) =>
     asksForGoal(asked) ? goalAnswer('') : (steps.shift() ?? finish('All as it should be'))
-  const home = await lived(script, {
+  const home = await testHostWithModel(script, {
     ...options,
     builtins: [identity, ...(options.builtins ?? [])],
     files: { 'profiles/worker.yaml': PERSON, ...options.files },
   })
   const id = await spawn(home)
   home.kernel.heartbeat.start()
-  await settled(home)
+  await waitUntilIdle(home)
   return Object.assign(home, { id, steps })
 }
-type Home = Awaited<ReturnType<typeof born>>
+type Home = Awaited<ReturnType<typeof testHostWithAgent>>
 
-const who = ({ kernel }: House, id: string) => kernel.invoke('identity.get', { id }) as Promise<IdentityRecord>
+const who = ({ kernel }: TestHost, id: string) => kernel.invoke('identity.get', { id }) as Promise<IdentityRecord>
 
 /** Gives it a goal in which it does these steps, and lets it finish. */
 async function pursue(home: Home, objective: string, ...steps: Answer[]): Promise<void> {
   home.steps.push(...steps)
   await home.kernel.invoke('goals.add', { id: home.id, objective })
-  await beat(home)
+  await runHeartbeat(home)
   expect((await goalsOf(home, home.id)).every(({ status }) => status !== 'active')).toBe(true)
 }
 /** What its tools answered in the last pursuit. */
@@ -64,7 +64,7 @@ const lastPrompt = ({ server }: Home) => server.requests.findLast(asked => !asks
 
 describe('the story of an agent', () => {
   it('has a dated line for each goal that ended, at once and once, over failures and restarts', async () => {
-    await using home = await born()
+    await using home = await testHostWithAgent()
     const { id } = home
     expect(await who(home, id)).toMatchObject({
       narrative: '',
@@ -81,15 +81,15 @@ describe('the story of an agent', () => {
       goal_id: string
     }
     await home.kernel.invoke('goals.abandon', { goal_id: goal.goal_id, reason: 'out of season' })
-    await beat(home)
-    await beat(home)
+    await runHeartbeat(home)
+    await runHeartbeat(home)
     const { narrative } = await who(home, id)
     expect(narrative.split('\n')).toHaveLength(2)
     expect(narrative).toMatch(/Gave up: Graft a pear \[end of life\] onto the quince - out of season$/)
     await home.kernel.close()
-    await using again = await lived(() => goalAnswer(''), { root: home.root, builtins: [identity] })
+    await using again = await testHostWithModel(() => goalAnswer(''), { root: home.root, builtins: [identity] })
     again.kernel.heartbeat.start()
-    await settled(again)
+    await waitUntilIdle(again)
     expect((await who(again, id)).narrative).toBe(narrative)
     expect((await who(again, id)).display_name).toMatch(/^[A-Z][a-z]+$/)
   })
@@ -100,12 +100,12 @@ describe('the story of an agent', () => {
       setup: svc =>
         void svc.add(NarrativeSources, { event: 'storm', line: ({ town }) => `A storm came over ${town}.` }),
     })
-    await using home = await born({ builtins: [plugin] })
+    await using home = await testHostWithAgent({ builtins: [plugin] })
     const storm = (town: string) => appendEvent({ type: 'storm', agent_id: home.id, data: { town } })
     await home.kernel
       .use(Store)
       .apply([storm('Ghent'), storm('Bruges'), appendEvent({ type: 'calm', agent_id: home.id, data: {} })])
-    await beat(home)
+    await runHeartbeat(home)
     expect((await who(home, home.id)).narrative).toBe(
       '2026-01-01: A storm came over Ghent.\n2026-01-01: A storm came over Bruges.',
     )
@@ -130,20 +130,20 @@ describe('the story of an agent', () => {
   })
 
   it('keeps the last twenty chapters, each with its span', async () => {
-    await using home = await born()
+    await using home = await testHostWithAgent()
     const { id, kernel } = home
     const plugin = definePlugin({
       name: 'steps',
       setup: svc =>
         void svc.add(NarrativeSources, { event: 'step', line: ({ n }) => `Step ${n} ${'of many '.repeat(20)}` }),
     })
-    await using other = await born({ builtins: [plugin] })
+    await using other = await testHostWithAgent({ builtins: [plugin] })
     for (let n = 0; n < 120; n += 20) {
       const some = Array.from({ length: 20 }, (_, at) =>
         appendEvent({ type: 'step', agent_id: other.id, data: { n: n + at } }),
       )
       await other.kernel.use(Store).apply(some)
-      await beat(other)
+      await runHeartbeat(other)
     }
     const { chapters, narrative } = await who(other, other.id)
     expect(chapters).toHaveLength(20)
@@ -166,7 +166,7 @@ describe('who an agent is', () => {
           summarize: async () => ({ hens: 7, friends: ['Bess', 'Dot\n## Not a heading'], owner: null }),
         }),
     })
-    home = await born({ builtins: [plugin, rest] })
+    home = await testHostWithAgent({ builtins: [plugin, rest] })
   })
   afterAll(() => home.close())
 
@@ -294,7 +294,7 @@ describe('who an agent is', () => {
     expect(await who(home, id)).not.toEqual(before)
     await kernel.use(Store).apply([...(await part.restore(id, kept))])
     expect(await part.capture(id)).toEqual(kept)
-    await beat(home)
+    await runHeartbeat(home)
     expect(await who(home, id)).toEqual(before)
     await kernel.use(Store).apply([...(await part.restore(id, undefined))])
     expect(await part.capture(id)).toBeUndefined()
@@ -308,7 +308,7 @@ describe('who an agent is', () => {
 
 it('what guardrails withhold from memory does not become part of an identity', async () => {
   const config = { guardrails: { enabled: true, stages: ['memory'] } }
-  await using home = await born({ builtins: [guardrails], config })
+  await using home = await testHostWithAgent({ builtins: [guardrails], config })
   await pursue(
     home,
     'Think about the instructions',

@@ -5,13 +5,13 @@ import { project } from '../cli/project.ts'
 import { modelServer, svc, text, toolCall } from '../support/index.ts'
 import { pngOf } from '../support/png.ts'
 import { JPEG, PNG } from './pictures.ts'
-import { served } from './tasks-rest-house.ts'
+import { startTaskServer } from './tasks-server.ts'
 
 const URL_OF_PNG = `data:image/png;base64,${PNG}`
 const picture = { data: PNG, name: 'car.png' }
 
 it('a task over HTTP shows its images to the model, also when its session goes on, and names them in its transcript', async () => {
-  const { model, id, post, ask } = await served(() => text('A red car.'))
+  const { model, id, post, ask } = await startTaskServer(() => text('A red car.'))
   const body = { instruction: 'What is this?', images: [picture], session_key: 'cars' }
   const { status, json } = await post(`/agents/${id}/tasks`, body)
   expect([status, json.status]).toEqual([200, 'completed'])
@@ -32,7 +32,7 @@ it('a task over HTTP shows its images to the model, also when its session goes o
 })
 
 it('what is no image, too many of them, or too large a request is refused over HTTP with the limit', async () => {
-  const { id, post } = await served(() => text('Never asked.'))
+  const { id, post } = await startTaskServer(() => text('Never asked.'))
   const nudge = (images: unknown, message = 'Look') => post(`/agents/${id}/nudge`, { message, images })
   const svg = { data: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64'), name: 'car.png' }
   expect((await nudge([svg])).json).toMatchObject({

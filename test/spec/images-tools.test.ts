@@ -2,11 +2,18 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import checkpoints from '#core/checkpoints/index'
-import { beat, type House, type ModelServer, type ModelServerRequest, text, toolCall } from '../support/index.ts'
+import {
+  type ModelServer,
+  type ModelServerRequest,
+  runHeartbeat,
+  type TestHost,
+  text,
+  toolCall,
+} from '../support/index.ts'
 import { pngOf } from '../support/png.ts'
-import { finish, goalAnswer } from './gated.ts'
+import { finish, goalAnswer } from './approvals-host.ts'
+import { asksForGoal, goalsOf, rows, spawn, testHostWithModel } from './model-host.ts'
 import { PNG } from './pictures.ts'
-import { asksForGoal, goalsOf, lived, rows, spawn } from './rooms.ts'
 
 const URL_OF_PNG = `data:image/png;base64,${PNG}`
 
@@ -24,9 +31,9 @@ export default definePlugin({
 })
 `
 
-async function pursued(home: House, id: string): Promise<void> {
+async function pursueGoal(home: TestHost, id: string): Promise<void> {
   for (let n = 0; n < 20; n++) {
-    await beat(home)
+    await runHeartbeat(home)
     if ((await goalsOf(home, id)).some(({ status }) => status === 'completed')) return
   }
   throw new Error('no goal was completed within 20 heartbeats')
@@ -45,10 +52,10 @@ const calling = (name: string, args: object = {}) => {
 }
 
 it('an image that a tool of a plugin gives reaches the model, is kept once, and stands as a hash in the transcript', async () => {
-  await using home = await lived(calling('shoot'), { plugins: { 'camera.ts': CAMERA } })
+  await using home = await testHostWithModel(calling('shoot'), { plugins: { 'camera.ts': CAMERA } })
   const id = await spawn(home)
   home.kernel.heartbeat.start()
-  await pursued(home, id)
+  await pursueGoal(home, id)
   const { messages } = lastStep(home).body
   expect(home.server.refusals).toEqual([])
   expect(messages.find(({ role }) => role === 'tool')!.content).toMatch(
@@ -67,27 +74,27 @@ it('an image that a tool of a plugin gives reaches the model, is kept once, and 
 })
 
 it('file_read shows an image of the workspace, whatever its name says', async () => {
-  await using home = await lived(calling('file_read', { path: 'plan.txt' }))
+  await using home = await testHostWithModel(calling('file_read', { path: 'plan.txt' }))
   const id = await spawn(home)
   const workspace = join(home.root, '.svc/workspaces', id)
   await mkdir(workspace, { recursive: true })
   await writeFile(join(workspace, 'plan.txt'), pngOf(16, 8))
   home.kernel.heartbeat.start()
-  await pursued(home, id)
+  await pursueGoal(home, id)
   const { messages } = lastStep(home).body
   expect(messages.find(({ role }) => role === 'tool')!.content).toBe('plan.txt is an image.')
   expect(messages.at(-1)).toMatchObject({ role: 'user', images: [URL_OF_PNG] })
 })
 
 it('a model that cannot see is told what the image is', async () => {
-  await using home = await lived(calling('shoot'), {
+  await using home = await testHostWithModel(calling('shoot'), {
     plugins: { 'camera.ts': CAMERA },
     files: { 'models.yaml': 'models: { "openai:scripted": { vision: false } }\n' },
     serving: { vision: false },
   })
   const id = await spawn(home)
   home.kernel.heartbeat.start()
-  await pursued(home, id)
+  await pursueGoal(home, id)
   expect(home.server.refusals).toEqual([])
   expect(lastStep(home).prompt).toContain(
     '[Image "garden.png" (image/png, 16 × 8 pixels): this model cannot see images.]',
@@ -96,7 +103,7 @@ it('a model that cannot see is told what the image is', async () => {
 
 it('an image of a message to an idle agent is seen as it looks for a goal, and again in the pursuit of that goal', async () => {
   let goals = 0
-  await using home = await lived(request => {
+  await using home = await testHostWithModel(request => {
     if (!asksForGoal(request)) return finish('Built.')
     return goalAnswer(request.prompt.includes('like this') && goals++ === 0 ? 'Build the page of the sketch' : '')
   })
@@ -106,7 +113,7 @@ it('an image of a message to an idle agent is seen as it looks for a goal, and a
     images: [{ data: PNG, name: 'sketch.png' }],
   })
   home.kernel.heartbeat.start()
-  await pursued(home, id)
+  await pursueGoal(home, id)
   const shown = home.server.requests.filter(({ body }) =>
     body.messages.some(({ images = [] }) => images[0] === URL_OF_PNG),
   )
@@ -115,10 +122,10 @@ it('an image of a message to an idle agent is seen as it looks for a goal, and a
 })
 
 it('an image of a message between two steps of a pursuit is seen at the next', async () => {
-  let home: Awaited<ReturnType<typeof lived>>
+  let home: Awaited<ReturnType<typeof testHostWithModel>>
   let id = ''
   let steps = 0
-  await using opened = await lived(async request => {
+  await using opened = await testHostWithModel(async request => {
     if (asksForGoal(request)) return goalAnswer(steps === 0 ? 'Write notes for a while' : '')
     if (steps++ > 0) return request.prompt.includes('instead') ? finish('Seen.') : text('Going on.')
     await home.kernel.invoke('agents.nudge', { id, message: 'Draw this instead', images: [{ data: PNG }] })
@@ -127,18 +134,18 @@ it('an image of a message between two steps of a pursuit is seen at the next', a
   home = opened
   id = await spawn(home)
   home.kernel.heartbeat.start()
-  await pursued(home, id)
+  await pursueGoal(home, id)
   const { messages } = home.server.requests.find(({ prompt }) => prompt.includes('instead'))!.body
   expect(messages.at(-1)).toMatchObject({ role: 'user', images: [URL_OF_PNG] })
 })
 
 it('an exported agent takes along the images that it refers to', async () => {
   const options = { builtins: [checkpoints], roles: ['cli' as const] }
-  await using home = await lived(() => goalAnswer(''), options)
+  await using home = await testHostWithModel(() => goalAnswer(''), options)
   const id = await spawn(home)
   await home.kernel.invoke('agents.nudge', { id, message: 'Look', images: [{ data: PNG }] })
   const bundle = await home.kernel.invoke('bundles.export', { id })
-  await using other = await lived(() => goalAnswer(''), options)
+  await using other = await testHostWithModel(() => goalAnswer(''), options)
   await other.kernel.invoke('bundles.import', { bundle })
   expect(await rows(other, 'SELECT data FROM images')).toEqual([{ data: PNG }])
 })

@@ -6,10 +6,10 @@ import { definePlugin } from '#kernel'
 import { Retention } from '#platform/retention/contract'
 import retention from '#platform/retention/index'
 import store from '#platform/store/index'
-import { house } from '../support/index.ts'
+import { testHost } from '../support/index.ts'
 import { pngOf, pngWith } from '../support/png.ts'
+import { rows } from './model-host.ts'
 import { JPEG, PNG, WEBP, WEBP_ALPHA, WEBP_LOSSLESS } from './pictures.ts'
-import { rows } from './rooms.ts'
 
 const canScale = await import('sharp').then(
   () => true,
@@ -24,7 +24,7 @@ async function keeping() {
     setup: svc => void svc.add(ImageHolders, { name: 'holder', held: async () => [...held] }),
   })
   const builtins = [store, images, retention, holder]
-  const home = await house({ builtins, roles: ['cli'], config: { retention: { days: 30 } } })
+  const home = await testHost({ builtins, roles: ['cli'], config: { retention: { days: 30 } } })
   onTestFinished(() => home.close())
   return Object.assign(home, { images: home.kernel.use(Images), held })
 }

@@ -12,8 +12,8 @@ import { roll } from '#society/economy/life/roll'
 import type { CitizenRow } from '#society/economy/repository'
 import { Agents, Daemon, LifeEvents, Memory, Store, Suffering } from '../../index.ts'
 import { barrier, type ModelServerRequest, type Reply, refuse, text, until } from '../support/index.ts'
-import { citizen, decided, ledger, life, WORLD, worldHouse } from './economy-house.ts'
-import { lived, spawn } from './rooms.ts'
+import { citizen, ledger, life, testHostWithEconomy, WORLD, waitForLifeEvents } from './economy-host.ts'
+import { spawn, testHostWithModel } from './model-host.ts'
 
 /** One more thing that may happen. */
 const only = (event: object) =>
@@ -35,7 +35,7 @@ const isLife = ({ prompt }: ModelServerRequest) => prompt.includes('Something ha
 /** A world in which nothing but letters arrives, at agents whose model is scripted; no cycle runs. */
 async function letters(answer: (n: number) => Reply, more: { rules?: object; daemon?: object; rooms?: never[] } = {}) {
   let asked = 0
-  const home = await lived(request => (isLife(request) ? answer(++asked) : text('{"goal": ""}')), {
+  const home = await testHostWithModel(request => (isLife(request) ? answer(++asked) : text('{"goal": ""}')), {
     roles: ['cli'],
     builtins: [...WORLD, daemon, only(LETTER), ...(more.rooms ?? [])],
     config: {
@@ -67,7 +67,7 @@ const catalogue = async () => {
       read = new LifeCatalogue(svc)
     },
   })
-  await using _ = await worldHouse({ agents: 0, builtins: [reader] })
+  await using _ = await testHostWithEconomy({ agents: 0, builtins: [reader] })
   return read!.all()
 }
 
@@ -177,7 +177,7 @@ describe('a choice', () => {
   it("is the model's, over the wire, within few tokens; its outcome goes to the ledger, the log and the memory, once", async () => {
     await using home = await letters(() => text('2'))
     await Promise.all([home.letter(1), home.letter(1)])
-    await decided(home)
+    await waitForLifeEvents(home)
     const [moment] = await life(home, home.id)
     expect(moment).toMatchObject({ beat: 1, event: 'letter', choice: 2, chosen_by: 'model', status: 'decided' })
     expect(home.asked()).toBe(1)
@@ -203,7 +203,7 @@ describe('a choice', () => {
   it('falls to the first when an answer names none, and when the model fails three times, and says so', async () => {
     await using home = await letters(n => (n === 1 ? text('Whatever you say.') : refuse(400, 'no')))
     await home.letter(1)
-    await decided(home)
+    await waitForLifeEvents(home)
     expect(await life(home, home.id)).toMatchObject([{ choice: 1, chosen_by: 'default' }])
     for (const beat of [2, 3, 4]) {
       await home.letter(beat)
@@ -213,7 +213,7 @@ describe('a choice', () => {
           !(await home.kernel.use(Store).get("SELECT 1 FROM life_events WHERE asked_until > 0 AND status = 'waiting'")),
       )
     }
-    await decided(home)
+    await waitForLifeEvents(home)
     expect(await life(home, home.id)).toMatchObject([{ beat: 2, choice: 1, chosen_by: 'default' }, { beat: 1 }])
     expect(home.asked()).toBe(4)
   })
@@ -224,7 +224,7 @@ describe('a choice', () => {
     })
     const { kernel } = home
     await home.letter(1)
-    await decided(home)
+    await waitForLifeEvents(home)
     await home.letter(2)
     await home.letter(3)
     expect(await life(home, home.id)).toMatchObject([{ beat: 2, status: 'waiting' }, { beat: 1 }])
@@ -237,7 +237,7 @@ describe('a choice', () => {
     expect(home.asked()).toBe(1)
     await kernel.invoke('agents.resume', { id: home.id })
     await home.letter(6)
-    await decided(home)
+    await waitForLifeEvents(home)
     expect(home.asked()).toBe(2)
     expect(await life(home, home.id)).toMatchObject([{ beat: 2, status: 'decided' }, { beat: 1 }])
   })
@@ -246,42 +246,42 @@ describe('a choice', () => {
     await using home = await letters(() => barrier(2, text('2')))
     const other = await spawn(home)
     await home.letter(1)
-    await decided(home)
+    await waitForLifeEvents(home)
     expect([...(await life(home, home.id)), ...(await life(home, other))].map(({ choice }) => choice)).toEqual([2, 2])
   })
 })
 
 describe('outcomes', () => {
   const fate = (choice: object) =>
-    worldHouse({
+    testHostWithEconomy({
       rules: { life_event_chance: 1 },
       builtins: [only({ id: 'a_fate', text: 'It happens.', choices: [{ label: 'Yes', ...choice }] })],
     })
-  const happened = async (home: Awaited<ReturnType<typeof worldHouse>>) => {
+  const eventsOf = async (home: Awaited<ReturnType<typeof testHostWithEconomy>>) => {
     const due =
       "INSERT INTO life_follow_ups (follow_up_id, agent_id, event, due_beat) VALUES ('f', ?, 'a_fate', 0) RETURNING 1"
     await home.kernel.use(Store).all(due, [home.ids[0]])
-    await home.beats(1)
+    await home.runBeats(1)
     return (await life(home, home.ids[0]!))[0]!
   }
 
   it('a job offer changes the job, a reorganization takes it, a workshop grants a skill', async () => {
     await using better = await fate({ job: 'better' })
     await better.use('apply_job', { job_id: 'clerk' })
-    expect((await happened(better)).summary).toContain('now Analyst')
+    expect((await eventsOf(better)).summary).toContain('now Analyst')
     expect(await citizen(better, better.ids[0]!)).toMatchObject({ job: 'Analyst', salary: 50 })
     await using lost = await fate({ job: 'lose' })
     await lost.use('apply_job', { job_id: 'clerk' })
-    await happened(lost)
+    await eventsOf(lost)
     expect(await citizen(lost, lost.ids[0]!)).toMatchObject({ job: null })
     await using taught = await fate({ skill: 'any' })
-    expect((await happened(taught)).summary).toContain('learnt more of')
+    expect((await eventsOf(taught)).summary).toContain('learnt more of')
     expect(Object.values((await citizen(taught, taught.ids[0]!)).skills)).toEqual([0.25])
   })
 
   it('stressors are raised and eased where agents suffer', async () => {
     const said: unknown[] = []
-    const felt =
+    const recordCall =
       (verb: string) =>
       (...given: unknown[]) => {
         said.push([verb, ...given])
@@ -289,12 +289,12 @@ describe('outcomes', () => {
       }
     const sufferer = definePlugin({
       name: 'sufferer',
-      setup: svc => void svc.provide(Suffering, { add: felt('add'), resolve: felt('resolve') } as never),
+      setup: svc => void svc.provide(Suffering, { add: recordCall('add'), resolve: recordCall('resolve') } as never),
     })
     const choice = { label: 'Yes', stressor: { name: 'burnout', severity: 0.35 }, resolves: 'financial_strain' }
     const plugin = only({ id: 'a_fate', text: 'It happens.', choices: [choice] })
-    await using home = await worldHouse({ rules: { life_event_chance: 0 }, builtins: [plugin, sufferer] })
-    await happened(home)
+    await using home = await testHostWithEconomy({ rules: { life_event_chance: 0 }, builtins: [plugin, sufferer] })
+    await eventsOf(home)
     expect(said).toEqual([
       ['add', home.ids[0], 'burnout', { severity: 0.35 }],
       ['resolve', home.ids[0], 'financial_strain'],
@@ -321,7 +321,7 @@ describe('outcomes', () => {
         })
       },
     })
-    await using home = await worldHouse({ rules: { life_event_chance: 0 }, builtins: [fates] })
+    await using home = await testHostWithEconomy({ rules: { life_event_chance: 0 }, builtins: [fates] })
     const [ann] = home.ids as [string]
     await home.kernel
       .use(Store)
@@ -329,8 +329,8 @@ describe('outcomes', () => {
         "INSERT INTO life_follow_ups (follow_up_id, agent_id, event, due_beat) VALUES ('f', ?, 'the_start', 1) RETURNING 1",
         [ann],
       )
-    await home.beats(2)
-    await using again = await worldHouse({
+    await home.runBeats(2)
+    await using again = await testHostWithEconomy({
       rules: { life_event_chance: 0 },
       builtins: [fates],
       root: home.root,
@@ -338,7 +338,7 @@ describe('outcomes', () => {
     })
     const emit = async (beat: number) => {
       await again.kernel.hooks.emit('beat', { beat })
-      await decided(again)
+      await waitForLifeEvents(again)
     }
     await emit(3)
     expect(await life(again, ann)).toHaveLength(1)
@@ -356,13 +356,13 @@ describe('a life', () => {
   const read = async (root: string, id: string, file: string) => readFile(join(root, '.svc/lives', id, file), 'utf8')
 
   it('is written when the daemon stops, when the agent dies and when it is killed, with all of its fields', async () => {
-    await using home = await worldHouse({ agents: 3, builtins: [daemon], rules: { life_event_chance: 1 } })
+    await using home = await testHostWithEconomy({ agents: 3, builtins: [daemon], rules: { life_event_chance: 1 } })
     const [ann, bob, cleo] = home.ids as [string, string, string]
     await home.use('apply_job', { job_id: 'analyst' })
     await home.use('gamble')
-    await home.beats(6)
+    await home.runBeats(6)
     await home.kernel.use(Store).apply(home.kernel.use(Agents).died(bob))
-    await home.beats(1)
+    await home.runBeats(1)
     await read(home.root, bob, 'biography.md')
     await home.kernel.invoke('agents.delete', { id: cleo })
     expect(JSON.parse(await read(home.root, cleo, 'summary.json'))).toMatchObject({ cycles_lived: 7 })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
-import { served } from '../faces/served.ts'
+import { startServer } from '../faces/start-server.ts'
 import { svc } from '../support/warm.ts'
 
-type Home = Awaited<ReturnType<typeof served>>
+type Home = Awaited<ReturnType<typeof startServer>>
 
 const SIMULATED = { config: { model: { sim_delay: 0 } } }
 
@@ -11,20 +11,20 @@ const spawn = async ({ ask }: Home) =>
   (await ask('/agents', { method: 'POST', body: { preset: 'worker' } })).json.agent_id as string
 const post = async ({ ask }: Home, path: string, body: object = {}) => (await ask(path, { method: 'POST', body })).json
 /** One field of all rows of a list, and their number as the server counts them. */
-async function listed({ ask }: Home, path: string, field: string): Promise<{ rows: unknown[]; total: number }> {
+async function listField({ ask }: Home, path: string, field: string): Promise<{ rows: unknown[]; total: number }> {
   const { json, headers } = await ask(path.includes('limit=') ? path : `${path}&limit=50`)
   return { rows: json.map((row: Record<string, unknown>) => row[field]), total: Number(headers['x-total-count']) }
 }
 
 describe('a list over REST', () => {
   it('of goals is narrowed by status and dates, and shown oldest first', async () => {
-    const home = await served(SIMULATED)
+    const home = await startServer(SIMULATED)
     const id = await spawn(home)
     const objectives = ['Count the sheep', 'Paint a fence', 'Sweep the yard']
     const goals = []
     for (const objective of objectives) goals.push(await post(home, `/agents/${id}/goals`, { objective }))
     await post(home, `/goals/${goals[1].goal_id}/abandon`)
-    const of = (query: string) => listed(home, `/agents/${id}/history?${query}`, 'objective')
+    const of = (query: string) => listField(home, `/agents/${id}/history?${query}`, 'objective')
     expect(await of('order=oldest')).toEqual({ rows: objectives, total: 3 })
     expect(await of('status=abandoned')).toEqual({ rows: ['Paint a fence'], total: 1 })
     expect((await of('status=active&limit=1')).total).toBe(2)
@@ -34,13 +34,13 @@ describe('a list over REST', () => {
   })
 
   it('of sessions is narrowed by status and dates', async () => {
-    const home = await served(SIMULATED)
+    const home = await startServer(SIMULATED)
     const agent_id = await spawn(home)
     const keys = ['one', 'two', 'three']
     const sessions = []
     for (const session_key of keys) sessions.push(await post(home, '/sessions', { agent_id, session_key }))
     await home.ask(`/sessions/${sessions[1].session_id}`, { method: 'DELETE' })
-    const of = (query: string) => listed(home, `/sessions?${query}`, 'session_key')
+    const of = (query: string) => listField(home, `/sessions?${query}`, 'session_key')
     expect((await of('order=oldest')).rows).toEqual(keys)
     expect(await of('status=closed')).toEqual({ rows: ['two'], total: 1 })
     expect((await of('status=running&limit=1')).total).toBe(2)
@@ -48,20 +48,20 @@ describe('a list over REST', () => {
   })
 
   it('of messages is narrowed by dates, and shown oldest first', async () => {
-    const home = await served(SIMULATED)
+    const home = await startServer(SIMULATED)
     const id = await spawn(home)
     for (const body of ['first', 'second']) await post(home, `/agents/${id}/messages`, { body })
-    const of = (query: string) => listed(home, `/agents/${id}/messages?box=inbox&${query}`, 'body')
+    const of = (query: string) => listField(home, `/agents/${id}/messages?box=inbox&${query}`, 'body')
     expect((await of('order=oldest')).rows).toEqual(['first', 'second'])
     expect((await of('order=newest')).rows).toEqual(['second', 'first'])
     expect((await of('before=2020-01-01T00:00:00Z')).total).toBe(0)
   })
 
   it('of runs is narrowed by kind, status and agent', async () => {
-    const home = await served(SIMULATED)
+    const home = await startServer(SIMULATED)
     const [first, second] = [await spawn(home), await spawn(home)]
     for (const id of [first, second, first]) await post(home, `/agents/${id}/tasks`, { instruction: 'Say hello.' })
-    const of = (query: string) => listed(home, `/runs?${query}`, 'started_at')
+    const of = (query: string) => listField(home, `/runs?${query}`, 'started_at')
     const all = await of('order=newest')
     expect(all.total).toBe(3)
     expect((await of('order=oldest')).rows).toEqual([...all.rows].reverse())
@@ -74,7 +74,7 @@ describe('a list over REST', () => {
 })
 
 it('what was spent is told of those that spent most, and of all others together', async () => {
-  const home = await served(SIMULATED)
+  const home = await startServer(SIMULATED)
   const ids = [await spawn(home), await spawn(home), await spawn(home)]
   for (const [n, id] of ids.entries())
     for (let times = 0; times <= n; times++) await post(home, `/agents/${id}/tasks`, { instruction: 'Say hello.' })

@@ -11,19 +11,19 @@ import { parseYaml } from '#lib/yaml'
 import approvals from '#safety/approvals/index'
 import mcpClient from '#tools/mcp-client/index'
 import { type ApprovalSummary, type McpServer, Profile, Rest, Runtime } from '../../index.ts'
-import { beat, tempDir, text, toolCall, until } from '../support/index.ts'
-import { EVERYTHING, FILESYSTEM, freePort, isAlive, mcpHouse, Scripted } from './mcp-client-house.ts'
-import { asksForGoal, lived, spawn } from './rooms.ts'
+import { runHeartbeat, tempDir, text, toolCall, until } from '../support/index.ts'
+import { EVERYTHING, FILESYSTEM, freePort, isAlive, ScriptedServer, testHostWithMcp } from './mcp-client-host.ts'
+import { asksForGoal, spawn, testHostWithModel } from './model-host.ts'
 
 const NODE = process.execPath
 
 describe('the reference servers', () => {
   it('everything over stdio: tools by its own schemas, and each kind of content as text', async () => {
-    await using home = await mcpHouse(
+    await using home = await testHostWithMcp(
       { all: { command: NODE, args: [EVERYTHING, 'stdio'], env: { PLAIN: 'said' }, pass_env: ['GIVEN_KEY'] } },
       { env: { GIVEN_KEY: 'canary-given', OPENAI_API_KEY: 'canary-openai', SVC_API_KEY: 'canary-own' } },
     )
-    await home.offered('all')
+    await home.waitForTools('all')
     const { tools, ...server } = await home.server('all')
     expect(server).toMatchObject({ state: 'connected', transport: 'stdio', calls: 0, failures: 0, restarts: 0 })
     expect(server.says_it_is).toMatch(/everything/)
@@ -70,9 +70,9 @@ describe('the reference servers', () => {
     let child = await serve()
     const options = { env: { MCP_TOKEN: 'canary-token' } }
     const url = `http://127.0.0.1:${port}/mcp?secret=1`
-    await using home = await mcpHouse({ far: { url, headers_env: { Authorization: 'MCP_TOKEN' } } }, options)
+    await using home = await testHostWithMcp({ far: { url, headers_env: { Authorization: 'MCP_TOKEN' } } }, options)
     try {
-      await home.offered('far')
+      await home.waitForTools('far')
       const target = `http://127.0.0.1:${port}/mcp`
       expect(await home.server('far')).toMatchObject({ state: 'connected', transport: 'http', target, pid: null })
       expect(await home.use('far__echo', { message: 'hello' })).toContain('<<<\nEcho: hello\n>>>')
@@ -93,14 +93,17 @@ describe('the reference servers', () => {
       ...{ command: NODE, args: [FILESYSTEM, root], tools: { allow: ['read_*', 'write_*', 'move_file', 'list_*'] } },
       ...{ require_approval: ['write_*'], trust_annotations: true },
     }
-    await using home = await mcpHouse({ files: settings })
-    await home.offered('files')
+    await using home = await testHostWithMcp({ files: settings })
+    await home.waitForTools('files')
     const kit = home.kernel.points.find(Toolkits, 'mcp_files')!
-    const named = (name: string) => kit.tools.find(tool => tool.name === `files__${name}`)
-    expect(named('edit_file')).toBeUndefined()
-    expect(named('read_text_file')).toMatchObject({ idempotent: true, requires_approval: false })
-    expect(named('read_text_file')).not.toHaveProperty('danger')
-    expect(named('write_file')).toMatchObject({ requires_approval: true, danger: expect.stringContaining('"files"') })
+    const toolNamed = (name: string) => kit.tools.find(tool => tool.name === `files__${name}`)
+    expect(toolNamed('edit_file')).toBeUndefined()
+    expect(toolNamed('read_text_file')).toMatchObject({ idempotent: true, requires_approval: false })
+    expect(toolNamed('read_text_file')).not.toHaveProperty('danger')
+    expect(toolNamed('write_file')).toMatchObject({
+      requires_approval: true,
+      danger: expect.stringContaining('"files"'),
+    })
     expect(await home.use('files__read_text_file', { path: join(root, 'notes.txt'), head: 1 })).toContain(
       '<<<\nfirst line\n>>>',
     )
@@ -129,7 +132,7 @@ describe('over HTTP', () => {
     await until(() => front.listening)
     const url = `http://127.0.0.1:${(front.address() as AddressInfo).port}/mcp`
     const options = { env: { MCP_TOKEN: 'canary-token' } }
-    await using home = await mcpHouse({ far: { url, headers_env: { authorization: 'MCP_TOKEN' } } }, options)
+    await using home = await testHostWithMcp({ far: { url, headers_env: { authorization: 'MCP_TOKEN' } } }, options)
     await until(async () => (await home.server('far')).error)
     expect((await home.server('far')).error).toContain(new URL(elsewhere).origin)
     expect(seen[0]).toBe('Bearer canary-token')
@@ -142,9 +145,9 @@ describe('over HTTP', () => {
     const port = await freePort()
     const child = launch(NODE, [EVERYTHING, 'sse'], { env: { ...process.env, PORT: String(port) } })
     await new Promise<void>(up => child.stderr.on('data', text => /running on port/.test(text) && up()))
-    await using home = await mcpHouse({ old: { url: `http://127.0.0.1:${port}/sse` } })
+    await using home = await testHostWithMcp({ old: { url: `http://127.0.0.1:${port}/sse` } })
     try {
-      await home.offered('old')
+      await home.waitForTools('old')
       expect(await home.use('old__echo', { message: 'hello' })).toContain('Echo: hello')
     } finally {
       child.kill('SIGKILL')
@@ -154,9 +157,9 @@ describe('over HTTP', () => {
 
 describe('who gets the tools', () => {
   it('an agent sees them in its prompt, calls one, and reads what came back', async () => {
-    await using server = await Scripted.make([{ name: 'look up', description: 'Looks a word up' }])
+    await using server = await ScriptedServer.make([{ name: 'look up', description: 'Looks a word up' }])
     let called = false
-    await using home = await lived(
+    await using home = await testHostWithModel(
       request => {
         if (asksForGoal(request)) return text(JSON.stringify({ goal: 'look a word up' }))
         if (called) return toolCall('finish_goal', { summary: 'done', evidence: [] })
@@ -172,7 +175,7 @@ describe('who gets the tools', () => {
     await spawn(home)
     home.kernel.heartbeat.start()
     await until(async () => {
-      await beat(home)
+      await runHeartbeat(home)
       return home.server.requests.some(({ prompt }) => prompt.includes('<<<\n{"word":"svc"}\n>>>'))
     })
     const [asked] = home.server.requests.filter(({ body }) => body.tools?.length)
@@ -183,9 +186,9 @@ describe('who gets the tools', () => {
   })
 
   it('a call that approval.require_for names waits for the operator, and reaches the server once it is approved', async () => {
-    await using server = await Scripted.make(['echo'])
+    await using server = await ScriptedServer.make(['echo'])
     const steps = [toolCall('words__echo', { word: 'svc' })]
-    await using home = await lived(
+    await using home = await testHostWithModel(
       request => {
         if (asksForGoal(request)) return text(JSON.stringify({ goal: 'look a word up' }))
         return steps.shift() ?? toolCall('finish_goal', { summary: 'done', evidence: [] })
@@ -203,7 +206,7 @@ describe('who gets the tools', () => {
     home.kernel.heartbeat.start()
     const pending = async () => (await home.kernel.invoke('approvals.queue', {})) as ApprovalSummary[]
     await until(async () => {
-      await beat(home)
+      await runHeartbeat(home)
       return (await pending()).length > 0
     })
     const callsOf = async () => ((await home.kernel.invoke('mcp_servers.list')) as McpServer[])[0]!.calls
@@ -212,7 +215,7 @@ describe('who gets the tools', () => {
     expect(await callsOf()).toBe(0)
     await home.kernel.invoke('approvals.decide', { approval_id: approval!.approval_id, decision: 'approve' })
     await until(async () => {
-      await beat(home)
+      await runHeartbeat(home)
       return home.server.requests.some(({ prompt }) => prompt.includes('<<<\n{"word":"svc"}\n>>>'))
     })
     expect(await callsOf()).toBe(1)
@@ -221,7 +224,7 @@ describe('who gets the tools', () => {
   it('profiles choose the toolkit, a server its profiles; one-shot tasks and sub-agents have it only by name', async () => {
     await using pair = await both()
     const [mine, all] = pair
-    await using home = await mcpHouse(
+    await using home = await testHostWithMcp(
       { mine: { ...mine.settings, profiles: ['chosen'] }, all: all.settings },
       {
         builtins: [subAgents],
@@ -233,7 +236,7 @@ describe('who gets the tools', () => {
         },
       },
     )
-    await Promise.all([home.offered('mine'), home.offered('all')])
+    await Promise.all([home.waitForTools('mine'), home.waitForTools('all')])
     const toolkitsOf = async (id: string) => {
       const { tools } = (await home.kernel.invoke('tools.list', { id })) as { tools: { toolkit: string }[] }
       return [...new Set(tools.map(({ toolkit }) => toolkit))].filter(name => name.startsWith('mcp_')).sort()
@@ -264,11 +267,11 @@ it('the example gives one profile some tools of a server, and the others none', 
   const config = parseYaml('config.yaml', await read('config.yaml')).values as { mcp: { servers: { books: object } } }
   expect(config.mcp.servers.books).toMatchObject({ command: 'npx', profiles: ['librarian'] })
   const local = { ...config.mcp.servers.books, command: NODE, args: [FILESYSTEM, books.path] }
-  await using home = await mcpHouse(
+  await using home = await testHostWithMcp(
     { books: local },
     { builtins: [approvals], files: { 'profiles/librarian.yaml': await read('librarian.yaml') } },
   )
-  await home.offered('books')
+  await home.waitForTools('books')
   const toolsOf = async (preset: string) => {
     const given = await home.kernel.invoke('tools.list', { id: await spawn(home, preset) })
     return (given as { tools: { name: string; requires_approval: boolean }[] }).tools
@@ -284,15 +287,15 @@ describe('as the operator sees it', () => {
   it('servers come, change and go with the configuration, without a restart', async () => {
     await using pair = await both()
     const [one, two] = pair
-    await using home = await mcpHouse({ one: one.settings })
-    await home.offered('one')
+    await using home = await testHostWithMcp({ one: one.settings })
+    await home.waitForTools('one')
     const { pid } = await home.server('one')
     await home.kernel.config.patch({
       mcp: { servers: { one: { ...one.settings, enabled: false }, two: two.settings } },
     })
     expect(await home.kernel.config.reload()).toEqual(['mcp.servers'])
     await home.kernel.hooks.emit('config_changed', { keys: ['mcp.servers'] })
-    await home.offered('two')
+    await home.waitForTools('two')
     expect(await home.server('one')).toMatchObject({ state: 'disabled', pid: null })
     expect(home.kernel.points.find(Toolkits, 'mcp_one')).toBeUndefined()
     expect(isAlive(pid!)).toBe(false)
@@ -300,15 +303,15 @@ describe('as the operator sees it', () => {
   })
 
   it('what is known is offered after a start, and the process comes up with the first call', async () => {
-    await using one = await Scripted.make(['echo'])
+    await using one = await ScriptedServer.make(['echo'])
     await using dir = await tempDir()
     {
-      await using home = await mcpHouse({ one: one.settings }, { root: dir.path })
-      await home.offered('one')
+      await using home = await testHostWithMcp({ one: one.settings }, { root: dir.path })
+      await home.waitForTools('one')
     }
     const starts = async () => (await readFile(one.file('starts'), 'utf8')).trim().split('\n').length
     expect(await starts()).toBe(1)
-    await using home = await mcpHouse({ one: one.settings }, { root: dir.path, roles: ['cli'] })
+    await using home = await testHostWithMcp({ one: one.settings }, { root: dir.path, roles: ['cli'] })
     expect(await home.server('one')).toMatchObject({
       state: 'idle',
       pid: null,
@@ -320,8 +323,8 @@ describe('as the operator sees it', () => {
   })
 
   it('a command that ends at once starts no server by itself; a restart lists its tools', async () => {
-    await using one = await Scripted.make(['echo'])
-    await using home = await mcpHouse({ one: one.settings }, { roles: ['cli'] })
+    await using one = await ScriptedServer.make(['echo'])
+    await using home = await testHostWithMcp({ one: one.settings }, { roles: ['cli'] })
     expect(await home.server('one')).toMatchObject({ state: 'idle', tools: [] })
     const server = await home.kernel.invoke('mcp_servers.restart', { name: 'one' })
     expect(server).toMatchObject({ state: 'connected', tools: [{ name: 'one__echo', offered: true }] })
@@ -331,12 +334,12 @@ describe('as the operator sees it', () => {
   })
 
   it('a REST route and a line on the terminal say how each server is', async () => {
-    await using one = await Scripted.make(['echo'])
-    await using home = await mcpHouse(
+    await using one = await ScriptedServer.make(['echo'])
+    await using home = await testHostWithMcp(
       { one: one.settings, off: { command: 'x', enabled: false } },
       { builtins: [rest] },
     )
-    await home.offered('one')
+    await home.waitForTools('one')
     const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
     const servers = (await fetch(`${url}/mcp-servers`).then(answer => answer.json())) as object[]
     expect(servers).toMatchObject([
@@ -359,19 +362,19 @@ describe('as the operator sees it', () => {
     [{ url: 'http://b', headers_env: { A: 'Bearer xyz' } }, 'is no name of an environment variable'],
     [{ command: 'a', tiemout: 1 }, 'tiemout'],
   ])('settings %j are refused with what would be right', async (settings, sentence) => {
-    await expect(mcpHouse({ bad: settings })).rejects.toThrow(sentence)
+    await expect(testHostWithMcp({ bad: settings })).rejects.toThrow(sentence)
   })
 
   it('a name that would not make the name of a tool is refused', async () => {
-    await expect(mcpHouse({ 'My Server': { command: 'a' } })).rejects.toThrow('small letters and digits')
+    await expect(testHostWithMcp({ 'My Server': { command: 'a' } })).rejects.toThrow('small letters and digits')
   })
 })
 
 async function both() {
-  const made = [await Scripted.make(['echo']), await Scripted.make(['echo'])] as const
+  const made = [await ScriptedServer.make(['echo']), await ScriptedServer.make(['echo'])] as const
   return Object.assign(made, {
     async [Symbol.asyncDispose]() {
       for (const each of made) await each[Symbol.asyncDispose]()
     },
-  }) as unknown as [Scripted, Scripted] & AsyncDisposable
+  }) as unknown as [ScriptedServer, ScriptedServer] & AsyncDisposable
 }

@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest'
 import { Memory, MemoryEmbeddings } from '#core/memory/contract'
 import { definePlugin } from '#kernel'
 import { example } from '../examples/example.ts'
-import { linesBehind, writeBehind } from '../support/behind.ts'
-import { type House, until } from '../support/index.ts'
-import { remembering } from './memory-house.ts'
+import { linesBehind, writeBehind } from '../support/direct-access.ts'
+import { type TestHost, until } from '../support/index.ts'
+import { remembering } from './memory-host.ts'
 
-const of = (home: House) => home.kernel.use(Memory).of('worker-1')
+const of = (home: TestHost) => home.kernel.use(Memory).of('worker-1')
 const thoughts = (records: readonly { thought: string }[]) => records.map(({ thought }) => thought)
-const vectors = ({ root }: House) => linesBehind(root, 'memory/worker-1/vectors.jsonl')
+const vectors = ({ root }: TestHost) => linesBehind(root, 'memory/worker-1/vectors.jsonl')
 
 /** Tells animals, vehicles and the rest apart. */
 function meaning(text: string): number[] {

@@ -7,14 +7,14 @@ import { Runs } from '#observability/runs/contract'
 import runs from '#observability/runs/index'
 import knowledge from '#tools/toolkits/knowledge/index'
 import values from '#tools/toolkits/memory/index'
-import { ON_POSTGRES, textBehind } from '../support/behind.ts'
-import { beat, type House, text, toolCall } from '../support/index.ts'
-import { remembering } from './memory-house.ts'
-import { asksForGoal, goalsOf, lived, spawn } from './rooms.ts'
+import { ON_POSTGRES, textBehind } from '../support/direct-access.ts'
+import { runHeartbeat, type TestHost, text, toolCall } from '../support/index.ts'
+import { remembering } from './memory-host.ts'
+import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 import { use } from './use.ts'
 
 const plain = { config: { memory: { unified: false } } }
-const json = async (home: House, path: string) => JSON.parse(await textBehind(home.root, path))
+const json = async (home: TestHost, path: string) => JSON.parse(await textBehind(home.root, path))
 const idIn = (said: string) => /mem-\w+/.exec(said)?.[0] ?? ''
 
 describe('without the one memory', () => {
@@ -53,14 +53,15 @@ describe('without the one memory', () => {
       const objective = goals.shift()
       return objective ? text(JSON.stringify({ goal: objective })) : text('Nothing to do.')
     }
-    await using home = await lived(answer, { ...plain, builtins: [memory, knowledge, values] })
+    await using home = await testHostWithModel(answer, { ...plain, builtins: [memory, knowledge, values] })
     const agent_id = await spawn(home)
     await use(home, 'save_note', { content: 'A note on the highest temperature of the kiln' }, { agent_id })
     await use(home, 'memory_set', { key: 'kiln', value: 'highest temperature 1,240' }, { agent_id })
     home.kernel.heartbeat.start()
-    const done = async () => (await goalsOf(home, agent_id)).filter(({ status }) => status === 'completed').length
-    for (let beats = 0; beats < 20 && (await done()) < 2; beats++) await beat(home)
-    expect(await done()).toBe(2)
+    const completedGoals = async () =>
+      (await goalsOf(home, agent_id)).filter(({ status }) => status === 'completed').length
+    for (let beats = 0; beats < 20 && (await completedGoals()) < 2; beats++) await runHeartbeat(home)
+    expect(await completedGoals()).toBe(2)
     const pursuits = home.server.requests.filter(request => !asksForGoal(request)).map(({ prompt }) => prompt)
     expect(pursuits[0]).not.toContain('[memories]')
     expect(pursuits[1]).toContain('- Completed: Fire the kiln')
@@ -100,12 +101,12 @@ it('what tools store in a pursuit tells its goal, its run and its tool', async (
     asksForGoal(request)
       ? text(JSON.stringify({ goal: steps.length > 0 ? 'Take notes' : null }))
       : (steps.shift() ?? text('Nothing to do.'))
-  await using home = await lived(answer, { builtins: [memory, runs, knowledge, values] })
+  await using home = await testHostWithModel(answer, { builtins: [memory, runs, knowledge, values] })
   const agent_id = await spawn(home)
   const run_id = await home.kernel.use(Runs).begin('daemon')
   home.kernel.heartbeat.start()
   const records = home.kernel.use(Memory).of(agent_id)
-  for (let beats = 0; beats < 10 && (await records.count()) < 3; beats++) await beat(home)
+  for (let beats = 0; beats < 10 && (await records.count()) < 3; beats++) await runHeartbeat(home)
   const [goal] = await goalsOf(home, agent_id)
   const kept = (await records.recent()).map(({ metadata }) => metadata)
   const from = { goal_id: goal?.goal_id, run_id }

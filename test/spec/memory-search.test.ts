@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest'
 import { Memory, type MemoryHit } from '#core/memory/contract'
 import { termsOf } from '#core/memory/terms'
 import { keyedRandom } from '#lib/keyed-random'
-import { linesBehind, ON_POSTGRES, writeBehind } from '../support/behind.ts'
-import { type House, until } from '../support/index.ts'
-import { remembering } from './memory-house.ts'
+import { linesBehind, ON_POSTGRES, writeBehind } from '../support/direct-access.ts'
+import { type TestHost, until } from '../support/index.ts'
+import { remembering } from './memory-host.ts'
 
-const of = (home: House, id = 'worker-1') => home.kernel.use(Memory).of(id)
+const of = (home: TestHost, id = 'worker-1') => home.kernel.use(Memory).of(id)
 const PATH = 'memory/worker-1/memories.jsonl'
-const fileOf = (home: House) => join(home.root, '.svc', PATH)
+const fileOf = (home: TestHost) => join(home.root, '.svc', PATH)
 const thoughts = (records: readonly { thought: string }[]) => records.map(({ thought }) => thought)
 
 /** TF-IDF as the books have it, and nothing of ours: all documents are looked at, each is a vector over all words. */
@@ -46,11 +46,11 @@ describe('the ranking', () => {
   it('is that of TF-IDF and cosine as computed by other means, also after much was forgotten and replaced', async () => {
     await using home = await remembering()
     const random = keyedRandom(11)
-    const draw = (most: number, ...key: (string | number)[]) => Math.floor(random.number('draw', ...key) * most)
+    const randomUpTo = (most: number, ...key: (string | number)[]) => Math.floor(random.number('draw', ...key) * most)
     // Short texts of few words, so that there are ties, and some words are in most of the texts.
     const text = (name: string, n: number) =>
       Array.from(
-        { length: 2 + draw(7, name, n) },
+        { length: 2 + randomUpTo(7, name, n) },
         (_, at) => `word${Math.floor(40 ** random.number(name, n, at))}`,
       ).join(' ')
     const documents = new Map<string, string>()
@@ -117,9 +117,9 @@ describe('a search', () => {
     expect(await linesBehind(home.root, PATH)).toEqual(before)
     expect(await of(home).peek('mem-kiln')).toMatchObject({ access_count: 3 })
     await home.clock.advance(1_000)
-    const added = async () => (await linesBehind(home.root, PATH)).slice(before.length)
-    await until(async () => (await added()).length > 0)
-    expect((await added()).map(line => JSON.parse(line))).toMatchObject([{ memory_id: 'mem-kiln', times: 3 }])
+    const addedLines = async () => (await linesBehind(home.root, PATH)).slice(before.length)
+    await until(async () => (await addedLines()).length > 0)
+    expect((await addedLines()).map(line => JSON.parse(line))).toMatchObject([{ memory_id: 'mem-kiln', times: 3 }])
     expect(await of(home).peek('mem-kiln')).toMatchObject({ access_count: 3 })
   })
 

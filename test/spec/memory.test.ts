@@ -5,30 +5,30 @@ import { Memory, type MemoryRecord } from '#core/memory/contract'
 import memory from '#core/memory/index'
 import { termsOf } from '#core/memory/terms'
 import { TfIdf } from '#core/memory/tfidf'
-import { appendBehind, linesBehind, ON_POSTGRES } from '../support/behind.ts'
-import { type House, type HouseOptions, house } from '../support/index.ts'
-import { ROOMS, spawn, WORKER } from './rooms.ts'
+import { appendBehind, linesBehind, ON_POSTGRES } from '../support/direct-access.ts'
+import { type TestHost, type TestHostOptions, testHost } from '../support/index.ts'
+import { AGENT_MODULES, spawn, WORKER } from './model-host.ts'
 
 let seed = 0
 /** Each house with ids of its own, as processes have. */
-const open = (options: HouseOptions = {}) =>
-  house({
+const open = (options: TestHostOptions = {}) =>
+  testHost({
     seed: ++seed,
-    builtins: [...ROOMS, memory],
+    builtins: [...AGENT_MODULES, memory],
     files: { 'profiles/worker.yaml': WORKER, ...options.files },
     roles: ['server'],
     ...options,
   })
-const remembered = (home: House, id = 'worker-1') => home.kernel.use(Memory).of(id)
+const memoryOf = (home: TestHost, id = 'worker-1') => home.kernel.use(Memory).of(id)
 const pathOf = (id: string) => `memory/${id}/memories.jsonl`
-const fileOf = (home: House, id = 'worker-1') => join(home.root, '.svc', pathOf(id))
-const linesOf = ({ root }: House) => linesBehind(root, pathOf('worker-1'))
+const fileOf = (home: TestHost, id = 'worker-1') => join(home.root, '.svc', pathOf(id))
+const linesOf = ({ root }: TestHost) => linesBehind(root, pathOf('worker-1'))
 const thoughts = (records: readonly MemoryRecord[]) => records.map(({ thought }) => thought)
 
 describe('an agent remembers', () => {
   it('what is nearest to a query, best first, over restarts', async () => {
     await using first = await open()
-    const records = remembered(first)
+    const records = memoryOf(first)
     await records.store('The database password rotates every Monday')
     await records.store('Pelicans nest on the southern cliffs', { source: 'walk', weight: 3 })
     await records.store('The southern pelican colony doubled, said the ranger', { topic: 'pelicans' })
@@ -42,14 +42,14 @@ describe('an agent remembers', () => {
     expect(await records.search('quantum chromodynamics')).toEqual([])
 
     await using again = await open({ root: first.root })
-    const [hit] = await remembered(again).search('password', 1)
+    const [hit] = await memoryOf(again).search('password', 1)
     expect(hit).toMatchObject({ thought: 'The database password rotates every Monday' })
-    expect(await remembered(again).peek(hit!.memory_id)).toMatchObject({ access_count: 1 })
+    expect(await memoryOf(again).peek(hit!.memory_id)).toMatchObject({ access_count: 1 })
   })
 
   it('a thing once, however often it is stored under one id, and forgets it for good', async () => {
     await using home = await open()
-    const records = remembered(home)
+    const records = memoryOf(home)
     expect(await records.store('the kettle is on', {}, 'mem-kettle')).toBe('mem-kettle')
     expect(await records.store('the kettle is on again', {}, 'mem-kettle')).toBe('mem-kettle')
     expect(thoughts(await records.recent())).toEqual(['the kettle is on'])
@@ -61,7 +61,7 @@ describe('an agent remembers', () => {
 
   it('counts what it is asked for, not what onlookers see, and lets the unused go when it is old', async () => {
     await using home = await open()
-    const records = remembered(home)
+    const records = memoryOf(home)
     const ts = '2000-01-01T00:00:00Z'
     const old = ['used', 'unused'].map(word => ({ memory_id: `mem-${word}`, thought: `an ${word} old fact`, ts }))
     await records.store('a fact to begin with', {}, 'mem-first')
@@ -84,7 +84,7 @@ describe('an agent remembers', () => {
 
   it('the newest value of a name', async () => {
     await using home = await open()
-    const records = remembered(home)
+    const records = memoryOf(home)
     await records.store('blue', { kind: 'kv', key: 'colour' })
     for (let n = 0; n < 300; n++) await records.store(`noise ${n}`)
     expect((await records.named('key', 'colour'))?.thought).toBe('blue')
@@ -94,14 +94,14 @@ describe('an agent remembers', () => {
 
   it('a thing in place of another under the same id, as the newest, as often used, and found by its new words only', async () => {
     await using home = await open()
-    const records = remembered(home)
+    const records = memoryOf(home)
     await records.put('mem-plan', 'sail to Naxos', { kind: 'plan', goal_id: 'goal-abc' })
     await records.recall('mem-plan')
     await records.store('something later')
     await records.put('mem-plan', 'walk to Athens', { kind: 'plan' })
     await records.put('mem-plan', 'walk to Athens', { kind: 'plan' })
     await using again = await open({ root: home.root })
-    for (const each of [records, remembered(again)]) {
+    for (const each of [records, memoryOf(again)]) {
       expect(thoughts(await each.recent())).toEqual(['walk to Athens', 'something later'])
       expect(await each.look('Naxos', 5)).toEqual([])
       expect(await each.peek('mem-plan')).toMatchObject({ access_count: 1, metadata: { kind: 'plan' } })
@@ -113,7 +113,7 @@ describe('an agent remembers', () => {
 
   it('things of one kind, page by page', async () => {
     await using home = await open()
-    const records = remembered(home)
+    const records = memoryOf(home)
     for (let n = 0; n < 9; n++) await records.store(`thing number ${n}`, { kind: n % 2 ? 'odd' : 'even' })
     const only = { kind: 'odd' }
     expect(thoughts(await records.recent(2, { only }))).toEqual(['thing number 7', 'thing number 5'])
@@ -126,7 +126,7 @@ describe('an agent remembers', () => {
 
   it('in any script', async () => {
     await using home = await open()
-    const records = remembered(home)
+    const records = memoryOf(home)
     await records.store('Die Prüfung der Brücke ergab Risse')
     await records.store('今日は東京で会議があります')
     await records.store('Встреча перенесена на пятницу')
@@ -143,13 +143,13 @@ describe('the file', () => {
     await using one = await open({ clock: 'system' })
     await using other = await open({ root: one.root, clock: 'system' })
     const writers = [one, other].flatMap((home, h) =>
-      Array.from({ length: 40 }, (_, n) => remembered(home).store(`fact ${['ox', 'elk'][h]} number ${n}`)),
+      Array.from({ length: 40 }, (_, n) => memoryOf(home).store(`fact ${['ox', 'elk'][h]} number ${n}`)),
     )
-    const consolidated = remembered(one).consolidate(1, 1)
+    const consolidated = memoryOf(one).consolidate(1, 1)
     expect(new Set(await Promise.all(writers)).size).toBe(80)
     await consolidated
-    for (const home of [one, other]) expect(await remembered(home).count()).toBe(80)
-    expect((await remembered(one).search('fact elk number 39', 1))[0]?.thought).toBe('fact elk number 39')
+    for (const home of [one, other]) expect(await memoryOf(home).count()).toBe(80)
+    expect((await memoryOf(one).search('fact elk number 39', 1))[0]?.thought).toBe('fact elk number 39')
   })
 
   it.skipIf(ON_POSTGRES)('loses nothing but a torn line, wherever a write was cut off', async () => {
@@ -159,11 +159,11 @@ describe('the file', () => {
     await using next = await open({ root: home.root, clock: 'system' })
     for (let cut = 1; cut <= bytes.length; cut++) {
       const id = `worker-cut-${cut}`
-      await remembered(home, id).store('the first thought')
+      await memoryOf(home, id).store('the first thought')
       await appendFile(fileOf(home, id), bytes.subarray(0, cut))
-      await remembered(next, id).store('the thought after')
+      await memoryOf(next, id).store('the thought after')
       const whole = cut >= bytes.length - 1 ? ['the last größte thought'] : []
-      expect(thoughts(await remembered(next, id).recent()).sort(), `cut at ${cut}`).toEqual(
+      expect(thoughts(await memoryOf(next, id).recent()).sort(), `cut at ${cut}`).toEqual(
         ['the first thought', 'the thought after', ...whole].sort(),
       )
     }
@@ -173,10 +173,10 @@ describe('the file', () => {
     'tells of a torn line once, and has it no more when the process ends that wrote after it',
     async () => {
       await using home = await open({ files: { '.svc/memory/worker-1/memories.jsonl': '{"memory_id":"mem-c","tho' } })
-      await remembered(home).store('sound')
+      await memoryOf(home).store('sound')
       expect(home.logged('1 broken lines')).toHaveLength(1)
       await using again = await open({ root: home.root })
-      expect(thoughts(await remembered(again).recent())).toEqual(['sound'])
+      expect(thoughts(await memoryOf(again).recent())).toEqual(['sound'])
       expect(again.logged('broken lines')).toEqual([])
       expect(await readFile(`${fileOf(home)}.corrupt`, 'utf8')).toBe('{"memory_id":"mem-c","tho\n')
     },
@@ -184,27 +184,27 @@ describe('the file', () => {
 
   it('does not grow with use: what only tells of accesses goes when there is much of it', async () => {
     await using home = await open()
-    const records = remembered(home)
+    const records = memoryOf(home)
     for (const word of ['one', 'two', 'three']) await records.store(`thought number ${word}`)
     for (let n = 0; n < 500; n++) await records.search('thought number', 3)
     expect((await linesOf(home)).length).toBeLessThan(1_010)
     for (const { access_count } of await records.recent()) expect(access_count).toBe(500)
     await home.clock.advance(1_000)
     await using again = await open({ root: home.root })
-    expect((await remembered(again).recent())[0]).toMatchObject({ access_count: 500 })
+    expect((await memoryOf(again).recent())[0]).toMatchObject({ access_count: 500 })
   })
 
   it.skipIf(ON_POSTGRES)('keeps what can be read when lines are broken; those are set aside, told once', async () => {
     await using home = await open()
-    await remembered(home).store('sound')
+    await memoryOf(home).store('sound')
     await appendFile(fileOf(home), '{"memory_id":7}\n\u0000\u0000\u0000\n{"no":"record"}\n')
     await using again = await open({ root: home.root })
-    await remembered(again).store('sound too')
-    expect(thoughts(await remembered(again).recent())).toEqual(['sound too', 'sound'])
+    await memoryOf(again).store('sound too')
+    expect(thoughts(await memoryOf(again).recent())).toEqual(['sound too', 'sound'])
     expect(again.logged('3 broken lines')).toHaveLength(1)
     expect((await readFile(`${fileOf(home)}.corrupt`, 'utf8')).trim().split('\n')).toHaveLength(3)
     await using third = await open({ root: home.root })
-    expect(await remembered(third).count()).toBe(2)
+    expect(await memoryOf(third).count()).toBe(2)
     expect(third.logged('broken lines')).toEqual([])
     expect((await stat(fileOf(home))).mode & 0o777).toBe(0o600)
   })
@@ -212,21 +212,21 @@ describe('the file', () => {
   it('takes over what an earlier program kept, once', async () => {
     const legacy = JSON.stringify({ colour: 'blue', list: [1, 2] })
     await using home = await open({ files: { '.svc/agent_memory/worker-1.json': legacy } })
-    expect((await remembered(home).named('key', 'colour'))?.thought).toBe('blue')
-    expect((await remembered(home).named('key', 'list'))?.thought).toBe('[1,2]')
-    const { memory_id } = (await remembered(home).named('key', 'colour'))!
-    await remembered(home).forget(memory_id)
+    expect((await memoryOf(home).named('key', 'colour'))?.thought).toBe('blue')
+    expect((await memoryOf(home).named('key', 'list'))?.thought).toBe('[1,2]')
+    const { memory_id } = (await memoryOf(home).named('key', 'colour'))!
+    await memoryOf(home).forget(memory_id)
     await using again = await open({ root: home.root })
-    expect(await remembered(again).named('key', 'colour')).toBeUndefined()
+    expect(await memoryOf(again).named('key', 'colour')).toBeUndefined()
 
     await writeFile(join(home.root, '.svc/agent_memory/worker-2.json'), '{ torn')
-    expect(await remembered(home, 'worker-2').count()).toBe(0)
+    expect(await memoryOf(home, 'worker-2').count()).toBe(0)
     expect(home.logged('worker-2.json is not taken over')).toHaveLength(1)
   })
 
   it('is never outside its folder', async () => {
     await using home = await open()
-    for (const id of ['../x', 'a/b', '', '.', 'a\u0000b']) expect(() => remembered(home, id)).toThrow('is no agent')
+    for (const id of ['../x', 'a/b', '', '.', 'a\u0000b']) expect(() => memoryOf(home, id)).toThrow('is no agent')
   })
 })
 

@@ -9,20 +9,20 @@ import metrics from '#observability/metrics/index'
 import { LoopLag } from '#observability/metrics/machine'
 import daemon from '#platform/daemon/index'
 import { Store } from '#platform/store/contract'
-import { ask } from '../faces/rest-house.ts'
-import { allBehind, behind, rowsBehind } from '../support/behind.ts'
+import { ask } from '../faces/rest-server.ts'
+import { allBehind, behind, rowsBehind } from '../support/direct-access.ts'
 import {
-  beat,
   fault,
-  type House,
-  type HouseOptions,
   type ModelServerRequest,
-  settled,
+  runHeartbeat,
+  type TestHost,
+  type TestHostOptions,
   tempDir,
   text,
   toolCall,
+  waitUntilIdle,
 } from '../support/index.ts'
-import { asksForGoal, lived, spawn } from './rooms.ts'
+import { asksForGoal, spawn, testHostWithModel } from './model-host.ts'
 
 const GAUGES = [
   'svc_agents_working',
@@ -47,8 +47,11 @@ function script() {
   }
 }
 
-async function served(options: HouseOptions = {}) {
-  const home = await lived(script(), { ...options, builtins: [rest, daemon, metrics, ...(options.builtins ?? [])] })
+async function startServer(options: TestHostOptions = {}) {
+  const home = await testHostWithModel(script(), {
+    ...options,
+    builtins: [rest, daemon, metrics, ...(options.builtins ?? [])],
+  })
   const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
   const get = (path: string) => ask({ hostname, port, path })
   return Object.assign(home, { get, scrape: async () => samplesOf((await get('/metrics')).text) })
@@ -65,7 +68,7 @@ describe.each([
   ['without a daemon', ['server']],
 ] as const)('%s', (_, roles) => {
   it('the six gauges of agents and goals are there, whatever there is', async () => {
-    await using home = await served({ roles })
+    await using home = await startServer({ roles })
     const { status, headers, text } = await home.get('/metrics')
     expect([status, headers['content-type']]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
     for (const name of GAUGES) {
@@ -75,9 +78,9 @@ describe.each([
   })
 
   it('they count the agents by their status', async () => {
-    await using home = await served({ roles, config: { daemon: { heartbeat: 3600, max_retries: 0 } } })
+    await using home = await startServer({ roles, config: { daemon: { heartbeat: 3600, max_retries: 0 } } })
     const [paused] = [await spawn(home), await spawn(home), await spawn(home)]
-    if (roles.length === 2) await settled(home)
+    if (roles.length === 2) await waitUntilIdle(home)
     await home.kernel.invoke('agents.pause', { id: paused })
     const { svc_agents_paused, svc_agents_idle } = await home.scrape()
     expect([svc_agents_paused, svc_agents_idle]).toEqual([1, 2])
@@ -88,10 +91,10 @@ describe.each([
 
 describe('what happened is counted', () => {
   it('cycles by result and duration, model calls, tokens and cost as billed, tools and their failures', async () => {
-    await using home = await served({ config: { daemon: { max_retries: 0 } } })
+    await using home = await startServer({ config: { daemon: { max_retries: 0 } } })
     await spawn(home)
-    await settled(home)
-    await beat(home)
+    await waitUntilIdle(home)
+    await runHeartbeat(home)
     const model = 'openai:scripted'
     const found = await home.scrape()
     expect(found).toMatchObject({
@@ -107,10 +110,12 @@ describe('what happened is counted', () => {
       'svc_tool_failures_total{tool="read_file"}': 1,
       'svc_events_total{type="goal_completed"}': 1,
     })
-    const billed = (direction: 'input' | 'output') =>
+    const tokensBilled = (direction: 'input' | 'output') =>
       home.server.bill.slice(0, 4).reduce((sum, entry) => sum + entry[`${direction}_tokens`], 0)
-    expect(found[`svc_model_tokens_total{model="${model}",direction="input"}`]).toBeGreaterThanOrEqual(billed('input'))
-    expect(found[`svc_model_tokens_total{model="${model}",direction="output"}`]).toBe(billed('output'))
+    expect(found[`svc_model_tokens_total{model="${model}",direction="input"}`]).toBeGreaterThanOrEqual(
+      tokensBilled('input'),
+    )
+    expect(found[`svc_model_tokens_total{model="${model}",direction="output"}`]).toBe(tokensBilled('output'))
     const { micros } = (await home.kernel
       .use(Store)
       .get<{ micros: number }>('SELECT sum(cost_micros) AS micros FROM spend'))!
@@ -124,10 +129,10 @@ describe('what happened is counted', () => {
   it('and stays counted: when the agent is deleted, the events are pruned, the process is another, without a daemon', async () => {
     await using dir = await tempDir()
     const config = { daemon: { max_retries: 0 } }
-    const before = await served({ root: dir.path, config })
+    const before = await startServer({ root: dir.path, config })
     const id = await spawn(before)
-    await settled(before)
-    for (let beats = 31; beats > 0; beats--) await beat(before)
+    await waitUntilIdle(before)
+    for (let beats = 31; beats > 0; beats--) await runHeartbeat(before)
     const counted = totals(await before.scrape())
     await before.kernel.invoke('agents.delete', { id })
     expect(totals(await before.scrape())).toMatchObject(without(counted, /svc_(events|cycle)/))
@@ -140,7 +145,7 @@ describe('what happened is counted', () => {
     const { seq } = JSON.parse(kept!.value) as { seq: number }
     expect(await behind(dir.path, 'DELETE FROM events WHERE seq <= ?', seq)).toBeGreaterThan(5)
 
-    await using after = await served({ root: dir.path, roles: ['server'], config })
+    await using after = await startServer({ root: dir.path, roles: ['server'], config })
     const found = await after.scrape()
     for (const [name, value] of Object.entries(counted)) expect([name, found[name]! >= value]).toEqual([name, true])
     expect(found['svc_tool_calls_total{tool="write_notepad"}']).toBe(1)
@@ -150,9 +155,9 @@ describe('what happened is counted', () => {
   it('by every process that drives agents, and once', async () => {
     await using dir = await tempDir()
     for (let life = 1; life <= 3; life++) {
-      const home = await served({ root: dir.path, config: { daemon: { heartbeat: 60 } } })
+      const home = await startServer({ root: dir.path, config: { daemon: { heartbeat: 60 } } })
       if (life === 1) await spawn(home)
-      await settled(home)
+      await waitUntilIdle(home)
       const { svc_cycle_duration_seconds_count: cycles } = await home.scrape()
       const { n } = (await home.kernel
         .use(Store)
@@ -179,7 +184,7 @@ describe('a plugin', () => {
         svc.add(Metrics, { name: 'mail_unknown', help: 'Not known here.', type: 'gauge', collect: () => undefined })
       },
     })
-    await using home = await served({ builtins: [mail] })
+    await using home = await startServer({ builtins: [mail] })
     const { text } = await home.get('/metrics')
     expect(text).toContain('# HELP mails_total Mails,\\nin all.\n# TYPE mails_total counter\nmails_total 7\n')
     const box = 'box="a \\"quoted\\" \\\\ name\\nin two lines"'
@@ -204,22 +209,22 @@ describe('a plugin', () => {
           collect: () => (broken ? Promise.reject(new Error('no level')) : 3),
         }),
     })
-    await using home = await served({ builtins: [shaky] })
-    const told = () => home.logged('the metric shaky_level is left out: no level').length
+    await using home = await startServer({ builtins: [shaky] })
+    const warningCount = () => home.logged('the metric shaky_level is left out: no level').length
     for (let scrapes = 3; scrapes > 0; scrapes--) {
       const found = await home.scrape()
       expect([found.shaky_level, found.svc_agents_idle]).toEqual([undefined, 0])
     }
-    expect(told()).toBe(1)
+    expect(warningCount()).toBe(1)
     broken = false
     expect((await home.scrape()).shaky_level).toBe(3)
     broken = true
     await home.scrape()
-    expect(told()).toBe(2)
+    expect(warningCount()).toBe(2)
   })
 
   it('cannot take a name that is taken, nor one that is none', async () => {
-    await using home = await served()
+    await using home = await startServer()
     const adds = (name: string, type: 'gauge' | 'counter' = 'gauge') =>
       home.kernel.host.add(
         definePlugin({
@@ -248,9 +253,9 @@ it('how late the event loop was is told, when something held it up', async () =>
 })
 
 it('the room can go and come back: nothing is lost, nothing is there twice', async () => {
-  await using home = await served()
+  await using home = await startServer()
   await spawn(home)
-  await settled(home)
+  await waitUntilIdle(home)
   const before = totals(await home.scrape())
   await home.kernel.host.remove('metrics')
   expect((await home.get('/metrics')).status).toBe(404)
@@ -261,16 +266,16 @@ it('the room can go and come back: nothing is lost, nothing is there twice', asy
 })
 
 it.skipIf(spawnSync('promtool', ['--version']).error)('promtool has nothing to say about the text', async () => {
-  await using home = await served({ config: { daemon: { budget_usd: 5, max_retries: 0 } } })
+  await using home = await startServer({ config: { daemon: { budget_usd: 5, max_retries: 0 } } })
   await spawn(home)
-  await settled(home)
+  await waitUntilIdle(home)
   const { text } = await home.get('/metrics')
   expect(text).toContain('svc_budget_limit_usd 5\n')
   expect(complaints(text)).toBe('')
 })
 
 it('a scrape of ten thousand agents stays cheap', async () => {
-  await using home = await served({ roles: ['server'] })
+  await using home = await startServer({ roles: ['server'] })
   await populate(home, 10_000)
   await home.kernel.invoke('metrics.get')
   const times: number[] = []
@@ -287,7 +292,7 @@ it('a scrape of ten thousand agents stays cheap', async () => {
 })
 
 /** Agents with leases, goals and what they spent and did, as rows. */
-async function populate(home: House, agents: number): Promise<void> {
+async function populate(home: TestHost, agents: number): Promise<void> {
   const times = agents * 5
   const numbers = (many: number) => `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})`
   await allBehind(home.root, [

@@ -1,16 +1,23 @@
 import { LLMock } from '@copilotkit/aimock'
 import { describe, expect, it, onTestFinished, test } from 'vitest'
 import { Store } from '#platform/store/contract'
-import { type Answer, settled, text, together, toolCall, until } from '../support/index.ts'
-import { finish, gated, goalAnswer, noted, parked, results } from './gated.ts'
-import { modelHouse, QUICK } from './models-house.ts'
-import { asksForGoal, goalsOf, lived, spawn } from './rooms.ts'
+import { type Answer, text, together, toolCall, until, waitUntilIdle } from '../support/index.ts'
+import {
+  finish,
+  goalAnswer,
+  recordingTools,
+  results,
+  testHostWithApprovals,
+  waitForPendingCall,
+} from './approvals-host.ts'
+import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
 
 /** Pursues one goal with these answers, then finishes it. */
-async function pursued(...answers: Answer[]) {
-  const { runs, plugin } = noted()
+async function pursueGoal(...answers: Answer[]) {
+  const { runs, plugin } = recordingTools()
   const left = [...answers]
-  const home = await lived(
+  const home = await testHostWithModel(
     request =>
       asksForGoal(request)
         ? goalAnswer(request.prompt.includes('Recent') ? '' : 'Look at something')
@@ -20,14 +27,14 @@ async function pursued(...answers: Answer[]) {
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end', ({ result }) => result !== 'generated')
-  await settled(home)
+  await waitUntilIdle(home)
   return Object.assign(home, { id, runs, goal: (await goalsOf(home, id))[0] })
 }
 
 describe('what a model gets wrong', () => {
   it('in a way that leaves one meaning runs as it was meant, and the log says what was mended', async () => {
     const broken = `Arguments: {'n': "3", text: 'it's',}`
-    await using home = await pursued(toolCall('Look', broken))
+    await using home = await pursueGoal(toolCall('Look', broken))
     expect(home.runs).toEqual([{ tool: 'look', args: { n: 3, text: "it's" } }])
     const [line] = home.logged('A call of look was mended')
     const mended = [
@@ -50,27 +57,27 @@ describe('what a model gets wrong', () => {
     ['two objects', '{"n": 1} {"n": 2}'],
     ['a path that may hold escapes', '{"text": "C:\\Users\\new"}'],
   ])('in a way that leaves more than one (%s) runs nothing, and it is asked again with the schema', async (_, args) => {
-    await using home = await pursued(toolCall('look', args))
+    await using home = await pursueGoal(toolCall('look', args))
     expect(home.runs).toEqual([])
     expect(results(home.server)[0]).toMatch(/not valid JSON.*was not run.*JSON Schema/)
     expect(home.goal).toMatchObject({ status: 'completed', steps_completed: 2 })
   })
 
   it('by a name that is nearly right is told the right one', async () => {
-    await using home = await pursued(toolCall('lok', { n: 1 }))
+    await using home = await pursueGoal(toolCall('lok', { n: 1 }))
     expect(home.runs).toEqual([])
     expect(results(home.server)[0]).toMatch(/there is no tool "lok"\. Did you mean look\?/)
   })
 
   it('by writing its calls into its text is understood', async () => {
     const said = 'I look.\n<tool_call>\n{"name": "look", "arguments": {"n": 1}}\n</tool_call>'
-    await using home = await pursued(text(said))
+    await using home = await pursueGoal(text(said))
     expect(home.runs).toEqual([{ tool: 'look', args: { n: 1 } }])
     expect(home.goal).toMatchObject({ status: 'completed', unconfirmed: false })
   })
 
   it('by saying nothing but space is not a completion, and costs its step', async () => {
-    await using home = await pursued(text(' \n\t '), toolCall('look', { n: 1 }))
+    await using home = await pursueGoal(text(' \n\t '), toolCall('look', { n: 1 }))
     expect(home.runs).toHaveLength(1)
     expect(home.goal).toMatchObject({ status: 'completed', unconfirmed: false, steps_completed: 3 })
   })
@@ -81,8 +88,8 @@ describe('what a model gets wrong', () => {
       toolCall('look', { n: 1 }),
       toolCall('look', '{"n": 1, "te'),
     )
-    await using home = await gated([turn, finish()])
-    const waiting = await parked(home)
+    await using home = await testHostWithApprovals([turn, finish()])
+    const waiting = await waitForPendingCall(home)
     expect(waiting).toMatchObject({ tool_name: 'send', arguments: { to: 'ada' } })
     const transcript = await home.kernel.use(Store).all('SELECT message FROM pursuit_transcripts ORDER BY seq')
     expect(JSON.stringify(transcript)).toMatch(/repaired.*single_quotes.*trailing_commas.*unquoted_keys/)
@@ -96,7 +103,7 @@ test('against a server that drops, garbles and limits its answers, a call ends i
   onTestFinished(() => mock.stop())
   mock.on({ userMessage: 'look' }, { toolCalls: [{ name: 'look', arguments: '{"n": "1",}' }] })
   mock.onMessage('hello', { content: 'Hi there!' })
-  const { call, failing } = await modelHouse(undefined, {
+  const { call, failing } = await testHostForModels(undefined, {
     config: QUICK,
     env: { OPENAI_BASE_URL: `${mock.url}/v1`, OPENAI_API_KEY: 'k' },
   })

@@ -3,9 +3,9 @@ import { type Message, type ModelCall, ModelProviders } from '#core/models/contr
 import models from '#core/models/index'
 import { anthropic } from '#core/models/providers/anthropic'
 import { definePlugin } from '#kernel'
-import type { HouseOptions } from '../support/house.ts'
 import { type MessagesReply, messagesServer } from '../support/messages-server.ts'
-import { modelHouse } from './models-house.ts'
+import type { TestHostOptions } from '../support/test-host.ts'
+import { testHostForModels } from './models-host.ts'
 
 // Loaded here once, so that the first call's limits measure the server alone.
 await import('@anthropic-ai/sdk')
@@ -13,11 +13,11 @@ await import('@anthropic-ai/sdk')
 const SONNET = 'anthropic:claude-sonnet-4-6'
 
 /** A house whose models of Anthropic are answered by these replies, over real HTTP. */
-async function anthropicHouse(replies: MessagesReply[], options: HouseOptions = {}) {
+async function testHostForAnthropic(replies: MessagesReply[], options: TestHostOptions = {}) {
   const server = await messagesServer(...replies)
   onTestFinished(() => server.close())
   const env = { ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: 'sk-ant-canary-1234', ...options.env }
-  const { call, failing, house } = await modelHouse(undefined, { ...options, env })
+  const { call, failing, house } = await testHostForModels(undefined, { ...options, env })
   return {
     ...{ server, house },
     call: (given: Partial<ModelCall> = {}) => call({ model: SONNET, ...given }),
@@ -30,7 +30,7 @@ const user = (content: string): Message => ({ role: 'user', content })
 test('an answer of Anthropic is streamed, and its four classes of tokens are counted and priced', async () => {
   const usage = { input_tokens: 100, cache_creation_input_tokens: 20, cache_read_input_tokens: 300, output_tokens: 40 }
   const content = [{ thinking: 'Hm, let me see.' }, { text: 'Good morning, world.' }]
-  const { call, server } = await anthropicHouse([{ content, usage }], {
+  const { call, server } = await testHostForAnthropic([{ content, usage }], {
     files: {
       'models.yaml':
         'prices:\n  anthropic:claude-sonnet-4-6: { input: 3, output: 15, cached_input: 0.3, cache_write: 3.75 }\n',
@@ -51,7 +51,7 @@ test('an answer of Anthropic is streamed, and its four classes of tokens are cou
 })
 
 test('tools are offered, called and answered in its words, and turns alternate whatever the transcript holds', async () => {
-  const { call, server } = await anthropicHouse([
+  const { call, server } = await testHostForAnthropic([
     { content: [{ text: 'I will look.' }, { tool: 'file_read', input: { path: 'a' } }, { tool: 'clock', input: {} }] },
     { content: [{ text: 'Both are there.' }] },
   ])
@@ -105,7 +105,7 @@ test('tools are offered, called and answered in its words, and turns alternate w
 })
 
 test('a conversation whose beginning is gone begins with the user all the same', async () => {
-  const { call, server } = await anthropicHouse([])
+  const { call, server } = await testHostForAnthropic([])
   await call({ messages: [{ role: 'assistant', content: 'As I said.' }, user('And then?')] })
   expect(server.requests[0]!.body.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
 })
@@ -118,12 +118,12 @@ test.for([
   ['model_context_window_exceeded', 'length'],
   ['refusal', 'content_filter'],
 ] as const)('the stop reason %s is %s for us', async ([stop_reason, finish_reason]) => {
-  const { call } = await anthropicHouse([{ content: [{ text: 'So far.' }], stop_reason }])
+  const { call } = await testHostForAnthropic([{ content: [{ text: 'So far.' }], stop_reason }])
   expect((await call()).finish_reason).toBe(finish_reason)
 })
 
 test('an overload and a limit are waited out, and cost nothing', async () => {
-  const { call, server, house } = await anthropicHouse([
+  const { call, server, house } = await testHostForAnthropic([
     { status: 529, type: 'overloaded_error', message: 'Overloaded' },
     { status: 429, type: 'rate_limit_error', message: 'Slow down', headers: { 'retry-after': '60' } },
     { content: [{ text: 'Here.' }] },
@@ -136,14 +136,14 @@ test('an overload and a limit are waited out, and cost nothing', async () => {
 
 test('what the provider says of its limits is told to the caller', async () => {
   const limit = { status: 429, type: 'rate_limit_error', message: 'Slow down', headers: { 'retry-after': '3600' } }
-  const { failing } = await anthropicHouse([limit, limit, limit])
+  const { failing } = await testHostForAnthropic([limit, limit, limit])
   expect(await failing()).toMatchObject({ kind: 'rate_limited', retryAfter: 3600, spend: { cost_micros: 0 } })
 })
 
 test.for(['overloaded_error', 'cut'] as const)(
   'a stream that breaks off (%s) is asked for once more without streaming',
   async breaks => {
-    const { call, server } = await anthropicHouse([
+    const { call, server } = await testHostForAnthropic([
       { content: [{ text: 'Half of' }], breaks },
       { content: [{ text: 'All of it.' }, { tool: 'clock', input: { now: true } }] },
     ])
@@ -160,7 +160,7 @@ test.for([
   [404, 'not_found_error', 'refused'],
 ] as const)('a refusal with status %s is not retried, and its sentence names no key', async ([status, type, kind]) => {
   const refusal = { status, type, message: 'The key sk-ant-canary-1234 is not known' }
-  const { failing, server } = await anthropicHouse([refusal])
+  const { failing, server } = await testHostForAnthropic([refusal])
   const error = await failing()
   expect(error).toMatchObject({ kind, transient: false, spend: { attempts: 1, cost_micros: 0 } })
   expect(error.message).toContain(`HTTP ${status}: The key *** is not known.`)
@@ -168,19 +168,19 @@ test.for([
 })
 
 test("a profile's temperature is kept back: the API refuses every one", async () => {
-  const { call, server } = await anthropicHouse([])
+  const { call, server } = await testHostForAnthropic([])
   await call({ temperature: 1 })
   expect(server.requests[0]!.body).not.toHaveProperty('temperature')
 })
 
 test('a server that is gone is an error in a sentence', async () => {
-  const { failing, server } = await anthropicHouse([])
+  const { failing, server } = await testHostForAnthropic([])
   await server.close()
   expect(await failing()).toMatchObject({ kind: 'unreachable', message: expect.stringContaining('cannot be reached') })
 })
 
 test('without ANTHROPIC_API_KEY nothing is sent, and the variable is named', async () => {
-  const { failing, house } = await modelHouse()
+  const { failing, house } = await testHostForModels()
   expect(await failing({ model: 'claude-haiku-4-5' })).toMatchObject({ kind: 'auth', transient: false })
   const { providers } = (await house.kernel.invoke('models.list')) as { providers: { name: string; reason: string }[] }
   expect(providers.find(({ name }) => name === 'anthropic')?.reason).toBe('ANTHROPIC_API_KEY is not set')
@@ -207,7 +207,7 @@ test('where the package is not installed, it is named with the command that inst
         anthropic(endpoint, svc.ports, () => Promise.reject(gone)),
       ),
   })
-  const { call, house } = await modelHouse(undefined, { builtins: [models, bare] })
+  const { call, house } = await testHostForModels(undefined, { builtins: [models, bare] })
   const missing = { code: 'missing_dependency', message: expect.stringContaining('npm install @anthropic-ai/sdk') }
   await expect(call({ model: 'claude' })).rejects.toMatchObject(missing)
   const { providers } = (await house.kernel.invoke('models.list')) as { providers: { name: string; reason: string }[] }

@@ -5,7 +5,7 @@ import { messagesTokens } from '#core/models/context/tokens'
 import type { Message } from '#core/models/contract'
 import { refuse, text } from '../support/index.ts'
 import { type Dialect, tokensIn } from '../support/wire-rules.ts'
-import { modelHouse } from './models-house.ts'
+import { testHostForModels } from './models-host.ts'
 
 const SETTINGS = { context_full: 0.75, context_target: 0.45 }
 
@@ -24,20 +24,20 @@ function pursuit(steps: number, chars = 4_000): Message[] {
   return said
 }
 
-function fitted(messages: readonly Message[], window: number) {
+function fitMessages(messages: readonly Message[], window: number) {
   return fitRequest({ messages, tools: [], max_tokens: 1_000 }, { window, max_output_tokens: null, ratio: 1 }, SETTINGS)
 }
 
 describe('making room', () => {
   it('leaves a conversation alone that fits', () => {
     const said = pursuit(5)
-    const { messages, cleared, digested, cut } = fitted(said, 128_000)
+    const { messages, cleared, digested, cut } = fitMessages(said, 128_000)
     expect(messages).toEqual(said)
     expect({ cleared, digested, cut }).toEqual({ cleared: 0, digested: 0, cut: 0 })
   })
 
   it('clears old results first: each becomes one line that says how to get it again', () => {
-    const { messages, cleared, digested } = fitted(pursuit(30), 24_000)
+    const { messages, cleared, digested } = fitMessages(pursuit(30), 24_000)
     expect(cleared).toBeGreaterThan(0)
     expect(digested).toBe(0)
     expect(messages[3]!.content).toBe(
@@ -48,7 +48,7 @@ describe('making room', () => {
 
   it('puts a digest in the place of the oldest turns; the goal, what the user said and the newest turn survive', () => {
     const said = pursuit(400)
-    const { messages, digested } = fitted(said, 16_000)
+    const { messages, digested } = fitMessages(said, 16_000)
     const all = messages.map(({ content }) => content).join('\n')
     expect(digested).toBeGreaterThan(0)
     expect(messages[1]!.content).toBe('Goal: read all files')
@@ -60,7 +60,7 @@ describe('making room', () => {
   it.each([2_000, 8_000, 32_000, 128_000])('keeps every step of a pursuit within a window of %i tokens', window => {
     const said = pursuit(150, 20_000)
     for (let n = 4; n <= said.length; n += 2) {
-      const { messages, max_tokens } = fitted(said.slice(0, n), window)
+      const { messages, max_tokens } = fitMessages(said.slice(0, n), window)
       expect(messagesTokens(messages) + max_tokens, `at message ${n}`).toBeLessThanOrEqual(window)
       expect(messages[1]!.content).toBe('Goal: read all files')
     }
@@ -69,9 +69,9 @@ describe('making room', () => {
   it('keeps the beginning of a request from step to step, so that the prompt cache of its provider is used', () => {
     const said = pursuit(200)
     let changes = 0
-    let before = fitted(said.slice(0, 4), 32_000).messages
+    let before = fitMessages(said.slice(0, 4), 32_000).messages
     for (let n = 6; n <= said.length; n += 2) {
-      const { messages } = fitted(said.slice(0, n), 32_000)
+      const { messages } = fitMessages(said.slice(0, n), 32_000)
       const isSame = before.every((each, at) => each.content === messages[at]!.content)
       if (!isSame) changes++
       before = messages
@@ -83,7 +83,7 @@ describe('making room', () => {
   it('cuts one message that is too long, and says what is missing', () => {
     const said = pursuit(2)
     said[3] = { ...said[3]!, content: 'y'.repeat(2_000_000) }
-    const { messages, cut } = fitted(said, 32_000)
+    const { messages, cut } = fitMessages(said, 32_000)
     expect(cut).toBe(1)
     expect(messages[3]!.content).toMatch(/of 2000000 characters left out to fit the model's context/)
     expect(messagesTokens(messages)).toBeLessThan(31_000)
@@ -94,14 +94,15 @@ describe('making room', () => {
     for (let n = 4; n <= said.length; n++) {
       const begun = said.slice(0, n)
       // Some requests fail, so that their last message has no answer behind it when they are sent again with more.
-      if (n % 7 > 0) expect(fitted(begun, window), `at message ${n}`).toEqual(fitted(structuredClone(begun), window))
+      if (n % 7 > 0)
+        expect(fitMessages(begun, window), `at message ${n}`).toEqual(fitMessages(structuredClone(begun), window))
     }
   })
 
   it('takes under 50 ms for a megabyte that was not seen before', () => {
     const conversations = Array.from({ length: 20 }, () => pursuit(250))
     const began = process.cpuUsage()
-    for (const said of conversations) fitted(said, 32_000)
+    for (const said of conversations) fitMessages(said, 32_000)
     const { user, system } = process.cpuUsage(began)
     expect((user + system) / 20_000).toBeLessThan(50)
   })
@@ -162,7 +163,7 @@ describe('a refusal for the size of a request', () => {
     ['vllm', 'scripted-1'],
     ['llamacpp', 'scripted-1'],
   ])('of %s teaches the window: room is made, and the same call is answered', async (dialect, model) => {
-    const { call, server } = await modelHouse(undefined, {}, { dialect, window: 20_000 })
+    const { call, server } = await testHostForModels(undefined, {}, { dialect, window: 20_000 })
     const asked = { model: `openai:${model}`, max_tokens: 1_000 }
     expect((await call({ ...asked, messages: pursuit(120) })).text).toBe('All done.')
     expect(server.refusals).toHaveLength(1)
@@ -172,13 +173,13 @@ describe('a refusal for the size of a request', () => {
   })
 
   it('that names no window is followed by smaller requests until one is answered', async () => {
-    const { call, server } = await modelHouse(undefined, {}, { dialect: 'ollama', window: 20_000 })
+    const { call, server } = await testHostForModels(undefined, {}, { dialect: 'ollama', window: 20_000 })
     expect((await call({ messages: pursuit(120), max_tokens: 1_000 })).text).toBe('All done.')
     expect(server.refusals.length).toBeLessThanOrEqual(2)
   })
 
   it('that nothing helps against is told as such, after three requests that grew smaller', async () => {
-    const { failing, server } = await modelHouse(() => refuse(400, 'maximum context length is 20000 tokens'))
+    const { failing, server } = await testHostForModels(() => refuse(400, 'maximum context length is 20000 tokens'))
     const error = await failing({ messages: pursuit(120) })
     expect(error).toMatchObject({ kind: 'context_overflow', transient: false, billed: false })
     const sizes = server.requests.map(({ body }) => tokensIn(body))
@@ -190,7 +191,7 @@ describe('a refusal for the size of a request', () => {
 
 describe('the window of a model', () => {
   it('is what models.yaml says', async () => {
-    const { call, server } = await modelHouse(() => text('Done.'), {
+    const { call, server } = await testHostForModels(() => text('Done.'), {
       files: { 'models.yaml': 'models: { "openai:scripted-1": { context_window: 8192 } }\n' },
     })
     await call({ messages: pursuit(60), max_tokens: 4_096 })
@@ -204,7 +205,7 @@ describe('the window of a model', () => {
     ['vLLM', '/v1/models', { data: [{ id: 'scripted-1', max_model_len: 6_000 }] }],
     ['llama.cpp', '/props', { default_generation_settings: { n_ctx: 6_000 } }],
   ])('is what the server says: %s', async (_, path, page) => {
-    const { call, server } = await modelHouse(() => text('Done.'), {}, { pages: { [path]: page } })
+    const { call, server } = await testHostForModels(() => text('Done.'), {}, { pages: { [path]: page } })
     await call({ messages: pursuit(60), max_tokens: 1_000 })
     const { body } = server.requests[0]!
     expect(tokensIn(body) + body.max_tokens!).toBeLessThanOrEqual(6_000)
@@ -216,7 +217,7 @@ describe('the window of a model', () => {
       prompt_tokens: tokensIn(request.body) * 2,
       completion_tokens: 5,
     })
-    const { call, server } = await modelHouse(request => text('Done.', { usage: usage(request) }), {
+    const { call, server } = await testHostForModels(request => text('Done.', { usage: usage(request) }), {
       files: { 'models.yaml': 'models: { "openai:scripted-1": { context_window: 16000 } }\n' },
     })
     await call({ messages: pursuit(10), max_tokens: 1_000 })

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { fault, text } from '../support/index.ts'
-import { modelHouse, QUICK } from './models-house.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
 
 /** A server that answers every completion so. */
 async function answering(status: number, body: string, type = 'application/json') {
@@ -15,7 +15,7 @@ async function answering(status: number, body: string, type = 'application/json'
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
-  const { failing } = await modelHouse([], {
+  const { failing } = await testHostForModels([], {
     env: { OPENAI_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` },
   })
   return { error: await failing(), asked }
@@ -62,7 +62,7 @@ it('an error under HTTP 200 is told with its words', async () => {
 })
 
 it('a server that is slow to begin has a time limit of its own for that', async () => {
-  const { call, failing, server } = await modelHouse([fault('hang'), text('Loaded.')], {
+  const { call, failing, server } = await testHostForModels([fault('hang'), text('Loaded.')], {
     config: {
       ...QUICK,
       daemon: { max_retries: 0 },
@@ -100,7 +100,7 @@ it('a kept connection that the server has closed is opened anew, and no attempt 
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
-  const { call } = await modelHouse([], {
+  const { call } = await testHostForModels([], {
     env: { OPENAI_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` },
     config: { ...QUICK, daemon: { max_retries: 0 } },
   })

@@ -6,8 +6,8 @@ import metrics from '#observability/metrics/index'
 import { type EventEnvelope, Store } from '#platform/store/contract'
 import { fault, modelServer, refuse, text, toolCall } from '../support/model-server.ts'
 import { until } from '../support/until.ts'
-import { modelHouse, QUICK } from './models-house.ts'
-import { asksForGoal, goalsOf, lived, spawn } from './rooms.ts'
+import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
 
 /** A further provider, called `spare`, that a scripted server stands for. */
 async function spare(script?: Parameters<typeof modelServer>[0]) {
@@ -20,7 +20,7 @@ const config = (model: object) => ({ ...QUICK, daemon: { max_retries: 1 }, model
 
 test('a model that gives no answer gives way to the first of its fallbacks that does, and the spend says so', async () => {
   const { server: second, providers } = await spare({ script: [text('I stand in.')] })
-  const { call, server, house } = await modelHouse(() => fault('500'), { config: config({ providers }) })
+  const { call, server, house } = await testHostForModels(() => fault('500'), { config: config({ providers }) })
   const told: unknown[] = []
   house.kernel.hooks.on('model_failover', payload => void told.push(payload))
   const answer = await call({ fallback: ['groq:lite', 'spare'] })
@@ -38,7 +38,7 @@ test('a model that gives no answer gives way to the first of its fallbacks that 
 })
 
 test('nobody stands in who is not named: neither the simulation nor the default model', async () => {
-  const { failing, call, server } = await modelHouse(() => refuse(401, 'No'), { config: config({}) })
+  const { failing, call, server } = await testHostForModels(() => refuse(401, 'No'), { config: config({}) })
   expect((await failing()).message).toContain('HTTP 401')
   expect((await failing({ fallback: [] })).kind).toBe('auth')
   expect(server.requests).toHaveLength(2)
@@ -47,7 +47,7 @@ test('nobody stands in who is not named: neither the simulation nor the default 
 })
 
 test('when nobody answers, the error tells of all who were asked', async () => {
-  const { failing } = await modelHouse(() => refuse(400, 'Too long'), { config: config({}) })
+  const { failing } = await testHostForModels(() => refuse(400, 'Too long'), { config: config({}) })
   const error = await failing({ fallback: ['groq:lite', 'nobody:at-all', 'openai:scripted-2'] })
   expect(error.message).toMatch(
     /^The model openai:scripted-1 gave no answer: HTTP 400: Too long; groq:openai\/gpt-oss-20b did not either: GROQ_API_KEY is not set.*; nobody:at-all did not either: "nobody:at-all" names no model.*; openai:scripted-2 did not either: HTTP 400: Too long\.$/,
@@ -56,7 +56,7 @@ test('when nobody answers, the error tells of all who were asked', async () => {
 })
 
 test('a name that is wrong is told at once: a fallback is no spelling aid', async () => {
-  const { call, server } = await modelHouse()
+  const { call, server } = await testHostForModels()
   const named = call({ model: 'nobody:at-all', fallback: ['openai:scripted-1'] })
   await expect(named).rejects.toMatchObject({ code: 'unknown_model' })
   expect(server.requests).toHaveLength(0)
@@ -64,7 +64,7 @@ test('a name that is wrong is told at once: a fallback is no spelling aid', asyn
 
 test('after its first tokens too a model gives way to a fallback, whose text takes the place of what was shown', async () => {
   const { server: second, providers } = await spare()
-  const { call } = await modelHouse(() => fault('cleancut', 'So it'), { config: config({ providers }) })
+  const { call } = await testHostForModels(() => fault('cleancut', 'So it'), { config: config({ providers }) })
   let shown = ''
   const onReset = () => {
     shown = ''
@@ -79,7 +79,7 @@ test('after its first tokens too a model gives way to a fallback, whose text tak
 
 test('whoever stops the call is obeyed: nobody else is asked', async () => {
   const { server: second, providers } = await spare()
-  const { failing, server } = await modelHouse(() => fault('hang'), { config: config({ providers }) })
+  const { failing, server } = await testHostForModels(() => fault('hang'), { config: config({ providers }) })
   const stop = new AbortController()
   const stopped = failing({ fallback: ['spare'], signal: stop.signal })
   await server.request(1)
@@ -91,7 +91,7 @@ test('whoever stops the call is obeyed: nobody else is asked', async () => {
 test('a model that keeps all waiting leaves half of the time to who comes after it', async () => {
   const { providers } = await spare({ script: [text('Quickly now.')] })
   const settings = config({ providers, total_timeout: 1.2, idle_timeout: 5 })
-  const { call, house } = await modelHouse(() => fault('hang'), { config: settings })
+  const { call, house } = await testHostForModels(() => fault('hang'), { config: settings })
   const began = performance.now()
   expect((await call({ fallback: ['spare'] })).text).toBe('Quickly now.')
   expect(performance.now() - began).toBeLessThan(1200)
@@ -113,7 +113,10 @@ test('each model that was asked is held for and settled on its own, and a limit 
     },
   }
   const limits = definePlugin({ name: 'till', setup: svc => void svc.add(CallLimits, till) })
-  const { call } = await modelHouse([refuse(400, 'No')], { builtins: [models, limits], config: config({ providers }) })
+  const { call } = await testHostForModels([refuse(400, 'No')], {
+    builtins: [models, limits],
+    config: config({ providers }),
+  })
   await call({ fallback: ['spare'] })
   expect(log).toEqual([
     ...['hold openai:scripted-1', 'settle openai:scripted-1 failed'],
@@ -127,7 +130,7 @@ test('each model that was asked is held for and settled on its own, and a limit 
 test('a provider that is left alone is passed over at once', async () => {
   const { providers } = await spare({ script: () => text('Here.') })
   const settings = config({ providers, breaker_failures: 2, breaker_cooldown: 600 })
-  const { call, server } = await modelHouse(() => fault('500'), { config: settings })
+  const { call, server } = await testHostForModels(() => fault('500'), { config: settings })
   await call({ fallback: ['spare'] })
   for (let n = 0; n < 3; n++) expect((await call({ fallback: ['spare'] })).text).toBe('Here.')
   expect(server.requests).toHaveLength(2)
@@ -140,7 +143,7 @@ test("an agent goes on with its profile's fallback, and events, spend and metric
         ? text('{"goal": "write a note"}')
         : toolCall('finish_goal', { summary: 'It is written.', evidence: [] }),
   })
-  const home = await lived(() => refuse(401, 'Bad key'), {
+  const home = await testHostWithModel(() => refuse(401, 'Bad key'), {
     builtins: [metrics],
     config: { model: { providers } },
     files: { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 5\nfallback: [spare]\n' },
@@ -177,7 +180,7 @@ test('goals are chosen by model.planning_model, where there is one; all else sta
   }
   const spies = definePlugin({ name: 'spies', setup: svc => void svc.add(ModelProviders, spy) })
   const settings = config({ planning_model: 'spy:planner' })
-  const { call } = await modelHouse([], { builtins: [models, spies], config: settings })
+  const { call } = await testHostForModels([], { builtins: [models, spies], config: settings })
   const purpose = { agent_id: null, goal_id: null, cycle_num: 1 }
   await call({ model: 'spy:own', purpose: { ...purpose, kind: 'goal_generation' } })
   await call({ model: 'spy:own', purpose: { ...purpose, kind: 'goal_pursuit' } })

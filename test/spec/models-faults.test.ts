@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { FAULTS, type FaultMode, fault, refuse, text, toolCall } from '../support/model-server.ts'
-import { IMPATIENT, modelHouse, QUICK } from './models-house.ts'
+import { IMPATIENT, QUICK, testHostForModels } from './models-host.ts'
 
 const FAILS: Partial<Record<FaultMode, { hits: number; says: RegExp; transient?: boolean; costs: boolean }>> = {
   '429': { hits: 3, says: /HTTP 429: Rate limit reached\.$/, costs: false },
@@ -20,7 +20,7 @@ const FAILS: Partial<Record<FaultMode, { hits: number; says: RegExp; transient?:
 test.for(Object.entries(FAILS))(
   'a server in mode %s ends in a ModelError, in bounded time and with its spend',
   async ([mode, expected]) => {
-    const { server, failing } = await modelHouse(() => fault(mode as FaultMode), { config: IMPATIENT })
+    const { server, failing } = await testHostForModels(() => fault(mode as FaultMode), { config: IMPATIENT })
     const began = performance.now()
     const error = await failing()
     expect(performance.now() - began).toBeLessThan(4000)
@@ -43,7 +43,7 @@ test('every fault mode is either survived or ends in an error', () => {
 })
 
 test.for(['nousage', 'negusage'] as const)('an answer in mode %s is not free: its tokens are estimated', async mode => {
-  const { server, call } = await modelHouse(() => fault(mode))
+  const { server, call } = await testHostForModels(() => fault(mode))
   const { text: said, spend } = await call()
   expect(said).toBe('As far as I can see')
   expect(spend).toMatchObject({ estimated: true, attempts: 1 })
@@ -54,13 +54,13 @@ test.for(['nousage', 'negusage'] as const)('an answer in mode %s is not free: it
 })
 
 test('malformed arguments and unknown tools are handed on as they came', async () => {
-  const { call } = await modelHouse([fault('badtool'), fault('unknowntool')])
+  const { call } = await testHostForModels([fault('badtool'), fault('unknowntool')])
   expect((await call()).tool_calls).toMatchObject([{ name: 'file_write', arguments: expect.stringMatching(/mid$/) }])
   expect((await call()).tool_calls).toMatchObject([{ name: 'no_such_tool', arguments: '{"any":"thing"}' }])
 })
 
 test('tool calls with missing or repeated ids get ids of their own', async () => {
-  const { call } = await modelHouse([fault('dupids'), toolCall('a', {}, ''), toolCall('a', {}, 'seen')])
+  const { call } = await testHostForModels([fault('dupids'), toolCall('a', {}, ''), toolCall('a', {}, 'seen')])
   const twins = (await call()).tool_calls
   expect(twins.map(({ arguments: args }) => args)).toEqual(['{"path":"a"}', '{"path":"b"}'])
   expect(new Set(twins.map(({ id }) => id)).size).toBe(2)
@@ -74,7 +74,7 @@ test('tool calls with missing or repeated ids get ids of their own', async () =>
 })
 
 test('a failure that passes is retried, and each attempt is counted', async () => {
-  const { server, call, house } = await modelHouse([fault('429'), fault('500'), text('Here I am.')])
+  const { server, call, house } = await testHostForModels([fault('429'), fault('500'), text('Here I am.')])
   const answer = await call()
   expect(answer).toMatchObject({ text: 'Here I am.', finish_reason: 'stop', spend: { attempts: 3, estimated: false } })
   expect(server.requests).toHaveLength(3)
@@ -83,7 +83,7 @@ test('a failure that passes is retried, and each attempt is counted', async () =
 })
 
 test.for([400, 401, 403, 404])('a refusal with status %s is not retried', async status => {
-  const { server, failing } = await modelHouse(() => refuse(status, 'That is not for you'))
+  const { server, failing } = await testHostForModels(() => refuse(status, 'That is not for you'))
   const error = await failing()
   expect(error.message).toContain(`HTTP ${status}: That is not for you.`)
   expect(error).toMatchObject({ transient: false, spend: { attempts: 1, input_tokens: 0, cost_micros: 0 } })
@@ -92,7 +92,7 @@ test.for([400, 401, 403, 404])('a refusal with status %s is not retried', async 
 
 test('a refusal that calls itself a stream of events is read as the refusal that it is', async () => {
   const headers = { 'content-type': 'text/event-stream', 'retry-after': '30' }
-  const { server, failing } = await modelHouse([
+  const { server, failing } = await testHostForModels([
     refuse(401, 'That is not for you', { headers }),
     ...Array.from({ length: 3 }, () => refuse(429, 'Later', { headers })),
   ])
@@ -104,7 +104,7 @@ test('a refusal that calls itself a stream of events is read as the refusal that
 })
 
 test('an exhausted quota is not retried, though its status is 429', async () => {
-  const { server, failing } = await modelHouse(() =>
+  const { server, failing } = await testHostForModels(() =>
     refuse(429, 'You exceeded your quota', { code: 'insufficient_quota' }),
   )
   expect((await failing()).transient).toBe(false)
@@ -112,7 +112,7 @@ test('an exhausted quota is not retried, though its status is 429', async () => 
 })
 
 test('a Retry-After is waited for, but not beyond model.retry_cap, and told to the caller', async () => {
-  const { failing } = await modelHouse(() => fault('429long'))
+  const { failing } = await testHostForModels(() => fault('429long'))
   const began = performance.now()
   const error = await failing()
   expect(performance.now() - began).toBeGreaterThan(95)
@@ -127,21 +127,23 @@ test.for([
   [{ 'retry-after': 'soon' }, undefined],
   [{ 'retry-after': '-3' }, undefined],
 ] as const)('Retry-After may be a date, by the clock of the server: %j', async ([headers, seconds]) => {
-  const { failing } = await modelHouse(() => refuse(429, 'Later', { headers }), {
+  const { failing } = await testHostForModels(() => refuse(429, 'Later', { headers }), {
     config: { ...QUICK, daemon: { max_retries: 0 } },
   })
   expect((await failing()).retryAfter).toBe(seconds)
 })
 
 test('with max_retries 0 the server is asked once', async () => {
-  const { server, failing } = await modelHouse(() => fault('500'), { config: { ...QUICK, daemon: { max_retries: 0 } } })
+  const { server, failing } = await testHostForModels(() => fault('500'), {
+    config: { ...QUICK, daemon: { max_retries: 0 } },
+  })
   await failing()
   expect(server.requests).toHaveLength(1)
 })
 
 test('one call with all its retries never outlasts model.total_timeout', async () => {
   const limits = { ...QUICK.model, idle_timeout: 10, total_timeout: 0.4 }
-  const { failing } = await modelHouse(() => fault('hang'), { config: { ...QUICK, model: limits } })
+  const { failing } = await testHostForModels(() => fault('hang'), { config: { ...QUICK, model: limits } })
   const began = performance.now()
   const error = await failing()
   expect(performance.now() - began).toBeLessThan(1500)
@@ -162,7 +164,7 @@ function screen() {
 }
 
 test('a stream that broke off is asked for once more without streaming, and its text takes the place of what was shown', async () => {
-  const { server, call } = await modelHouse([fault('cleancut'), text('The whole of it.')])
+  const { server, call } = await testHostForModels([fault('cleancut'), text('The whole of it.')])
   const { shown, ...shows } = screen()
   const answer = await call(shows)
   expect(answer).toMatchObject({ text: 'The whole of it.', finish_reason: 'stop', spend: { attempts: 2 } })
@@ -171,7 +173,7 @@ test('a stream that broke off is asked for once more without streaming, and its 
 })
 
 test('a caller that cannot take back what it shows is shown the first attempt only', async () => {
-  const { call } = await modelHouse([fault('cleancut'), text('The whole of it.')])
+  const { call } = await testHostForModels([fault('cleancut'), text('The whole of it.')])
   const shown: string[] = []
   const answer = await call({ onText: piece => shown.push(piece) })
   expect(answer.text).toBe('The whole of it.')
@@ -179,7 +181,7 @@ test('a caller that cannot take back what it shows is shown the first attempt on
 })
 
 test('when all tries fail, the error carries the text that was shown last', async () => {
-  const { server, failing } = await modelHouse(() => fault('rst'))
+  const { server, failing } = await testHostForModels(() => fault('rst'))
   const { shown, ...shows } = screen()
   const error = await failing(shows)
   expect(error.text).toBe('As far as I can see')
@@ -190,7 +192,7 @@ test('when all tries fail, the error carries the text that was shown last', asyn
 
 test('an error object in a stream is an error, not an answer', async () => {
   // A proxy's way of failing after it has answered 200.
-  const { server, failing, house } = await modelHouse(undefined, {
+  const { server, failing, house } = await testHostForModels(undefined, {
     ports: {
       fetch: async (input, init) => {
         if (!String(input).endsWith('/chat/completions')) return fetch(input, init)
@@ -206,7 +208,7 @@ test('an error object in a stream is an error, not an answer', async () => {
 })
 
 test('an answer that is whole but for its usage is taken when the server then falls silent', async () => {
-  const { call, server } = await modelHouse(undefined, {
+  const { call, server } = await testHostForModels(undefined, {
     config: IMPATIENT,
     ports: {
       fetch: async (input, init) => {
@@ -230,7 +232,7 @@ test('an answer that is whole but for its usage is taken when the server then fa
 test.for(['hang', 'stall', 'drip'] as const)(
   'an abort ends a call in mode %s, and the server is let go within a second',
   async mode => {
-    const { server, failing } = await modelHouse(() => fault(mode), { config: { model: { idle_timeout: 60 } } })
+    const { server, failing } = await testHostForModels(() => fault(mode), { config: { model: { idle_timeout: 60 } } })
     const stop = new AbortController()
     const failed = failing({ signal: stop.signal })
     const request = await server.request(1)
@@ -246,13 +248,13 @@ test.for(['hang', 'stall', 'drip'] as const)(
 )
 
 test('an abort before the call asks nobody, and costs nothing', async () => {
-  const { server, failing } = await modelHouse()
+  const { server, failing } = await testHostForModels()
   expect((await failing({ signal: AbortSignal.abort() })).spend).toBeNull()
   expect(server.requests).toHaveLength(0)
 })
 
 test('a server that does not know stream_options is asked without them, from then on', async () => {
-  const { server, call } = await modelHouse(({ body }) =>
+  const { server, call } = await testHostForModels(({ body }) =>
     body.stream_options ? refuse(400, 'Unrecognized request argument supplied: stream_options') : text('Fine.'),
   )
   expect(await call()).toMatchObject({ text: 'Fine.', spend: { estimated: true } })
@@ -261,7 +263,7 @@ test('a server that does not know stream_options is asked without them, from the
 })
 
 test('a server that is not running is named, with what to do; nothing is spent', async () => {
-  const { failing, server } = await modelHouse()
+  const { failing, server } = await testHostForModels()
   await server.close()
   const error = await failing()
   expect(error.message).toContain(`${server.url} cannot be reached (ECONNREFUSED); is the server running?`)
@@ -271,7 +273,7 @@ test('a server that is not running is named, with what to do; nothing is spent',
 
 test('a key never shows in an error', async () => {
   const key = 'sk-canary-1234567890'
-  const { failing, house } = await modelHouse(() => refuse(401, `Incorrect API key provided: ${key}`), {
+  const { failing, house } = await testHostForModels(() => refuse(401, `Incorrect API key provided: ${key}`), {
     env: { OPENAI_API_KEY: key },
   })
   expect((await failing()).message).toContain('HTTP 401: Incorrect API key provided: ***.')

@@ -3,10 +3,10 @@ import { ModelError } from '#core/models/contract'
 import models from '#core/models/index'
 import metrics from '#observability/metrics/index'
 import store from '#platform/store/index'
-import { HeldClock, turns } from '../support/clock.ts'
+import { HeldClock, turnEventLoop } from '../support/clock.ts'
 import { fault, type Reply, refuse, text } from '../support/model-server.ts'
 import { until } from '../support/until.ts'
-import { modelHouse, QUICK } from './models-house.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
 
 /** A script whose replies are given one by one, when the test says so. */
 function heldReplies() {
@@ -22,13 +22,17 @@ function heldReplies() {
 }
 
 /** A house with a held clock, so that the waits are seen as they are. */
-async function governed(script: Parameters<typeof modelHouse>[0], model: object = {}, max_retries = 0) {
+async function testHostWithGovernor(
+  script: Parameters<typeof testHostForModels>[0],
+  model: object = {},
+  max_retries = 0,
+) {
   const clock = new HeldClock()
   const config = {
     daemon: { max_retries },
     model: { ...QUICK.model, retry_cap: 60, total_timeout: 240, idle_timeout: 600, ...model },
   }
-  const made = await modelHouse(script, { clock, config, builtins: [store, models, metrics] })
+  const made = await testHostForModels(script, { clock, config, builtins: [store, models, metrics] })
   const traffic = async () => {
     const { providers } = (await made.house.kernel.invoke('models.list')) as {
       providers: { name: string; traffic: { in_flight: number; waiting: number } }[]
@@ -39,11 +43,11 @@ async function governed(script: Parameters<typeof modelHouse>[0], model: object 
 }
 
 /** Lets what came over the network be taken in, where nothing is to happen: there is no event to wait for. */
-const nothingComes = () => turns(40)
+const nothingComes = () => turnEventLoop(40)
 
 test('a limit of the provider is respected by everybody: the others wait, and one finds out for all', async () => {
   const held = heldReplies()
-  const { call, failing, server, clock, traffic } = await governed(held.script)
+  const { call, failing, server, clock, traffic } = await testHostWithGovernor(held.script)
   const first = failing()
   await until(() => held.waiting === 1)
   held.reply(refuse(429, 'Slow down', { headers: { 'retry-after': '20' } }))
@@ -68,20 +72,22 @@ test('a limit of the provider is respected by everybody: the others wait, and on
 })
 
 test('a wait that the provider asks for is cut to model.retry_cap', async () => {
-  const { failing, traffic } = await governed([fault('429long')])
+  const { failing, traffic } = await testHostWithGovernor([fault('429long')])
   await failing()
   expect(await traffic()).toMatchObject({ backing_off_ms: 60_000 })
 })
 
 test('one provider that asks for patience keeps nobody from another', async () => {
-  const { failing, call } = await governed([fault('429long')])
+  const { failing, call } = await testHostWithGovernor([fault('429long')])
   await failing()
   expect((await call({ model: 'sim' })).spend.model).toBe('sim/rules-1')
 })
 
 test('no more attempts are under way at once than model.providers.<name>.max_concurrent, first come, first served', async () => {
   const held = heldReplies()
-  const { call, traffic, server } = await governed(held.script, { providers: { openai: { max_concurrent: 2 } } })
+  const { call, traffic, server } = await testHostWithGovernor(held.script, {
+    providers: { openai: { max_concurrent: 2 } },
+  })
   let answered = 0
   const calls: Promise<unknown>[] = []
   for (const n of [0, 1, 2, 3, 4]) {
@@ -108,7 +114,7 @@ test('no more attempts are under way at once than model.providers.<name>.max_con
 
 test('who waits for a turn and is stopped leaves the line, and has asked nobody', async () => {
   const held = heldReplies()
-  const { call, failing, server, traffic } = await governed(held.script, { max_concurrent: 1 })
+  const { call, failing, server, traffic } = await testHostWithGovernor(held.script, { max_concurrent: 1 })
   const running = call()
   await until(() => held.waiting === 1)
   const stop = new AbortController()
@@ -123,7 +129,10 @@ test('who waits for a turn and is stopped leaves the line, and has asked nobody'
 
 test('waiting for a turn ends with model.total_timeout, and counts as no failure of the provider', async () => {
   const held = heldReplies()
-  const { call, failing, clock, traffic } = await governed(held.script, { max_concurrent: 1, total_timeout: 90 })
+  const { call, failing, clock, traffic } = await testHostWithGovernor(held.script, {
+    max_concurrent: 1,
+    total_timeout: 90,
+  })
   const running = call().catch(error => error)
   await until(() => held.waiting === 1)
   await clock.advance(60_000)
@@ -140,7 +149,7 @@ test('waiting for a turn ends with model.total_timeout, and counts as no failure
 test('a provider that fails again and again is left alone for a while, and then tried by one', async () => {
   const held = heldReplies()
   const model = { breaker_failures: 3, breaker_cooldown: 10 }
-  const { call, failing, server, clock, traffic, house } = await governed(held.script, model)
+  const { call, failing, server, clock, traffic, house } = await testHostWithGovernor(held.script, model)
   for (let n = 1; n <= 3; n++) {
     const failed = failing()
     await until(() => held.waiting === 1)
@@ -188,7 +197,7 @@ test('a provider that fails again and again is left alone for a while, and then 
 
 test('a trial that was stopped makes room for the next', async () => {
   const held = heldReplies()
-  const { call, failing, clock, traffic } = await governed(held.script, { breaker_failures: 1 })
+  const { call, failing, clock, traffic } = await testHostWithGovernor(held.script, { breaker_failures: 1 })
   const failed = failing()
   await until(() => held.waiting === 1)
   held.reply(fault('500'))
@@ -209,20 +218,20 @@ test('a trial that was stopped makes room for the next', async () => {
 
 test('refusals and limits do not open the breaker: such a server is there', async () => {
   const replies = [refuse(401, 'No'), fault('500'), refuse(400, 'No'), fault('500'), refuse(404, 'No'), fault('500')]
-  const { failing, traffic } = await governed(replies, { breaker_failures: 2 })
+  const { failing, traffic } = await testHostWithGovernor(replies, { breaker_failures: 2 })
   for (const _ of replies) await failing()
   expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 1 })
 })
 
 test('breaker_failures: 0 never leaves a provider alone', async () => {
-  const { failing, traffic, server } = await governed(() => fault('500'), { breaker_failures: 0 })
+  const { failing, traffic, server } = await testHostWithGovernor(() => fault('500'), { breaker_failures: 0 })
   for (let n = 0; n < 12; n++) expect(await failing()).toMatchObject({ kind: 'server_error' })
   expect(server.requests).toHaveLength(12)
   expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 12 })
 })
 
 test('when a provider is left alone in the middle of a call, the call ends with what it was told last', async () => {
-  const { failing, server, clock } = await governed(() => fault('500'), { breaker_failures: 2 }, 5)
+  const { failing, server, clock } = await testHostWithGovernor(() => fault('500'), { breaker_failures: 2 }, 5)
   const failed = failing()
   await until(async () => {
     await clock.advance(1)

@@ -10,7 +10,7 @@ import { boundOf } from '#core/models/spend'
 import store from '#platform/store/index'
 import { type ModelServerOptions, refuse, text } from '../support/index.ts'
 import { messagesServer } from '../support/messages-server.ts'
-import { modelHouse } from './models-house.ts'
+import { testHostForModels } from './models-host.ts'
 import { JPEG, PNG } from './pictures.ts'
 
 const TOOLS = [{ name: 'shoot', description: 'Takes a picture.', parameters: { type: 'object', properties: {} } }]
@@ -39,7 +39,11 @@ async function looking(
   more: { yaml?: string; env?: Record<string, string> } = {},
 ) {
   const files = { 'models.yaml': more.yaml ?? '{}' }
-  const home = await modelHouse(undefined, { builtins: [store, images, models], files, env: more.env ?? {} }, serving)
+  const home = await testHostForModels(
+    undefined,
+    { builtins: [store, images, models], files, env: more.env ?? {} },
+    serving,
+  )
   const kept = home.house.kernel.use(Images)
   const shot = await kept.keep({ data: PNG, name: 'door.png' })
   const sketch = await kept.keep({ data: JPEG })
@@ -141,7 +145,7 @@ it('an image that is gone is named', async () => {
   expect(server.requests[0]!.prompt).toMatch(/Look\n\[Image "door.png" .*: no longer kept\.\]/)
 })
 
-const sized = (width: number, height: number): ImageRef => {
+const imageOf = (width: number, height: number): ImageRef => {
   return { sha256: 'a'.repeat(64), media_type: 'image/png', width, height, bytes: 1_000, name: 'page.png' }
 }
 
@@ -154,16 +158,16 @@ it.each([
   ['openai:Qwen/Qwen3-VL-8B', 560, 280, 200],
 ])('%s counts an image of %i × %i pixels as %i tokens', (id, width, height, tokens) => {
   const model = id.includes('gpt') || id.startsWith('anthropic') ? id : id.replace('openai:', 'office:')
-  expect(imageTokensBy(model)(sized(width, height))).toBe(tokens)
+  expect(imageTokensBy(model)(imageOf(width, height))).toBe(tokens)
 })
 
 it('images of old results are the first to go, with how to get them again; a later image and the text stay', () => {
   const turn = (n: number): Message[] => [
     { role: 'assistant', content: '', tool_calls: [{ id: `c${n}`, name: 'shoot', arguments: { of: `page ${n}` } }] },
-    { role: 'tool', tool_call_id: `c${n}`, name: 'shoot', content: `Page ${n}.`, images: [sized(1_500, 1_000)] },
+    { role: 'tool', tool_call_id: `c${n}`, name: 'shoot', content: `Page ${n}.`, images: [imageOf(1_500, 1_000)] },
   ]
   const said: Message[] = [
-    { role: 'user', content: 'Goal: look', images: [sized(500, 500)] },
+    { role: 'user', content: 'Goal: look', images: [imageOf(500, 500)] },
     ...[1, 2, 3, 4].flatMap(turn),
   ]
   const messages = shownTo('anthropic:claude-sonnet-4-6', true, said)
@@ -186,7 +190,7 @@ it('of more images than a request holds, the oldest are named', () => {
   const said: Message[] = Array.from({ length: 23 }, (_, n) => ({
     role: 'user',
     content: `${n}`,
-    images: [sized(9, 9)],
+    images: [imageOf(9, 9)],
   }))
   const shown = shownTo('openai:gpt-5.4', true, said)
   expect(shown.map(({ images = [] }) => images.length)).toEqual([...Array(10).fill(0), ...Array(13).fill(1)])
@@ -198,7 +202,7 @@ it('a newest result whose image alone is too large for the window is named', () 
   const said: Message[] = [
     { role: 'user', content: 'Goal: look' },
     { role: 'assistant', content: '', tool_calls: [{ id: 'c1', name: 'shoot', arguments: {} }] },
-    { role: 'tool', tool_call_id: 'c1', name: 'shoot', content: 'The page.', images: [sized(1_500, 1_000)] },
+    { role: 'tool', tool_call_id: 'c1', name: 'shoot', content: 'The page.', images: [imageOf(1_500, 1_000)] },
   ]
   const limits = { window: 2_000, max_output_tokens: null, ratio: 1 }
   const { messages } = fitRequest(
@@ -214,7 +218,7 @@ it('images count in what a call may cost', () => {
   const request = {
     tools: [],
     max_tokens: 10,
-    messages: [{ role: 'user' as const, content: '', images: [sized(560, 280)] }],
+    messages: [{ role: 'user' as const, content: '', images: [imageOf(560, 280)] }],
   }
   expect(boundOf(request, 'free').tokens).toBe(210)
 })

@@ -7,16 +7,16 @@ import { wireParameters } from '#core/models/providers/openai-parameters'
 import { renderModels } from '#core/models/render'
 import { project } from '../cli/project.ts'
 import { svc } from '../support/cli.ts'
-import { beat, text } from '../support/index.ts'
-import { finish, goalAnswer } from './gated.ts'
-import { modelHouse, PURPOSE, QUICK } from './models-house.ts'
-import { asksForGoal, detail, lived, spawn } from './rooms.ts'
-import { served } from './tasks-rest-house.ts'
+import { runHeartbeat, text } from '../support/index.ts'
+import { finish, goalAnswer } from './approvals-host.ts'
+import { asksForGoal, detail, spawn, testHostWithModel } from './model-host.ts'
+import { PURPOSE, QUICK, testHostForModels } from './models-host.ts'
+import { startTaskServer } from './tasks-server.ts'
 
 type Body = Record<string, unknown>
 
 test('the nearest parameters win: those of the call, the model, its tier, its provider, then of all models', async () => {
-  const { call, server } = await modelHouse(undefined, {
+  const { call, server } = await testHostForModels(undefined, {
     files: {
       'models.yaml': [
         'tiers: { openai: { pro: scripted-1 } }',
@@ -83,7 +83,7 @@ test.for<[provider: string, base_url: string, parameters: ModelParameters, wire:
 })
 
 test('tokens for thinking come on top of the answer, and count in what the window has to hold', async () => {
-  const { call, server, models } = await modelHouse(() => text('Done.'), {
+  const { call, server, models } = await testHostForModels(() => text('Done.'), {
     files: { 'models.yaml': 'models: { "openai:scripted-1": { context_window: 40000, max_output_tokens: 9000 } }\n' },
   })
   await call({ max_tokens: 4_000, parameters: { thinking_tokens: 3_000 } })
@@ -113,7 +113,7 @@ test.for([
 })
 
 test('a profile and a task say how their model answers, and svc agent and svc models show it', async () => {
-  await using home = await lived(request => (asksForGoal(request) ? goalAnswer('Try') : finish('Done.')), {
+  await using home = await testHostWithModel(request => (asksForGoal(request) ? goalAnswer('Try') : finish('Done.')), {
     files: {
       'models.yaml': 'parameters: { "openai:scripted": { temperature: 1, seed: 1, top_p: 0.5 } }\n',
       'profiles/worker.yaml': 'name: worker\nrole: works\nparameters: { reasoning_effort: low, seed: 2 }\n',
@@ -122,7 +122,7 @@ test('a profile and a task say how their model answers, and svc agent and svc mo
   })
   const id = await spawn(home)
   home.kernel.heartbeat.start()
-  for (let n = 0; n < 8 && home.server.requests.length < 2; n++) await beat(home)
+  for (let n = 0; n < 8 && home.server.requests.length < 2; n++) await runHeartbeat(home)
   const { parameters } = await detail(home, id)
   expect(parameters).toEqual({ reasoning_effort: 'low', temperature: 1, seed: 2, top_p: 0.5 })
   expect(agentPage(await detail(home, id))).toMatch(/parameters +reasoning_effort=low .*seed=2/)
@@ -136,7 +136,7 @@ test('a profile and a task say how their model answers, and svc agent and svc mo
 })
 
 test('a task over HTTP goes before the profile, keeps its parameters, and is refused for bad ones', async () => {
-  const home = await served(() => text('Done.'))
+  const home = await startTaskServer(() => text('Done.'))
   const parameters = { reasoning_effort: 'high', temperature: 0.7, extra: { top_k: 4 } }
   const { json } = await home.post(`/agents/${home.id}/tasks`, { instruction: 'Say done.', parameters })
   expect(json).toMatchObject({ status: 'completed', output: 'Done.' })

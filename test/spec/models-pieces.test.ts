@@ -5,9 +5,9 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { fetchInPieces } from '#core/models/providers/pieces'
 import { systemPorts } from '#lib/system-ports'
-import { modelHouse } from './models-house.ts'
+import { testHostForModels } from './models-host.ts'
 
-async function served(answer: RequestListener) {
+async function startModelServer(answer: RequestListener) {
   const server = createServer((incoming, response) => {
     incoming.resume().on('end', () => answer(incoming, response))
   }).listen(0, '127.0.0.1')
@@ -31,7 +31,7 @@ async function textOf({ body }: Response): Promise<string> {
 
 test('a stream of events is read as it is sent, and its connection used again', async () => {
   const ports: (number | undefined)[] = []
-  const { url } = await served(({ socket }, response) => {
+  const { url } = await startModelServer(({ socket }, response) => {
     ports.push(socket.remotePort)
     response.writeHead(200, EVENTS).write('data: 1\n\n')
     response.end('data: 2\n\n')
@@ -42,12 +42,12 @@ test('a stream of events is read as it is sent, and its connection used again', 
 })
 
 test('a connection that breaks off fails', async () => {
-  const { url } = await served(({ socket }) => socket.destroy())
+  const { url } = await startModelServer(({ socket }) => socket.destroy())
   await expect(ask(url, POST)).rejects.toThrow(/socket hang up/)
 })
 
 test('redirects are followed, and other answers are as those of fetch', async () => {
-  const { url } = await served(({ url, method }, response) => {
+  const { url } = await startModelServer(({ url, method }, response) => {
     if (url === '/') response.writeHead(307, { location: '/there' }).end()
     else response.writeHead(429, { 'retry-after': '3', 'content-type': 'application/json' }).end(`"${method}"`)
   })
@@ -59,19 +59,19 @@ test('redirects are followed, and other answers are as those of fetch', async ()
 })
 
 test('a redirect that leads nowhere is told as such', async () => {
-  const { url } = await served(({ url }, response) => void response.writeHead(307, { location: url! }).end())
-  const { failing } = await modelHouse([], { env: { OPENAI_BASE_URL: url } })
+  const { url } = await startModelServer(({ url }, response) => void response.writeHead(307, { location: url! }).end())
+  const { failing } = await testHostForModels([], { env: { OPENAI_BASE_URL: url } })
   expect((await failing()).message).toMatch(/broke off \(redirect count exceeded\)\.$/)
 })
 
 test('an abort ends the request before its answer and in the middle of it', async () => {
-  const { url } = await served((_, response) => void response.writeHead(200, EVENTS).write('data: 1\n\n'))
+  const { url } = await startModelServer((_, response) => void response.writeHead(200, EVENTS).write('data: 1\n\n'))
   const gone = new AbortController()
   const answer = await ask(url, { ...POST, signal: gone.signal })
   const reading = textOf(answer)
   gone.abort()
   await expect(reading).rejects.toThrow()
-  const silent = await served(() => {})
+  const silent = await startModelServer(() => {})
   const early = new AbortController()
   const asking = ask(silent.url, { ...POST, signal: early.signal })
   await once(silent.server, 'request')
@@ -81,7 +81,7 @@ test('an abort ends the request before its answer and in the middle of it', asyn
 
 test('an answer that was compressed unasked is read, as a stream or whole, and one that is cut fails', async () => {
   const zipped = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }
-  const { url } = await served(({ url: path = '' }, response) => {
+  const { url } = await startModelServer(({ url: path = '' }, response) => {
     const [, coding, type] = path.split('/') as [string, keyof typeof zipped, 'stream' | 'json' | 'cut']
     const headers = { ...(type === 'json' ? { 'content-type': 'application/json' } : EVENTS) }
     const body = zipped[coding]('data: 1\n\n')
@@ -96,13 +96,13 @@ test('an answer that was compressed unasked is read, as a stream or whole, and o
 
 test('a server that only knows streams is understood where a whole answer is asked for', async () => {
   let asked = 0
-  const said = (choice: object) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`
-  const { url } = await served((request, response) => {
+  const chunk = (choice: object) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`
+  const { url } = await startModelServer((request, response) => {
     if (request.method === 'GET') return void response.writeHead(404).end()
-    response.writeHead(200, EVENTS).write(said({ delta: { content: 'All' } }))
-    response.end(asked++ === 0 ? '' : said({ delta: { content: ' of it.' }, finish_reason: 'stop' }))
+    response.writeHead(200, EVENTS).write(chunk({ delta: { content: 'All' } }))
+    response.end(asked++ === 0 ? '' : chunk({ delta: { content: ' of it.' }, finish_reason: 'stop' }))
   })
-  const { call } = await modelHouse([], { env: { OPENAI_BASE_URL: url } })
+  const { call } = await testHostForModels([], { env: { OPENAI_BASE_URL: url } })
   const answer = await call()
   expect(answer).toMatchObject({ text: 'All of it.', finish_reason: 'stop', spend: { attempts: 2 } })
   expect(asked).toBe(2)

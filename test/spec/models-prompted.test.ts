@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { type ModelServerRequest, refuse, settled, text, toolCall, until } from '../support/index.ts'
-import { goalAnswer, noted } from './gated.ts'
-import { modelHouse, QUICK } from './models-house.ts'
-import { asksForGoal, goalsOf, lived, spawn } from './rooms.ts'
+import { type ModelServerRequest, refuse, text, toolCall, until, waitUntilIdle } from '../support/index.ts'
+import { goalAnswer, recordingTools } from './approvals-host.ts'
+import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
 
 const LOOK = {
   name: 'look',
@@ -15,7 +15,7 @@ const block = (name: string, args: unknown) => `\`\`\`tool_call\n${JSON.stringif
 const roles = ({ body }: ModelServerRequest) => body.messages.map(({ role }) => role)
 
 test('a model without tools of its own is told of them in the prompt, and its calls are read out of the text', async () => {
-  const { server, call } = await modelHouse(
+  const { server, call } = await testHostForModels(
     [text(`Let me look.\n\n${block('look', { n: 3 })}\n\nResult of look:\nmade up`)],
     {
       config: PROMPTED,
@@ -35,7 +35,7 @@ test('a model without tools of its own is told of them in the prompt, and its ca
 })
 
 test('its transcript takes turns: earlier calls stand in the text, their results in one message of the user', async () => {
-  const { server, call } = await modelHouse(undefined, { config: PROMPTED })
+  const { server, call } = await testHostForModels(undefined, { config: PROMPTED })
   const calls = ['1', '2'].map(id => ({ id, name: 'look', arguments: { n: Number(id) } }))
   await call({
     tools: [LOOK],
@@ -62,7 +62,7 @@ test.each([
   [404, 'No endpoints found that support tool use. Try disabling "look".'],
   [500, 'tools param requires --jinja flag'],
 ])('a server that says HTTP %i %s is asked in the prompt, from then on', async (status, message) => {
-  const { server, call, house } = await modelHouse(({ body }) =>
+  const { server, call, house } = await testHostForModels(({ body }) =>
     body.tools ? refuse(status, message) : text(block('look', { n: 1 })),
   )
   const { tool_calls, spend } = await call({ tools: [LOOK] })
@@ -74,13 +74,13 @@ test.each([
 })
 
 test('another refusal is no reason to ask otherwise', async () => {
-  const { server, failing } = await modelHouse(() => refuse(400, 'messages: field is required'))
+  const { server, failing } = await testHostForModels(() => refuse(400, 'messages: field is required'))
   expect((await failing({ tools: [LOOK] })).message).toContain('field is required')
   expect(server.requests).toHaveLength(1)
 })
 
 test('models.yaml says it of a single model, and comes before what is said of its provider', async () => {
-  const { server, call } = await modelHouse(undefined, {
+  const { server, call } = await testHostForModels(undefined, {
     config: PROMPTED,
     files: { 'models.yaml': 'tool_calls:\n  openai:able: native\n' },
   })
@@ -91,14 +91,14 @@ test('models.yaml says it of a single model, and comes before what is said of it
 
 test('with native, the text is only text', async () => {
   const config = { ...QUICK, model: { ...QUICK.model, providers: { openai: { tool_calls: 'native' } } } }
-  const { call } = await modelHouse([text(block('look', { n: 1 }))], { config })
+  const { call } = await testHostForModels([text(block('look', { n: 1 }))], { config })
   expect(await call({ tools: [LOOK] })).toMatchObject({ text: block('look', { n: 1 }), tool_calls: [] })
 })
 
 test('an agent whose model has no tools pursues a goal; its transcript is the same as of any other', async () => {
-  const { runs, plugin } = noted()
+  const { runs, plugin } = recordingTools()
   const steps = [block('look', { n: 1 }), `${block('look', { n: '2' })}\n${block('look', { n: 3 })}`]
-  await using home = await lived(
+  await using home = await testHostWithModel(
     request => {
       if (asksForGoal(request)) return goalAnswer(request.prompt.includes('Recent') ? '' : 'Look at something')
       return text(steps.shift() ?? block('finish_goal', { summary: 'seen' }))
@@ -108,7 +108,7 @@ test('an agent whose model has no tools pursues a goal; its transcript is the sa
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end', ({ result }) => result === 'completed')
-  await settled(home)
+  await waitUntilIdle(home)
   expect(runs.map(({ args }) => args)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
   const [goal] = await goalsOf(home, id)
   expect(goal).toMatchObject({ status: 'completed', unconfirmed: false })
@@ -121,7 +121,7 @@ const SCHEMA = {
 }
 
 test('a schema for the answer goes over the wire, strict where the schema allows that', async () => {
-  const { server, call } = await modelHouse()
+  const { server, call } = await testHostForModels()
   await call({ response_schema: SCHEMA })
   await call({
     response_schema: { name: 'loose', schema: { type: 'object', properties: { ok: { type: 'boolean' } } } },
@@ -133,7 +133,7 @@ test('a schema for the answer goes over the wire, strict where the schema allows
 })
 
 test('a server that takes no schema is told in the prompt, from then on', async () => {
-  const { server, call } = await modelHouse(({ body }) =>
+  const { server, call } = await testHostForModels(({ body }) =>
     'response_format' in body ? refuse(400, "Unsupported parameter: 'response_format'") : text('{"ok":true}'),
   )
   expect((await call({ response_schema: SCHEMA })).text).toBe('{"ok":true}')
@@ -145,13 +145,13 @@ test('a server that takes no schema is told in the prompt, from then on', async 
 
 test('an answer by a schema is never taken for a call', async () => {
   const said = '{"name":"look","arguments":{"n":1}}'
-  const { call } = await modelHouse([text(said), text(said)])
+  const { call } = await testHostForModels([text(said), text(said)])
   expect(await call({ response_schema: SCHEMA, tools: [LOOK] })).toMatchObject({ text: said, tool_calls: [] })
   expect((await call({ tools: [LOOK] })).tool_calls).toHaveLength(1)
 })
 
 test('halves of characters are made whole on the wire: some servers refuse the whole request for one', async () => {
-  const { server, call } = await modelHouse()
+  const { server, call } = await testHostForModels()
   await call({
     messages: [
       { role: 'user', content: 'a\ud800b 😀' },
@@ -164,7 +164,7 @@ test('halves of characters are made whole on the wire: some servers refuse the w
 })
 
 test('a conversation goes on with another model in its middle', async () => {
-  const { server, call } = await modelHouse(
+  const { server, call } = await testHostForModels(
     [toolCall('look', { n: 1 }), text(block('look', { n: 2 })), text('Done.')],
     {
       files: { 'models.yaml': 'tool_calls:\n  openai:plain: prompted\n' },
@@ -191,7 +191,7 @@ test.each([
   ['a list in one block', `<tool_call>[${Array(4_000).fill('{"name":"look","arguments":{"n":1}}')}]</tool_call>`],
   ['bare JSON', `[${Array(4_000).fill('{"name":"look","arguments":{"n":1}}')}]`],
 ])('of 4,000 calls in the text, as %s, 32 are passed on and the others are counted', async (_, said) => {
-  const { call } = await modelHouse([text(said)], { config: PROMPTED })
+  const { call } = await testHostForModels([text(said)], { config: PROMPTED })
   const answer = await call({ tools: [LOOK] })
   expect(answer.tool_calls).toHaveLength(32)
   expect(answer.dropped_calls).toBe(3_968)

@@ -8,27 +8,28 @@ import { renderModels } from '#core/models/render'
 import { Profiles } from '#core/profiles/contract'
 import profiles from '#core/profiles/index'
 import { systemPorts } from '#lib/system-ports'
-import { type House, type HouseOptions, house } from '../support/house.ts'
 import { fault, modelServer } from '../support/model-server.ts'
-import { modelHouse, QUICK } from './models-house.ts'
+import { type TestHost, type TestHostOptions, testHost } from '../support/test-host.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
 
 /** A house with the models room, which ends with the test. */
-async function opened(options: HouseOptions = {}): Promise<House> {
-  const home = await house({ builtins: [models], roles: ['cli'], clock: 'system', ...options })
+async function openHost(options: TestHostOptions = {}): Promise<TestHost> {
+  const home = await testHost({ builtins: [models], roles: ['cli'], clock: 'system', ...options })
   onTestFinished(() => home.close())
   return home
 }
 
-const overview = ({ kernel }: House) => kernel.invoke('models.list') as Promise<ModelsOverview>
-const provider = async (home: House, name: string) => (await overview(home)).providers.find(each => each.name === name)!
-const resolve = async ({ kernel }: House, name: string | null) => (await kernel.use(Models).resolve(name)).id
+const overview = ({ kernel }: TestHost) => kernel.invoke('models.list') as Promise<ModelsOverview>
+const provider = async (home: TestHost, name: string) =>
+  (await overview(home)).providers.find(each => each.name === name)!
+const resolve = async ({ kernel }: TestHost, name: string | null) => (await kernel.use(Models).resolve(name)).id
 const providers = (entries: object) => ({ ...QUICK, model: { ...QUICK.model, providers: entries } })
 
 test('any server that speaks the protocol is a provider once its base_url is configured', async () => {
   const server = await modelServer({ models: ['house-brand'] })
   onTestFinished(() => server.close())
   const box = { base_url: `${server.url}/`, api_key_env: 'BOX_TOKEN', tiers: { lite: 'house-small' } }
-  const { call, house: home } = await modelHouse(undefined, {
+  const { call, house: home } = await testHostForModels(undefined, {
     config: providers({ 'my-box': box }),
     env: { BOX_TOKEN: 'tok-canary-42' },
   })
@@ -43,14 +44,14 @@ test('any server that speaks the protocol is a provider once its base_url is con
 
 test('a provider that was given a key to look for says which variable is not set', async () => {
   const box = { base_url: 'http://127.0.0.1:9/v1', api_key_env: 'BOX_API_KEY', model: 'house-brand' }
-  const { failing, house: home } = await modelHouse(undefined, { config: providers({ box }) })
+  const { failing, house: home } = await testHostForModels(undefined, { config: providers({ box }) })
   expect(await provider(home, 'box')).toMatchObject({ available: false, reason: 'BOX_API_KEY is not set' })
   expect(await failing({ model: 'box' })).toMatchObject({ kind: 'auth', transient: false })
 })
 
 test('a public address with a key is taken on trust, but for who looks for a fault: the key is tried, the network too', async () => {
   const endpoint = { name: 'box', base_url: 'https://box.example/v1', base_url_from: 'BOX_BASE_URL', needs_key: true }
-  const asked = async (answer: () => Promise<Response>, key: string | undefined = 'k') => {
+  const probeProvider = async (answer: () => Promise<Response>, key: string | undefined = 'k') => {
     const { availability, reach } = probe({ ...endpoint, key_env: 'BOX_API_KEY', key } as Endpoint, {
       clock: systemPorts().clock,
       fetch: answer as typeof fetch,
@@ -58,18 +59,20 @@ test('a public address with a key is taken on trust, but for who looks for a fau
     expect((await availability()).available).toBe(key !== '')
     return (await reach()).reason
   }
-  expect(await asked(async () => Response.json({ data: [{ id: 'm' }] }))).toBeNull()
-  const refused = await asked(async () => new Response('no', { status: 401 }))
+  expect(await probeProvider(async () => Response.json({ data: [{ id: 'm' }] }))).toBeNull()
+  const refused = await probeProvider(async () => new Response('no', { status: 401 }))
   expect(refused).toBe('https://box.example/v1 refuses the key in BOX_API_KEY (HTTP 401)')
-  const away = await asked(() => Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' })))
+  const away = await probeProvider(() => Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' })))
   expect(away).toMatch(/^https:\/\/box\.example\/v1 is not reachable .*look at the network or set BOX_BASE_URL$/)
-  expect(await asked(async () => Response.json({}), '')).toBe('BOX_API_KEY is not set')
+  expect(await probeProvider(async () => Response.json({}), '')).toBe('BOX_API_KEY is not set')
 })
 
 test('a server without a list of models is called all the same, and said to be one', async () => {
   const server = await modelServer({ models: null })
   onTestFinished(() => server.close())
-  const { call, house: home } = await modelHouse(undefined, { config: providers({ box: { base_url: server.url } }) })
+  const { call, house: home } = await testHostForModels(undefined, {
+    config: providers({ box: { base_url: server.url } }),
+  })
   const reason = `${server.url} does not say which models it has (HTTP 404); name one as box:<model>, and if its calls fail check model.providers.box.base_url`
   expect(await provider(home, 'box')).toMatchObject({ available: true, reason })
   expect(renderModels(await overview(home))).toContain(reason)
@@ -79,7 +82,7 @@ test('a server without a list of models is called all the same, and said to be o
 
 test('a server that is not there says at which address, and what to do', async () => {
   const box = { base_url: 'http://127.0.0.1:9/v1' }
-  const home = await opened({ config: providers({ box, vllm: { base_url: 'http://127.0.0.1:10/v1' } }) })
+  const home = await openHost({ config: providers({ box, vllm: { base_url: 'http://127.0.0.1:10/v1' } }) })
   const reasonOf = async (name: string) => (await provider(home, name)).reason
   expect(await reasonOf('box')).toMatch(
     /^http:\/\/127\.0\.0\.1:9\/v1 is not reachable .*start the server or set model\.providers\.box\.base_url$/,
@@ -98,7 +101,7 @@ test('the environment comes before the configuration', async () => {
   onTestFinished(() => server.close())
   const box = { base_url: 'http://127.0.0.1:9/v1', model: 'of-the-file' }
   const config = providers({ box })
-  const home = await opened({ config, env: { BOX_BASE_URL: server.url, BOX_MODEL: 'of-the-environment' } })
+  const home = await openHost({ config, env: { BOX_BASE_URL: server.url, BOX_MODEL: 'of-the-environment' } })
   expect(await provider(home, 'box')).toMatchObject({ available: true })
   expect(await resolve(home, 'box')).toBe('box:of-the-environment')
 })
@@ -109,7 +112,7 @@ test.for(['', '/', '/v1', '/v1/'])(
     const server = await modelServer({ models: ['llama3.2'] })
     onTestFinished(() => server.close())
     const ollama_base_url = server.url.replace('/v1', end)
-    const { call, house: home } = await modelHouse(undefined, {
+    const { call, house: home } = await testHostForModels(undefined, {
       config: { ...QUICK, model: { ...QUICK.model, ollama_base_url } },
     })
     expect(await provider(home, 'ollama')).toMatchObject({ available: true, free: true })
@@ -126,7 +129,7 @@ test.for([
   [{ box: { base_url: 'http://a/v1', api_key_env: 'PATH' } }, /api_key_env: .*ends in _API_KEY/],
   [{ openai: { max_concurrent: -1 } }, /model\.providers\.openai\.max_concurrent/],
 ] as const)('a provider that cannot be meant is refused with its place: %j', async ([entries, says]) => {
-  const error = await opened({ config: { model: { providers: entries } } }).catch(thrown => thrown)
+  const error = await openHost({ config: { model: { providers: entries } } }).catch(thrown => thrown)
   expect(error).toMatchObject({ code: 'invalid_config' })
   expect(error.message).toMatch(says)
 })
@@ -136,7 +139,7 @@ test('the key of a configured provider shows nowhere in what goes wrong', async 
   await server.close()
   const box = { base_url: server.url, api_key_env: 'BOX_SECRET', model: 'a' }
   const env = { BOX_SECRET: 'canary-secret-77' }
-  const { failing, house: home } = await modelHouse(undefined, { config: providers({ box }), env })
+  const { failing, house: home } = await testHostForModels(undefined, { config: providers({ box }), env })
   expect((await failing({ model: 'box' })).message).not.toContain('canary')
   const shown = JSON.stringify([
     home.log,
@@ -151,7 +154,7 @@ test('profiles that say nothing of max_tokens and temperature get those of the c
     'profiles/plain.yaml': 'name: plain\nrole: plain\n',
     'profiles/own.yaml': 'name: own\nrole: own\nmax_tokens: 77\ntemperature: 0\n',
   }
-  const home = await opened({
+  const home = await openHost({
     ...{ files, builtins: [models, profiles] },
     config: { model: { max_tokens: 1234, temperature: 0.5 } },
   })
@@ -161,7 +164,7 @@ test('profiles that say nothing of max_tokens and temperature get those of the c
 })
 
 test('models.yaml is read again when it changed; a bad edit is told with its line, and the last good prices stay', async () => {
-  const home = await opened({ files: { 'models.yaml': 'prices:\n  openai:x: { input: 1, output: 2 }\n' } })
+  const home = await openHost({ files: { 'models.yaml': 'prices:\n  openai:x: { input: 1, output: 2 }\n' } })
   const priceOf = async (id: string) => (await overview(home)).prices.find(({ model }) => model === id)
   expect(await priceOf('openai:x')).toMatchObject({ input: 1, output: 2, verified: true })
   await home.write({ 'models.yaml': 'tiers:\n  openai: { lite: x }\nprices:\n  openai:x: { input: 3, output: 4 }\n' })
@@ -180,7 +183,7 @@ test('a models.yaml that is bad from the beginning is refused with its line befo
     house: home,
     server,
     models: service,
-  } = await modelHouse(undefined, {
+  } = await testHostForModels(undefined, {
     files: { 'models.yaml': 'prices:\n  gpt: { input: 1, output: 2 }\n' },
   })
   await expect(service.resolve('openai:x')).rejects.toThrow(
@@ -191,7 +194,7 @@ test('a models.yaml that is bad from the beginning is refused with its line befo
 })
 
 test('svc models is a table of providers with tiers, prices, breakers and reasons', async () => {
-  const { house: home, failing } = await modelHouse([fault('500'), fault('500')], {
+  const { house: home, failing } = await testHostForModels([fault('500'), fault('500')], {
     config: { ...QUICK, daemon: { max_retries: 1 }, model: { ...QUICK.model, breaker_failures: 2 } },
     env: { GROQ_API_KEY: 'gsk-1', FIREWORKS_API_KEY: 'fw-1' },
   })
@@ -210,7 +213,7 @@ test('svc models is a table of providers with tiers, prices, breakers and reason
 })
 
 test('every price of the catalogue is dated, and belongs to a provider that is there', async () => {
-  const home = await opened()
+  const home = await openHost()
   const { prices } = await overview(home)
   const names = home.kernel.points.list(ModelProviders).map(({ value }) => value.name)
   for (const { model, as_of, input, output, cached_input } of prices) {

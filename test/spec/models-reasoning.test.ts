@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Thoughts } from '#core/models/repair/thoughts'
 import { text } from '../support/index.ts'
-import { modelHouse } from './models-house.ts'
+import { testHostForModels } from './models-host.ts'
 
 /** Reads a text that comes in these pieces. */
 function read(pieces: readonly string[]) {
@@ -34,7 +34,7 @@ describe('reasoning that a model writes into its text', () => {
   })
 
   it('is neither shown nor part of the answer, and its tokens are paid for', async () => {
-    const { call, server } = await modelHouse([text('<think>Let me see.</think>It is blue.', { usage: null })])
+    const { call, server } = await testHostForModels([text('<think>Let me see.</think>It is blue.', { usage: null })])
     const shown: string[] = []
     const answer = await call({ onText: piece => shown.push(piece) })
     expect(answer).toMatchObject({ text: 'It is blue.', reasoning: 'Let me see.' })
@@ -43,7 +43,7 @@ describe('reasoning that a model writes into its text', () => {
   })
 
   it('alone is no answer', async () => {
-    const { call } = await modelHouse([text('<think>I should say something.</think>')])
+    const { call } = await testHostForModels([text('<think>I should say something.</think>')])
     expect(await call()).toMatchObject({ text: '', reasoning: 'I should say something.' })
   })
 })

@@ -6,10 +6,10 @@ import {
   refusalIn,
   SHAPE_SIGNS,
 } from '#core/models/providers/refusals'
-import { beat, type ModelServerRequest, refuse, text } from '../support/index.ts'
-import { finish, goalAnswer } from './gated.ts'
-import { modelHouse, QUICK } from './models-house.ts'
-import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
+import { type ModelServerRequest, refuse, runHeartbeat, text } from '../support/index.ts'
+import { finish, goalAnswer } from './approvals-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
 
 /** Refusals as providers word them, and the key of the request that is meant. */
 const PARAMETERS: [of: string, message: string, key: string][] = [
@@ -162,7 +162,7 @@ function without(...keys: string[]) {
 test('what a model does not take is left out in the same call and from then on, for this model alone', async () => {
   const script = ({ body, ...request }: ModelServerRequest) =>
     body.model === 'picky' ? without('temperature', 'max_tokens', 'top_k')({ body, ...request }) : text('Done.')
-  const { call, server, house } = await modelHouse(script)
+  const { call, server, house } = await testHostForModels(script)
   const asked = { parameters: { top_p: 0.5, extra: { top_k: 4 } } }
   const { spend } = await call({ model: 'openai:picky', ...asked })
   expect(spend.attempts).toBe(1)
@@ -177,7 +177,7 @@ test('what a model does not take is left out in the same call and from then on, 
 })
 
 test('what cannot be left out ends the call, which names what to remove', async () => {
-  const { failing, server } = await modelHouse(() => refuse(400, "Unsupported parameter: 'seed'"))
+  const { failing, server } = await testHostForModels(() => refuse(400, "Unsupported parameter: 'seed'"))
   const error = await failing({ parameters: { seed: 1 } })
   expect(error).toMatchObject({ kind: 'unsupported_parameter', transient: false, billed: false })
   expect(error.message).toContain('remove seed from the parameters of the model, the profile or the task')
@@ -191,7 +191,7 @@ test.for<[kind: RefusalKind['kind'], status: number, message: string, remedy: st
   'a goal that is refused for good (%s) ends, is never sent again, and svc why names the remedy',
   async ([, status, message, remedy]) => {
     let goals = 0
-    await using home = await lived(
+    await using home = await testHostWithModel(
       request => {
         if (asksForGoal(request)) return goalAnswer(`Try number ${++goals}`)
         return request.prompt.includes('Try number 1') ? refuse(status, message) : finish('The second works.')
@@ -200,12 +200,12 @@ test.for<[kind: RefusalKind['kind'], status: number, message: string, remedy: st
     )
     const id = await spawn(home)
     home.kernel.heartbeat.start()
-    for (let n = 0; n < 8 && home.server.requests.length < 2; n++) await beat(home)
+    for (let n = 0; n < 8 && home.server.requests.length < 2; n++) await runHeartbeat(home)
     const [goal] = await goalsOf(home, id)
     expect(goal).toMatchObject({ status: 'abandoned', result: expect.stringContaining(message) })
     const why = (await home.kernel.invoke('agents.why', { id })) as { reason: string }
     expect(why.reason).toContain(remedy)
-    for (let n = 0; n < 8; n++) await beat(home)
+    for (let n = 0; n < 8; n++) await runHeartbeat(home)
     const sent = home.server.requests.filter(
       request => !asksForGoal(request) && request.prompt.includes('Goal: Try number 1'),
     )

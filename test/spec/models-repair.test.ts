@@ -3,14 +3,14 @@ import { describe, expect, it, test } from 'vitest'
 import {
   BROKEN_CALLS,
   CALLS_IN_TEXT,
-  heardText,
   isRecoverable,
   ours,
   outcomeOf,
   outcomeOfText,
+  streamText,
 } from '../support/broken-calls.ts'
 import { text, together, toolCall } from '../support/index.ts'
-import { modelHouse } from './models-house.ts'
+import { testHostForModels } from './models-host.ts'
 
 const WRITE = {
   name: 'file_write',
@@ -41,7 +41,7 @@ describe('of broken tool calls', () => {
 
   it.each([1, 3, 7, 1000])('nothing is shown while it streams in pieces of %i; other text is shown in full', size => {
     for (const { text: said, calls } of CALLS_IN_TEXT) {
-      const shown = heardText(said, size).texts.join('')
+      const shown = streamText(said, size).texts.join('')
       if (calls.length === 0) expect(shown).toBe(said.replace(/^<think>[\s\S]*?<\/think>\s*/, ''))
       else expect(shown).not.toMatch(/tool_call|<function|TOOL_CALLS|<invoke|Action Input|arguments/)
     }
@@ -49,13 +49,13 @@ describe('of broken tool calls', () => {
 
   it('what can be no call is shown as it comes, to the last sign', () => {
     const said = 'Two are left: a < b, `x`, a[0] and "Action: wait"; functions too. <b>Done</b>'
-    expect(heardText(said, 1).texts.filter(shown => shown !== '').length).toBeGreaterThan(said.length - 16)
-    expect(heardText('Good morning', 4).texts.slice(0, 3)).toEqual(['Good', ' mor', 'ning'])
+    expect(streamText(said, 1).texts.filter(shown => shown !== '').length).toBeGreaterThan(said.length - 16)
+    expect(streamText('Good morning', 4).texts.slice(0, 3)).toEqual(['Good', ' mor', 'ning'])
   })
 
   it('a text is gone through once for what could be a call: a mebibyte of fences in one piece holds nobody up', () => {
     const said = '`'.repeat(2 ** 20 - 1)
-    expect(heardText(said, said.length).texts.join('') === said).toBe(true)
+    expect(streamText(said, said.length).texts.join('') === said).toBe(true)
   })
 
   it('those that are whole stay as they came, to the letter', () => {
@@ -89,14 +89,14 @@ describe('of broken tool calls', () => {
       try {
         ours(`{"path": "a", "content": "${long}`, 'file_write')
       } catch {}
-      heardText(long, 4_000)
+      streamText(long, 4_000)
       expect(performance.now() - began).toBeLessThan(10_000)
     },
   )
 })
 
 test('a mended call says what was mended, in the answer and in the log', async () => {
-  const { house, call } = await modelHouse([
+  const { house, call } = await testHostForModels([
     toolCall('functions.File-Write', `{'path': 'a.txt', "content": "x", times: "3",}`),
   ])
   const { tool_calls } = await call({ tools: [WRITE] })
@@ -111,7 +111,7 @@ test('a mended call says what was mended, in the answer and in the log', async (
 
 test('an answer that stopped at its limit is not mended: what is not whole stays as it came', async () => {
   const raw = `{'path': 'a.txt', 'content': 'x', 'times': 3}`
-  const { call } = await modelHouse([
+  const { call } = await testHostForModels([
     { ...toolCall('file_write', raw), finish_reason: 'length' },
     text(`<tool_call>{"name": "file_write", "arguments": ${raw}`, { finish_reason: 'length' }),
   ])
@@ -121,7 +121,7 @@ test('an answer that stopped at its limit is not mended: what is not whole stays
 
 test('calls in the text are taken only when none came as the protocol has it, and only of tools on offer', async () => {
   const said = '<tool_call>{"name": "file_write", "arguments": {"path": "b", "content": ""}}</tool_call>'
-  const { call } = await modelHouse([
+  const { call } = await testHostForModels([
     together(text(said), toolCall('file_write', { path: 'a', content: '' })),
     text(said),
     text(said),
@@ -136,7 +136,7 @@ test('calls in the text are taken only when none came as the protocol has it, an
 test('arguments of a megabyte are read', async () => {
   const content = 'it\'s "quoted"\n'.repeat(70_000)
   const raw = `${JSON.stringify({ path: 'a', content }).slice(0, -1)},}`
-  const { call } = await modelHouse([
+  const { call } = await testHostForModels([
     { ...toolCall('file_write', raw.slice(0, 1_040_000)) },
     toolCall('file_write', raw.replace(content.slice(0, 99), '')),
   ])
@@ -154,7 +154,7 @@ it.each([
     type: 'object',
     properties: { pick: { type: 'array', items: { type: 'string', enum: choices } } },
   }
-  const { call } = await modelHouse([toolCall('pick', args)])
+  const { call } = await testHostForModels([toolCall('pick', args)])
   const began = process.cpuUsage()
   const { tool_calls } = await call({ tools: [{ name: 'pick', description: 'Picks.', parameters }] })
   const { user, system } = process.cpuUsage(began)

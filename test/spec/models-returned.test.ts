@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Message, ModelAnswer, ModelCall } from '#core/models/contract'
-import { type Answer, beat, type ModelServerOptions, type Reply, text, toolCall } from '../support/index.ts'
+import { type Answer, type ModelServerOptions, type Reply, runHeartbeat, text, toolCall } from '../support/index.ts'
 import { SIGNATURE } from '../support/messages-rules.ts'
-import { finish, goalAnswer } from './gated.ts'
-import { modelHouse, QUICK } from './models-house.ts'
-import { asksForGoal, goalsOf, lived, rows, spawn } from './rooms.ts'
+import { finish, goalAnswer } from './approvals-host.ts'
+import { asksForGoal, goalsOf, rows, spawn, testHostWithModel } from './model-host.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
 
 await import('@anthropic-ai/sdk')
 
@@ -12,7 +12,7 @@ const LOOK = { name: 'look', description: 'Looks.', parameters: { type: 'object'
 const GOAL: Message = { role: 'user', content: 'Goal: look' }
 
 /** The answer as it is stored, and the results of its calls. */
-function said({ text: content, reasoning, provider_data, tool_calls }: ModelAnswer): Message[] {
+function storedMessages({ text: content, reasoning, provider_data, tool_calls }: ModelAnswer): Message[] {
   const calls = tool_calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: JSON.parse(args) }))
   return [
     {
@@ -26,28 +26,35 @@ function said({ text: content, reasoning, provider_data, tool_calls }: ModelAnsw
 
 /** A provider of this name, whose server refuses what the dialect does of models that think. */
 async function thinking(provider: string, replies: Reply[], serving: ModelServerOptions = {}) {
-  const { server, ...home } = await modelHouse(replies, {}, serving)
+  const { server, ...home } = await testHostForModels(replies, {}, serving)
   const config = { ...QUICK, model: { ...QUICK.model, providers: { [provider]: { base_url: server.url } } } }
-  const opened = await modelHouse([], { config })
+  const opened = await testHostForModels([], { config })
   const call = (given: Partial<ModelCall>) => opened.call({ model: `${provider}:m`, tools: [LOOK], ...given })
   return { ...home, server, call }
 }
 
-const thought = (answer: Answer, more: Partial<Answer>): Answer => ({ ...answer, ...more })
+const withThinking = (answer: Answer, more: Partial<Answer>): Answer => ({ ...answer, ...more })
 
 test('DeepSeek gets its reasoning back with each call, and an empty one with the calls of other models', async () => {
   const reasoning = 'The cat is in the box.'
-  const replies = [thought(toolCall('look'), { reasoning }), thought(toolCall('look'), { reasoning }), text('A cat.')]
+  const replies = [
+    withThinking(toolCall('look'), { reasoning }),
+    withThinking(toolCall('look'), { reasoning }),
+    text('A cat.'),
+  ]
   const { call, server } = await thinking('deepseek', replies, { dialect: 'deepseek', thinks: true })
   const first = await call({ messages: [GOAL] })
   expect(first).toMatchObject({
     reasoning,
     provider_data: { model: 'deepseek:m', fields: { reasoning_content: reasoning } },
   })
-  const second = await call({ messages: [GOAL, ...said(first)] })
+  const second = await call({ messages: [GOAL, ...storedMessages(first)] })
   expect(server.requests[1]!.body.messages[1]).toMatchObject({ reasoning_content: reasoning })
-  const foreign = said({ ...second, provider_data: { model: 'openai:o9', fields: { reasoning_details: [{ x: 1 }] } } })
-  const before = [GOAL, ...said(first), { role: 'user' as const, content: 'And now?' }, ...foreign]
+  const foreign = storedMessages({
+    ...second,
+    provider_data: { model: 'openai:o9', fields: { reasoning_details: [{ x: 1 }] } },
+  })
+  const before = [GOAL, ...storedMessages(first), { role: 'user' as const, content: 'And now?' }, ...foreign]
   expect((await call({ messages: before })).text).toBe('A cat.')
   const sent = server.requests[2]!.body.messages.filter(({ role }) => role === 'assistant')
   expect(sent.map(each => each.reasoning_content)).toEqual([reasoning, ''])
@@ -61,11 +68,11 @@ test('Gemini gets its signatures back, and a stand-in with the calls of other mo
   const replies = [signed, text('A cat.'), text('A cat.')]
   const { call, server } = await thinking('gemini', replies, { dialect: 'gemini', thinks: true })
   const answer = await call({ model: 'gemini:gemini-3-pro', messages: [GOAL] })
-  await call({ model: 'gemini:gemini-3-pro', messages: [GOAL, ...said(answer)] })
+  await call({ model: 'gemini:gemini-3-pro', messages: [GOAL, ...storedMessages(answer)] })
   expect(server.requests[1]!.body.messages[1]!.tool_calls).toMatchObject([
     { extra_content: { google: { thought_signature: 'signed' } } },
   ])
-  await call({ model: 'gemini:gemini-3-flash', messages: [GOAL, ...said(answer)] })
+  await call({ model: 'gemini:gemini-3-flash', messages: [GOAL, ...storedMessages(answer)] })
   expect(JSON.stringify(server.requests[2]!.body.messages[1])).toContain('skip_thought_signature_validator')
   expect(server.refusals).toEqual([])
 })
@@ -76,11 +83,11 @@ test('OpenRouter gets the details of its reasoning back, their pieces put togeth
     { type: 'reasoning.text', index: 0, text: ' is in.', signature: 'signed' },
   ]
   const { call, server } = await thinking('openrouter', [
-    thought(toolCall('look'), { fields: { reasoning_details: details } }),
+    withThinking(toolCall('look'), { fields: { reasoning_details: details } }),
     text('A cat.'),
   ])
   const answer = await call({ messages: [GOAL] })
-  await call({ messages: [GOAL, ...said(answer)] })
+  await call({ messages: [GOAL, ...storedMessages(answer)] })
   expect(server.requests[1]!.body.messages[1]).toMatchObject({
     reasoning_details: [{ type: 'reasoning.text', index: 0, text: 'The cat is in.', signature: 'signed' }],
   })
@@ -92,58 +99,61 @@ test("Mistral's thinking is reasoning, and goes back as a part of the content", 
     { type: 'text', text: 'I look.' },
   ]
   const { call, server } = await thinking('mistral', [
-    thought(toolCall('look'), { fields: { content: parts } }),
+    withThinking(toolCall('look'), { fields: { content: parts } }),
     text('A cat.'),
   ])
   const answer = await call({ messages: [GOAL] })
   expect(answer).toMatchObject({ text: 'I look.', reasoning: 'A box.' })
-  await call({ messages: [GOAL, ...said(answer)] })
+  await call({ messages: [GOAL, ...storedMessages(answer)] })
   expect(server.requests[1]!.body.messages[1]!.parts).toEqual(parts)
 })
 
 test('Anthropic gets its thinking back signed while its calls are answered, and does not think where that is lost', async () => {
   const parameters = { thinking_tokens: 2_000 }
-  const { server } = await modelHouse([
-    thought({ ...toolCall('look'), text: 'I look.' }, { reasoning: 'A box.' }),
-    thought(toolCall('look'), { reasoning: 'Another box.' }),
+  const { server } = await testHostForModels([
+    withThinking({ ...toolCall('look'), text: 'I look.' }, { reasoning: 'A box.' }),
+    withThinking(toolCall('look'), { reasoning: 'Another box.' }),
     text('A cat.'),
     text('A cat.'),
     text('A cat.'),
   ])
-  const { call: ask } = await modelHouse([], { env: { ANTHROPIC_BASE_URL: server.origin, ANTHROPIC_API_KEY: 'k' } })
+  const { call: ask } = await testHostForModels([], {
+    env: { ANTHROPIC_BASE_URL: server.origin, ANTHROPIC_API_KEY: 'k' },
+  })
   const model = 'anthropic:claude-sonnet-4-6'
   const anthropic = (messages: Message[]) => ask({ model, messages, tools: [LOOK], parameters })
   const first = await anthropic([GOAL])
   expect(first).toMatchObject({ text: 'I look.', reasoning: 'A box.', finish_reason: 'tool_calls' })
-  const second = await anthropic([GOAL, ...said(first)])
+  const second = await anthropic([GOAL, ...storedMessages(first)])
   const { thinking: asked, max_tokens, messages } = server.requests[1]!.messages!
   expect({ asked, max_tokens }).toEqual({ asked: { type: 'enabled', budget_tokens: 2_000 }, max_tokens: 3_000 })
   expect(messages[1]!.content.map(({ type }) => type)).toEqual(['thinking', 'text', 'tool_use'])
   expect(messages[1]!.content[0]).toEqual({ type: 'thinking', thinking: 'A box.', signature: SIGNATURE })
-  const turn = [GOAL, ...said(first), ...said(second)]
+  const turn = [GOAL, ...storedMessages(first), ...storedMessages(second)]
   await anthropic(turn)
   // The user says something new: what was thought before is not needed any more.
   await anthropic([...turn, { role: 'assistant', content: 'A cat.' }, { role: 'user', content: 'Sure?' }])
   expect(JSON.stringify(server.requests[3]!.messages!.messages)).not.toContain('thinking')
   // Without the thinking that led to its calls the API would refuse to think.
-  await anthropic([GOAL, ...said({ ...first, provider_data: { model: 'deepseek:m', fields: {} } })])
+  await anthropic([GOAL, ...storedMessages({ ...first, provider_data: { model: 'deepseek:m', fields: {} } })])
   expect(server.requests[4]!.messages).not.toHaveProperty('thinking')
   expect(server.refusals).toEqual([])
 })
 
 test('what is wanted back counts in tokens, and is not kept when it is larger than 256 KiB', async () => {
-  const { call, models } = await modelHouse([
-    thought(toolCall('look'), { reasoning: 'x'.repeat(4_000) }),
-    thought(toolCall('look'), { reasoning: 'x'.repeat(300_000) }),
+  const { call, models } = await testHostForModels([
+    withThinking(toolCall('look'), { reasoning: 'x'.repeat(4_000) }),
+    withThinking(toolCall('look'), { reasoning: 'x'.repeat(300_000) }),
   ])
   const answer = await call({ tools: [LOOK] })
-  const measured = async (messages: Message[]) => {
+  const measureContext = async (messages: Message[]) => {
     const purpose = { agent_id: 'a', goal_id: null, cycle_num: 1, kind: 'other' } as const
     const report = await models.measure!({ model: 'openai:scripted-1', messages, tools: [], max_tokens: 100, purpose })
     return report.sections.messages
   }
   const { provider_data: _, ...bare } = answer
-  const more = (await measured([GOAL, ...said(answer)])) - (await measured([GOAL, ...said(bare)]))
+  const more =
+    (await measureContext([GOAL, ...storedMessages(answer)])) - (await measureContext([GOAL, ...storedMessages(bare)]))
   expect(more).toBeGreaterThan(900)
   const larger = await call({ tools: [LOOK] })
   expect(larger.reasoning).toHaveLength(300_000)
@@ -152,11 +162,11 @@ test('what is wanted back counts in tokens, and is not kept when it is larger th
 
 test('an answer that is only reasoning is none: it is not stored, and the model is asked again', async () => {
   const replies = [text('', { reasoning: 'Let me see.' }), text(''), finish('Done.')]
-  await using home = await lived(request => (asksForGoal(request) ? goalAnswer('') : replies.shift()))
+  await using home = await testHostWithModel(request => (asksForGoal(request) ? goalAnswer('') : replies.shift()))
   const id = await spawn(home)
   await home.kernel.invoke('goals.add', { id, objective: 'Look' })
   home.kernel.heartbeat.start()
-  for (let n = 0; n < 8 && replies.length > 0; n++) await beat(home)
+  for (let n = 0; n < 8 && replies.length > 0; n++) await runHeartbeat(home)
   expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'completed', result: 'Done.' })
   const stored = await rows<{ message: string }>(home, 'SELECT message FROM ended_transcripts ORDER BY seq')
   const answers = stored.map(({ message }) => JSON.parse(message) as Message).filter(({ role }) => role === 'assistant')

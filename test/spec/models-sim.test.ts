@@ -11,11 +11,11 @@ import { keyedRandom } from '#lib/keyed-random'
 import sandbox from '#safety/sandbox/index'
 import files from '#tools/toolkits/file/index'
 import notepad from '#tools/toolkits/notepad/index'
-import { type House, house } from '../support/house.ts'
-import { PURPOSE, QUICK } from './models-house.ts'
+import { type TestHost, testHost } from '../support/test-host.ts'
+import { PURPOSE, QUICK } from './models-host.ts'
 
-const simHouse = (options: Parameters<typeof house>[0] = {}) =>
-  house({
+const testHostForSim = (options: Parameters<typeof testHost>[0] = {}) =>
+  testHost({
     builtins: [models, runtime, sandbox, files, notepad],
     clock: 'system',
     roles: ['cli'],
@@ -36,7 +36,7 @@ interface Pursued {
 
 /** Lets the simulated model pursue a goal through the real loop with real tools. */
 async function pursue(
-  home: House,
+  home: TestHost,
   goal: string,
   { nudge, profile = {}, kind = 'goal_pursuit' }: { nudge?: string; profile?: object; kind?: CallPurpose['kind'] } = {},
 ): Promise<Pursued> {
@@ -86,7 +86,7 @@ const generation = (sections: string, system = WRITER): Pick<ModelCall, 'message
 })
 
 async function goalFrom(
-  home: House,
+  home: TestHost,
   sections: string,
   cycle_num = 1,
   system = WRITER,
@@ -101,7 +101,7 @@ async function goalFrom(
 }
 
 test('a summary has the sections that it is asked for, out of what was said', async () => {
-  await using home = await simHouse()
+  await using home = await testHostForSim()
   const messages: Message[] = [
     { role: 'user', content: 'Goal: Read three files' },
     { role: 'assistant', content: '', tool_calls: [{ id: 'a', name: 'file_read', arguments: { path: 'a.txt' } }] },
@@ -120,7 +120,7 @@ test('a summary has the sections that it is asked for, out of what was said', as
 })
 
 test('a goal is pursued in a few real steps that leave a file and an account of it', async () => {
-  await using home = await simHouse()
+  await using home = await testHostForSim()
   const { end, tools, events } = await pursue(
     home,
     'Write a short note on night trains and save it as notes/night-trains.md',
@@ -138,7 +138,7 @@ test('a goal is pursued in a few real steps that leave a file and an account of 
 })
 
 test('every kind of goal that the rules choose is one that they can reach', async () => {
-  await using home = await simHouse()
+  await using home = await testHostForSim()
   const recent: string[] = []
   for (let cycle = 1; cycle <= 12; cycle++) {
     const { goal } = await goalFrom(
@@ -154,7 +154,7 @@ test('every kind of goal that the rules choose is one that they can reach', asyn
 })
 
 test('a recent goal is never chosen again, however many there are', async () => {
-  await using home = await simHouse()
+  await using home = await testHostForSim()
   const recent: string[] = []
   for (let cycle = 1; cycle <= 60; cycle++) {
     const { goal } = await goalFrom(
@@ -170,7 +170,7 @@ test('a recent goal is never chosen again, however many there are', async () => 
 })
 
 test("an operator's message becomes the goal, and a long one is cut to size", async () => {
-  await using home = await simHouse()
+  await using home = await testHostForSim()
   const { goal, reasoning } = await goalFrom(
     home,
     'Messages from the operator:\n- Write a haiku about tea into haiku.txt',
@@ -185,7 +185,7 @@ test("an operator's message becomes the goal, and a long one is cut to size", as
 
 test('the same seed gives the same answers, another seed others', async () => {
   const goals = async (seed: number) => {
-    await using home = await simHouse({ ports: { random: keyedRandom(seed) } })
+    await using home = await testHostForSim({ ports: { random: keyedRandom(seed) } })
     const made: string[] = []
     for (let cycle = 1; cycle <= 6; cycle++) made.push((await goalFrom(home, '', cycle)).goal)
     return made
@@ -197,7 +197,7 @@ test('the same seed gives the same answers, another seed others', async () => {
 })
 
 test('when a tool fails another way is tried, and a goal that cannot be reached is given up in words', async () => {
-  await using home = await simHouse()
+  await using home = await testHostForSim()
   // A file stands where the folder should be.
   await home.write({ 'workspace/notes': 'in the way' })
   const { end, messages } = await pursue(home, 'Write a short note on detours and save it as notes/detours.md')
@@ -218,14 +218,14 @@ test('when a tool fails another way is tried, and a goal that cannot be reached 
       })
     },
   })
-  await using other = await simHouse({ builtins: [models, runtime, broken] })
+  await using other = await testHostForSim({ builtins: [models, runtime, broken] })
   const gaveUp = await pursue(other, 'Write a short note on fire and save it as notes/fire.md')
   expect(gaveUp.end).toMatchObject({ status: 'refused', summary: expect.stringContaining('the disk is on fire') })
   expect(gaveUp.tools).toEqual(['file_write', 'file_write'])
 })
 
 test("an operator's message in the middle is heeded and told in the end", async () => {
-  await using home = await simHouse()
+  await using home = await testHostForSim()
   const nudge = 'Please mention the weather'
   const { end, messages } = await pursue(home, 'Write a short note on picnics and save it as notes/picnics.md', {
     nudge,
@@ -235,7 +235,7 @@ test("an operator's message in the middle is heeded and told in the end", async 
 })
 
 test('a review reads a file of the workspace and quotes it', async () => {
-  await using home = await simHouse()
+  await using home = await testHostForSim()
   await home.write({ 'workspace/drafts/essay.md': 'The moon is larger than it looks.\n' })
   const goal = 'Read one file of the workspace and review it for honest claims in reviews/honest-claims.md'
   const { tools } = await pursue(home, goal)
@@ -265,14 +265,14 @@ test('a tool of a plugin that the goal names is called with arguments that fit, 
       })
     },
   })
-  await using home = await simHouse({ builtins: [models, runtime, weather] })
+  await using home = await testHostForSim({ builtins: [models, runtime, weather] })
   const { end } = await pursue(home, 'Use get_weather for 3 days for “Lisbon”')
   expect(asked).toEqual([{ city: 'Lisbon', unit: 'C', days: 3 }])
   expect(end).toMatchObject({ summary: expect.stringContaining('get_weather returned “18 °C in Lisbon”') })
 })
 
 test('a task ends in a text that quotes the tools, or says plainly that it is simulated', async () => {
-  await using home = await simHouse()
+  await using home = await testHostForSim()
   const sim = (messages: Message[], tools: ModelCall['tools'] = []) =>
     home.kernel.use(Models).call({
       ...{ model: 'sim', messages, tools, temperature: 0, max_tokens: 4000, signal: new AbortController().signal },
@@ -306,7 +306,7 @@ test('a task ends in a text that quotes the tools, or says plainly that it is si
 })
 
 test('it streams in pieces, counts tokens, costs nothing, and takes model.sim_delay seconds', async () => {
-  await using home = await simHouse({ config: { model: { sim_delay: 0.2 } } })
+  await using home = await testHostForSim({ config: { model: { sim_delay: 0.2 } } })
   const pieces: string[] = []
   const began = performance.now()
   const answer = await home.kernel.use(Models).call({
@@ -323,9 +323,9 @@ test('it streams in pieces, counts tokens, costs nothing, and takes model.sim_de
 })
 
 test('it honours max_tokens, an abort, and numbered choices', async () => {
-  await using home = await simHouse({ config: { model: { sim_delay: 60 } } })
-  await using quick = await simHouse()
-  const call = (at: House, given: Partial<ModelCall>) =>
+  await using home = await testHostForSim({ config: { model: { sim_delay: 60 } } })
+  await using quick = await testHostForSim()
+  const call = (at: TestHost, given: Partial<ModelCall>) =>
     at.kernel.use(Models).call({
       ...generation(''),
       ...{ model: null, tools: [], temperature: 0, max_tokens: 4000, signal: new AbortController().signal },
@@ -365,7 +365,7 @@ test('another agent that waits for an answer gets one, before anything of its ow
       svc.toolkit({ name: 'mail', tools: [tool({ name: 'reply', description: 'Answers.', parameters, execute })] })
     },
   })
-  await using home = await simHouse({ builtins: [models, runtime, sandbox, files, notepad, mail] })
+  await using home = await testHostForSim({ builtins: [models, runtime, sandbox, files, notepad, mail] })
   const { goal } = await goalFrom(home, `Other messages:\n- ${LETTER}`)
   expect(goal).toBe('Answer msg-7f3a of reviewer-1 by reply: Subject: The draft Is the last line right?')
   const { end, tools } = await pursue(home, goal)
@@ -409,7 +409,7 @@ test('in a world it looks after its living: it finds work, works, learns and bet
       svc.toolkit({ name: 'world', tools })
     },
   })
-  await using home = await simHouse({ builtins: [models, runtime, sandbox, files, notepad, world] })
+  await using home = await testHostForSim({ builtins: [models, runtime, sandbox, files, notepad, world] })
   const goals = async (role: string, status: string) => {
     const chosen = new Set<string>()
     for (let cycle = 1; cycle <= 40; cycle++)

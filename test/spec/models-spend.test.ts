@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { type CallLimit, CallLimits, Models } from '#core/models/contract'
 import models from '#core/models/index'
 import { definePlugin } from '#kernel'
-import { house } from '../support/house.ts'
 import { barrier, fault, modelServer, text, together, toolCall } from '../support/model-server.ts'
-import { modelHouse, QUICK } from './models-house.ts'
+import { testHost } from '../support/test-host.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
 
 /** A server that stands for one far away, so that its calls have a price. */
-async function priced(replies: Parameters<typeof modelServer>[0] = {}, files: Record<string, string> = {}) {
+async function testHostWithPrices(replies: Parameters<typeof modelServer>[0] = {}, files: Record<string, string> = {}) {
   const server = await modelServer(replies)
-  const made = await modelHouse(undefined, {
+  const made = await testHostForModels(undefined, {
     env: { OPENAI_BASE_URL: 'https://models.example/v1', OPENAI_API_KEY: 'sk-test-key' },
     ports: { fetch: (input, init) => fetch(String(input).replace('https://models.example/v1', server.url), init) },
     files,
@@ -19,7 +19,7 @@ async function priced(replies: Parameters<typeof modelServer>[0] = {}, files: Re
 
 test("the spend is the server's bill at the catalogue's price, rounded up to a micro-dollar", async () => {
   const usage = { prompt_tokens: 25, completion_tokens: 7 }
-  const { call } = await priced({ script: () => text('Hello.', { usage }) })
+  const { call } = await testHostWithPrices({ script: () => text('Hello.', { usage }) })
   const { spend } = await call({ model: 'openai:gpt-5.4-nano' })
   expect(spend).toMatchObject({
     model: 'openai:gpt-5.4-nano',
@@ -31,7 +31,9 @@ test("the spend is the server's bill at the catalogue's price, rounded up to a m
 })
 
 test('a dated release costs what its model costs', async () => {
-  const { call } = await priced({ script: () => text('x', { usage: { prompt_tokens: 100, completion_tokens: 100 } }) })
+  const { call } = await testHostWithPrices({
+    script: () => text('x', { usage: { prompt_tokens: 100, completion_tokens: 100 } }),
+  })
   expect((await call({ model: 'openai:gpt-5.4-2026-03-05' })).spend).toMatchObject({
     cost_micros: 1750,
     priced: 'catalogue',
@@ -40,7 +42,7 @@ test('a dated release costs what its model costs', async () => {
 
 test('cached input is counted at its own price', async () => {
   const usage = { prompt_tokens: 1000, completion_tokens: 10, prompt_tokens_details: { cached_tokens: 800 } }
-  const { call } = await priced({ script: () => text('Hello.', { usage }) })
+  const { call } = await testHostWithPrices({ script: () => text('Hello.', { usage }) })
   // 200 × 0.75 + 800 × 0.075 + 10 × 4.5 = 255
   expect((await call({ model: 'openai:gpt-5.4-mini' })).spend.cost_micros).toBe(255)
 })
@@ -48,7 +50,7 @@ test('cached input is counted at its own price', async () => {
 test('what is written to the cache is counted at a price of its own, or at that of other input', async () => {
   const prompt_tokens_details = { cached_tokens: 300, cache_write_tokens: 500 }
   const usage = { prompt_tokens: 1000, completion_tokens: 10, prompt_tokens_details }
-  const { call } = await priced(
+  const { call } = await testHostWithPrices(
     { script: () => text('Hello.', { usage }) },
     { 'models.yaml': 'prices:\n  openai:c: { input: 2, output: 10, cached_input: 0.2, cache_write: 2.5 }\n' },
   )
@@ -65,7 +67,7 @@ test.for([
   [{ cached_tokens: 5000, cache_write_tokens: 800 }, 1000, undefined],
 ])('parts of the input that cannot be true (%j) are passed over or cut', async ([details, read, written]) => {
   const usage = { prompt_tokens: 1000, completion_tokens: 10, prompt_tokens_details: details as object }
-  const { call } = await priced({ script: () => text('Hello.', { usage }) })
+  const { call } = await testHostWithPrices({ script: () => text('Hello.', { usage }) })
   const { spend } = await call({ model: 'openai:gpt-5.4-mini' })
   expect([spend.cached_tokens, spend.cache_write_tokens]).toEqual([read, written])
 })
@@ -88,7 +90,7 @@ test('a limit on calls is asked before each attempt, and told what was not charg
   }
   const plugin = definePlugin({ name: 'strict', setup: svc => void svc.add(CallLimits, limit) })
   const server = await modelServer({ script: [fault('500'), fault('cleancut'), text('Hi.')] })
-  const { call } = await modelHouse(undefined, {
+  const { call } = await testHostForModels(undefined, {
     builtins: [models, plugin],
     env: { OPENAI_BASE_URL: 'https://models.example/v1', OPENAI_API_KEY: 'sk-test-key' },
     ports: { fetch: (input, init) => fetch(String(input).replace('https://models.example/v1', server.url), init) },
@@ -118,7 +120,7 @@ test.for([
 ] as const)('a tool call in whose middle the stream broke is paid for as far as it came: %s', async ([form, delta]) => {
   const chunk = JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })
   const headers = { 'content-type': 'text/event-stream' }
-  const { failing } = await modelHouse(undefined, {
+  const { failing } = await testHostForModels(undefined, {
     config: {
       ...QUICK,
       daemon: { max_retries: 0 },
@@ -135,7 +137,7 @@ test.for([
   { prompt_tokens: 0, completion_tokens: 7 },
   { prompt_tokens: 25, completion_tokens: 0 },
 ])('counts that leave out what was sent or said are none: %j', async usage => {
-  const { call } = await priced({ script: () => text('Hello there, you.', { usage }) })
+  const { call } = await testHostWithPrices({ script: () => text('Hello there, you.', { usage }) })
   const { spend } = await call({ messages: [{ role: 'user', content: 'x'.repeat(80) }] })
   expect(spend).toMatchObject({ estimated: true, input_tokens: 20, output_tokens: 5 })
 })
@@ -149,7 +151,7 @@ test('a call that is stopped while its budget is held costs nothing, for its pro
     settle: async ({ spend }) => void settled.push(spend),
   }
   const plugin = definePlugin({ name: 'slow', setup: svc => void svc.add(CallLimits, limit) })
-  const { failing, server } = await modelHouse(undefined, { builtins: [models, plugin] })
+  const { failing, server } = await testHostForModels(undefined, { builtins: [models, plugin] })
   const failure = await failing({ signal: stop.signal })
   expect(failure).toMatchObject({ kind: 'stopped', spend: null })
   expect(failure.message).toMatch('the call was stopped (the operator said so)')
@@ -164,14 +166,14 @@ test('a request with a long prompt is counted at the price of long ones, each at
     usage: { prompt_tokens, completion_tokens: 10, prompt_tokens_details: { cached_tokens: 500 } },
   })
   const replies = [text('Hi.', usage(1000)), text('Hi.', usage(1001))]
-  const { call } = await priced({ script: replies }, { 'models.yaml': file })
+  const { call } = await testHostWithPrices({ script: replies }, { 'models.yaml': file })
   // 500 × 2 + 500 × 0.1 + 10 × 10, and 501 × 4 + 500 × 0.2 + 10 × 15
   expect((await call({ model: 'openai:long' })).spend.cost_micros).toBe(1150)
   expect((await call({ model: 'openai:long' })).spend.cost_micros).toBe(2254)
 })
 
 test('an unknown price is not guessed: the spend says that it is unknown, and not that it is free', async () => {
-  const { call } = await priced({
+  const { call } = await testHostWithPrices({
     script: () => text('Hello.', { usage: { prompt_tokens: 10, completion_tokens: 2 } }),
   })
   expect((await call({ model: 'openai:brand-new' })).spend).toMatchObject({ cost_micros: 0, priced: 'unknown' })
@@ -179,7 +181,7 @@ test('an unknown price is not guessed: the spend says that it is unknown, and no
 
 test('models.yaml adds and overrides prices and tiers, and is read again when it changes', async () => {
   const file = 'tiers:\n  openai:\n    lite: tiny-1\nprices:\n  openai:tiny-1: { input: 100, output: 0 }\n'
-  const { call, house: home } = await priced(
+  const { call, house: home } = await testHostWithPrices(
     { script: () => text('Hi.', { usage: { prompt_tokens: 3, completion_tokens: 1 } }) },
     { 'models.yaml': file },
   )
@@ -196,13 +198,13 @@ test.for([
   ['prices: [\n', /models\.yaml:/],
   ['- a\n', /models\.yaml:1: holds no mapping/],
 ])('a bad models.yaml (%j) is refused with file and line', async ([content, says]) => {
-  const { call, server } = await priced({}, { 'models.yaml': content as string })
+  const { call, server } = await testHostWithPrices({}, { 'models.yaml': content as string })
   await expect(call()).rejects.toMatchObject({ code: 'bad_file', message: expect.stringMatching(says as RegExp) })
   expect(server.requests).toHaveLength(0)
 })
 
 test('a loopback server costs nothing, and its tokens are counted all the same', async () => {
-  const { call, server } = await modelHouse()
+  const { call, server } = await testHostForModels()
   const { spend } = await call({ model: 'openai:gpt-5.4' })
   const [entry] = server.bill
   expect(spend).toMatchObject({ cost_micros: 0, priced: 'free', input_tokens: entry!.input_tokens })
@@ -210,7 +212,7 @@ test('a loopback server costs nothing, and its tokens are counted all the same',
 })
 
 test('with many calls at once the sum of the spend is the bill', async () => {
-  const { call, server } = await priced({
+  const { call, server } = await testHostWithPrices({
     script: () => barrier(16, together(text('Look.'), toolCall('look', { at: 'it' }))),
   })
   const answers = await Promise.all(
@@ -223,7 +225,7 @@ test('with many calls at once the sum of the spend is the bill', async () => {
 })
 
 test('max_retries of the daemon section is known by its key and its variable', async () => {
-  await using home = await house({ builtins: [models], config: QUICK, env: { SVC_MAX_RETRIES: '7' } })
+  await using home = await testHost({ builtins: [models], config: QUICK, env: { SVC_MAX_RETRIES: '7' } })
   expect(home.kernel.config.get('daemon.max_retries')).toBe(7)
   expect(home.kernel.config.keys().find(({ path }) => path === 'daemon.max_retries')?.reload).toBe('restart_required')
   expect(home.kernel.use(Models)).toBeDefined()

@@ -5,21 +5,23 @@ import { fitRequest } from '#core/models/context/fit'
 import { textTokens } from '#core/models/context/tokens'
 import type { Message } from '#core/models/contract'
 import { text } from '../support/index.ts'
-import { modelHouse, PURPOSE } from './models-house.ts'
+import { PURPOSE, testHostForModels } from './models-host.ts'
 
-interface Counted {
+interface CountedText {
   kind: string
   text: string
   tokens: Record<string, number>
 }
 
-const TEXTS = JSON.parse(await readFile(new URL('../support/token-counts.json', import.meta.url), 'utf8')) as Counted[]
+const TEXTS = JSON.parse(
+  await readFile(new URL('../support/token-counts.json', import.meta.url), 'utf8'),
+) as CountedText[]
 const KINDS = [...new Set(TEXTS.map(({ kind }) => kind))]
 const TOKENIZERS = Object.keys(TEXTS[0]!.tokens)
 const ofKind = (wanted: string) => TEXTS.filter(({ kind }) => kind === wanted)
 
 /** The estimate of some texts in relation to the count of a tokenizer. */
-function ratio(texts: readonly Counted[], tokenizer: string): number {
+function ratio(texts: readonly CountedText[], tokenizer: string): number {
   const estimated = texts.reduce((sum, each) => sum + textTokens(each.text), 0)
   return estimated / texts.reduce((sum, { tokens }) => sum + tokens[tokenizer]!, 0)
 }
@@ -75,7 +77,7 @@ describe('the estimate of tokens', () => {
 
 const WINDOW = 8_192
 const MAX_TOKENS = 1_024
-const said = ({ text }: Counted): Message => ({ role: 'user', content: text })
+const userMessage = ({ text }: CountedText): Message => ({ role: 'user', content: text })
 
 describe.each(TOKENIZERS)('what is estimated to fit, by the count of %s', tokenizer => {
   it.each(KINDS)('fits: %s', kind => {
@@ -86,7 +88,7 @@ describe.each(TOKENIZERS)('what is estimated to fit, by the count of %s', tokeni
     let counted = 0
     for (let n = 0; ; n++) {
       const next = texts[n % texts.length]!
-      messages.push(said(next))
+      messages.push(userMessage(next))
       const { cleared, digested, cut } = fitRequest({ messages, tools: [], max_tokens: MAX_TOKENS }, limits, settings)
       if (cleared + digested + cut > 0) break
       counted += next.tokens[tokenizer]! + 4
@@ -99,12 +101,12 @@ describe.each(TOKENIZERS)('what is estimated to fit, by the count of %s', tokeni
   it.each(KINDS)('is corrected by the usage of the request before: %s', async kind => {
     const texts = ofKind(kind)
     const half = Math.ceil(texts.length / 2)
-    const count = (some: readonly Counted[]) => some.reduce((sum, { tokens }) => sum + tokens[tokenizer]! + 4, 0)
+    const count = (some: readonly CountedText[]) => some.reduce((sum, { tokens }) => sum + tokens[tokenizer]! + 4, 0)
     const usage = { prompt_tokens: count(texts.slice(0, half)), completion_tokens: 1 }
-    const { call, models } = await modelHouse(() => text('Done.', { usage }))
+    const { call, models } = await testHostForModels(() => text('Done.', { usage }))
     const asked = { model: 'openai:scripted-1', tools: [], max_tokens: MAX_TOKENS }
-    await call({ ...asked, messages: texts.slice(0, half).map(said) })
-    const { sections, ratio } = await models.measure!({ ...asked, messages: texts.map(said), purpose: PURPOSE })
+    await call({ ...asked, messages: texts.slice(0, half).map(userMessage) })
+    const { sections, ratio } = await models.measure!({ ...asked, messages: texts.map(userMessage), purpose: PURPOSE })
     const corrected = (sections.messages * ratio) / count(texts)
     expect(corrected).toBeGreaterThan(0.85)
     expect(corrected).toBeLessThan(1.3)

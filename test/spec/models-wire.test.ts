@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { EventData } from '#core/models/providers/sse'
 import { turn } from '../support/clock.ts'
 import { text, together, toolCall } from '../support/model-server.ts'
-import { IMPATIENT, modelHouse, QUICK } from './models-house.ts'
+import { IMPATIENT, QUICK, testHostForModels } from './models-host.ts'
 
 test('requests carry messages, tools and limits as the protocol has them', async () => {
-  const { call, server } = await modelHouse([text('Done.')])
+  const { call, server } = await testHostForModels([text('Done.')])
   const parameters = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
   await call({
     messages: [
@@ -35,7 +35,7 @@ test('requests carry messages, tools and limits as the protocol has them', async
 })
 
 test("OpenAI's reasoning models are sent max_completion_tokens and no temperature", async () => {
-  const { call, server } = await modelHouse()
+  const { call, server } = await testHostForModels()
   for (const model of ['o3-mini', 'openai:gpt-5.4', 'gpt-4o']) await call({ model })
   const sent = server.requests.map(({ body }) => [body.max_tokens, body.max_completion_tokens, body.temperature])
   expect(sent).toEqual([
@@ -46,7 +46,7 @@ test("OpenAI's reasoning models are sent max_completion_tokens and no temperatur
 })
 
 test('text and several tool calls of one turn arrive in order, and text is shown as it comes', async () => {
-  const { call } = await modelHouse([
+  const { call } = await testHostForModels([
     together(text('I look at both.'), toolCall('look', { n: 1 }), toolCall('look', { n: 2 })),
   ])
   const shown: string[] = []
@@ -64,7 +64,7 @@ test.for([
   ['content_filter', 'content_filter'],
   ['end_turn', 'stop'],
 ])('the finish reason %s is told as %s', async ([theirs, ours]) => {
-  const { call } = await modelHouse([text('Well', { finish_reason: theirs! })])
+  const { call } = await testHostForModels([text('Well', { finish_reason: theirs! })])
   expect((await call()).finish_reason).toBe(ours)
 })
 
@@ -76,7 +76,7 @@ function streaming(deltas: readonly object[], end: object | string = TOOL_CALLS)
   const data = chunks.map(chunk => (typeof chunk === 'string' ? chunk : JSON.stringify(chunk)))
   const body = data.map(each => `data: ${each}\n\n`).join('')
   const headers = { 'content-type': 'text/event-stream' }
-  return modelHouse(undefined, { ports: { fetch: async () => new Response(body, { headers }) } })
+  return testHostForModels(undefined, { ports: { fetch: async () => new Response(body, { headers }) } })
 }
 
 const piece = (id: string | undefined, name: string | undefined, args: unknown, index?: number) => ({
@@ -145,7 +145,7 @@ test('calls that came whole, without ids or an index, are several', async () => 
 
 /** A server that answers whole, instead of the scripted one; its streams break off. */
 function whole(answer: object) {
-  return modelHouse(undefined, {
+  return testHostForModels(undefined, {
     config: { ...QUICK, daemon: { max_retries: 1 } },
     ports: {
       fetch: async (_, init) =>
@@ -176,7 +176,7 @@ test.for([
 )
 
 test("a plugin's provider may give arguments as an object too", async () => {
-  const { call } = await modelHouse(undefined, {
+  const { call } = await testHostForModels(undefined, {
     plugins: {
       'own-provider.ts': `import { definePlugin, ModelProviders } from 'svc'
         export default definePlugin({ name: 'own-provider', setup(svc) {
@@ -232,7 +232,7 @@ test('a refusal of the model is told as such', async () => {
 
 test('a model that thinks for longer than the idle limit is not idle', async () => {
   const headers = { 'content-type': 'text/event-stream' }
-  const { call } = await modelHouse(undefined, {
+  const { call } = await testHostForModels(undefined, {
     config: IMPATIENT,
     ports: {
       fetch: async () => {

@@ -1,34 +1,34 @@
 import { expect, test } from 'vitest'
 import { Store } from '#platform/store/contract'
 import { BUILTINS } from '../../builtins/index.ts'
-import { type House, house, type ModelServerRequest, text, toolCall, until } from '../support/index.ts'
+import { type ModelServerRequest, type TestHost, testHost, text, toolCall, until } from '../support/index.ts'
 import Sqlite from '../support/sqlite.ts'
-import { busy, recorded, replayOf, runOf } from './recordings-house.ts'
-import { asksForGoal, goalsOf, spawn } from './rooms.ts'
-import { finish, scripted } from './runs-house.ts'
+import { asksForGoal, goalsOf, spawn } from './model-host.ts'
+import { busyModel, replayOf, runOf, testHostWithRecordings } from './recordings-host.ts'
+import { finish, numberedGoals } from './runs-host.ts'
 
 /** Another process of the same project, as `svc serve` is one. */
-const beside = ({ root }: House, url = '') =>
-  house({
+const beside = ({ root }: TestHost, url = '') =>
+  testHost({
     ...{ root, builtins: BUILTINS, roles: ['server'], clock: 'system', seed: 4711 },
     env: { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'test-key-of-the-house', OPENAI_MODEL: 'scripted' },
   })
 
-const told = ({ kernel }: House) => kernel.use(Store).all('SELECT n FROM svc_told')
-const reached = async (home: House, agent: string) =>
+const rowsWritten = ({ kernel }: TestHost) => kernel.use(Store).all('SELECT n FROM svc_told')
+const goalsReached = async (home: TestHost, agent: string) =>
   (await goalsOf(home, agent)).filter(({ status }) => status === 'completed').length
 
 test.each(['before', 'after'] as const)(
   'what a server writes that came %s the daemon is part of the daemon’s run, in its place',
   async when => {
-    await using home = await recorded(busy(3), { approval: { enabled: false } })
+    await using home = await testHostWithRecordings(busyModel(3), { approval: { enabled: false } })
     const agents = [await spawn(home), await spawn(home), await spawn(home)]
     const [first = ''] = agents
     if (when === 'after') await home.start()
     await using server = await beside(home)
     if (when === 'before') await home.start()
     const { kernel } = server
-    for (let n = 0; (await reached(home, first)) < 6; n++) {
+    for (let n = 0; (await goalsReached(home, first)) < 6; n++) {
       const id = agents[n % 3]
       await kernel.invoke('agents.nudge', { id, message: `look ${n}` })
       if (n % 7 === 3) await kernel.invoke('agents.pause', { id })
@@ -39,14 +39,14 @@ test.each(['before', 'after'] as const)(
     const verdict = await replayOf(home, await runOf(home))
     expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
     expect(verdict.events).toBeGreaterThan(50)
-    expect(await told(home)).toEqual([])
+    expect(await rowsWritten(home)).toEqual([])
   },
   120_000,
 )
 
 test('a task of a server beside the daemon replays, whatever numbers its events were left', async () => {
-  const idle = scripted()
-  await using home = await recorded((request: ModelServerRequest) => {
+  const idle = numberedGoals()
+  await using home = await testHostWithRecordings((request: ModelServerRequest) => {
     if (asksForGoal(request)) return idle(request)
     return request.prompt.includes('It is done') ? text('Done.') : toolCall('notepad_write', { text: 'It is done' })
   })
@@ -69,10 +69,10 @@ test('a task of a server beside the daemon replays, whatever numbers its events 
 }, 120_000)
 
 test('what nobody tells, as a hand in the database, is a note', async () => {
-  await using home = await recorded(scripted(finish))
+  await using home = await testHostWithRecordings(numberedGoals(finish))
   await home.start()
   const agent = await spawn(home)
-  await until(async () => (await reached(home, agent)) > 0)
+  await until(async () => (await goalsReached(home, agent)) > 0)
   const sqlite = new Sqlite(home.kernel.project.database)
   sqlite.prepare("UPDATE agents SET role = 'dancer'").run()
   sqlite.close()

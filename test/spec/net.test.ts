@@ -7,7 +7,7 @@ import { definePlugin } from '#kernel'
 import { GuardedFetch } from '#safety/net/contract'
 import { Guard, type Resolve } from '#safety/net/guard'
 import net from '#safety/net/index'
-import { house } from '../support/index.ts'
+import { testHost } from '../support/index.ts'
 
 let canary: Server
 let port = 0
@@ -24,7 +24,10 @@ beforeAll(async () => {
 afterAll(() => new Promise(closed => canary.close(closed)))
 
 /** The guard as a house has it, with the answers of a resolver of the test's own. */
-async function guarded(resolve: Resolve, config: { web_allow?: string[]; web_deny?: string[]; free?: string[] } = {}) {
+async function networkGuard(
+  resolve: Resolve,
+  config: { web_allow?: string[]; web_deny?: string[]; free?: string[] } = {},
+) {
   const { web_allow = [], web_deny = [], free = [] } = config
   const room = definePlugin({
     name: 'net',
@@ -32,14 +35,14 @@ async function guarded(resolve: Resolve, config: { web_allow?: string[]; web_den
       svc.provide(GuardedFetch, new Guard(svc, { web_allow, web_deny, web_allow_private: free }, resolve))
     },
   })
-  const home = await house({ builtins: [room], clock: 'system' })
+  const home = await testHost({ builtins: [room], clock: 'system' })
   return Object.assign(home, { guard: home.kernel.use(GuardedFetch) })
 }
 
-const nobody: Resolve = async host => {
+const resolveNothing: Resolve = async host => {
   throw new Error(`nobody knows ${host}`)
 }
-const named =
+const resolveTo =
   (...addresses: string[]): Resolve =>
   async () =>
     addresses.map((address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 }))
@@ -59,7 +62,7 @@ const SPELLINGS = [
 
 describe('an address that agents choose', () => {
   it(`is reached in none of ${SPELLINGS.length} spellings when it is not public`, async () => {
-    await using home = await guarded(nobody)
+    await using home = await networkGuard(resolveNothing)
     hits = 0
     for (const host of SPELLINGS) {
       const fetched = home.guard.fetch(`http://${host}:${port}/`)
@@ -82,13 +85,13 @@ describe('an address that agents choose', () => {
     'http://[fe80::1%25eth0]/',
     'http://exa mple.org/',
   ])('is refused as %s', async url => {
-    await using home = await guarded(named('93.184.215.14'))
+    await using home = await networkGuard(resolveTo('93.184.215.14'))
     await expect(home.guard.fetch(url)).rejects.toMatchObject({ code: 'address_refused' })
   })
 
   it('is refused by name when any of its addresses is inside, and names with a dot at the end are names', async () => {
     for (const inside of ['127.0.0.1', '::1', '10.0.0.7', '::ffff:127.0.0.1', '169.254.169.254']) {
-      await using home = await guarded(named('93.184.215.14', inside))
+      await using home = await networkGuard(resolveTo('93.184.215.14', inside))
       hits = 0
       await expect(home.guard.fetch(`http://evil.example:${port}/`)).rejects.toThrow('evil.example leads to where')
       await expect(home.guard.fetch(`http://localhost.:${port}/`)).rejects.toMatchObject({ code: 'address_refused' })
@@ -103,7 +106,7 @@ describe('an address that agents choose', () => {
       // A public address at the first look (unreachable from here), this machine at every later one.
       return [{ address: asked % 2 === 1 ? '203.0.114.1' : '127.0.0.1', family: 4 }]
     }
-    await using home = await guarded(flipping)
+    await using home = await networkGuard(flipping)
     hits = 0
     for (let tries = 0; tries < 6; tries++) {
       const stop = new AbortController()
@@ -117,7 +120,7 @@ describe('an address that agents choose', () => {
 
   it('is refused at a redirect as it would be at first', async () => {
     const host = `127.0.0.1:${port}`
-    await using home = await guarded(nobody, { free: [host] })
+    await using home = await networkGuard(resolveNothing, { free: [host] })
     const targets = ['http://127.0.0.2/', 'http://[::1]/', 'file:///etc/passwd', 'http://169.254.169.254/latest/']
     for (const target of targets) {
       answer = (_request, response) => response.writeHead(302, { location: target }).end()
@@ -130,7 +133,7 @@ describe('an address that agents choose', () => {
   it('may be one of the own network when the operator named it with its port, and lists of hosts hold', async () => {
     const host = `127.0.0.1:${port}`
     answer = (_request, response) => response.end('the canary')
-    await using home = await house({
+    await using home = await testHost({
       builtins: [net],
       config: { tools: { web_allow_private: [host] } },
       clock: 'system',
@@ -142,7 +145,7 @@ describe('an address that agents choose', () => {
     })
     await expect(guard.fetch(`http://127.0.0.1:${port === 65535 ? 1 : port + 1}/`)).rejects.toThrow('this machine')
 
-    await using listed = await guarded(nobody, {
+    await using listed = await networkGuard(resolveNothing, {
       web_deny: ['bad.example'],
       web_allow: ['bad.example', 'good.example'],
     })
@@ -155,7 +158,7 @@ describe('an address that agents choose', () => {
 describe('what comes back', () => {
   const open = async () => {
     const host = `127.0.0.1:${port}`
-    const home = await guarded(nobody, { free: [host, `localhost:${port}`] })
+    const home = await networkGuard(resolveNothing, { free: [host, `localhost:${port}`] })
     return Object.assign(home, { url: `http://${host}` })
   }
 
@@ -189,7 +192,7 @@ describe('what comes back', () => {
       response.writeHead(302, { location: `http://localhost:${port}/second` }).end()
     }
     // localhost is allowed by name; where it leads is this machine, which the operator let through.
-    const resolving = await guarded(named('127.0.0.1'), { free: [`127.0.0.1:${port}`, `localhost:${port}`] })
+    const resolving = await networkGuard(resolveTo('127.0.0.1'), { free: [`127.0.0.1:${port}`, `localhost:${port}`] })
     await using other = resolving
     await other.guard.fetch(`${home.url}/first`, {
       method: 'POST',
@@ -203,7 +206,7 @@ describe('what comes back', () => {
   })
 
   it('is an error with a sentence when nobody answers', async () => {
-    await using home = await guarded(nobody, { free: ['127.0.0.1:1'] })
+    await using home = await networkGuard(resolveNothing, { free: ['127.0.0.1:1'] })
     await expect(home.guard.fetch('http://127.0.0.1:1/')).rejects.toMatchObject({
       code: 'fetch_failed',
       message: expect.stringContaining('http://127.0.0.1:1/ could not be fetched'),

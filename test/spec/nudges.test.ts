@@ -2,13 +2,13 @@ import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import waking from '#platform/waking/index'
-import { house, until } from '../support/index.ts'
-import { goalAnswer } from './gated.ts'
-import { lived, ROOMS, spawn } from './rooms.ts'
+import { testHost, until } from '../support/index.ts'
+import { goalAnswer } from './approvals-host.ts'
+import { AGENT_MODULES, spawn, testHostWithModel } from './model-host.ts'
 
 /** A daemon on the machine's clock whose heartbeat is far away. */
 async function resting() {
-  const home = await lived(() => goalAnswer(''), {
+  const home = await testHostWithModel(() => goalAnswer(''), {
     ...{ builtins: [waking], clock: 'system' },
     config: { daemon: { heartbeat: 60, min_rest: 0 } },
   })
@@ -24,7 +24,12 @@ async function resting() {
 describe('a nudge', () => {
   it('from another process starts the cycle of its agent, of no other, and leaves no marker behind', async () => {
     await using home = await resting()
-    await using other = await house({ builtins: [...ROOMS, waking], roles: ['cli'], root: home.root, clock: 'system' })
+    await using other = await testHost({
+      builtins: [...AGENT_MODULES, waking],
+      roles: ['cli'],
+      root: home.root,
+      clock: 'system',
+    })
     const [id] = home.ids
     await other.kernel.invoke('agents.nudge', { id, message: 'look alive' })
     await until(() => home.begun.length === 1)
@@ -36,7 +41,11 @@ describe('a nudge', () => {
   })
 
   it('given while no daemon runs leaves a marker, and is read when one does', async () => {
-    await using home = await lived(() => goalAnswer(''), { builtins: [waking], roles: ['cli'], clock: 'system' })
+    await using home = await testHostWithModel(() => goalAnswer(''), {
+      builtins: [waking],
+      roles: ['cli'],
+      clock: 'system',
+    })
     const id = await spawn(home)
     const { nudge_id } = (await home.kernel.invoke('agents.nudge', { id, message: 'good morning' })) as {
       nudge_id: string
@@ -56,7 +65,11 @@ describe('a nudge', () => {
   })
 
   it('whose marker cannot be written is heard all the same, and the log says so', async () => {
-    await using home = await lived(() => goalAnswer(''), { builtins: [waking], roles: ['cli'], clock: 'system' })
+    await using home = await testHostWithModel(() => goalAnswer(''), {
+      builtins: [waking],
+      roles: ['cli'],
+      clock: 'system',
+    })
     const id = await spawn(home)
     await writeFile(join(home.root, '.svc', 'nudges'), 'a file where a folder belongs')
     await home.kernel.invoke('agents.nudge', { id, message: 'good morning' })
@@ -92,7 +105,7 @@ describe('a marker that somebody leaves by hand', () => {
   })
 
   it('a link in place of the folder is never emptied', async () => {
-    await using home = await lived(() => goalAnswer(''), {
+    await using home = await testHostWithModel(() => goalAnswer(''), {
       ...{ builtins: [waking], clock: 'system', files: { 'precious/letter.txt': 'dear' } },
     })
     await symlink(join(home.root, 'precious'), join(home.root, '.svc', 'nudges'))

@@ -16,9 +16,9 @@ import { Runs } from '#observability/runs/contract'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
 import {
-  type House,
   type ModelServerRequest,
-  replayed,
+  replayRecording,
+  type TestHost,
   tempDir,
   text,
   together,
@@ -26,16 +26,16 @@ import {
   until,
 } from '../support/index.ts'
 import Sqlite from '../support/sqlite.ts'
-import { Scripted } from './mcp-client-house.ts'
-import { busy, recorded, replayOf, runOf, runsOf } from './recordings-house.ts'
-import { asksForGoal, goalsOf, spawn } from './rooms.ts'
-import { finish, scripted } from './runs-house.ts'
-import { all, done, said, streamed } from './tasks-house.ts'
+import { ScriptedServer } from './mcp-client-host.ts'
+import { asksForGoal, goalsOf, spawn } from './model-host.ts'
+import { busyModel, replayOf, runOf, runsOf, testHostWithRecordings } from './recordings-host.ts'
+import { finish, numberedGoals } from './runs-host.ts'
+import { all, finishedTask, streamTask, textOf } from './tasks-host.ts'
 
 const look = (to: string) => toolCall('look', { to })
 
 /** A daemon's life in which one agent reaches a goal in three steps. @returns its run */
-async function oneGoal(home: Awaited<ReturnType<typeof recorded>>): Promise<string> {
+async function oneGoal(home: Awaited<ReturnType<typeof testHostWithRecordings>>): Promise<string> {
   await home.start()
   const agent = await spawn(home)
   await until(async () => (await goalsOf(home, agent)).some(goal => goal.status === 'completed'))
@@ -43,10 +43,11 @@ async function oneGoal(home: Awaited<ReturnType<typeof recorded>>): Promise<stri
   return runOf(home)
 }
 
-const shelfOf = ({ kernel }: House) => new RecordingShelf({ ports: kernel.ports, project: kernel.project } as never)
+const recordingsOf = ({ kernel }: TestHost) =>
+  new RecordingShelf({ ports: kernel.ports, project: kernel.project } as never)
 
 test('ten runs of several agents at once, with approvals, nudges, pauses and faults of the model, replay to the same log', async () => {
-  await using home = await recorded(busy(11))
+  await using home = await testHostWithRecordings(busyModel(11))
   const agents: string[] = []
   for (let run = 0; run < 10; run++) {
     await home.start()
@@ -86,9 +87,12 @@ test('ten runs of several agents at once, with approvals, nudges, pauses and fau
 }, 300_000)
 
 test('a one-shot task is a run that replays: in a process of its own, in the daemon beside agents, and after an approval', async () => {
-  await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
-    tasks: { toolkits: ['hands', 'memory'] },
-  })
+  await using home = await testHostWithRecordings(
+    request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
+    {
+      tasks: { toolkits: ['hands', 'memory'] },
+    },
+  )
   const agent = await spawn(home)
   const run = async (instruction: string) => {
     const { task_id, status } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction })
@@ -101,14 +105,14 @@ test('a one-shot task is a run that replays: in a process of its own, in the dae
   expect(waits.status).toBe('waiting_approval')
   const { within: daemon } = await home.ask('GET', `/runs/${beside.runs[0]}/recording`)
   const list = home.kernel.points.find(Operations, 'recordings.list')!
-  const listed = async () => list.render?.((await home.ask('GET', '/recordings')) as never)
-  expect(await listed()).toContain(`${daemon}  daemon  has not ended`)
-  expect(await listed()).toContain(`${beside.runs[0]}  task  in ${daemon}`)
+  const renderList = async () => list.render?.((await home.ask('GET', '/recordings')) as never)
+  expect(await renderList()).toContain(`${daemon}  daemon  has not ended`)
+  expect(await renderList()).toContain(`${beside.runs[0]}  task  in ${daemon}`)
   const [{ approval_id }] = await home.ask('GET', '/approvals?status=pending')
   await home.ask('POST', `/approvals/${approval_id}`, { decision: 'approve' })
   await until(async () => (await home.ask('GET', `/tasks/${waits.task_id}`)).status === 'completed')
   await home.stop()
-  expect(await listed()).toMatch(new RegExp(`${daemon}  daemon  \\d+ cycles?, \\d+ steps?`))
+  expect(await renderList()).toMatch(new RegExp(`${daemon}  daemon  \\d+ cycles?, \\d+ steps?`))
   const runs = [...alone, beside].flatMap(({ runs }) => runs).concat(await taskRunsOf(home, waits.task_id))
   expect(runs).toHaveLength(5)
   for (const each of [...runs, await runOf(home)]) {
@@ -128,8 +132,8 @@ test('a daemon that begins in the middle of a task replays: what that writes fro
   const held = new Promise<void>(resolve => {
     goOn = resolve
   })
-  const ofAgent = scripted(look('a'), finish)
-  await using home = await recorded(
+  const ofAgent = numberedGoals(look('a'), finish)
+  await using home = await testHostWithRecordings(
     async request => {
       if (!request.prompt.includes('look twice')) return ofAgent(request)
       await held
@@ -158,9 +162,12 @@ test('a daemon that begins in the middle of a task replays: what that writes fro
 }, 60_000)
 
 test('a task that comes while the recording of the daemon’s run begins is on its tape, as all cycles are', async () => {
-  await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
-    tasks: { toolkits: ['hands'] },
-  })
+  await using home = await testHostWithRecordings(
+    request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
+    {
+      tasks: { toolkits: ['hands'] },
+    },
+  )
   const agent = await spawn(home)
   await home.stop()
   const { kernel } = home
@@ -173,16 +180,19 @@ test('a task that comes while the recording of the daemon’s run begins is on i
   const end = await begins
   await (end as () => Promise<void>)()
   const [run = ''] = await taskRunsOf(home, task_id)
-  expect((await shelfOf(home).list()).map(({ kind }) => kind).sort()).toEqual(['daemon', 'daemon', 'task'])
+  expect((await recordingsOf(home).list()).map(({ kind }) => kind).sort()).toEqual(['daemon', 'daemon', 'task'])
   expect(await home.ask('GET', `/runs/${run}/recording`)).toMatchObject({ within: daemon, steps: 3 })
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
 test('a recording that is kept for its tasks alone is not listed: its own run is gone', async () => {
-  await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
-    tasks: { toolkits: ['hands', 'memory'] },
-    retention: { max_runs: 1 },
-  })
+  await using home = await testHostWithRecordings(
+    request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
+    {
+      tasks: { toolkits: ['hands', 'memory'] },
+      retention: { max_runs: 1 },
+    },
+  )
   const agent = await spawn(home)
   await home.start()
   const daemon = await runOf(home)
@@ -197,21 +207,21 @@ test('a recording that is kept for its tasks alone is not listed: its own run is
 }, 60_000)
 
 test('a task whose words were streamed replays too, and can be left at a step', async () => {
-  await using home = await recorded(
+  await using home = await testHostWithRecordings(
     request => (asksForGoal(request) ? text('nothing') : together(text('I look.'), ofTask(request))),
     { tasks: { toolkits: ['hands', 'memory'] } },
   )
   const agent = await spawn(home)
-  const events = await all(await streamed(home, agent, 'look twice'))
-  expect(said(events)).toBe('I look.That is all.')
-  const [run = ''] = await taskRunsOf(home, done(events).task_id)
+  const events = await all(await streamTask(home, agent, 'look twice'))
+  expect(textOf(events)).toBe('I look.That is all.')
+  const [run = ''] = await taskRunsOf(home, finishedTask(events).task_id)
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
   const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2 })
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
 test('a task whose instruction has half of a sign in it is asked the same when it is repeated', async () => {
-  await using home = await recorded(ofTask, { tasks: { toolkits: ['hands'] } })
+  await using home = await testHostWithRecordings(ofTask, { tasks: { toolkits: ['hands'] } })
   const agent = await spawn(home)
   const { task_id } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look \ud800 twice' })
   const [run = ''] = await taskRunsOf(home, task_id)
@@ -220,7 +230,7 @@ test('a task whose instruction has half of a sign in it is asked the same when i
 }, 60_000)
 
 test('a task is left at a step, too: with another model, and with a plugin that is there from then on', async () => {
-  await using home = await recorded(
+  await using home = await testHostWithRecordings(
     request =>
       asksForGoal(request) ? text('nothing') : request.body.model === 'brief' ? text('Done.') : ofTask(request),
     { tasks: { toolkits: ['hands', 'memory'] } },
@@ -251,10 +261,10 @@ test('a task is left at a step, too: with another model, and with a plugin that 
 }, 60_000)
 
 test('a model that goes by what it is asked for does so in a fork too: the simulated one works with its tools', async () => {
-  await using home = await recorded(scripted(look('a'), finish))
+  await using home = await testHostWithRecordings(numberedGoals(look('a'), finish))
   const run = await oneGoal(home)
   const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 1, model: 'sim', cycles: 12 })
-  const events = await shelfOf(home).events(fork.run_id)
+  const events = await recordingsOf(home).events(fork.run_id)
   expect(events?.map(({ type }) => type)).toContain('tool_result')
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
   const booked = await home.kernel.use(Store).all("SELECT DISTINCT kind, agent_id FROM spend WHERE model LIKE 'sim%'")
@@ -262,7 +272,9 @@ test('a model that goes by what it is asked for does so in a fork too: the simul
 }, 60_000)
 
 test('goals of a fork are chosen by model.planning_model, as those of its run were', async () => {
-  await using home = await recorded(scripted(look('a'), finish), { model: { planning_model: 'openai:planner' } })
+  await using home = await testHostWithRecordings(numberedGoals(look('a'), finish), {
+    model: { planning_model: 'openai:planner' },
+  })
   const run = await oneGoal(home)
   const lived = home.server.requests.length
   const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 4 })
@@ -272,7 +284,7 @@ test('goals of a fork are chosen by model.planning_model, as those of its run we
 })
 
 test('a fork is left in turn: its fork replays, and is compared with it', async () => {
-  await using home = await recorded(scripted(look('a'), finish))
+  await using home = await testHostWithRecordings(numberedGoals(look('a'), finish))
   const run = await oneGoal(home)
   const { fork: first } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 8 })
   const { fork: second, diff: on } = await home.ask('POST', `/runs/${first.run_id}/replay`, { from: 5, cycles: 8 })
@@ -289,18 +301,21 @@ test('a fork is left in turn: its fork replays, and is compared with it', async 
 })
 
 test('agents of a fork live on by the profiles of the project', async () => {
-  await using home = await recorded(scripted(look('a'), finish))
+  await using home = await testHostWithRecordings(numberedGoals(look('a'), finish))
   const run = await oneGoal(home)
   const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 4 })
-  const events = await shelfOf(home).events(fork.run_id)
+  const events = await recordingsOf(home).events(fork.run_id)
   expect(events?.filter(({ type, cycle_num }) => type === 'model_called' && cycle_num === 3)).toHaveLength(1)
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 })
 
 test('a fork ends where nobody is left who lives on', { timeout: 60_000 }, async () => {
-  await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
-    tasks: { toolkits: ['hands', 'memory'] },
-  })
+  await using home = await testHostWithRecordings(
+    request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
+    {
+      tasks: { toolkits: ['hands', 'memory'] },
+    },
+  )
   const agent = await spawn(home)
   await home.ask('POST', `/agents/${agent}/pause`)
   const { task_id } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look twice' })
@@ -311,7 +326,7 @@ test('a fork ends where nobody is left who lives on', { timeout: 60_000 }, async
 })
 
 test('where the database is on a server nothing is recorded, and that is said', async () => {
-  await using home = await recorded(scripted(finish))
+  await using home = await testHostWithRecordings(numberedGoals(finish))
   const store = home.kernel.use(Store)
   await home.stop()
   Object.defineProperty(store, 'image', { value: undefined })
@@ -324,7 +339,7 @@ test('where the database is on a server nothing is recorded, and that is said', 
   expect(answer.detail).toContain('its database is on a server')
 })
 
-const taskRunsOf = async ({ kernel }: House, task_id: string): Promise<string[]> => {
+const taskRunsOf = async ({ kernel }: TestHost, task_id: string): Promise<string[]> => {
   const rows = await kernel
     .use(Store)
     .all<{ run_id: string }>(
@@ -343,13 +358,13 @@ function ofTask({ body: { messages } }: ModelServerRequest) {
 }
 
 test('one altered result of a tool is found as the first divergence', async () => {
-  await using home = await recorded(scripted(look('a'), look('b'), finish))
+  await using home = await testHostWithRecordings(numberedGoals(look('a'), look('b'), finish))
   const run = await oneGoal(home)
   const tape = join(home.root, '.svc', 'recordings', run, 'tape.gz')
-  const entries = await shelfOf(home).entries(run)
+  const entries = await recordingsOf(home).entries(run)
   const altered = JSON.parse(JSON.stringify(entries).replace(/saw 0/, 'saw 1')) as typeof entries
   await writeFile(tape, '')
-  const written = await shelfOf(home).tape(run)
+  const written = await recordingsOf(home).tape(run)
   await written.append(JSON.stringify(altered))
   await written.close()
   const verdict = await replayOf(home, run)
@@ -361,15 +376,15 @@ test('one altered result of a tool is found as the first divergence', async () =
 })
 
 test('a prompt that is another one is found, and said to be', async () => {
-  await using home = await recorded(scripted(look('a'), finish))
+  await using home = await testHostWithRecordings(numberedGoals(look('a'), finish))
   const run = await oneGoal(home)
-  const entries = await shelfOf(home).entries(run)
+  const entries = await recordingsOf(home).entries(run)
   const altered = entries.map(entry =>
     entry[0] === 'v' && entry[3] !== 0 ? (entry.with(3, (entry[3] as number) ^ 1) as Entry) : entry,
   )
   expect(altered).not.toEqual(entries)
   await writeFile(join(home.root, '.svc', 'recordings', run, 'tape.gz'), '')
-  const written = await shelfOf(home).tape(run)
+  const written = await recordingsOf(home).tape(run)
   await written.append(JSON.stringify(altered))
   await written.close()
   const { same, divergence } = await replayOf(home, run)
@@ -436,16 +451,16 @@ test('a tape in the form of an earlier version is repeated as well', async () =>
   const reads = vi.spyOn(RecordedActor.prototype, 'read').mockImplementation(function (this: RecordedActor, ...read) {
     return this.turn(...read)
   })
-  await using home = await recorded(scripted(look('a'), look('b'), finish))
+  await using home = await testHostWithRecordings(numberedGoals(look('a'), look('b'), finish))
   const run = await oneGoal(home)
   spy.mockRestore()
   reads.mockRestore()
-  const entries = await shelfOf(home).entries(run)
+  const entries = await recordingsOf(home).entries(run)
   const { length } = entries.flatMap(([kind, happened]) => (kind === 'p' ? happened : []))
   expect(length).toBeGreaterThan(100)
   const asBefore = earlierForm(digests)
   await writeFile(join(home.root, '.svc', 'recordings', run, 'tape.gz'), '')
-  const written = await shelfOf(home).tape(run)
+  const written = await recordingsOf(home).tape(run)
   await written.append(JSON.stringify(entries.flatMap(asBefore)))
   await written.close()
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
@@ -466,7 +481,9 @@ function earlierForm(digests: ReadonlyMap<number, string>): (entry: Entry) => En
 }
 
 test('a fork with another model is a run of its own, that replays, and shows the difference in steps and cost', async () => {
-  await using home = await recorded(request => (request.body.model === 'brief' ? finish : scriptOfLong(request)))
+  await using home = await testHostWithRecordings(request =>
+    request.body.model === 'brief' ? finish : scriptOfLong(request),
+  )
   const run = await oneGoal(home)
   const before = home.server.requests.length
   const { fork, diff } = await home.ask('POST', `/runs/${run}/replay`, { from: 3, model: 'openai:brief' })
@@ -483,17 +500,17 @@ test('a fork with another model is a run of its own, that replays, and shows the
   expect(steps_taken.map(({ says }: { says: string }) => says).slice(1, 3)).toEqual(['look', 'finish_goal'])
 })
 
-const scriptOfLong = scripted(look('a'), look('b'), look('c'), finish)
+const scriptOfLong = numberedGoals(look('a'), look('b'), look('c'), finish)
 
 test('no value of a secret is in a recording, nor in a file that is saved of it, and both replay', async () => {
   // Within JSON that is a text of JSON it has two more of them.
   const secret = 'hunter2-is-"the"-\\password'
-  const leaks = scripted(toolCall('look', { to: secret }), finish, toolCall('look', { to: secret }), finish)
-  await using home = await recorded(leaks, {}, { env: { MY_PASSWORD: secret } })
+  const leaks = numberedGoals(toolCall('look', { to: secret }), finish, toolCall('look', { to: secret }), finish)
+  await using home = await testHostWithRecordings(leaks, {}, { env: { MY_PASSWORD: secret } })
   const run = await oneGoal(home)
-  const file = join(home.root, 'night.svcrec')
+  const file = join(home.root, 'run.svcrec')
   await home.kernel.invoke('recordings.replay_file', { run, save: file })
-  const tape = JSON.stringify(await shelfOf(home).entries(run))
+  const tape = JSON.stringify(await recordingsOf(home).entries(run))
   expect(tape).toContain('***')
   expect(tape).not.toContain('hunter2')
   const saved = gunzipSync(await readFile(file)).toString()
@@ -506,12 +523,12 @@ test('no value of a secret is in a recording, nor in a file that is saved of it,
   expect(await replayOf(home, file)).toMatchObject({ same: true, notes })
   // Nor in what a fork of it is told, whose project does not know the secret.
   const { fork, diff } = await home.ask('POST', `/runs/${run}/replay`, { from: 1, cycles: 3 })
-  expect(JSON.stringify([await shelfOf(home).events(fork.run_id), diff])).not.toContain('hunter2')
+  expect(JSON.stringify([await recordingsOf(home).events(fork.run_id), diff])).not.toContain('hunter2')
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 })
 
 test('what is recorded is bounded: by size, which cuts it and says so, and by how many runs are kept', async () => {
-  await using home = await recorded(scripted(look('a'), finish), {
+  await using home = await testHostWithRecordings(numberedGoals(look('a'), finish), {
     recordings: { max_mb: 0.0001 },
     retention: { max_runs: 1 },
   })
@@ -528,7 +545,7 @@ test('what is recorded is bounded: by size, which cuts it and says so, and by ho
 })
 
 test('a fork is as new as its making, however old the run that it left: it is listed and kept so', async () => {
-  await using home = await recorded(scripted(look('a'), finish), { retention: { max_runs: 3 } })
+  await using home = await testHostWithRecordings(numberedGoals(look('a'), finish), { retention: { max_runs: 3 } })
   const [first, second] = [await oneGoal(home), await oneGoal(home)]
   const { fork } = await home.ask('POST', `/runs/${first}/replay`, { from: 2, cycles: 1 })
   expect(await runsOf(home)).toEqual([fork.run_id, second, first])
@@ -538,13 +555,13 @@ test('a fork is as new as its making, however old the run that it left: it is li
 })
 
 test('a replay differs where what was written belongs to rows that another process had written', async () => {
-  await using home = await recorded(scripted(finish))
+  await using home = await testHostWithRecordings(numberedGoals(finish))
   const run = await oneGoal(home)
-  const entries = await shelfOf(home).entries(run)
+  const entries = await recordingsOf(home).entries(run)
   const spawns = entries.find(entry => entry[0] === 's' && /INSERT INTO agents\b/.test(entry[2]))?.[1]
   const without = entries.map(entry => (entry[0] === 'o' ? ['o', entry[1].filter(([sql]) => sql !== spawns)] : entry))
-  await writeFile(join(shelfOf(home).folderOf(run), 'tape.gz'), '')
-  const written = await shelfOf(home).tape(run)
+  await writeFile(join(recordingsOf(home).folderOf(run), 'tape.gz'), '')
+  const written = await recordingsOf(home).tape(run)
   await written.append(JSON.stringify(without))
   await written.close()
   const { same, divergence } = await replayOf(home, run)
@@ -553,7 +570,7 @@ test('a replay differs where what was written belongs to rows that another proce
 })
 
 test('a run whose oldest events are kept no more replays, and that they were not compared is said', async () => {
-  await using home = await recorded(scripted(look('the left'), finish))
+  await using home = await testHostWithRecordings(numberedGoals(look('the left'), finish))
   const run_id = await oneGoal(home)
   const { events } = await replayOf(home, run_id)
   const folder = join(home.root, 'logs', 'runs', run_id)
@@ -569,10 +586,10 @@ test('a run whose oldest events are kept no more replays, and that they were not
 })
 
 test('what another process has begun to record is left alone, before it has told of a task', async () => {
-  await using home = await recorded(scripted(finish))
+  await using home = await testHostWithRecordings(numberedGoals(finish))
   const run_id = 'run-20990101-000000-abcdef'
-  const about = await shelfOf(home).about(await oneGoal(home))
-  await shelfOf(home).write({
+  const about = await recordingsOf(home).about(await oneGoal(home))
+  await recordingsOf(home).write({
     ...about,
     run_id,
     kind: 'process',
@@ -580,14 +597,17 @@ test('what another process has begun to record is left alone, before it has told
     ended_at: null,
   })
   await home.kernel.invoke('retention.run')
-  expect(await shelfOf(home).about(run_id)).toMatchObject({ kind: 'process', ended_at: null })
+  expect(await recordingsOf(home).about(run_id)).toMatchObject({ kind: 'process', ended_at: null })
 })
 
 test('a task that began when the tape of its process was full is said not to be on it, as one whose record was torn', async () => {
-  await using home = await recorded(request => (asksForGoal(request) ? text('nothing') : ofTask(request)), {
-    recordings: { max_mb: 0.0001 },
-    tasks: { toolkits: ['hands'] },
-  })
+  await using home = await testHostWithRecordings(
+    request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
+    {
+      recordings: { max_mb: 0.0001 },
+      tasks: { toolkits: ['hands'] },
+    },
+  )
   const agent = await spawn(home)
   await home.start()
   const daemon = await runOf(home)
@@ -595,17 +615,17 @@ test('a task that began when the tape of its process was full is said not to be 
   const { task_id } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look twice' })
   const [run = ''] = await taskRunsOf(home, task_id)
   await expect(replayOf(home, run)).rejects.toThrow(`the recording of ${daemon} ends before it (it is larger than`)
-  await writeFile(join(shelfOf(home).folderOf(run), 'recording.json'), '')
+  await writeFile(join(recordingsOf(home).folderOf(run), 'recording.json'), '')
   await expect(replayOf(home, run)).rejects.toThrow('recording.json is damaged')
   await rm(join(home.root, '.svc/recordings/states'), { recursive: true })
   await expect(replayOf(home, daemon)).rejects.toThrow('the database with which it begins is gone')
 })
 
 test('a tape whose end is gone replays up to there, and says so; one that is damaged is said to be', async () => {
-  await using home = await recorded(scripted(look('a'), finish))
+  await using home = await testHostWithRecordings(numberedGoals(look('a'), finish))
   const run = await oneGoal(home)
   const { events, steps } = await replayOf(home, run)
-  const file = join(shelfOf(home).folderOf(run), 'tape.gz')
+  const file = join(recordingsOf(home).folderOf(run), 'tape.gz')
   const tape = await readFile(file)
   await writeFile(file, tape.subarray(0, -1))
   const verdict = await replayOf(home, run)
@@ -617,11 +637,11 @@ test('a tape whose end is gone replays up to there, and says so; one that is dam
 })
 
 test('recording can be switched off, and a database that is too large is left alone', async () => {
-  await using off = await recorded(scripted(finish), { recordings: { enabled: false } })
+  await using off = await testHostWithRecordings(numberedGoals(finish), { recordings: { enabled: false } })
   await off.start()
   await off.stop()
   expect(await runsOf(off)).toEqual([])
-  await using large = await recorded(scripted(finish), { recordings: { max_state_mb: 0.001 } })
+  await using large = await testHostWithRecordings(numberedGoals(finish), { recordings: { max_state_mb: 0.001 } })
   await large.start()
   await large.stop()
   const [run] = await runsOf(large)
@@ -638,7 +658,7 @@ test('a transcript that was recorded by an earlier version still resumes', async
   await using dir = await tempDir()
   await mkdir(join(dir.path, '.svc'))
   await writeFile(join(dir.path, '.svc', 'svc.db'), Buffer.from(state, 'base64'))
-  await using home = await recorded(scripted(finish), {}, { root: dir.path })
+  await using home = await testHostWithRecordings(numberedGoals(finish), {}, { root: dir.path })
   await home.start()
   await until(async () => (await home.ask('GET', '/agents')).length === 1)
   const [{ agent_id }] = await home.ask('GET', '/agents')
@@ -659,7 +679,7 @@ export default definePlugin({ name: 'thirst', config: z.object({ drink: z.string
   const look = tool({ name: 'sip', description: 'Sips.', parameters: z.object({}), execute: () => 'hot' })
   svc.toolkit({ name: 'cup', tools: [look] })
 } })`
-  await using home = await recorded(
+  await using home = await testHostWithRecordings(
     ({ prompt }) => (prompt.includes('hot') ? finish : toolCall('sip', {})),
     { plugins: { config: { thirst: { drink: 'coffee' } } } },
     { plugins: { 'thirst.ts': file } },
@@ -691,8 +711,8 @@ export default definePlugin({ name: 'reader', setup(svc) {
 const READ = { 'goal.txt': 'Watch the birds of the hour', 'weather.txt': 'It rains.', 'decision.txt': 'approve' }
 
 test('what a plugin’s file answers to cycles is recorded: a replay has none of the files that it rests on', async () => {
-  const script = scripted(toolCall('send', { to: 'a' }), finish)
-  await using home = await recorded(script, {}, { plugins: { 'reader.ts': READER } })
+  const script = numberedGoals(toolCall('send', { to: 'a' }), finish)
+  await using home = await testHostWithRecordings(script, {}, { plugins: { 'reader.ts': READER } })
   await home.write(READ)
   const run = await oneGoal(home)
   expect(home.server.requests[0]?.prompt).toContain('It rains.')
@@ -714,7 +734,11 @@ export default definePlugin({ name: 'lenient', setup(svc) {
   // Whoever looks at the clock first sees another time.
   let now = Date.now()
   const clock = vi.spyOn(Date, 'now').mockImplementation(() => ++now)
-  await using home = await recorded(scripted(together(...sends), finish), {}, { plugins: { 'lenient.ts': reviewer } })
+  await using home = await testHostWithRecordings(
+    numberedGoals(together(...sends), finish),
+    {},
+    { plugins: { 'lenient.ts': reviewer } },
+  )
   const agent = await spawn(home)
   await until(async () => (await home.ask('GET', '/approvals?status=pending')).length > 1)
   for (const { approval_id } of await home.ask('GET', '/approvals?status=pending')) {
@@ -741,7 +765,11 @@ test('where an earlier version had cycles work out what plugins answer, a replay
 export default definePlugin({ name: 'clock', setup(svc) {
   svc.goalStrategy({ generateGoal: async () => ({ objective: \`Tell that it is \${svc.clock.ms()}\`, cost_usd: 0, tokens: 0 }) })
 } })`
-  await using home = await recorded(scripted(look('a'), finish), {}, { plugins: { 'clock.ts': plugin } })
+  await using home = await testHostWithRecordings(
+    numberedGoals(look('a'), finish),
+    {},
+    { plugins: { 'clock.ts': plugin } },
+  )
   const run = await oneGoal(home)
   spy.mockRestore()
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
@@ -750,9 +778,9 @@ export default definePlugin({ name: 'clock', setup(svc) {
 }, 60_000)
 
 test('a run with the tools of an MCP server replays, also with those that it listed while the run went on', async () => {
-  await using server = await Scripted.make(['echo'])
-  const step = scripted(toolCall('local__echo'), finish, toolCall('local__relist'), finish)
-  await using home = await recorded(
+  await using server = await ScriptedServer.make(['echo'])
+  const step = numberedGoals(toolCall('local__echo'), finish, toolCall('local__relist'), finish)
+  await using home = await testHostWithRecordings(
     async request => {
       if (request.n === 3) {
         await server.lists(['echo', 'relist'])
@@ -779,7 +807,7 @@ export default definePlugin({ name: 'cup', setup(svc) {
   const sip = tool({ name: 'sip', description: '${word}', parameters: z.object({}), execute: () => 'hot' })
   svc.toolkit({ name: 'cup', tools: [sip] })
 } })`
-  await using home = await recorded(scripted(finish), {}, { plugins: { 'cup.ts': file('Sips.') } })
+  await using home = await testHostWithRecordings(numberedGoals(finish), {}, { plugins: { 'cup.ts': file('Sips.') } })
   await home.start()
   const agent = await spawn(home)
   await until(async () => (await goalsOf(home, agent)).some(goal => goal.status === 'completed'))
@@ -804,8 +832,8 @@ export default definePlugin({ name: '${name}', setup(svc) {
 const DRINKER = { 'profiles/worker.yaml': 'name: worker\nrole: Drinks.\ntoolkits: [plugins]\n' }
 
 test('plugins that come and go while a run goes on do so in its replays: in their places, and as tests', async () => {
-  const steps = scripted(finish, toolCall('sip_mug'), finish, finish)
-  await using home = await recorded(
+  const steps = numberedGoals(finish, toolCall('sip_mug'), finish, finish)
+  await using home = await testHostWithRecordings(
     async request => {
       const reload = () => home.kernel.invoke('plugins.reload', {})
       if (request.n === 3) {
@@ -840,15 +868,15 @@ test('plugins that come and go while a run goes on do so in its replays: in thei
   await home.kernel.invoke('plugins.reload', {})
   const verdict = await replayOf(home, run)
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
-  await home.kernel.use(Recordings).save(run, join(home.root, 'night.svcrec'))
+  await home.kernel.use(Recordings).save(run, join(home.root, 'run.svcrec'))
   const plugins = await Promise.all(
     ['mug', 'cup'].map(name => home.kernel.use(HostToken).load(join(home.root, `plugins/${name}.ts`))),
   )
-  expect(await replayed(join(home.root, 'night.svcrec'), plugins)).toMatchObject({ same: true, notes: [] })
+  expect(await replayRecording(join(home.root, 'run.svcrec'), plugins)).toMatchObject({ same: true, notes: [] })
 }, 60_000)
 
 test('a plugin that a fork brought is loaded from where it lies, does as it does elsewhere, and is in the fork’s replays', async () => {
-  await using home = await recorded(scripted(finish), {}, { plugins: { 'mug.ts': cup('mug') } })
+  await using home = await testHostWithRecordings(numberedGoals(finish), {}, { plugins: { 'mug.ts': cup('mug') } })
   await home.write(DRINKER)
   const run = await oneGoal(home)
   await home.write({

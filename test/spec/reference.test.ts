@@ -16,19 +16,19 @@ import { ProtocolRoutes, StaticRoutes } from '#interfaces/rest/contract'
 import { Metrics } from '#observability/metrics/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import { errorCatalogue, type Operation, Operations, type PluginState } from '../../kernel/index.ts'
-import { type House, house } from '../support/index.ts'
+import { type TestHost, testHost } from '../support/index.ts'
 import { ROOT } from './authors.ts'
 import { cliPage, configPage, errorsPage, eventsPage, metricsPage, restPage, sentencesIn } from './reference.ts'
 
-let home: House
+let home: TestHost
 let rooms: PluginState[] = []
 let operations: Operation[] = []
 /** The room that registered something, by the label that its scope gives it. */
-const roomOf = (label: string) => rooms.find(({ registered }) => registered.includes(label))?.name ?? 'kernel'
-const roomOfOperation = (name: string) => roomOf(`${Operations.name}: ${name}`)
+const moduleOf = (label: string) => rooms.find(({ registered }) => registered.includes(label))?.name ?? 'kernel'
+const moduleOfOperation = (name: string) => moduleOf(`${Operations.name}: ${name}`)
 
 beforeAll(async () => {
-  home = await house({ builtins: BUILTINS, roles: [] })
+  home = await testHost({ builtins: BUILTINS, roles: [] })
   rooms = home.kernel.host.list()
   operations = [...home.kernel.list(Operations)]
 })
@@ -78,11 +78,12 @@ describe('guides name keys of the configuration that there are', () => {
   it('and no guide of one that there is not', async () => {
     const paths = home.kernel.config.keys().map(({ path }) => path)
     const sections = new Set(paths.map(path => path.split('.')[0]))
-    const known = (name: string) => paths.some(path => `${path}.`.startsWith(`${name}.`) || name.startsWith(`${path}.`))
+    const isKnown = (name: string) =>
+      paths.some(path => `${path}.`.startsWith(`${name}.`) || name.startsWith(`${path}.`))
     const strange = (await guides()).flatMap(([file, text]) =>
       [...text.matchAll(/`([a-z_]+(?:\.[a-z_]+)+)`/g)]
         .map(([, name]) => name!)
-        .filter(name => sections.has(name.split('.')[0]) && !/\.(ts|json|pid|sock|yaml)$/.test(name) && !known(name))
+        .filter(name => sections.has(name.split('.')[0]) && !/\.(ts|json|pid|sock|yaml)$/.test(name) && !isKnown(name))
         .map(name => `${file}: ${name}`),
     )
     expect(strange).toEqual([])
@@ -102,7 +103,7 @@ it('links of guides lead somewhere', async () => {
 })
 
 it('guides name files of the program that there are, and the kernel’s all that it has', async () => {
-  const named = (text: string) => [...text.matchAll(/`([\w/-]+\.ts)`/g)].map(([, name]) => name!)
+  const filesNamed = (text: string) => [...text.matchAll(/`([\w/-]+\.ts)`/g)].map(([, name]) => name!)
   const folders = ['kernel', 'builtins', 'embed', 'build', 'examples', 'test'].map(async folder =>
     (await readdir(join(ROOT, folder), { recursive: true })).map(name => `/${folder}/${name}`),
   )
@@ -110,13 +111,13 @@ it('guides name files of the program that there are, and the kernel’s all that
   // What authors write is called as they like.
   const ours = (await guides()).filter(([file]) => /^(README|CONTRIBUTING|SECURITY|kernel|builtins|docs)\b/.test(file))
   const strange = ours.flatMap(([file, text]) =>
-    named(text)
+    filesNamed(text)
       .filter(name => !files.some(each => each.endsWith(`/${name}`)))
       .map(name => `${file}: ${name}`),
   )
   expect(strange).toEqual([])
   const kernel = (await readdir(join(ROOT, 'kernel'))).filter(name => name.endsWith('.ts'))
-  const told = named(await readFile(join(ROOT, 'kernel/README.md'), 'utf8'))
+  const told = filesNamed(await readFile(join(ROOT, 'kernel/README.md'), 'utf8'))
   expect(kernel.filter(name => !told.includes(name))).toEqual([])
 })
 
@@ -151,7 +152,7 @@ describe('schemas for editors', () => {
   const validator = (schema: object) =>
     new Ajv({ allowUnionTypes: true, strict: false, validateFormats: false }).compile(schema)
   /** Places of a schema that say nothing of themselves; of mappings, their keys. */
-  const silent = ({ properties = {} }: Described, at: string): string[] =>
+  const silent = ({ properties = {} }: DescribedSchema, at: string): string[] =>
     Object.entries(properties).flatMap(([name, below]) => {
       const branch = below.anyOf?.find(({ properties }) => properties) ?? below
       const own = below.description === undefined && !(branch.properties && at === 'config') ? [`${at}.${name}`] : []
@@ -198,7 +199,7 @@ describe('the reference says what the program declares', () => {
     const emitting = (await sources('kernel', 'builtins/platform/heartbeat')).map(([, text]) => text).join('\n')
     const passing = new Set([...emitting.matchAll(/\bemit\('(\w+)'/g)].map(([, name]) => name))
     const events = [...home.kernel.hooks.events()].map(([name, schema]) => ({
-      ...{ name, schema, room: roomOf(`event ${name}`), passing: passing.has(name) },
+      ...{ name, schema, room: moduleOf(`event ${name}`), passing: passing.has(name) },
     }))
     expect(events.filter(({ schema }) => !schema.description).map(({ name }) => name)).toEqual([])
     await stands(
@@ -221,7 +222,7 @@ describe('the reference says what the program declares', () => {
   })
 
   it('commands', async () => {
-    await stands('cli', cliPage([...OWN_COMMANDS, ...commandsOf(operations)], roomOfOperation))
+    await stands('cli', cliPage([...OWN_COMMANDS, ...commandsOf(operations)], moduleOfOperation))
   })
 
   it('operations, with their routes, commands and tools', async () => {
@@ -229,7 +230,7 @@ describe('the reference says what the program declares', () => {
     await stands(
       'rest',
       restPage({
-        ...{ operations, rooms, roomOf: roomOfOperation, toolOf: toolName },
+        ...{ operations, rooms, moduleOf: moduleOfOperation, toolOf: toolName },
         aliases: aliases(name => kernel.points.find(Operations, name)).map(alias => [
           toolName(alias),
           operations.find(({ output, summary }) => output === alias.output && summary === alias.summary)!.name,
@@ -274,10 +275,10 @@ function mistakeIn(line: string, commands: readonly CommandSpec[]): string | und
   return undefined
 }
 
-interface Described {
+interface DescribedSchema {
   description?: string
-  properties?: Record<string, Described>
-  anyOf?: Described[]
+  properties?: Record<string, DescribedSchema>
+  anyOf?: DescribedSchema[]
 }
 
 /** Every guide, but for the generated pages. */

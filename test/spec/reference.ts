@@ -39,17 +39,21 @@ const code = (text: string) => `\`${text}\``
 const prose = (text: string) => text.replaceAll(/(`[^`]*`)|</g, (whole, span) => span ?? `\\${whole}`)
 const sentence = (text: string) => (text === '' || /[.!?]$/.test(text) ? prose(text) : `${prose(text)}.`)
 
-function grouped<T, K>(things: readonly T[], keyOf: (thing: T) => K): Map<K, T[]> {
+function groupBy<T, K>(things: readonly T[], keyOf: (thing: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>()
   for (const thing of things) groups.set(keyOf(thing), [...(groups.get(keyOf(thing)) ?? []), thing])
   return groups
 }
 
 /** Things by the room that they belong to, rooms and things in the order of their names. */
-function byRoom<T>(things: readonly T[], roomOf: (thing: T) => string, nameOf: (thing: T) => string): [string, T[]][] {
-  const rooms = grouped(
+function byModule<T>(
+  things: readonly T[],
+  moduleOf: (thing: T) => string,
+  nameOf: (thing: T) => string,
+): [string, T[]][] {
+  const rooms = groupBy(
     things.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b))),
-    roomOf,
+    moduleOf,
   )
   return [...rooms].sort(([a], [b]) => a.localeCompare(b))
 }
@@ -93,7 +97,7 @@ const shownValue = (value: unknown): string =>
   value === undefined ? '' : value === '' ? 'empty' : code(typeof value === 'string' ? value : JSON.stringify(value))
 
 export function configPage(keys: readonly ConfigKeyInfo[]): string {
-  const sections = grouped(keys, ({ path }) => (path.includes('.') ? path.split('.')[0]! : ''))
+  const sections = groupBy(keys, ({ path }) => (path.includes('.') ? path.split('.')[0]! : ''))
   const row = ({ path, schema, reload, env, secret, default: value }: ConfigKeyInfo) => [
     code(path),
     kindOf(schema as Schema),
@@ -156,7 +160,7 @@ export function eventsPage(events: readonly EventEntry[], streams: readonly Oper
       '`seq` only rises; `v` is raised when a payload changes otherwise than by a further field. Events marked with * are told',
       'in the process in which they happen and are not written down. Fields are texts unless told.',
     ].join('\n'),
-    byRoom(
+    byModule(
       events,
       event => event.room,
       event => event.name,
@@ -233,7 +237,7 @@ export function errorsPage(
     const told = names.sort().slice(0, MOST).map(code).join(', ')
     return names.length > MOST ? `${told}, and ${names.length - MOST} more` : told
   }
-  const statuses = grouped(errors, ({ status }) => status)
+  const statuses = groupBy(errors, ({ status }) => status)
   return page(
     'Errors',
     [
@@ -259,7 +263,7 @@ export function errorsPage(
   )
 }
 
-export function cliPage(commands: readonly CommandSpec[], roomOf: (operation: string) => string): string {
+export function cliPage(commands: readonly CommandSpec[], moduleOf: (operation: string) => string): string {
   const entry = (spec: CommandSpec) => {
     const told = [
       ...spec.arguments.map(({ field, description }) => [code(field), sentence(description)]),
@@ -272,9 +276,9 @@ export function cliPage(commands: readonly CommandSpec[], roomOf: (operation: st
     ]
   }
   const own = commands.filter(({ operation }) => operation === null)
-  const rooms = byRoom(
+  const rooms = byModule(
     commands.filter(({ operation }) => operation !== null),
-    ({ operation }) => roomOf(operation!.name),
+    ({ operation }) => moduleOf(operation!.name),
     ({ path }) => path.join(' '),
   )
   return page(
@@ -308,7 +312,7 @@ function describe({ description, default: value, required }: OptionSpec): string
 export interface RestEntry {
   operations: readonly Operation[]
   rooms: readonly PluginState[]
-  roomOf(operation: string): string
+  moduleOf(operation: string): string
   toolOf(operation: Operation): string
   /** Tools that are another operation under a name of long standing, and the operation's name. */
   aliases: readonly (readonly [tool: string, operation: string])[]
@@ -316,7 +320,15 @@ export interface RestEntry {
   pages: readonly string[]
 }
 
-export function restPage({ operations, rooms, roomOf, toolOf, aliases, protocols, pages }: RestEntry): string {
+export function restPage({
+  operations,
+  rooms,
+  moduleOf: roomOf,
+  toolOf,
+  aliases,
+  protocols,
+  pages,
+}: RestEntry): string {
   const placeOf = ({ http, events }: Operation) => {
     if (!http) return '–'
     const marks = [...(events ? ['stream'] : []), ...(http.open ? ['no key'] : []), ...(http.daemon ? ['daemon'] : [])]
@@ -335,7 +347,7 @@ export function restPage({ operations, rooms, roomOf, toolOf, aliases, protocols
     commandsOf(operation),
     operation.mcp ? code(toolOf(operation)) : '–',
   ]
-  const aboutRoom = (name: string) => rooms.find(room => room.name === name)?.description ?? ''
+  const aboutModule = (name: string) => rooms.find(room => room.name === name)?.description ?? ''
   return page(
     'Operations',
     [
@@ -344,13 +356,13 @@ export function restPage({ operations, rooms, roomOf, toolOf, aliases, protocols
       'What each takes and gives stands in the OpenAPI document, `GET /openapi.json`, which `/docs` and `/redoc` show.',
     ].join('\n'),
     '*Stream*: it answers with server-sent events. *No key*: also when one is set. *Daemon*: 503 where no daemon runs in the process.',
-    byRoom(
+    byModule(
       operations,
       ({ name }) => roomOf(name),
       ({ name }) => name,
     ).flatMap(([room, own]) => [
       `## ${room}`,
-      aboutRoom(room),
+      aboutModule(room),
       table(['Operation', 'Does', 'REST', 'Command', 'MCP tool'], own.map(row)),
     ]),
     '## Further names of MCP tools',
@@ -381,7 +393,7 @@ export function restPage({ operations, rooms, roomOf, toolOf, aliases, protocols
 export function metricsPage(metrics: readonly Metric[]): string {
   const house = metrics.filter(({ name }) => name.startsWith('svc_'))
   const row = ({ name, type, help }: Metric) => [code(name), type, help]
-  const sorted = (some: readonly Metric[]) => some.toSorted((a, b) => a.name.localeCompare(b.name)).map(row)
+  const sortByName = (some: readonly Metric[]) => some.toSorted((a, b) => a.name.localeCompare(b.name)).map(row)
   return page(
     'Metrics',
     [
@@ -389,8 +401,8 @@ export function metricsPage(metrics: readonly Metric[]): string {
       'database; what says “of this process” is counted in the process that answers, from its start on.',
     ].join('\n'),
     '## The service',
-    table(['Metric', 'Type', 'Means'], sorted(house)),
+    table(['Metric', 'Type', 'Means'], sortByName(house)),
     '## The process',
-    table(['Metric', 'Type', 'Means'], sorted(metrics.filter(metric => !house.includes(metric)))),
+    table(['Metric', 'Type', 'Means'], sortByName(metrics.filter(metric => !house.includes(metric)))),
   )
 }

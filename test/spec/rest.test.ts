@@ -7,24 +7,24 @@ import approvals from '#safety/approvals/index'
 import identity from '#society/identity/index'
 import { Suffering, type SufferingState } from '#society/suffering/contract'
 import suffering from '#society/suffering/index'
-import { behind } from '../support/behind.ts'
-import { beat } from '../support/index.ts'
-import { goalAnswer } from './gated.ts'
-import { detail, lived, spawn } from './rooms.ts'
+import { behind } from '../support/direct-access.ts'
+import { runHeartbeat } from '../support/index.ts'
+import { goalAnswer } from './approvals-host.ts'
+import { detail, spawn, testHostWithModel } from './model-host.ts'
 
-type Home = Awaited<ReturnType<typeof rested>>
+type Home = Awaited<ReturnType<typeof testHostWithRest>>
 
 /** Agents whose model found nothing to do, and is not asked again for a month. @param setup what else lives here */
-async function rested(agents: number, setup: (svc: PluginHandle) => void = () => {}) {
-  const home = await lived(() => goalAnswer(''), {
+async function testHostWithRest(agents: number, setup: (svc: PluginHandle) => void = () => {}) {
+  const home = await testHostWithModel(() => goalAnswer(''), {
     builtins: [approvals, daemon, identity, suffering, definePlugin({ name: 'extra', setup })],
   })
   const ids: string[] = []
   for (let n = 0; n < agents; n++) ids.push(await spawn(home))
   home.kernel.heartbeat.start()
-  for (let n = 0; n < 3; n++) await beat(home)
+  for (let n = 0; n < 3; n++) await runHeartbeat(home)
   await behind(home.root, 'UPDATE idle_agents SET ask_again_at = ask_again_at + 2592000000')
-  await beat(home)
+  await runHeartbeat(home)
   return Object.assign(home, { ids })
 }
 
@@ -38,7 +38,7 @@ async function driven(home: Home, heartbeats = 1): Promise<string[]> {
     ids.push(...leases.filter(({ kind }) => kind === 'agent').map(({ id }) => id))
     return leases
   }
-  for (let n = 0; n < heartbeats; n++) await beat(home)
+  for (let n = 0; n < heartbeats; n++) await runHeartbeat(home)
   scheduler.claim = claim
   return ids
 }
@@ -50,7 +50,7 @@ const lay = ({ kernel }: Home, id: string, severity: number) =>
 
 describe('agents at rest', () => {
   it('have their cycles counted and told of, and are driven no more', async () => {
-    await using home = await rested(3)
+    await using home = await testHostWithRest(3)
     const told: string[] = []
     const { hooks } = home.kernel
     hooks.on('cycle_start', ({ agent_id }) => void told.push(`${agent_id} starts`))
@@ -72,13 +72,13 @@ describe('agents at rest', () => {
     ['a goal', (home: Home, id: string) => home.kernel.invoke('goals.add', { id, objective: 'Water the plants' })],
     ['a stressor', (home: Home, id: string) => lay(home, id, 0.2)],
   ])('are driven again at once when %s reaches one of them, and that one alone', async (_, reach) => {
-    await using home = await rested(3)
+    await using home = await testHostWithRest(3)
     await reach(home, home.ids[1]!)
     expect(new Set(await driven(home))).toEqual(new Set([home.ids[1]]))
   })
 
   it('are all driven while the daemon is frozen: their guard says what holds them', async () => {
-    await using home = await rested(2)
+    await using home = await testHostWithRest(2)
     await home.kernel.invoke('daemon.pause', {})
     expect(new Set(await driven(home))).toEqual(new Set(home.ids))
   })
@@ -86,11 +86,11 @@ describe('agents at rest', () => {
   it('are driven whole where a plugin taps a phase, unless it says for whom it has something to do', async () => {
     const tapped: string[] = []
     const note = (cycle: Cycle) => void tapped.push(cycle.agent_id)
-    await using all = await rested(2, svc => svc.tap('cleanup', 'all', note))
+    await using all = await testHostWithRest(2, svc => svc.tap('cleanup', 'all', note))
     expect(new Set(await driven(all))).toEqual(new Set(all.ids))
     tapped.length = 0
     const busy: string[] = []
-    await using some = await rested(2, svc => svc.tap('cleanup', { name: 'some', busy: () => busy }, note))
+    await using some = await testHostWithRest(2, svc => svc.tap('cleanup', { name: 'some', busy: () => busy }, note))
     tapped.length = 0
     expect(await driven(some)).toEqual([])
     busy.push(some.ids[0]!)
@@ -99,12 +99,14 @@ describe('agents at rest', () => {
   })
 
   it('are driven whole where a guard cannot say whom it lets pass', async () => {
-    await using home = await rested(2, svc => svc.guard('cleanup', { name: 'watch', shouldProceed: () => true }))
+    await using home = await testHostWithRest(2, svc =>
+      svc.guard('cleanup', { name: 'watch', shouldProceed: () => true }),
+    )
     expect(new Set(await driven(home))).toEqual(new Set(home.ids))
   })
 
   it('are driven one by one when it cannot be found out who has something to do, which is said once', async () => {
-    await using home = await rested(2, svc =>
+    await using home = await testHostWithRest(2, svc =>
       svc.tap('cleanup', { name: 'broken', busy: () => Promise.reject(new Error('no idea')) }, () => {}),
     )
     expect(new Set(await driven(home))).toEqual(new Set(home.ids))
@@ -113,7 +115,7 @@ describe('agents at rest', () => {
 
   it('lose nothing that happens while it is looked who has something to do', async () => {
     let meanwhile = async () => {}
-    await using home = await rested(2, svc =>
+    await using home = await testHostWithRest(2, svc =>
       svc.tap('cleanup', { name: 'slow', busy: () => meanwhile().then(() => []) }, () => {}),
     )
     const [, id] = home.ids
@@ -127,13 +129,13 @@ describe('agents at rest', () => {
   })
 
   it('fare as if they had been driven all the time', async () => {
-    const fared = async (setup?: (svc: PluginHandle) => void) => {
-      await using home = await rested(1, setup)
+    const statusAfter = async (setup?: (svc: PluginHandle) => void) => {
+      await using home = await testHostWithRest(1, setup)
       const [id] = home.ids
       await lay(home, id!, 0.3)
       const whole = await driven(home, 400)
       await home.kernel.use(SchedulerToken).wake(undefined, 'to be looked at')
-      await beat(home)
+      await runHeartbeat(home)
       const state = (await detail(home, id!)).suffering as SufferingState
       return {
         whole: whole.length,
@@ -141,7 +143,7 @@ describe('agents at rest', () => {
         hours: state.waking_hours,
       }
     }
-    const [resting, awake] = [await fared(), await fared(svc => svc.tap('cleanup', 'all', () => {}))]
+    const [resting, awake] = [await statusAfter(), await statusAfter(svc => svc.tap('cleanup', 'all', () => {}))]
     expect(resting.whole).toBeLessThan(awake.whole / 10)
     expect(resting.hours).toBeCloseTo(awake.hours, 2)
     expect(resting.severity.length).toBe(awake.severity.length)

@@ -14,18 +14,18 @@ import { MIGRATIONS } from '#platform/store/migrations/index'
 import approvals from '#safety/approvals/index'
 import type { BudgetStatus } from '#safety/budget/contract'
 import suffering from '#society/suffering/index'
-import { allBehind, behind, ON_POSTGRES, rowsBehind, type SqlStatement } from '../support/behind.ts'
-import { beat, type House, type HouseOptions, settled, tempDir, until } from '../support/index.ts'
+import { allBehind, behind, ON_POSTGRES, rowsBehind, type SqlStatement } from '../support/direct-access.ts'
+import { runHeartbeat, type TestHost, type TestHostOptions, tempDir, until, waitUntilIdle } from '../support/index.ts'
 import Sqlite from '../support/sqlite.ts'
-import { goalAnswer } from './gated.ts'
-import { detail, lived, spawn } from './rooms.ts'
+import { goalAnswer } from './approvals-host.ts'
+import { detail, spawn, testHostWithModel } from './model-host.ts'
 
 const DAY = 86_400_000
 const OTHERS = [approvals, sessions, tasks, subAgents, schedules, suffering, runs, events, metrics, retention]
 
 /** A house with everything that may go, without a heartbeat until it is started. */
-async function kept(options: HouseOptions = {}) {
-  const home = await lived(() => goalAnswer(''), {
+async function testHostWithEverything(options: TestHostOptions = {}) {
+  const home = await testHostWithModel(() => goalAnswer(''), {
     ...options,
     builtins: OTHERS,
     files: { 'profiles/worker.yaml': 'name: worker\nrole: r\n' },
@@ -34,9 +34,10 @@ async function kept(options: HouseOptions = {}) {
   return Object.assign(home, { id })
 }
 
-const run = ({ kernel }: House, input: object = {}) => kernel.invoke('retention.run', input) as Promise<RetentionReport>
+const run = ({ kernel }: TestHost, input: object = {}) =>
+  kernel.invoke('retention.run', input) as Promise<RetentionReport>
 
-const count = async ({ root }: House, table: string, where = 'true') =>
+const count = async ({ root }: TestHost, table: string, where = 'true') =>
   (await rowsBehind<{ n: number }>(root, `SELECT count(*) AS n FROM ${table} WHERE ${where}`))[0]!.n
 
 /** In SQL: so many numbers from this one on, as `i`. */
@@ -44,7 +45,7 @@ const numbers = (from: number, many: number) =>
   `(WITH RECURSIVE n(i) AS (SELECT ${from} UNION ALL SELECT i + 1 FROM n WHERE i < ${from + many - 1}) SELECT i FROM n) numbers`
 
 /** One row of each kind that is old and may go, that is old and is needed, and that is not old. */
-async function furnish(home: House & { id: string }): Promise<void> {
+async function furnish(home: TestHost & { id: string }): Promise<void> {
   const { id } = home
   const now = home.clock.ms()
   const [old, fresh] = [now - 40 * DAY, now - 5 * DAY]
@@ -200,22 +201,22 @@ const GONE = {
 
 describe('the janitor', () => {
   it('removes what is old and over, and nothing that is pending, active or young', async () => {
-    await using home = await kept()
+    await using home = await testHostWithEverything()
     await furnish(home)
     const report = await run(home)
     expect(report).toMatchObject({ dry_run: false, rows: GONE, total: 11 })
-    const left = async (table: string, key: string) =>
+    const remainingIds = async (table: string, key: string) =>
       (await rowsBehind<{ id: string }>(home.root, `SELECT ${key} AS id FROM ${table} ORDER BY 1`)).map(row => row.id)
-    expect(await left('nudges', 'nudge_id')).toEqual(['new-read', 'new-unread', 'old-unread'])
-    expect(await left('alarms', 'alarm_id')).toEqual([
+    expect(await remainingIds('nudges', 'nudge_id')).toEqual(['new-read', 'new-unread', 'old-unread'])
+    expect(await remainingIds('alarms', 'alarm_id')).toEqual([
       'new-pending',
       'new-told',
       'new-untold',
       'old-pending',
       'old-untold',
     ])
-    expect(await left('goals', 'goal_id')).toHaveLength(4)
-    expect(await left('approvals', 'approval_id')).toEqual([
+    expect(await remainingIds('goals', 'goal_id')).toHaveLength(4)
+    expect(await remainingIds('approvals', 'approval_id')).toEqual([
       ...[
         'ap-dead',
         'ap-new-active',
@@ -226,24 +227,24 @@ describe('the janitor', () => {
       ],
       ...['ap-old-active-held', 'ap-old-completed-held', 'ap-old-pending'],
     ])
-    expect(await left('sessions', 'session_id')).toEqual([
+    expect(await remainingIds('sessions', 'session_id')).toEqual([
       'sess-new-closed',
       'sess-new-expired',
       'sess-new-running',
       'sess-old-running',
     ])
-    expect(await left('task_runs', 'task_id')).toEqual([
+    expect(await remainingIds('task_runs', 'task_id')).toEqual([
       'task-new-closed',
       'task-new-expired',
       'task-new-running',
       'task-old-running',
       'task-waits',
     ])
-    expect(await left('tool_calls', 'call_id')).not.toContain('goal-old-completed')
-    expect(await left('tool_calls', 'call_id')).toEqual(
+    expect(await remainingIds('tool_calls', 'call_id')).not.toContain('goal-old-completed')
+    expect(await remainingIds('tool_calls', 'call_id')).toEqual(
       expect.arrayContaining(['goal-old-active', 'goal-old-completed-open', 'task-old-running']),
     )
-    expect((await left('tool_calls', 'call_id')).filter(id => /task-old-(closed|expired)/.test(id))).toEqual([])
+    expect((await remainingIds('tool_calls', 'call_id')).filter(id => /task-old-(closed|expired)/.test(id))).toEqual([])
     const dead = "SELECT status, reason, resolved_by FROM approvals WHERE approval_id = 'ap-dead'"
     expect(await rowsBehind(home.root, dead)).toEqual([
       { status: 'denied', reason: 'agent dead', resolved_by: 'system' },
@@ -252,7 +253,7 @@ describe('the janitor', () => {
   })
 
   it('says before what it would do, and does nothing then', async () => {
-    await using home = await kept()
+    await using home = await testHostWithEverything()
     await furnish(home)
     expect(await run(home, { dry_run: true })).toMatchObject({ dry_run: true, rows: GONE, total: 11, freed_bytes: 0 })
     expect(await count(home, 'nudges')).toBe(4)
@@ -260,14 +261,14 @@ describe('the janitor', () => {
   })
 
   it('expires sessions that were idle for server.session_ttl_hours', async () => {
-    await using home = await kept({ config: { server: { session_ttl_hours: 24 } } })
+    await using home = await testHostWithEverything({ config: { server: { session_ttl_hours: 24 } } })
     await furnish(home)
     expect((await run(home)).rows).toMatchObject({ expired_sessions: 2 })
     expect(await count(home, 'sessions', "status = 'running'")).toBe(0)
   })
 
   it('adds up what calls cost before they go, the window that counts apart: totals stay, and what of it is not sure', async () => {
-    await using home = await kept()
+    await using home = await testHostWithEverything()
     const { id } = home
     const at = home.clock.ms() - 40 * DAY
     const status = () => home.kernel.invoke('budget.status') as Promise<BudgetStatus>
@@ -308,7 +309,7 @@ describe('the janitor', () => {
   })
 
   it('keeps the newest events and those that somebody still reads; who asks further back is told what is left', async () => {
-    await using home = await kept()
+    await using home = await testHostWithEverything()
     const inRun =
       "INSERT INTO events (type, v, at, agent_id, run_id, data) VALUES ('old', 1, 0, NULL, 'run-slow', '{}')"
     const open = "INSERT INTO runs (run_id, kind, pid, started_at, facts) VALUES (?, 'task', ?, 0, '{}')"
@@ -357,23 +358,23 @@ describe('the janitor', () => {
   })
 
   it('looks by itself every so many heartbeats while it is enabled, and tells what went', async () => {
-    await using home = await kept({ config: { retention: { enabled: true, interval_cycles: 3 } } })
+    await using home = await testHostWithEverything({ config: { retention: { enabled: true, interval_cycles: 3 } } })
     await furnish(home)
     await home.kernel.invoke('agents.pause', { id: home.id })
     home.kernel.heartbeat.start()
-    await settled(home)
+    await waitUntilIdle(home)
     expect(await count(home, 'nudges', "nudge_id = 'old-read'")).toBe(1)
     const told = until(home, 'retention_done')
-    for (let n = 0; n < 3; n++) await beat(home)
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
     expect(await told).toMatchObject({ total: 11, rows: GONE })
     await home.kernel.config.patch({ retention: { enabled: false } })
     await furnishNudge(home)
-    for (let n = 0; n < 6; n++) await beat(home)
+    for (let n = 0; n < 6; n++) await runHeartbeat(home)
     expect(await count(home, 'nudges', "nudge_id = 'late'")).toBe(1)
   })
 
   it('keeps max_runs of the runs that have ended, with their files', async () => {
-    await using home = await kept({ config: { retention: { max_runs: 2 } } })
+    await using home = await testHostWithEverything({ config: { retention: { max_runs: 2 } } })
     const { Runs } = await import('#observability/runs/contract')
     const book = home.kernel.use(Runs)
     const ids: string[] = []
@@ -390,7 +391,7 @@ describe('the janitor', () => {
   })
 })
 
-async function furnishNudge(home: House & { id: string }): Promise<void> {
+async function furnishNudge(home: TestHost & { id: string }): Promise<void> {
   const at = home.clock.ms() - 40 * DAY
   const sql = "INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at) VALUES ('late', ?, 'm', ?, ?)"
   await behind(home.root, sql, home.id, at, at)
@@ -399,7 +400,7 @@ async function furnishNudge(home: House & { id: string }): Promise<void> {
 it.skipIf(ON_POSTGRES)(
   'asks with the same statements, however many rows go: each that is new stays prepared',
   async () => {
-    await using home = await kept()
+    await using home = await testHostWithEverything()
     const at = home.clock.ms() - 40 * DAY
     const asked = vi.spyOn(Database.prototype, 'run')
     onTestFinished(() => asked.mockRestore())
@@ -420,7 +421,7 @@ it.skipIf(ON_POSTGRES)(
 
 describe.skipIf(ON_POSTGRES)('the file of the database', () => {
   it('gets smaller, without ever holding up the event loop for 50 ms', async () => {
-    await using home = await kept({ clock: 'system' })
+    await using home = await testHostWithEverything({ clock: 'system' })
     const at = Date.now() - 40 * DAY
     await behind(
       home.root,
@@ -431,10 +432,10 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
     const file = `${home.root}/.svc/svc.db`
     // How long the loop was held, and how much of that this process worked: others on the machine are not its doing.
     const holds: number[] = []
-    const worked = () => Object.values(process.cpuUsage()).reduce((sum, micros) => sum + micros, 0) / 1000
-    let last = { at: performance.now(), worked: worked() }
+    const cpuTime = () => Object.values(process.cpuUsage()).reduce((sum, micros) => sum + micros, 0) / 1000
+    let last = { at: performance.now(), worked: cpuTime() }
     const timer = setInterval(() => {
-      const now = { at: performance.now(), worked: worked() }
+      const now = { at: performance.now(), worked: cpuTime() }
       holds.push(Math.min(now.at - last.at - 5, now.worked - last.worked))
       last = now
     }, 5)
@@ -456,8 +457,8 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
     early.exec(`${MIGRATIONS[0]!.sql}; PRAGMA user_version = 1; PRAGMA application_id = ${0x73766331}`)
     expect(early.pragma('auto_vacuum', { simple: true })).toBe(0)
     early.close()
-    await using home = await lived(() => goalAnswer(''), { root: dir.path, builtins: OTHERS })
-    await using fresh = await kept()
+    await using home = await testHostWithModel(() => goalAnswer(''), { root: dir.path, builtins: OTHERS })
+    await using fresh = await testHostWithEverything()
     for (const { root } of [home, fresh]) {
       const database = new Sqlite(`${root}/.svc/svc.db`)
       expect(database.pragma('auto_vacuum', { simple: true })).toBe(2)
@@ -466,7 +467,7 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
   })
 
   it('is tidied while its log is short; a reader that keeps it long is waited for, though not for ever', async () => {
-    await using home = await kept()
+    await using home = await testHostWithEverything()
     const at = home.clock.ms() - 40 * DAY
     await behind(
       home.root,
@@ -494,10 +495,10 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
   })
 
   it('takes back a log that has grown large, as soon as nothing runs', async () => {
-    await using home = await kept()
+    await using home = await testHostWithEverything()
     await home.kernel.invoke('agents.pause', { id: home.id })
     home.kernel.heartbeat.start()
-    await settled(home)
+    await waitUntilIdle(home)
     const reader = new Sqlite(`${home.root}/.svc/svc.db`)
     reader.exec('BEGIN')
     reader.prepare('SELECT count(*) FROM agents').get()
@@ -507,10 +508,10 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
     }
     const log = () => statSync(`${home.root}/.svc/svc.db-wal`).size
     expect(log()).toBeGreaterThan(4 * 1024 * 1024)
-    await beat(home)
+    await runHeartbeat(home)
     reader.exec('COMMIT')
     reader.close()
-    await beat(home)
+    await runHeartbeat(home)
     expect(log()).toBeLessThan(1024 * 1024)
   })
 })

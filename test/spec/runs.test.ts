@@ -9,16 +9,28 @@ import runs from '#observability/runs/index'
 import retention from '#platform/retention/index'
 import { appendEvent, Store } from '#platform/store/contract'
 import { bookSpend } from '#safety/budget/contract'
-import { behind } from '../support/behind.ts'
-import { beat, refuse, settled, text, toolCall, until } from '../support/index.ts'
-import { lived, spawn } from './rooms.ts'
-import { finish, listed, logFiles, logText, run, running, scripted, spans, trace, write, writes } from './runs-house.ts'
-import { run as runTask, tasked } from './tasks-house.ts'
+import { behind } from '../support/direct-access.ts'
+import { refuse, runHeartbeat, text, toolCall, until, waitUntilIdle } from '../support/index.ts'
+import { spawn, testHostWithModel } from './model-host.ts'
+import {
+  finish,
+  listRuns,
+  logFiles,
+  logText,
+  numberedGoals,
+  run,
+  running,
+  spans,
+  trace,
+  write,
+  writes,
+} from './runs-host.ts'
+import { run as runTask, testHostWithTasks } from './tasks-host.ts'
 
 type Home = Awaited<ReturnType<typeof running>>
 
 /** One agent reaches one goal. */
-async function reached(home: Home): Promise<string> {
+async function runToGoal(home: Home): Promise<string> {
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   await until(home, 'goal_completed')
@@ -28,12 +40,17 @@ async function reached(home: Home): Promise<string> {
 
 /** The same house again, as a process that was started later. */
 const again = (home: Pick<Home, 'root' | 'clock' | 'seed'>) =>
-  lived(scripted(finish), { root: home.root, clock: home.clock, seed: home.seed + 1, builtins: [runs] })
+  testHostWithModel(numberedGoals(finish), {
+    root: home.root,
+    clock: home.clock,
+    seed: home.seed + 1,
+    builtins: [runs],
+  })
 
 describe('a trace', () => {
   it('is a tree of run, agent, goal, decisions and tool calls, with times, tokens and cost', async () => {
     await using home = await running([write, finish])
-    const id = await reached(home)
+    const id = await runToGoal(home)
     const { root, complete, left_out, broken_lines, total_spans } = await trace(home, home.run_id)
     const [agent] = root.children
     expect(root).toMatchObject({
@@ -81,8 +98,8 @@ describe('a trace', () => {
   })
 
   it('begins agents and goals no later than what is in them', async () => {
-    const script = scripted(write, finish)
-    await using home = await lived(
+    const script = numberedGoals(write, finish)
+    await using home = await testHostWithModel(
       async request => {
         await home.clock.advance(2_000)
         return script(request)
@@ -104,7 +121,7 @@ describe('a trace', () => {
 
   it('shows what failed: tools with their error, cycles whose model gave no answer', async () => {
     await using home = await running([toolCall('file_read', { path: 'none.md' }), finish])
-    await reached(home)
+    await runToGoal(home)
     home.server.enqueue(refuse(401, 'no'))
     await spawn(home)
     home.kernel.heartbeat.start()
@@ -123,7 +140,7 @@ describe('a trace', () => {
 
   it('of a long run comes in parts that say what was left out, and together are the whole', async () => {
     await using home = await running([...writes, finish])
-    await reached(home)
+    await runToGoal(home)
     const whole = await trace(home, home.run_id)
     const seen: string[] = []
     let after: number | null = 0
@@ -146,7 +163,7 @@ describe('a trace', () => {
 
   it('of one agent leaves out the others', async () => {
     await using home = await running([finish])
-    const first = await reached(home)
+    const first = await runToGoal(home)
     const named = await trace(home, home.run_id, { agent_id: 'worker' })
     expect(named.root.children.map(({ name }) => name)).toEqual([first])
     const second = await spawn(home)
@@ -161,7 +178,7 @@ describe('a trace', () => {
 
   it('keeps agents that are deleted', async () => {
     await using home = await running([write, finish])
-    const id = await reached(home)
+    const id = await runToGoal(home)
     const before = await trace(home, home.run_id)
     await home.kernel.invoke('agents.delete', { id })
     expect(await trace(home, home.run_id)).toEqual(before)
@@ -177,7 +194,7 @@ describe('a trace', () => {
 describe('a run', () => {
   it('adds up what happened in it', async () => {
     await using home = await running([write, finish])
-    const id = await reached(home)
+    const id = await runToGoal(home)
     await home.clock.advance(3_000)
     const billed = home.server.bill.reduce((sum, entry) => sum + entry.input_tokens + entry.output_tokens, 0)
     const found = await run(home, home.run_id)
@@ -252,7 +269,7 @@ describe('a run', () => {
 
   it('has a log of whole events, one a line, that no cycle without a deed adds to', async () => {
     await using home = await running([finish])
-    await reached(home)
+    await runToGoal(home)
     await home.kernel.invoke('agents.pause', { all: true })
     await trace(home, home.run_id)
     const lines = (await logText(home.root, home.run_id))
@@ -274,24 +291,24 @@ describe('a run', () => {
       'agent_changed',
     ])
     home.kernel.heartbeat.start()
-    await beat(home)
-    await beat(home)
+    await runHeartbeat(home)
+    await runHeartbeat(home)
     expect(await home.kernel.use(Store).events(0, 1000)).toHaveLength(rows.length)
   })
 
   it('of a daemon that is gone is shown as crashed, also while nothing runs, and is ended by the next', async () => {
     const home = await running([finish])
-    await reached(home)
+    await runToGoal(home)
     // No process has this PID: it is beyond what the system gives.
     await behind(home.root, 'UPDATE runs SET pid = 99999999')
     await using _ = home
     await using next = await again(home)
     await home.clock.advance(5_000)
-    expect(await listed(next)).toMatchObject([
+    expect(await listRuns(next)).toMatchObject([
       { run_id: home.run_id, status: 'crashed', exit: 'crashed', goals_completed: 1 },
     ])
     const second = await next.kernel.use(Runs).begin('daemon')
-    expect((await listed(next)).map(({ run_id, status }) => [run_id, status])).toEqual([
+    expect((await listRuns(next)).map(({ run_id, status }) => [run_id, status])).toEqual([
       [second, 'running'],
       [home.run_id, 'crashed'],
     ])
@@ -302,7 +319,7 @@ describe('a run', () => {
 
   it('of a task is one of its own beside that of the daemon', async () => {
     await using home = await running([finish])
-    const id = await reached(home)
+    const id = await runToGoal(home)
     const task = await home.kernel.use(Runs).begin('task', { agent_id: id, task_id: 'task-1', model: 'openai:other' })
     const used = { agent_id: id, goal_id: null, tool: 'file_read', ok: true, call_id: 'c', step: 1 }
     const spend = { call_id: 'call-1', model: 'openai:other', cost_micros: 1_250, input_tokens: 100, output_tokens: 5 }
@@ -338,13 +355,13 @@ describe('a run', () => {
 
   it('is made by a one-shot task, with its decisions, tool calls and their cost', async () => {
     const steps = [write, text('It is written.')]
-    await using home = await tasked(() => steps.shift(), {
+    await using home = await testHostWithTasks(() => steps.shift(), {
       builtins: [runs],
       config: { tasks: { toolkits: ['file'] } },
     })
     const id = await spawn(home)
     const { task_id, status, tokens } = await runTask(home, id, 'Write it down')
-    const [only, ...none] = await listed(home)
+    const [only, ...none] = await listRuns(home)
     expect([status, none]).toEqual(['completed', []])
     expect(only).toMatchObject({
       kind: 'task',
@@ -364,7 +381,7 @@ describe('a run', () => {
   })
 
   it('of a task is told with its log and manifest within a second, at once to whoever asks, and in any case after a crash', async () => {
-    await using home = await tasked(() => text('Done.'), { builtins: [runs] })
+    await using home = await testHostWithTasks(() => text('Done.'), { builtins: [runs] })
     const id = await spawn(home)
     const task = async () => {
       const { task_id } = await runTask(home, id, 'Say done.')
@@ -391,7 +408,7 @@ describe('a run', () => {
 
     const [third, fourth] = [await task(), await task()]
     await using other = await again(home)
-    expect((await listed(other)).find(({ run_id }) => run_id === third.run_id)).toMatchObject({ model_calls: 1 })
+    expect((await listRuns(other)).find(({ run_id }) => run_id === third.run_id)).toMatchObject({ model_calls: 1 })
     expect(await run(other, fourth.run_id)).toMatchObject({ model_calls: 1, agent_ids: [id], task_id: fourth.task_id })
     for (const each of [third, fourth]) expect(await files(each.run_id)).toMatchObject(whole(each))
 
@@ -404,7 +421,7 @@ describe('a run', () => {
   })
 
   it('of a task that works on is written once it has worked for 30 s, and no sooner', async () => {
-    await using home = await tasked(() => text('Done.'), { builtins: [runs] })
+    await using home = await testHostWithTasks(() => text('Done.'), { builtins: [runs] })
     const [id, { kernel, clock, root }] = [await spawn(home), home]
     const run_id = await kernel.use(Runs).begin('task', { agent_id: id })
     const used = { agent_id: id, goal_id: null, tool: 'notes', call_id: 'c', ok: true, duration_ms: 1 }
@@ -430,11 +447,11 @@ describe('a run', () => {
 
   it('is shown also when another process runs it', async () => {
     await using home = await running([finish])
-    await reached(home)
+    await runToGoal(home)
     await home.clock.advance(1_000)
     await until(async () => (await logFiles(home.root, home.run_id)).length > 0)
     await using other = await again(home)
-    expect(await listed(other)).toMatchObject([{ run_id: home.run_id, status: 'running', goals_completed: 1 }])
+    expect(await listRuns(other)).toMatchObject([{ run_id: home.run_id, status: 'running', goals_completed: 1 }])
     expect((await trace(other, home.run_id)).total_spans).toBe((await trace(home, home.run_id)).total_spans)
     // What others do while it runs belongs to it.
     const newcomer = await spawn(other)
@@ -453,7 +470,7 @@ describe('the log', () => {
       await trace(home, home.run_id)
     })
     await until(home, 'goal_completed')
-    await settled(home)
+    await waitUntilIdle(home)
     const whole = await trace(home, home.run_id)
     expect(told).toBe(3)
     const files = await logFiles(home.root, home.run_id)
@@ -471,7 +488,7 @@ describe('the log', () => {
       config: { runs: { rotate_mb: 0.0005 } },
     })
     home.kernel.hooks.on('tool_result', async () => void (await trace(home, home.run_id)))
-    await reached(home)
+    await runToGoal(home)
     const whole = await trace(home, home.run_id)
     const files = await logFiles(home.root, home.run_id)
     const old = new Date(home.clock.ms() - 40 * 86_400_000)
@@ -485,14 +502,14 @@ describe('the log', () => {
 
   it('lies where logs_dir says', async () => {
     await using home = await running([finish], { env: { SVC_LOGS_DIR: 'else/where' } })
-    await reached(home)
+    await runToGoal(home)
     expect((await trace(home, home.run_id)).total_spans).toBeGreaterThan(3)
     expect(await logFiles(home.root, home.run_id, 'else/where')).toHaveLength(1)
   })
 
   it('is written again from the database when it was deleted', async () => {
     await using home = await running([write, finish])
-    await reached(home)
+    await runToGoal(home)
     const before = await trace(home, home.run_id)
     const log = await logText(home.root, home.run_id)
     await rm(join(home.root, 'logs'), { recursive: true })
@@ -510,7 +527,7 @@ describe('the log', () => {
       files: { blocked: 'a file in the way' },
       env: { SVC_LOGS_DIR: 'blocked' },
     })
-    await reached(home)
+    await runToGoal(home)
     await home.clock.advance(5_000)
     expect(home.logged("a run's log cannot be written")).toHaveLength(1)
     expect(await run(home, home.run_id)).toMatchObject({ goals_completed: 1, tool_calls: 1 })
@@ -613,7 +630,7 @@ it('old runs are removed, files and all, but never one that goes on', async () =
   await trace(home, home.run_id)
   expect(await home.kernel.use(Runs).prune(0)).toBe(0)
   expect(await home.kernel.use(Runs).prune(2)).toBe(2)
-  const left = (await listed(home)).map(({ run_id }) => run_id)
+  const left = (await listRuns(home)).map(({ run_id }) => run_id)
   expect(left).toEqual([ids[3], ids[2], home.run_id])
   await trace(home, ids[3] as string)
   const folder = (id: string) =>
@@ -626,7 +643,7 @@ it('old runs are removed, files and all, but never one that goes on', async () =
 
 it('text that agents wrote is one line of the tree that people see', async () => {
   await using home = await running([toolCall('file_write', { path: 'x\u001b[2J\n', content: 'a\nb' }), finish])
-  await reached(home)
+  await runToGoal(home)
   const render = home.kernel.points.find(Operations, 'runs.trace')?.render
   const lines = render?.((await trace(home, home.run_id)) as never).split('\n') ?? []
   expect(lines).toHaveLength(7)

@@ -2,16 +2,16 @@ import { describe, expect, it } from 'vitest'
 import { type Session, Sessions } from '#core/sessions/contract'
 import { definePlugin, tool, z } from '#kernel'
 import { APPLICATION_ID, MIGRATIONS } from '#platform/store/migrations/index'
-import { ON_POSTGRES } from '../support/behind.ts'
+import { ON_POSTGRES } from '../support/direct-access.ts'
 import { type ModelServerRequest, tempDir, text, toolCall, until } from '../support/index.ts'
-import { spawn } from './rooms.ts'
-import { rows, run, tasked } from './tasks-house.ts'
+import { spawn } from './model-host.ts'
+import { rows, run, testHostWithTasks } from './tasks-host.ts'
 
-type Home = Awaited<ReturnType<typeof tasked>>
-type Opened = Session & { created: boolean }
+type Home = Awaited<ReturnType<typeof testHostWithTasks>>
+type OpenedSession = Session & { created: boolean }
 
 const open = ({ kernel }: Home, agent_id: string, more: object = {}, tenant = 'default') =>
-  kernel.invoke('sessions.create', { agent_id, ...more }, { tenant }) as Promise<Opened>
+  kernel.invoke('sessions.create', { agent_id, ...more }, { tenant }) as Promise<OpenedSession>
 const get = ({ kernel }: Home, session_id: string, tenant = 'default') =>
   kernel.invoke('sessions.get', { session_id }, { tenant }) as Promise<Session>
 const list = ({ kernel }: Home, input: object = {}, tenant = 'default') =>
@@ -23,7 +23,7 @@ const HOUR = 3_600_000
 
 describe('a session', () => {
   it('is opened with an agent, in the shape that is promised', async () => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const session = await open(home, 'worker', { session_key: 'mine', task: 'Sheep', metadata: { tab: 3 } }, 'alice')
     expect(session).toEqual({
@@ -53,7 +53,7 @@ describe('a session', () => {
   })
 
   it('of the same user and key is the same one while it runs', async () => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => open(home, id, { session_key: 'k' })))
     expect(new Set([first, ...others].map(each => each!.session_id)).size).toBe(1)
@@ -65,7 +65,7 @@ describe('a session', () => {
   })
 
   it('has one agent: its key is refused to another', async () => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     const [a, b] = [await spawn(home), await spawn(home)]
     const { session_id } = await open(home, a, { session_key: 'k' })
     const other = { code: 'session_of_other_agent', status: 409 }
@@ -76,7 +76,7 @@ describe('a session', () => {
   })
 
   it('of another user is as if it were not', async () => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const { session_id } = await open(home, id, {}, 'alice')
     const absent = { code: 'session_not_found', status: 404 }
@@ -91,7 +91,7 @@ describe('a session', () => {
   })
 
   it('that is closed stays as a record, and takes no more tasks', async () => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const { session_id } = await open(home, id)
     await close(home, session_id)
@@ -101,7 +101,7 @@ describe('a session', () => {
   })
 
   it('is refused for an agent that is unknown', async () => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     await expect(open(home, 'nobody')).rejects.toMatchObject({ code: 'agent_not_found', status: 404 })
   })
 
@@ -111,13 +111,13 @@ describe('a session', () => {
     ['metadata of more than 16,384 characters', { metadata: { x: 'x'.repeat(16_384) } }],
     ['an unknown field', { user_id: 'bob' }],
   ])('with %s is refused', async (_, more) => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     await expect(open(home, await spawn(home), more)).rejects.toMatchObject({ code: 'invalid_input', status: 422 })
     expect(await rows(home, 'SELECT 1 FROM sessions')).toEqual([])
   })
 
   it('is listed with the others of its user, newest first', async () => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     const [a, b] = [await spawn(home), await spawn(home)]
     for (const [id, session_key] of [
       [a, 'one'],
@@ -135,7 +135,7 @@ describe('a session', () => {
   })
 
   it('goes with its agent', async () => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const { session_id } = await open(home, id)
     await run(home, id, 'Do it.', { session_id })
@@ -146,17 +146,17 @@ describe('a session', () => {
 
   it('outlives the process', async () => {
     await using dir = await tempDir()
-    const first = await tasked(answers, { root: dir.path })
+    const first = await testHostWithTasks(answers, { root: dir.path })
     const { session_id } = await open(first, await spawn(first), { session_key: 'k' })
     await first.close()
-    await using second = await tasked(answers, { root: dir.path })
+    await using second = await testHostWithTasks(answers, { root: dir.path })
     expect(await get(second, session_id)).toMatchObject({ status: 'running', session_key: 'k' })
   })
 })
 
 describe('the session of a task', () => {
   it('is the one of the given id, else that of the user’s key, else a fresh one', async () => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const byId = await open(home, id)
     const byKey = await open(home, id, { session_key: 'k' })
@@ -174,14 +174,14 @@ describe('the session of a task', () => {
   })
 
   it('that is unknown is a 404, and nothing is run', async () => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     const asked = run(home, await spawn(home), 'Do it.', { session_id: 'sess-0123456789ab' })
     await expect(asked).rejects.toMatchObject({ code: 'session_not_found', status: 404 })
     expect(home.server.requests).toEqual([])
   })
 
   it('accounts for all of its tasks, to the token', async () => {
-    await using home = await tasked(({ n }) => (n === 1 ? toolCall('no_such_tool') : text('Done.')))
+    await using home = await testHostWithTasks(({ n }) => (n === 1 ? toolCall('no_such_tool') : text('Done.')))
     const id = await spawn(home)
     for (const instruction of ['One.', 'Two.']) await run(home, id, instruction, { session_key: 'k' })
     const bill = home.server.bill.reduce((sum, each) => sum + each.input_tokens + each.output_tokens, 0)
@@ -192,7 +192,7 @@ describe('the session of a task', () => {
   })
 
   it('remembers: each task sees what was asked and answered before', async () => {
-    await using home = await tasked(({ n }) => text(`Answer ${n}.`))
+    await using home = await testHostWithTasks(({ n }) => text(`Answer ${n}.`))
     const id = await spawn(home)
     await run(home, id, 'First question?', { session_key: 'k' })
     await run(home, id, 'In another session?', { session_key: 'other' })
@@ -215,7 +215,7 @@ describe('the session of a task', () => {
   })
 
   it('remembers no more than a prompt should bear', async () => {
-    await using home = await tasked(({ n }) => text(`Answer ${n}. ${'long '.repeat(1000)}`))
+    await using home = await testHostWithTasks(({ n }) => text(`Answer ${n}. ${'long '.repeat(1000)}`))
     const id = await spawn(home)
     for (let n = 1; n <= 25; n++) {
       await run(home, id, `Question ${n}?`, { session_key: 'k' })
@@ -228,7 +228,7 @@ describe('the session of a task', () => {
   })
 
   it('does not remember what failed', async () => {
-    await using home = await tasked(() => text('Done.'))
+    await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
     home.server.enqueue(text(''), text(''))
     await run(home, id, 'This fails.', { session_key: 'k' })
@@ -242,7 +242,7 @@ describe('server.session_ttl_hours', () => {
   const limited = { config: { server: { session_ttl_hours: 0.5 } } }
 
   it('expires a session that was idle for so long: by id it is gone, by key there is a fresh one', async () => {
-    await using home = await tasked(answers, limited)
+    await using home = await testHostWithTasks(answers, limited)
     const id = await spawn(home)
     const { session_id } = await open(home, id, { session_key: 'k' })
     await home.clock.advance(HOUR / 2)
@@ -262,7 +262,7 @@ describe('server.session_ttl_hours', () => {
   })
 
   it('counts from the last task', async () => {
-    await using home = await tasked(answers, limited)
+    await using home = await testHostWithTasks(answers, limited)
     const id = await spawn(home)
     const { session_id } = await open(home, id)
     for (let n = 0; n < 3; n++) {
@@ -286,7 +286,7 @@ describe('server.session_ttl_hours', () => {
     })
     const script = async ({ n }: ModelServerRequest) => (n > 1 ? text('Sent.') : lasting.then(() => toolCall('send')))
     const config = { ...limited.config, approval: { enabled: true }, model: { idle_timeout: 1e6, total_timeout: 1e6 } }
-    await using home = await tasked(script, { config, builtins: [mailbox] })
+    await using home = await testHostWithTasks(script, { config, builtins: [mailbox] })
     const id = await spawn(home)
     const { session_id } = await open(home, id, { session_key: 'k' })
     const running = run(home, id, 'Send it.', { session_id })
@@ -305,7 +305,7 @@ describe('server.session_ttl_hours', () => {
   })
 
   it('of 0 keeps sessions for ever', async () => {
-    await using home = await tasked(answers)
+    await using home = await testHostWithTasks(answers)
     const { session_id } = await open(home, await spawn(home))
     home.clock.jump(10_000 * HOUR)
     expect(await get(home, session_id)).toMatchObject({ status: 'running' })
@@ -313,7 +313,7 @@ describe('server.session_ttl_hours', () => {
   })
 
   it('is not confused by a clock that is set back', async () => {
-    await using home = await tasked(answers, limited)
+    await using home = await testHostWithTasks(answers, limited)
     const { session_id } = await open(home, await spawn(home))
     home.clock.jump(-48 * HOUR)
     expect(await get(home, session_id)).toMatchObject({ status: 'running' })
@@ -325,7 +325,7 @@ describe('server.session_ttl_hours', () => {
         name: 'retention',
         setup: svc => void svc.section('retention', z.object({ enabled: z.boolean().default(false) })),
       })
-      await using home = await tasked(answers, {
+      await using home = await testHostWithTasks(answers, {
         ...{ roles: ['daemon'], builtins: [retention] },
         config: { server: { session_ttl_hours: 0.5 }, retention: { enabled } },
       })
@@ -361,7 +361,7 @@ describe.skipIf(ON_POSTGRES)('sessions of an older database', () => {
     ] as const)
       insert.run(`sess-${at}`, status, key, at, at, at)
     database.close()
-    await using home = await tasked(answers, { root: dir.path })
+    await using home = await testHostWithTasks(answers, { root: dir.path })
     expect((await list(home)).map(({ session_id, status, tokens }) => [session_id, status, tokens])).toEqual([
       ['sess-5', 'running', 7],
       ['sess-4', 'running', 7],

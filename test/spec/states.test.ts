@@ -4,27 +4,35 @@ import daemon from '#platform/daemon/index'
 import { Store } from '#platform/store/contract'
 import approvals from '#safety/approvals/index'
 import {
-  beat,
   fault,
-  type HouseOptions,
+  runHeartbeat,
   type Script,
-  settled,
   type TempDir,
+  type TestHostOptions,
   tempDir,
   toolCall,
   until,
+  waitUntilIdle,
 } from '../support/index.ts'
-import { completed, decide, finish, goalAnswer, noted, parked, pending } from './gated.ts'
-import { asksForGoal, detail, goalsOf, lived, spawn } from './rooms.ts'
+import {
+  decide,
+  finish,
+  goalAnswer,
+  pending,
+  recordingTools,
+  waitForCompletedGoal,
+  waitForPendingCall,
+} from './approvals-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
-type Home = Awaited<ReturnType<typeof lived>>
+type Home = Awaited<ReturnType<typeof testHostWithModel>>
 
 let lives = 0
 
 /** The same project, again and again: each life is a process of its own, as far as the project can tell. */
-async function life(dir: TempDir, script: Script, options: HouseOptions = {}): Promise<Home> {
-  const { plugin } = noted()
-  return lived(script, {
+async function life(dir: TempDir, script: Script, options: TestHostOptions = {}): Promise<Home> {
+  const { plugin } = recordingTools()
+  return testHostWithModel(script, {
     ...options,
     seed: ++lives,
     root: dir.path,
@@ -38,21 +46,21 @@ const never: Script = () => fault('hang')
 const transcripts = (home: Home) => home.kernel.use(Store).all('SELECT 1 FROM pursuit_transcripts')
 
 /** Lives until its agent has reached max_steps once, and returns its id. */
-async function begun(dir: TempDir, options: HouseOptions = {}): Promise<string> {
+async function runUntilBegun(dir: TempDir, options: TestHostOptions = {}): Promise<string> {
   await using home = await life(dir, endless, options)
   const id = await spawn(home)
   await until(home, 'goal_max_steps')
-  await settled(home)
+  await waitUntilIdle(home)
   return id
 }
 
 describe('over a restart', () => {
   it('a goal stays active with its transcript, and is gone on with', async () => {
     await using dir = await tempDir()
-    const id = await begun(dir)
+    const id = await runUntilBegun(dir)
     await using home = await life(dir, () => finish('at last'))
-    await beat(home)
-    await completed(Object.assign(home, { id }))
+    await runHeartbeat(home)
+    await waitForCompletedGoal(Object.assign(home, { id }))
     const [goal, ...others] = await goalsOf(home, id)
     expect(others).toEqual([])
     expect(goal).toMatchObject({ result: 'at last', steps_completed: 6 })
@@ -63,7 +71,7 @@ describe('over a restart', () => {
   it('goals are given up where preserve_active_goals_on_restart is off', async () => {
     await using dir = await tempDir()
     const config = { daemon: { preserve_active_goals_on_restart: false } }
-    const id = await begun(dir, { config })
+    const id = await runUntilBegun(dir, { config })
     await using home = await life(dir, never, { config })
     const heard = (await goalsOf(home, id))[0]
     expect(heard).toMatchObject({ status: 'abandoned', result: 'The daemon was restarted.' })
@@ -83,17 +91,17 @@ describe('over a restart', () => {
 
   it('a paused agent stays paused, is driven by nobody, and goes on when it is resumed', async () => {
     await using dir = await tempDir()
-    const id = await begun(dir)
+    const id = await runUntilBegun(dir)
     {
       await using home = await life(dir, never)
       await home.kernel.invoke('agents.pause', { id })
     }
     await using home = await life(dir, () => finish())
-    for (let n = 0; n < 3; n++) await beat(home)
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
     expect(home.server.requests).toEqual([])
     expect(await detail(home, id)).toMatchObject({ status: 'paused', next: { at: null, reason: /paused/ } as never })
     await home.kernel.invoke('agents.resume', { id })
-    await completed(Object.assign(home, { id }))
+    await waitForCompletedGoal(Object.assign(home, { id }))
   })
 
   const kept = [{ preserve_active_goals_on_restart: true }, { preserve_active_goals_on_restart: false }]
@@ -107,14 +115,14 @@ describe('over a restart', () => {
     {
       await using home = await life(dir, asks, { config })
       id = await spawn(home)
-      approval_id = (await parked(home)).approval_id
+      approval_id = (await waitForPendingCall(home)).approval_id
     }
     await using home = await life(dir, () => finish(), { config })
-    await beat(home)
+    await runHeartbeat(home)
     expect(home.server.requests).toEqual([])
     expect(await detail(home, id)).toMatchObject({ status: 'waiting_approval', goal: 'Send word to Ann' })
     await decide(home, approval_id, { decision: 'approve' })
-    await completed(Object.assign(home, { id }))
+    await waitForCompletedGoal(Object.assign(home, { id }))
     expect(home.server.requests[0]?.body.messages.at(-1)).toMatchObject({ role: 'tool', content: 'send ran 1' })
   })
 
@@ -142,8 +150,8 @@ describe('over a restart', () => {
       await until(() => started === 1)
     }
     await using home = await life(dir, () => finish(), { builtins })
-    await beat(home)
-    await completed(Object.assign(home, { id }))
+    await runHeartbeat(home)
+    await waitForCompletedGoal(Object.assign(home, { id }))
     expect(started).toBe(1)
     expect(home.server.requests[0]?.body.messages.at(-1)?.content).toMatch(/took effect is unknown/)
   })
@@ -157,13 +165,13 @@ describe('over a restart', () => {
     {
       await using home = await life(dir, asks, { config })
       id = await spawn(home)
-      await parked(home)
+      await waitForPendingCall(home)
     }
     await using home = await life(dir, () => finish(), { config })
     home.clock.jump(3_600_000)
-    await beat(home)
+    await runHeartbeat(home)
     await until(async () => (await pending(home)).length === 0)
-    await completed(Object.assign(home, { id }))
+    await waitForCompletedGoal(Object.assign(home, { id }))
   })
 
   it('an approval that is pending does not run because approvals were switched off', async () => {
@@ -174,10 +182,10 @@ describe('over a restart', () => {
     {
       await using home = await life(dir, asks, { config: { approval: { enabled: true } } })
       id = await spawn(home)
-      await parked(home)
+      await waitForPendingCall(home)
     }
     await using home = await life(dir, never, { config: { approval: { enabled: false } } })
-    await beat(home)
+    await runHeartbeat(home)
     expect((await detail(home, id)).status).toBe('waiting_approval')
     expect(home.server.requests).toEqual([])
   })
@@ -222,7 +230,7 @@ describe('a goal', () => {
       return toolCall('look', { n: request.n })
     })
     const id = await spawn(home)
-    await settled(home)
+    await waitUntilIdle(home)
     await home.kernel.invoke('goals.add', { id, objective: 'Polish the silver' })
     await home.clock.advance(1_000)
     await until(() => home.server.requests.some(({ prompt }) => prompt.includes('Goal: Polish')))
@@ -262,7 +270,7 @@ describe('a goal', () => {
       }
     })
     const id = await spawn(home)
-    for (let n = 0; n < 3; n++) await beat(home)
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
     expect((await goalsOf(home, id)).map(goal => goal.status)).toEqual(['completed', 'completed', 'completed'])
     const goals = (await goalsOf(home, id)).sort(
       (a, b) => Date.parse(String(a.completed_at)) - Date.parse(String(b.completed_at)),

@@ -17,7 +17,7 @@ import {
 import store from '#platform/store/index'
 import budget from '#safety/budget/index'
 import { holdSpend } from '#safety/budget/repository'
-import { type House, heldClock, house, tempDir } from '../support/index.ts'
+import { heldClock, type TestHost, tempDir, testHost } from '../support/index.ts'
 import { postgresOr, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
 const Given = z.object({ sql: z.string(), params: z.array(z.unknown()) })
@@ -45,8 +45,8 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
   let root: Awaited<ReturnType<typeof tempDir>>
   let database: TestDatabase | undefined
   /** Two processes on one database, as two houses whose time is the same. */
-  let here: House
-  let there: House
+  let here: TestHost
+  let there: TestHost
   const clock = heldClock()
 
   beforeAll(async () => {
@@ -54,7 +54,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     root = await tempDir()
     if (engine === 'postgres') database = await testDatabase(server!, root.path)
     const open = (seed: number) =>
-      house({
+      testHost({
         seed,
         builtins: [store, cluster, models, budget, room],
         root: root.path,
@@ -73,8 +73,8 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
   })
 
   const NEVER = Number.MAX_SAFE_INTEGER
-  const store_ = (home: House = here) => home.kernel.use(Store)
-  const scheduler = (home: House = here) => home.kernel.use(SchedulerToken)
+  const store_ = (home: TestHost = here) => home.kernel.use(Store)
+  const scheduler = (home: TestHost = here) => home.kernel.use(SchedulerToken)
   const values = async () => {
     const rows = await store_().all<{ key: string }>(
       "SELECT key FROM plugin_values WHERE namespace = 'test' ORDER BY key",
@@ -90,7 +90,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
         sql('INSERT INTO leases (id, agent_id, run_at) VALUES (?, ?, ?)', id, id, n),
       ]),
     )
-  const leased = async (id: string) => {
+  const leaseAgent = async (id: string) => {
     await empty()
     await add(id)
     return agents(await scheduler().claim(1))[0]!
@@ -170,7 +170,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       const heard: number[] = []
       here.kernel.hooks.on('it_happened' as never, ({ n }: { n: number }) => void heard.push(n))
       const before = (await store_().get<{ seq: number }>('SELECT coalesce(max(seq), 0) AS seq FROM events'))!.seq
-      const write = (home: House, n: number) =>
+      const write = (home: TestHost, n: number) =>
         store_(home).apply([appendEvent({ type: 'it_happened', agent_id: null, data: { n } })])
       await Promise.all(Array.from({ length: 40 }, (_, n) => write(n % 2 ? here : there, n)))
       const events = await store_(there).events(before, 100)
@@ -207,7 +207,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     })
 
     it_('that was lost writes nothing but what has happened in any case', async () => {
-      const lease = await leased('a')
+      const lease = await leaseAgent('a')
       await clock.advance(20_000)
       const again = agents(await scheduler(there).claim(9))[0]!
       expect([again.epoch, again.cycle_num]).toEqual([lease.epoch + 1, lease.cycle_num + 1])
@@ -246,7 +246,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     })
 
     it_('lasts as long as it is renewed or committed with', async () => {
-      const lease = await leased('a')
+      const lease = await leaseAgent('a')
       for (let n = 0; n < 3; n++) {
         await clock.advance(10_000)
         expect(await scheduler().renew([lease])).toEqual([])
@@ -259,7 +259,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     })
 
     it_('that is refused is given back all the same', async () => {
-      const lease = await leased('a')
+      const lease = await leaseAgent('a')
       const nothing = must({ sql: "DELETE FROM plugin_values WHERE key = 'absent'", params: [] })
       expect(await store_().commit(lease, [put('a'), nothing], { run_at: clock.ms() + 5_000 })).toBe('refused')
       expect(await store_().get("SELECT owner, run_at FROM leases WHERE id = 'a'")).toEqual({
@@ -270,7 +270,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     })
 
     it_('is due after a wake in mid-cycle, not before its rest; a wake tells the loops of all processes', async () => {
-      const lease = await leased('a')
+      const lease = await leaseAgent('a')
       const told = { here: 0, there: 0 }
       const off = [scheduler().onWake(() => told.here++), scheduler(there).onWake(() => told.there++)]
       await store_().apply([wakeAgents({ agents: ['a'], reason: 'nudge' })])
@@ -289,7 +289,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     })
 
     it_('of a paused agent never comes due, whatever its cycle asked for', async () => {
-      const lease = await leased('a')
+      const lease = await leaseAgent('a')
       await store_().apply([sql("UPDATE agents SET paused_at = 1 WHERE agent_id = 'a'")])
       await store_().commit(lease, [], { run_at: 0 })
       await store_().apply([wakeAgents({ reason: 'all' })])
@@ -314,7 +314,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     })
 
     it_('of a process that is gone is freed at once, and those of the living are not', async () => {
-      const lease = await leased('a')
+      const lease = await leaseAgent('a')
       expect(await store_(there).recover([store_().owner])).toBe(0)
       expect(await store_(there).free([store_().owner])).toBe(1)
       expect(agents(await scheduler(there).claim(9))[0]).toMatchObject({ id: 'a', epoch: lease.epoch + 1 })
@@ -337,7 +337,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
   })
 
   it_('brings forward what is further away than a heartbeat that has become shorter', async () => {
-    const lease = await leased('a')
+    const lease = await leaseAgent('a')
     const began = clock.ms()
     await store_().commit(lease, [], { run_at: began + 3_600_000 })
     await (scheduler() as OpenedStore['scheduler']).reschedule()
@@ -348,9 +348,9 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     await empty()
     const goal = (id: string, agent: string) =>
       sql("INSERT INTO goals (goal_id, agent_id, objective, created_at) VALUES (?, ?, 'o', 1)", id, agent)
-    const counted = () => store_(there).get('SELECT total, dead, paused, waiting, goals_active FROM agent_totals')
+    const agentTotals = () => store_(there).get('SELECT total, dead, paused, waiting, goals_active FROM agent_totals')
     const are = (total: number, dead: number, paused: number, waiting: number, goals_active: number) =>
-      counted().then(row => expect(row).toEqual({ total, dead, paused, waiting, goals_active }))
+      agentTotals().then(row => expect(row).toEqual({ total, dead, paused, waiting, goals_active }))
     await are(0, 0, 0, 0, 0)
     await add('a', 'b', 'c')
     await store_().apply([goal('g1', 'a'), goal('g2', 'a'), goal('g3', 'b')])

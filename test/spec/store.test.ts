@@ -8,7 +8,7 @@ import { appendEvent, defineEffect, Effects, Store, setValue, wakeAgents } from 
 import store from '#platform/store/index'
 import { APPLICATION_ID, MIGRATIONS } from '#platform/store/migrations/index'
 import { NEVER } from '#platform/store/scheduler'
-import { house, tempDir } from '../support/index.ts'
+import { tempDir, testHost } from '../support/index.ts'
 import Sqlite from '../support/sqlite.ts'
 
 const take = defineEffect({
@@ -42,8 +42,8 @@ const withKey = definePlugin({
 
 const ADD = `INSERT INTO agents (agent_id, name, role, spawned_at) VALUES (?, 'n', 'r', 0)`
 
-async function open(options: Parameters<typeof house>[0] = {}) {
-  const home = await house({ builtins: [store, room], ...options })
+async function open(options: Parameters<typeof testHost>[0] = {}) {
+  const home = await testHost({ builtins: [store, room], ...options })
   return { home, db: home.kernel.use(Store), scheduler: home.kernel.use(SchedulerToken) }
 }
 
@@ -68,7 +68,7 @@ describe('the lease', () => {
     const { home, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a', 'b')
-    await using second = await house({ builtins: [store, room], root: home.root, clock: home.clock })
+    await using second = await testHost({ builtins: [store, room], root: home.root, clock: home.clock })
     const [mine, theirs] = [await scheduler.claim(1), await second.kernel.use(SchedulerToken).claim(9)]
     expect([...mine, ...theirs].map(lease => lease.id).sort()).toEqual(['a', 'b', 'sys:beat'])
     expect(mine.filter(lease => lease.kind === 'agent')).toHaveLength(1)
@@ -289,7 +289,7 @@ describe('the file', () => {
       const file = join(dir.path, '.svc', 'svc.db')
       await make(file)
       const before = await readFile(file)
-      const error = await house({ builtins: [store], root: dir.path }).then(
+      const error = await testHost({ builtins: [store], root: dir.path }).then(
         () => undefined,
         (error: Error) => error,
       )
@@ -308,7 +308,7 @@ for (const [what, make] of Object.entries({
     await using dir = await tempDir()
     await dir.write({ '.svc/.keep': '' })
     await make(join(dir.path, '.svc', 'svc.db'))
-    const refused = house({ builtins: [store], root: dir.path })
+    const refused = testHost({ builtins: [store], root: dir.path })
     await expect(refused).rejects.toThrow(/^\.svc\/svc\.db cannot be opened \(E\w+: .+; check .+\.$/)
   })
 }
@@ -377,7 +377,7 @@ describe('the schema', () => {
     await dir.write({ '.svc/.keep': '' })
     await versionOne(join(dir.path, '.svc', 'svc.db'))
     const homes = await Promise.all(
-      Array.from({ length: 8 }, () => house({ builtins: [store], root: dir.path, clock: 'system' })),
+      Array.from({ length: 8 }, () => testHost({ builtins: [store], root: dir.path, clock: 'system' })),
     )
     for (const home of homes) {
       expect(await home.kernel.use(Store).get('SELECT count(*) AS n FROM goals')).toEqual({ n: 1 })
@@ -414,7 +414,7 @@ describe('the wall clock', () => {
     const { home, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a', 'b')
-    await using second = await house({ builtins: [store, room], root: home.root, clock: home.clock })
+    await using second = await testHost({ builtins: [store, room], root: home.root, clock: home.clock })
     const other = second.kernel.use(SchedulerToken)
     const leases = await scheduler.claim(9)
     const held = leases.find(({ id }) => id === 'a')!
@@ -462,17 +462,17 @@ describe('the wall clock', () => {
       addAgents(home.root, 'a')
       for (const lease of await scheduler.claim(9))
         await scheduler.commit(lease, [], { run_at: home.clock.ms() + 10_000 })
-      const paused = (at: number | null) => {
+      const pauseAt = (at: number | null) => {
         const other = beside(home.root)
         other.prepare('UPDATE agents SET paused_at = ?').run(at)
         other.prepare("UPDATE leases SET run_at = ? WHERE id = 'a'").run(NEVER)
         other.close()
       }
-      paused(home.clock.ms())
+      pauseAt(home.clock.ms())
       home.clock.jump(-3_600_000)
       if (when === 'while the service runs') await scheduler.claim(9)
       else await db.recover([])
-      paused(null)
+      pauseAt(null)
       await scheduler.wake(['a'], 'resumed')
       await home.clock.advance(1_000)
       expect((await scheduler.claim(9)).map(lease => lease.id)).toContain('a')

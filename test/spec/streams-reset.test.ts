@@ -12,9 +12,9 @@ import a2aProtocol from '#interfaces/a2a-protocol/index'
 import { createClient } from '#interfaces/rest/client'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
-import { type HouseOptions, type Reply, refuse, type Script, text, together, toolCall } from '../support/index.ts'
-import { spawn } from './rooms.ts'
-import { tasked } from './tasks-house.ts'
+import { type Reply, refuse, type Script, type TestHostOptions, text, together, toolCall } from '../support/index.ts'
+import { spawn } from './model-host.ts'
+import { testHostWithTasks } from './tasks-host.ts'
 
 const LONG = 'It is four, and it will stay four for as long as anybody counts.'
 const FAST = { model: { retry_delay: 0, breaker_failures: 0 } }
@@ -23,9 +23,9 @@ const FAST = { model: { retry_delay: 0, breaker_failures: 0 } }
 const cut = (said: string, mode: 'cleancut' | 'rst' = 'cleancut'): Reply => ({ kind: 'breakage', mode, text: said })
 
 /** A listening server with one agent, and clients of it. */
-async function served(script: Script, options: HouseOptions = {}) {
+async function startServer(script: Script, options: TestHostOptions = {}) {
   const config = { ...FAST, a2a: { public: { enabled: true } } }
-  const home = await tasked(script, { clock: 'system', config, ...options, builtins: [rest, a2aProtocol] })
+  const home = await testHostWithTasks(script, { clock: 'system', config, ...options, builtins: [rest, a2aProtocol] })
   const listening = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   const id = await spawn(home)
   const factory = new ClientFactory(
@@ -47,8 +47,8 @@ async function served(script: Script, options: HouseOptions = {}) {
   })
 }
 
-type Served = Awaited<ReturnType<typeof served>>
-type Stream = ReturnType<Served['client']['tasks']['follow']>
+type StartedServer = Awaited<ReturnType<typeof startServer>>
+type Stream = ReturnType<StartedServer['client']['tasks']['follow']>
 
 /** What a reader of a stream sees at its end, and the task then. Each event is given to `look` as it comes. */
 async function seenIn(stream: Stream, look: (event: string, id: string) => unknown = () => {}) {
@@ -69,10 +69,11 @@ async function seenIn(stream: Stream, look: (event: string, id: string) => unkno
   throw new Error('the stream has no end')
 }
 
-const ask = ({ client, id }: Served, instruction = 'What is two and two?') => client.tasks.stream({ id, instruction })
+const ask = ({ client, id }: StartedServer, instruction = 'What is two and two?') =>
+  client.tasks.stream({ id, instruction })
 
 /** The answer as the protocol's own client puts it together: a piece that is not appended takes the place of those before. */
-async function seenByPeer({ a2a }: Served, said: string): Promise<string> {
+async function seenByPeer({ a2a }: StartedServer, said: string): Promise<string> {
   const message: Message = {
     ...{ messageId: `m-${said}`, contextId: '', taskId: '', role: Role.ROLE_USER, metadata: undefined },
     ...{ extensions: [], referenceTaskIds: [] },
@@ -93,7 +94,7 @@ async function seenByPeer({ a2a }: Served, said: string): Promise<string> {
 
 describe('what readers see of an answer that is begun again', () => {
   it('is the final output: a reset takes back the text of the attempt that broke off', async () => {
-    await using home = await served(() => text(LONG))
+    await using home = await startServer(() => text(LONG))
     home.server.enqueue(cut('It is five'))
     const { shown, resets, task } = await seenIn(ask(home))
     expect([shown, resets, task.status, task.output]).toEqual([LONG, 1, 'completed', LONG])
@@ -101,7 +102,9 @@ describe('what readers see of an answer that is begun again', () => {
 
   it('is the final output of a fallback', async () => {
     const files = { 'profiles/worker.yaml': 'name: worker\nrole: works\nfallback: [openai:spare]\n' }
-    await using home = await served(({ body }) => (body.model === 'spare' ? text(LONG) : cut('It is five')), { files })
+    await using home = await startServer(({ body }) => (body.model === 'spare' ? text(LONG) : cut('It is five')), {
+      files,
+    })
     const { shown, resets, task } = await seenIn(ask(home))
     expect([shown, task.output]).toEqual([LONG, LONG])
     expect(resets).toBeGreaterThan(0)
@@ -109,14 +112,14 @@ describe('what readers see of an answer that is begun again', () => {
   })
 
   it('is the last text when no attempt succeeds, which is the output of the failed task', async () => {
-    await using home = await served(() => refuse(500, 'gone'))
+    await using home = await startServer(() => refuse(500, 'gone'))
     home.server.enqueue(cut('It is five'))
     const { shown, resets, task } = await seenIn(ask(home))
     expect([shown, resets, task.status, task.output]).toEqual(['It is five', 0, 'failed', 'It is five'])
   })
 
   it('is the final output for who joins late, or goes on from a place before the reset', async () => {
-    await using home = await served(() => text(LONG))
+    await using home = await startServer(() => text(LONG))
     home.server.enqueue(cut('It is five'), together(text('I look.'), toolCall('no_such_tool')))
     const places: string[] = ['0']
     const { task } = await seenIn(ask(home), (_, id) => places.push(id))
@@ -131,14 +134,14 @@ describe('what readers see of an answer that is begun again', () => {
   })
 
   it('is the final output for the Agent2Agent client', async () => {
-    await using home = await served(() => text(LONG))
+    await using home = await startServer(() => text(LONG))
     home.server.enqueue(cut('It is five'))
     expect(await seenByPeer(home, 'What is two and two?')).toBe(LONG)
   })
 
   it('is the final output wherever models break off, think, or call tools in text', { timeout: 120_000 }, async () => {
     let left: Reply[] = []
-    await using home = await served(() => left.shift() ?? text('All is well.'))
+    await using home = await startServer(() => left.shift() ?? text('All is well.'))
     const words = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
     const thoughts = words.map(said => `<think>${said}</think>\n\n${said}.`)
     const inText = words.map(said => `${said}\n\`\`\`tool_call\n{"name": "notepad_read", "arguments": {}}\n\`\`\``)

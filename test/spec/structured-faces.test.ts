@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createClient } from '#interfaces/rest/client'
 import { project } from '../cli/project.ts'
 import { svc, text } from '../support/index.ts'
-import { served } from './tasks-rest-house.ts'
+import { startTaskServer } from './tasks-server.ts'
 
 const ORDER = {
   type: 'object',
@@ -13,7 +13,7 @@ const TWELVE = { pieces: 12, article: 'nuts' }
 
 describe('structured runs over HTTP', () => {
   it('take response_schema in the body and answer with parsed, or null and the problem', async () => {
-    const { ask, id } = await served(({ n }) => text(n === 1 ? JSON.stringify(TWELVE) : 'Twelve nuts.'))
+    const { ask, id } = await startTaskServer(({ n }) => text(n === 1 ? JSON.stringify(TWELVE) : 'Twelve nuts.'))
     const body = { instruction: 'Order 12 nuts.', response_schema: ORDER }
     const good = await ask(`/agents/${id}/tasks`, { method: 'POST', body })
     expect([good.status, good.json]).toMatchObject([200, { status: 'completed', parsed: TWELVE, error: null }])
@@ -32,7 +32,7 @@ describe('structured runs over HTTP', () => {
   })
 
   it('refuse what is no schema with 422 that names the field', async () => {
-    const { ask, id, model } = await served(() => text('{}'))
+    const { ask, id, model } = await startTaskServer(() => text('{}'))
     for (const response_schema of [{ type: 'array' }, [], 'x', { type: 'object', properties: { a: { type: 'b' } } }]) {
       const { status, json } = await ask(`/agents/${id}/tasks`, {
         ...{ method: 'POST', body: { instruction: 'Order.', response_schema } },
@@ -43,7 +43,7 @@ describe('structured runs over HTTP', () => {
   })
 
   it('come through the typed client, and as the end of a stream', async () => {
-    const { url, id } = await served(() => text(JSON.stringify(TWELVE)))
+    const { url, id } = await startTaskServer(() => text(JSON.stringify(TWELVE)))
     const client = createClient({ baseUrl: url })
     const input = { id, instruction: 'Order 12 nuts.', response_schema: ORDER }
     expect((await client.tasks.run(input)).parsed).toEqual(TWELVE)

@@ -2,10 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { definePlugin, type SvcError, tool, z } from '#kernel'
 import { defineEffect, Effects, Store } from '#platform/store/contract'
 import guardrails from '#safety/guardrails/index'
-import type { House } from '../support/index.ts'
-import { type Answer, tempDir, text, together, toolCall, until } from '../support/index.ts'
-import { spawn } from './rooms.ts'
-import { all, done, rows, run, said, streamed, tasked, taskOf } from './tasks-house.ts'
+import { type Answer, type TestHost, tempDir, text, together, toolCall, until } from '../support/index.ts'
+import { spawn } from './model-host.ts'
+import { all, finishedTask, rows, run, streamTask, taskOf, testHostWithTasks, textOf } from './tasks-host.ts'
 
 const CITY = {
   type: 'object',
@@ -16,7 +15,8 @@ const CITY = {
 const BERN = { name: 'Bern', inhabitants: 137_000 }
 const structured = { response_schema: CITY }
 const json = (value: unknown) => text(JSON.stringify(value))
-const asked = ({ server }: { server: { requests: readonly { prompt: string }[] } }) => server.requests.at(-1)!.prompt
+const lastPrompt = ({ server }: { server: { requests: readonly { prompt: string }[] } }) =>
+  server.requests.at(-1)!.prompt
 
 const refusal = (asking: Promise<unknown>) =>
   asking.then(
@@ -41,7 +41,7 @@ const atlas = definePlugin({
 
 describe('a structured run', () => {
   it('answers with an object that fits the schema, beside the text that it was read from', async () => {
-    await using home = await tasked(() => json(BERN))
+    await using home = await testHostWithTasks(() => json(BERN))
     const response = await run(home, await spawn(home), 'Where is the bear pit?', structured)
     expect(response).toMatchObject({ status: 'completed', parsed: BERN, output: JSON.stringify(BERN), error: null })
     expect(await taskOf(home, response.task_id)).toMatchObject({ parsed: BERN, response_schema: CITY })
@@ -54,22 +54,22 @@ describe('a structured run', () => {
     ['thoughts with a draft', `<think>{"name": "Basel", "inhabitants": 1}</think>\n${JSON.stringify(BERN)}`],
     ['a first draft', `{"name": "Bern"} or rather ${JSON.stringify(BERN)}`],
   ])('reads the object out of %s', async (_, answer) => {
-    await using home = await tasked(() => text(answer))
+    await using home = await testHostWithTasks(() => text(answer))
     const response = await run(home, await spawn(home), 'Which city?', structured)
     expect(response).toMatchObject({ status: 'completed', parsed: BERN, steps_taken: 1 })
   })
 
   it('tells the model once what is wrong with its answer, and takes the one that is mended', async () => {
-    await using home = await tasked((_, n) => json(n === 1 ? { ...BERN, inhabitants: 0 } : BERN))
+    await using home = await testHostWithTasks((_, n) => json(n === 1 ? { ...BERN, inhabitants: 0 } : BERN))
     const response = await run(home, await spawn(home), 'Which city?', structured)
     expect(response).toMatchObject({ status: 'completed', parsed: BERN, steps_taken: 2 })
-    expect(asked(home)).toMatch(/inhabitants: must be >= 1\. Answer again with one JSON object/)
+    expect(lastPrompt(home)).toMatch(/inhabitants: must be >= 1\. Answer again with one JSON object/)
     const bill = home.server.bill.map(({ input_tokens, output_tokens }) => input_tokens + output_tokens)
     expect(response.tokens).toBe(bill[0]! + bill[1]!)
   })
 
   it('fails with structured_parse_error and parsed null when that fits neither; what it cost is counted', async () => {
-    await using home = await tasked(() => text('It is Bern.'))
+    await using home = await testHostWithTasks(() => text('It is Bern.'))
     const response = await run(home, await spawn(home), 'Which city?', structured)
     expect(response).toMatchObject({
       ...{ status: 'failed', parsed: null, output: 'It is Bern.', steps_taken: 2 },
@@ -80,16 +80,16 @@ describe('a structured run', () => {
   })
 
   it('takes no nest for an answer that nothing could go through', async () => {
-    await using home = await tasked(() => text(`${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`))
+    await using home = await testHostWithTasks(() => text(`${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`))
     expect(await run(home, await spawn(home), 'Which city?', { response_schema: { type: 'object' } })).toMatchObject({
       ...{ status: 'failed', parsed: null, error: { code: 'structured_parse_error' } },
     })
   })
 
   it('is mended as often as the configuration says, and no further than max_steps', async () => {
-    await using never = await tasked(() => text('Bern'), { config: { tasks: { parse_repairs: 0 } } })
+    await using never = await testHostWithTasks(() => text('Bern'), { config: { tasks: { parse_repairs: 0 } } })
     expect(await run(never, await spawn(never), 'Which?', structured)).toMatchObject({ steps_taken: 1, parsed: null })
-    await using thrice = await tasked((_, n) => (n < 4 ? text('Bern') : json(BERN)), {
+    await using thrice = await testHostWithTasks((_, n) => (n < 4 ? text('Bern') : json(BERN)), {
       config: { tasks: { parse_repairs: 3 } },
     })
     const id = await spawn(thrice)
@@ -100,9 +100,12 @@ describe('a structured run', () => {
   })
 
   it('uses its tools first; only the answer has the schema', async () => {
-    await using home = await tasked((_, n) => (n === 1 ? toolCall('look_up', { city: 'Bern' }) : json(BERN)), {
-      builtins: [atlas],
-    })
+    await using home = await testHostWithTasks(
+      (_, n) => (n === 1 ? toolCall('look_up', { city: 'Bern' }) : json(BERN)),
+      {
+        builtins: [atlas],
+      },
+    )
     const response = await run(home, await spawn(home), 'How big is Bern?', structured)
     expect(response).toMatchObject({ status: 'completed', parsed: BERN, tool_calls_made: 1 })
     // What is said beside a call is no answer.
@@ -113,14 +116,14 @@ describe('a structured run', () => {
   })
 
   it('streams its text as it comes, of the last answer in the end, and the object at the end', async () => {
-    await using home = await tasked((_, n) => json(n === 1 ? {} : BERN))
-    const events = await all(await streamed(home, await spawn(home), 'Which city?', structured))
-    expect(said(events)).toBe(JSON.stringify(BERN))
-    expect(done(events)).toMatchObject({ status: 'completed', parsed: BERN })
+    await using home = await testHostWithTasks((_, n) => json(n === 1 ? {} : BERN))
+    const events = await all(await streamTask(home, await spawn(home), 'Which city?', structured))
+    expect(textOf(events)).toBe(JSON.stringify(BERN))
+    expect(finishedTask(events)).toMatchObject({ status: 'completed', parsed: BERN })
   })
 
   it('is the same request only with the same schema', async () => {
-    await using home = await tasked(() => json(BERN))
+    await using home = await testHostWithTasks(() => json(BERN))
     const id = await spawn(home)
     const call = { idempotency_key: 'k' }
     const first = await run(home, id, 'Which city?', structured, call)
@@ -134,13 +137,16 @@ describe('a structured run', () => {
 
   it('reads what people may read: what the guardrails redact is redacted in the object, what they block is none', async () => {
     const config = { guardrails: { enabled: true } }
-    await using home = await tasked(() => json({ mail: 'ada@example.org' }), { builtins: [guardrails], config })
+    await using home = await testHostWithTasks(() => json({ mail: 'ada@example.org' }), {
+      builtins: [guardrails],
+      config,
+    })
     const schema = { type: 'object', properties: { mail: { type: 'string' } }, required: ['mail'] }
     const response = await run(home, await spawn(home), 'Whose mail?', { response_schema: schema })
     expect(response.status).toBe('completed')
     expect(JSON.stringify(response)).not.toContain('ada@')
     expect(response.parsed).toEqual(JSON.parse(response.output))
-    await using strict = await tasked(() => json({ mail: 'ada@example.org' }), {
+    await using strict = await testHostWithTasks(() => json({ mail: 'ada@example.org' }), {
       builtins: [guardrails],
       config: { guardrails: { enabled: true, pii_action: 'block' } },
     })
@@ -169,7 +175,7 @@ describe('a structured run', () => {
     ['too much', { type: 'object', description: 'x'.repeat(32_001) }, 'at most 32000'],
     ['no object', 'string', 'must be a JSON Schema'],
   ])('is refused before anything is asked with %s', async (_, response_schema, problem) => {
-    await using home = await tasked(() => json(BERN))
+    await using home = await testHostWithTasks(() => json(BERN))
     const id = await spawn(home)
     const refused = await refusal(run(home, id, 'Which city?', { response_schema }))
     expect(refused).toEqual({ status: 422, message: expect.stringContaining(problem) })
@@ -198,14 +204,14 @@ describe('a structured run', () => {
   ])('checks what the schema says with %s', async (_, a, good, bad) => {
     const $defs = { short: { type: 'string', maxLength: 1 } }
     const response_schema = { type: 'object', properties: { a }, required: ['a'], $defs }
-    await using home = await tasked((_, n) => json({ a: n === 1 ? bad : good }))
+    await using home = await testHostWithTasks((_, n) => json({ a: n === 1 ? bad : good }))
     const response = await run(home, await spawn(home), 'Say a.', { response_schema })
     expect(response).toMatchObject({ status: 'completed', parsed: { a: good }, steps_taken: 2 })
   })
 
   it('is held up for ever by no pattern', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } }, required: ['a'] }
-    await using home = await tasked(() => json({ a: `${'a'.repeat(5000)}!` }), {
+    await using home = await testHostWithTasks(() => json({ a: `${'a'.repeat(5000)}!` }), {
       config: { tasks: { parse_repairs: 0 } },
     })
     expect(await run(home, await spawn(home), 'Say a.', { response_schema: schema })).toMatchObject({
@@ -217,7 +223,7 @@ describe('a structured run', () => {
 
 describe('a structured run that another process takes up', () => {
   /** As a process leaves it that dies after an answer was written down. */
-  async function left(home: House, task_id: string) {
+  async function abandonTask(home: TestHost, task_id: string) {
     const sql = "UPDATE task_runs SET status = 'running', parsed = NULL, detached = 1, lease_until = 0, error = NULL"
     const leave = defineEffect({
       ...{ name: 'test.leave', schema: z.object({}) },
@@ -226,14 +232,14 @@ describe('a structured run that another process takes up', () => {
     home.kernel.points.add(Effects, leave.kind, 'test')
     await home.kernel.use(Store).apply([leave({})])
   }
-  const ended = (home: House, task_id: string) =>
+  const waitForEnd = (home: TestHost, task_id: string) =>
     until(async () => (await taskOf(home, task_id)).status !== 'running').then(() => taskOf(home, task_id))
 
   it('is completed by an answer that was written down, without asking again', async () => {
-    await using home = await tasked(() => json(BERN))
+    await using home = await testHostWithTasks(() => json(BERN))
     const { task_id } = await run(home, await spawn(home), 'Which city?', structured)
-    await left(home, task_id)
-    expect(await ended(home, task_id)).toMatchObject({
+    await abandonTask(home, task_id)
+    expect(await waitForEnd(home, task_id)).toMatchObject({
       status: 'completed',
       parsed: BERN,
       output: JSON.stringify(BERN),
@@ -243,22 +249,25 @@ describe('a structured run that another process takes up', () => {
 
   it('goes on with what is wrong with the answer, and counts the repairs that were made', async () => {
     await using dir = await tempDir()
-    const opened = (parse_repairs: number, answer: Answer) =>
-      tasked(() => answer, { root: dir.path, config: { tasks: { parse_repairs } } })
+    const openHost = (parse_repairs: number, answer: Answer) =>
+      testHostWithTasks(() => answer, { root: dir.path, config: { tasks: { parse_repairs } } })
     const task_id = await (async () => {
-      await using first = await opened(0, text('Bern'))
+      await using first = await openHost(0, text('Bern'))
       const { task_id } = await run(first, await spawn(first), 'Which city?', structured)
-      await left(first, task_id)
+      await abandonTask(first, task_id)
       return task_id
     })()
     {
-      await using none = await opened(0, json(BERN))
-      expect(await ended(none, task_id)).toMatchObject({ status: 'failed', error: { code: 'structured_parse_error' } })
+      await using none = await openHost(0, json(BERN))
+      expect(await waitForEnd(none, task_id)).toMatchObject({
+        status: 'failed',
+        error: { code: 'structured_parse_error' },
+      })
       expect(none.server.requests).toHaveLength(0)
-      await left(none, task_id)
+      await abandonTask(none, task_id)
     }
-    await using once = await opened(1, json(BERN))
-    expect(await ended(once, task_id)).toMatchObject({ status: 'completed', parsed: BERN })
-    expect(asked(once)).toContain('there is no JSON object in it. Answer again')
+    await using once = await openHost(1, json(BERN))
+    expect(await waitForEnd(once, task_id)).toMatchObject({ status: 'completed', parsed: BERN })
+    expect(lastPrompt(once)).toContain('there is no JSON object in it. Answer again')
   })
 })

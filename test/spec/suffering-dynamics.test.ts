@@ -31,7 +31,7 @@ const name = fc.constantFrom(...BUILT_IN.map(each => each.name), 'custom')
 const share = fc.double({ min: 0, max: 1, noNaN: true })
 const fields = fc.record(Object.fromEntries(PERSONA_FIELDS.map(field => [field, share]))) as fc.Arbitrary<PersonaFields>
 const severities = fc.dictionary(name, share, { maxKeys: 5 })
-const deed = fc.oneof(
+const action = fc.oneof(
   fc.record({ do: fc.constant('raise' as const), name }),
   fc.record({ do: fc.constant('resolve' as const), name }),
   fc.record({ do: fc.constant('add' as const), name, severity: fc.double({ min: -1, max: 3, noNaN: true }) }),
@@ -39,9 +39,9 @@ const deed = fc.oneof(
   fc.record({ do: fc.constant('goal' as const), done: fc.boolean() }),
   fc.record({ do: fc.constant('pass' as const), ms: fc.double({ min: -HOUR, max: 30 * HOUR, noNaN: true }) }),
 )
-type Deed = typeof deed extends fc.Arbitrary<infer T> ? T : never
+type Action = typeof action extends fc.Arbitrary<infer T> ? T : never
 
-function done(inner: Inner, each: Deed, home: PersonaFields = DEFAULT_HOME): Inner {
+function applyAction(inner: Inner, each: Action, home: PersonaFields = DEFAULT_HOME): Inner {
   switch (each.do) {
     case 'raise':
     case 'resolve':
@@ -60,10 +60,10 @@ function done(inner: Inner, each: Deed, home: PersonaFields = DEFAULT_HOME): Inn
 describe('suffering as a system', () => {
   it('stays within its bounds, whatever happens and however long', () => {
     fc.assert(
-      fc.property(fc.array(deed, { maxLength: 60 }), fields, (deeds, home) => {
+      fc.property(fc.array(action, { maxLength: 60 }), fields, (deeds, home) => {
         let inner = newborn()
         for (const each of deeds) {
-          inner = done(inner, each, home)
+          inner = applyAction(inner, each, home)
           const numbers = [
             loadOf(inner),
             crisisShare(inner, config),

@@ -5,16 +5,16 @@ import metrics from '#observability/metrics/index'
 import { Runs } from '#observability/runs/contract'
 import runs from '#observability/runs/index'
 import { text, together, toolCall, until } from '../support/index.ts'
-import { finish, goalAnswer } from './gated.ts'
-import { recorded, replayOf, runOf } from './recordings-house.ts'
-import { asksForGoal } from './rooms.ts'
-import { spans, trace } from './runs-house.ts'
-import { asksForSummary, reading, summarised, summary } from './summary-house.ts'
+import { finish, goalAnswer } from './approvals-host.ts'
+import { asksForGoal } from './model-host.ts'
+import { replayOf, runOf, testHostWithRecordings } from './recordings-host.ts'
+import { spans, trace } from './runs-host.ts'
+import { asksForSummary, reading, summary, waitForSummary } from './summary-host.ts'
 
 it('how full the window was, and how room was made, is seen in traces, of the agent, in metrics and in the budget', async () => {
   await using home = await reading({ files: 130, wanted: [1] }, { builtins: [runs, metrics] })
   const run_id = await home.kernel.use(Runs).begin('daemon')
-  await summarised(home)
+  await waitForSummary(home)
   const found = spans((await trace(home, run_id)).root).filter(({ kind }) => kind === 'decision')
   const written = found.filter(({ attributes }) => attributes.decision_type === 'summary')
   expect(written).toHaveLength(1)
@@ -59,7 +59,7 @@ it('how full the window was, and how room was made, is seen in traces, of the ag
 it('a run with a summary replays: the summary is an answer of its own in it, and the same events come out', async () => {
   let n = 0
   const thoughts = (step: number) => `Thought ${step}. ${'I look at it from all sides. '.repeat(60)}`
-  await using home = await recorded(
+  await using home = await testHostWithRecordings(
     request => {
       if (asksForGoal(request)) return goalAnswer(n > 0 ? '' : 'Think for a while about it')
       if (asksForSummary(request)) return summary('Thought about it.')

@@ -10,20 +10,29 @@ import delegation from '#society/delegation/index'
 import type { Specialization, SwarmReport } from '#society/swarm/contract'
 import swarm from '#society/swarm/index'
 import delegationTools from '#tools/toolkits/delegation/index'
-import { behind } from '../support/behind.ts'
-import { beat, type HouseOptions, type Script, toolCall, until } from '../support/index.ts'
-import { asksForGoal, goalOf, isOf, mailed, NOTHING } from './a2a-house.ts'
-import { goalsOf, spawn } from './rooms.ts'
+import { behind } from '../support/direct-access.ts'
+import { runHeartbeat, type Script, type TestHostOptions, toolCall, until } from '../support/index.ts'
+import { asksForGoal, goalOf, isOf, NOTHING, testHostWithMail } from './mail-host.ts'
+import { goalsOf, spawn } from './model-host.ts'
 
-type Home = Awaited<ReturnType<typeof house>>
+type Home = Awaited<ReturnType<typeof openHost>>
 
 const ACTIVE = { config: { swarm: { policy: 'active' }, daemon: { heartbeat: 30 } } }
-const house = (options: HouseOptions = {}, script: Script = () => NOTHING) =>
-  mailed(script, { ...options, builtins: [delegation, delegationTools, memory, swarm, ...(options.builtins ?? [])] })
+const openHost = (options: TestHostOptions = {}, script: Script = () => NOTHING) =>
+  testHostWithMail(script, {
+    ...options,
+    builtins: [delegation, delegationTools, memory, swarm, ...(options.builtins ?? [])],
+  })
 
 let made = 0
 /** Ends goals of an agent, as a pursuit would. */
-async function ended({ kernel, clock }: Home, agent_id: string, objective: string, how: string, result = 'so it was') {
+async function endGoals(
+  { kernel, clock }: Home,
+  agent_id: string,
+  objective: string,
+  how: string,
+  result = 'so it was',
+) {
   const store = kernel.use(Store)
   for (const each of how) {
     const goal_id = `goal-${++made}`
@@ -49,11 +58,11 @@ const reports = ({ kernel }: Home) => kernel.invoke('swarm.reports', {}) as Prom
 const beaten = ({ kernel }: Home, n: number) => kernel.hooks.emit('beat', { beat: n })
 const status = async ({ kernel }: Home) =>
   (await kernel.invoke('swarm.show', {})) as { in_force: SwarmReport['effects']; acts: boolean }
-const remembered = ({ kernel }: Home, id: string) => kernel.invoke('memory.list', { id }) as Promise<MemoryRecord[]>
+const memoriesOf = ({ kernel }: Home, id: string) => kernel.invoke('memory.list', { id }) as Promise<MemoryRecord[]>
 
 describe('what an agent is good at', () => {
   it('follows from the goals that it ended, by their words', async () => {
-    await using home = await house()
+    await using home = await openHost()
     const ann = await spawn(home, 'ann')
     const goals = [
       ['Fix the bug in the parser', 'coding'],
@@ -66,16 +75,16 @@ describe('what an agent is good at', () => {
       ['Earn money with a job', 'economy'],
       ['Do it', 'general'],
     ] as const
-    for (const [objective] of goals) await ended(home, ann, objective, '+')
+    for (const [objective] of goals) await endGoals(home, ann, objective, '+')
     const { types } = await specialization(home, ann)
     expect(types.map(({ task_type }) => task_type).sort()).toEqual(goals.map(([, type]) => type).sort())
   })
 
   it('is a rate, a mean duration, strengths and a score', async () => {
-    await using home = await house()
+    await using home = await openHost()
     const ann = await spawn(home, 'ann')
-    await ended(home, ann, 'Fix the bug', '++++')
-    await ended(home, ann, 'Draft an essay', '+---')
+    await endGoals(home, ann, 'Fix the bug', '++++')
+    await endGoals(home, ann, 'Draft an essay', '+---')
     expect(await specialization(home, ann)).toEqual({
       ...{ agent_id: ann, goals: 8, strengths: ['coding'] },
       // Four times the variance of 1 and 0.25.
@@ -88,22 +97,22 @@ describe('what an agent is good at', () => {
   })
 
   it('counts what ended while nobody looked, once, and the last 200 goals alone', async () => {
-    await using first = await mailed(() => NOTHING)
+    await using first = await testHostWithMail(() => NOTHING)
     const ann = await spawn(first, 'ann')
-    await ended(first, ann, 'Fix the bug', '+-')
+    await endGoals(first, ann, 'Fix the bug', '+-')
     await first.kernel.close()
-    await using home = await house({ root: first.root, seed: first.seed + 1 })
+    await using home = await openHost({ root: first.root, seed: first.seed + 1 })
     await Promise.all([beaten(home, 1), beaten(home, 2), specialization(home, ann)])
     expect(await specialization(home, ann)).toMatchObject({ goals: 2, types: [{ rate: 0.5 }] })
-    await ended(home, ann, 'Draft an essay', '+'.repeat(199))
+    await endGoals(home, ann, 'Draft an essay', '+'.repeat(199))
     expect(await specialization(home, ann)).toMatchObject({ goals: 200, types: [{}, { task_type: 'coding', rate: 0 }] })
   })
 
   it('says who could take a task, the best first', async () => {
-    await using home = await house()
+    await using home = await openHost()
     const [ann, bob, cleo] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
-    await ended(home, ann, 'Fix the bug', '++++++++++')
-    await ended(home, bob, 'Fix the bug', '---')
+    await endGoals(home, ann, 'Fix the bug', '++++++++++')
+    await endGoals(home, bob, 'Fix the bug', '---')
     const route = (await home.kernel.invoke('swarm.route', { task: 'Fix another bug' })) as object[]
     expect(route).toMatchObject([
       { agent_id: ann, task_type: 'coding', score: 1, goals: 10 },
@@ -120,15 +129,15 @@ describe('swarm learning', () => {
       name: 'frost',
       setup: svc => void svc.provide(Freeze, { frozen: async () => frozen, since: async () => (frozen ? 1 : null) }),
     })
-    await using home = await house({ builtins: [freeze] })
+    await using home = await openHost({ builtins: [freeze] })
     await beaten(home, 5)
     expect(await reports(home)).toEqual([])
     frozen = false
     await beaten(home, 10)
     expect(await reports(home)).toEqual([])
     const ann = await spawn(home, 'ann')
-    await ended(home, ann, 'Fix the bug', '+')
-    await using other = await house({ root: home.root, seed: home.seed + 1 })
+    await endGoals(home, ann, 'Fix the bug', '+')
+    await using other = await openHost({ root: home.root, seed: home.seed + 1 })
     for (const n of [11, 12, 13, 14]) await beaten(home, n)
     await Promise.all([beaten(home, 15), beaten(other, 15), beaten(home, 15)])
     expect(await reports(home)).toMatchObject([
@@ -137,12 +146,12 @@ describe('swarm learning', () => {
   })
 
   it('reports figures, what changed, patterns and recommendations, and does nothing by itself', async () => {
-    await using home = await house()
+    await using home = await openHost()
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
-    await ended(home, ann, 'Fix the bug', '++++')
-    await ended(home, bob, 'Fix the bug', '++')
+    await endGoals(home, ann, 'Fix the bug', '++++')
+    await endGoals(home, bob, 'Fix the bug', '++')
     await beaten(home, 5)
-    await ended(home, bob, 'Draft an essay', '-----')
+    await endGoals(home, bob, 'Draft an essay', '-----')
     await beaten(home, 10)
     const [second, first] = await reports(home)
     expect(first).toMatchObject({
@@ -165,11 +174,11 @@ describe('swarm learning', () => {
 
   it('is the same for the same', async () => {
     const once = async () => {
-      await using home = await house({ ...ACTIVE, seed: 7 })
+      await using home = await openHost({ ...ACTIVE, seed: 7 })
       const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
       made = 0
-      await ended(home, ann, 'Draft an essay', '+++')
-      await ended(home, bob, 'Draft an essay', '-------------')
+      await endGoals(home, ann, 'Draft an essay', '+++')
+      await endGoals(home, bob, 'Draft an essay', '-------------')
       await beaten(home, 5)
       return reports(home)
     }
@@ -183,14 +192,14 @@ describe('an active policy', () => {
   /** Ann writes well, bob badly. */
   const unequal = async (home: Home) => {
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
-    await ended(home, ann, 'Draft an essay', '+++', 'I began with an outline.')
-    await ended(home, bob, 'Draft an essay', '-'.repeat(12))
+    await endGoals(home, ann, 'Draft an essay', '+++', 'I began with an outline.')
+    await endGoals(home, bob, 'Draft an essay', '-'.repeat(12))
     await beaten(home, 5)
     return { ann, bob }
   }
 
   it('hints, teaches and routes, each of it visible', async () => {
-    await using home = await house(ACTIVE)
+    await using home = await openHost(ACTIVE)
     const { ann, bob } = await unequal(home)
     const { in_force } = await status(home)
     expect(in_force.map(({ kind, agent_id, topic }) => [kind, agent_id, topic])).toEqual([
@@ -199,7 +208,7 @@ describe('an active policy', () => {
       ['rest', bob, 'routing'],
       ['route', ann, 'writing'],
     ])
-    expect((await remembered(home, bob))[0]).toMatchObject({
+    expect((await memoriesOf(home, bob))[0]).toMatchObject({
       thought: expect.stringContaining('I began with an outline.'),
       metadata: { kind: 'swarm', report_id: 'swr-5' },
     })
@@ -211,53 +220,53 @@ describe('an active policy', () => {
     // The same again does nothing anew.
     await beaten(home, 10)
     expect((await reports(home))[0]!.effects).toEqual([])
-    expect(await remembered(home, bob)).toHaveLength(1)
+    expect(await memoriesOf(home, bob)).toHaveLength(1)
   })
 
   it('is undone by reverting its report, and does not come back while its reason lasts', async () => {
-    await using home = await house(ACTIVE)
+    await using home = await openHost(ACTIVE)
     const { bob } = await unequal(home)
     const reverted = (await home.kernel.invoke('swarm.revert', { report_id: 'swr-5' })) as SwarmReport
     expect(reverted.reverted_at).not.toBeNull()
     expect(new Set(reverted.effects.map(effect => effect.status))).toEqual(new Set(['reverted']))
-    expect(await remembered(home, bob)).toEqual([])
+    expect(await memoriesOf(home, bob)).toEqual([])
     expect((await status(home)).in_force).toEqual([])
     const again = (await home.kernel.invoke('swarm.revert', { report_id: 'swr-5' })) as SwarmReport
     expect(again).toEqual(reverted)
     await beaten(home, 10)
     expect((await status(home)).in_force).toEqual([])
     // Bob does well for a while: what was reverted may be done again when he fails anew.
-    await ended(home, bob, 'Draft an essay', '+'.repeat(20))
+    await endGoals(home, bob, 'Draft an essay', '+'.repeat(20))
     await beaten(home, 15)
-    await ended(home, bob, 'Draft an essay', '-'.repeat(30))
+    await endGoals(home, bob, 'Draft an essay', '-'.repeat(30))
     await beaten(home, 20)
     expect((await status(home)).in_force.map(({ kind }) => kind)).toContain('hint')
     await expect(home.kernel.invoke('swarm.revert', { report_id: 'swr-1' })).rejects.toMatchObject({ status: 404 })
   })
 
   it('ends what it did when the reason is gone', async () => {
-    await using home = await house(ACTIVE)
+    await using home = await openHost(ACTIVE)
     const { bob } = await unequal(home)
-    await ended(home, bob, 'Draft an essay', '+'.repeat(30))
+    await endGoals(home, bob, 'Draft an essay', '+'.repeat(30))
     await beaten(home, 10)
     expect((await status(home)).in_force.map(({ kind }) => kind)).toEqual(['memory'])
   })
 
   it('finishes what was cut off, once', async () => {
-    await using home = await house(ACTIVE)
+    await using home = await openHost(ACTIVE)
     const { bob } = await unequal(home)
     await home.kernel.close()
     // As if the process had died between remembering and writing that down.
     await behind(home.root, "UPDATE swarm_effects SET status = 'planned' WHERE kind = 'memory'")
-    await using later = await house({ ...ACTIVE, root: home.root, seed: home.seed + 1 })
+    await using later = await openHost({ ...ACTIVE, root: home.root, seed: home.seed + 1 })
     await beaten(later, 6)
-    expect(await remembered(later, bob)).toHaveLength(1)
+    expect(await memoriesOf(later, bob)).toHaveLength(1)
     const taught = (await status(later)).in_force.filter(({ kind }) => kind === 'memory')
     expect(taught).toMatchObject([{ status: 'in_force' }])
   })
 
   it('of a plugin does what it says', async () => {
-    await using home = await house({
+    await using home = await openHost({
       config: { swarm: { policy: 'cheerful' } },
       plugins: {
         'cheerful.ts': `import { definePlugin, SwarmPolicies } from 'svc'
@@ -268,7 +277,7 @@ describe('an active policy', () => {
       },
     })
     const ann = await spawn(home, 'ann')
-    await ended(home, ann, 'Draft an essay', '+')
+    await endGoals(home, ann, 'Draft an essay', '+')
     await beaten(home, 5)
     expect((await status(home)).in_force).toMatchObject([{ kind: 'hint', agent_id: ann, text: 'You do well.' }])
   })
@@ -289,14 +298,14 @@ describe('best_peer', () => {
 
   it('gives a task to whoever does such work best, while a policy acts', async () => {
     const outcomes: string[] = []
-    await using home = await house(ACTIVE, giving(outcomes))
+    await using home = await openHost(ACTIVE, giving(outcomes))
     const [ann, bob, cleo] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
-    await ended(home, bob, 'Draft an essay', '+++')
-    await ended(home, ann, 'Draft an essay', '+--')
+    await endGoals(home, bob, 'Draft an essay', '+++')
+    await endGoals(home, ann, 'Draft an essay', '+--')
     home.kernel.heartbeat.start()
-    for (let n = 0; n < 6 && outcomes.length === 0; n++) await beat(home)
+    for (let n = 0; n < 6 && outcomes.length === 0; n++) await runHeartbeat(home)
     expect(outcomes[0]).toContain(`${bob} took it`)
-    for (let n = 0; n < 4; n++) await beat(home)
+    for (let n = 0; n < 4; n++) await runHeartbeat(home)
     const [given] = (await home.kernel.invoke('delegations.list', { id: cleo })) as Delegation[]
     expect(given).toMatchObject({ to_agent: bob, status: 'completed', result: 'An essay about sheep.' })
     expect((await goalsOf(home, ann)).every(({ origin }) => origin !== 'delegated')).toBe(true)
@@ -304,10 +313,10 @@ describe('best_peer', () => {
 
   it('is nobody while the policy is passive', async () => {
     const outcomes: string[] = []
-    await using home = await house({ config: { daemon: { heartbeat: 30 } } }, giving(outcomes))
+    await using home = await openHost({ config: { daemon: { heartbeat: 30 } } }, giving(outcomes))
     for (const name of ['ann', 'cleo']) await spawn(home, name)
     home.kernel.heartbeat.start()
-    for (let n = 0; n < 6 && outcomes.length === 0; n++) await beat(home)
+    for (let n = 0; n < 6 && outcomes.length === 0; n++) await runHeartbeat(home)
     expect(outcomes[0]).toContain('the policy of the swarm is passive')
   })
 })

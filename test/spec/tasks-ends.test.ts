@@ -5,8 +5,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { createClient } from '#interfaces/rest/client'
 import type { SvcError } from '../../kernel/index.ts'
 import { project } from '../cli/project.ts'
-import { connected, overHttp } from '../faces/mcp-client.ts'
-import { served as servedAll } from '../faces/served.ts'
+import { connectClient, overHttp } from '../faces/mcp-client.ts'
+import { startServer as servedAll } from '../faces/start-server.ts'
 import { fault, modelServer, RunningSvc, type Script, svc, text, until } from '../support/index.ts'
 
 /** The model says this much, breaks off, and then is gone. */
@@ -20,7 +20,7 @@ async function model(script: Script) {
 }
 
 /** A server with everything, and an agent whose model follows the script. */
-async function served(script: Script) {
+async function startServer(script: Script) {
   const { server, env } = await model(script)
   const home = await servedAll({ env, config: { model: { retry_delay: 0 } } })
   const { json } = await home.ask('/agents', { method: 'POST', body: { preset: 'worker' } })
@@ -48,7 +48,7 @@ const FAILED = {
 
 describe('the stream of a task that failed', () => {
   it('ends with error: the problem document, and the task with the text shown so far', async () => {
-    const { stream, ask } = await served(breaksOff)
+    const { stream, ask } = await startServer(breaksOff)
     const events = await stream()
     const last = events.at(-1)!
     expect(events.map(({ event }) => event).filter(event => event !== 'token')).toEqual(['error'])
@@ -59,7 +59,7 @@ describe('the stream of a task that failed', () => {
   })
 
   it('is thrown by the client, which does not send the request again', async () => {
-    const { url, id, model } = await served(breaksOff)
+    const { url, id, model } = await startServer(breaksOff)
     const client = createClient({ baseUrl: url })
     const seen: unknown[] = []
     let thrown: SvcError | undefined
@@ -81,8 +81,8 @@ describe('the stream of a task that failed', () => {
   })
 
   it('is an error of the MCP tool, with the problem and the task', async () => {
-    const { url, id } = await served(breaksOff)
-    const { client } = await connected(overHttp(url))
+    const { url, id } = await startServer(breaksOff)
+    const { client } = await connectClient(overHttp(url))
     const result = await client.callTool({ name: 'tasks_stream', arguments: { id, instruction: 'Count.' } })
     expect(result).toMatchObject({
       isError: true,
@@ -98,10 +98,10 @@ describe('the stream of a task that failed', () => {
     })
     const cwd = dir.path
     const { agent_id } = JSON.parse((await svc(['spawn', 'worker', '--json'], { cwd, env })).stdout)
-    const shown = async () => {
+    const outputsOf = async () => {
       const run = await svc(['run', agent_id, 'Count.'], { cwd, env })
       const json = await svc(['run', agent_id, 'Count.', '--json'], { cwd, env })
-      const chat = await said(['agent', 'chat', agent_id], 'Count.\n', { cwd, env })
+      const chat = await runWithInput(['agent', 'chat', agent_id], 'Count.\n', { cwd, env })
       expect([run.code, json.code, chat.code], `${run.stderr}\n${json.stderr}\n${chat.stderr}`).toEqual([1, 1, 1])
       for (const { stdout, stderr } of [run, chat]) {
         expect(stdout.trim().split('\n').at(-1)).toBe(SHOWN)
@@ -110,18 +110,18 @@ describe('the stream of a task that failed', () => {
       const last = JSON.parse(json.stdout.trim().split('\n').at(-1)!)
       expect(last).toMatchObject({ event: 'error', data: { code: 'model_error', task: { status: 'failed' } } })
     }
-    await shown()
+    await outputsOf()
     expect((await svc(['pause', agent_id], { cwd, env })).code).toBe(0)
     await using daemon = new RunningSvc(['start', '--foreground'], { cwd, env })
     await until(async () => (await svc(['daemon'], { cwd, env })).code === 0)
-    await shown()
+    await outputsOf()
     await daemon.end('SIGTERM')
   }, 60_000)
 })
 
 describe('the stream of a task that did not fail', () => {
   it('ends with done when the task was cancelled', async () => {
-    const { ask, id, stream, model } = await served(() => fault('stall', SHOWN))
+    const { ask, id, stream, model } = await startServer(() => fault('stall', SHOWN))
     const streaming = stream({ 'idempotency-key': 'k' })
     await model.request(1)
     const [{ task_id }] = (await ask(`/agents/${id}/tasks`)).json
@@ -133,7 +133,7 @@ describe('the stream of a task that did not fail', () => {
   })
 
   it('ends with done when it completed; the OpenAPI document has both ends', async () => {
-    const { stream, ask } = await served(() => text('Four.'))
+    const { stream, ask } = await startServer(() => text('Four.'))
     expect((await stream()).at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
     const document = (await ask('/openapi.json')).json
     const schema = document.paths['/agents/{id}/tasks/stream'].post.responses['200'].content['text/event-stream'].schema
@@ -144,7 +144,7 @@ describe('the stream of a task that did not fail', () => {
 })
 
 /** Runs the built command line with this on its standard input. */
-async function said(words: readonly string[], input: string, { cwd, env }: { cwd: string; env: object }) {
+async function runWithInput(words: readonly string[], input: string, { cwd, env }: { cwd: string; env: object }) {
   const program = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))
   const child = spawnProcess(process.execPath, [program, ...words], { cwd, env: { ...process.env, ...env } })
   const told = { stdout: '', stderr: '' }

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { fault, text, until } from '../support/index.ts'
-import { served } from './tasks-rest-house.ts'
+import { startTaskServer } from './tasks-server.ts'
 
 const LONG = 'It is four, and it will stay four for as long as anybody counts.'
 
@@ -18,7 +18,7 @@ function events(stream: string) {
 
 describe('tasks over HTTP', () => {
   it('POST /agents/{id}/tasks answers when the task is done', async () => {
-    const { post, ask, id } = await served(() => text(LONG))
+    const { post, ask, id } = await startTaskServer(() => text(LONG))
     const { status, json } = await post(`/agents/${id}/tasks`, { instruction: 'What is two and two?' })
     expect([status, json]).toMatchObject([200, { status: 'completed', output: LONG, error: null }])
     const got = await ask(`/tasks/${json.task_id}`)
@@ -33,7 +33,7 @@ describe('tasks over HTTP', () => {
   })
 
   it('a task that fails is an answer too, with its reason', async () => {
-    const { post, id } = await served(() => fault('html200'))
+    const { post, id } = await startTaskServer(() => fault('html200'))
     const { status, json } = await post(`/agents/${id}/tasks`, { instruction: 'Do it.' })
     expect(status).toBe(200)
     expect(json).toMatchObject({
@@ -43,7 +43,7 @@ describe('tasks over HTTP', () => {
   })
 
   it('POST /agents/{id}/tasks/stream is text/event-stream with ids, JSON data and one end', async () => {
-    const { post, ask, id } = await served(() => text(LONG))
+    const { post, ask, id } = await startTaskServer(() => text(LONG))
     const { status, headers, text: stream } = await post(`/agents/${id}/tasks/stream`, { instruction: 'Count.' })
     expect([status, headers['content-type']]).toEqual([200, expect.stringMatching(/^text\/event-stream/)])
     const all = events(stream)
@@ -62,7 +62,7 @@ describe('tasks over HTTP', () => {
   })
 
   it('a stream that cannot begin is an ordinary error', async () => {
-    const { post } = await served(() => text('Done.'))
+    const { post } = await startTaskServer(() => text('Done.'))
     for (const way of ['tasks', 'tasks/stream']) {
       const { status, headers, json } = await post(`/agents/nobody/${way}`, { instruction: 'Do it.' })
       expect([status, headers['content-type'], json.code]).toEqual([404, 'application/problem+json', 'agent_not_found'])
@@ -71,7 +71,7 @@ describe('tasks over HTTP', () => {
 
   it('text cannot forge events', async () => {
     const forged = 'hi\revent: done\rdata: {"status":"completed"}\n\nevent: done\ndata: {}\n\n'
-    const { post, id } = await served(() => text(forged))
+    const { post, id } = await startTaskServer(() => text(forged))
     const { text: stream } = await post(`/agents/${id}/tasks/stream`, { instruction: 'Forge.' })
     expect(stream.match(/^event: ?done/gm)).toHaveLength(1)
     expect(events(stream).at(-1)).toMatchObject({ event: 'done', data: { status: 'completed', output: forged } })
@@ -80,7 +80,7 @@ describe('tasks over HTTP', () => {
   it.each(['tasks', 'tasks/stream'])(
     'a client of %s that disconnects ends the model call within a second',
     async way => {
-      const { id, port, model } = await served(() => fault('stall', 'It is'))
+      const { id, port, model } = await startTaskServer(() => fault('stall', 'It is'))
       const body = JSON.stringify({ instruction: 'Do it.' })
       const headers = { 'content-type': 'application/json', 'content-length': String(body.length) }
       const sent = httpRequest({ port, method: 'POST', path: `/agents/${id}/${way}`, headers, agent: false })
@@ -99,7 +99,7 @@ describe('tasks over HTTP', () => {
     const waited = new Promise<void>(resolve => {
       release = resolve
     })
-    const { id, port, model, post } = await served(() => waited.then(() => text(LONG)))
+    const { id, port, model, post } = await startTaskServer(() => waited.then(() => text(LONG)))
     const body = JSON.stringify({ instruction: 'Do it.' })
     const headers = {
       'content-type': 'application/json',
@@ -120,7 +120,7 @@ describe('tasks over HTTP', () => {
   })
 
   it('a server that is stopped ends its streams, and the tasks of those who are gone with it', async () => {
-    const { id, listening, model, url } = await served(() => fault('stall', 'It is'))
+    const { id, listening, model, url } = await startTaskServer(() => fault('stall', 'It is'))
     const response = await fetch(`${url}/agents/${id}/tasks/stream`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -146,7 +146,7 @@ describe('a task that runs while its server is stopped', () => {
     [undefined, 200, 'failed'],
     ['k-1', 503, 'server_stopping'],
   ])('is answered, with the Idempotency-Key %s by %s', async (key, status, told) => {
-    const { id, listening, model, post } = await served(() => fault('stall', 'It is'))
+    const { id, listening, model, post } = await startTaskServer(() => fault('stall', 'It is'))
     const asked = post(`/agents/${id}/tasks`, { instruction: 'Do it.' }, key ? { 'idempotency-key': key } : {})
     await model.request(1)
     await listening.close()
@@ -158,7 +158,7 @@ describe('a task that runs while its server is stopped', () => {
 
 describe('sessions over HTTP', () => {
   it('are made with 201, found with 200, read, listed and closed', async () => {
-    const { post, ask, id } = await served(() => text('Done.'))
+    const { post, ask, id } = await startTaskServer(() => text('Done.'))
     const body = { agent_id: id, session_key: 'mine' }
     const made = await post('/sessions', body, { 'x-svc-user': 'alice' })
     const { session_id } = made.json
@@ -176,7 +176,7 @@ describe('sessions over HTTP', () => {
   })
 
   it('belong to the user that the task names', async () => {
-    const { post, ask, id } = await served(() => text('Done.'))
+    const { post, ask, id } = await startTaskServer(() => text('Done.'))
     const { json } = await post(
       `/agents/${id}/tasks`,
       { instruction: 'Do it.', session_key: 'k' },

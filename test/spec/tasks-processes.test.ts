@@ -1,19 +1,30 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin, tool, z } from '#kernel'
 import { DatabaseLockedError, Store } from '#platform/store/contract'
-import { fault, type HouseOptions, type Script, tempDir, text, toolCall, until } from '../support/index.ts'
-import { spawn } from './rooms.ts'
-import { all, done, failed, followed, rows, run, said, streamed, tasked, taskOf } from './tasks-house.ts'
+import { fault, type Script, type TestHostOptions, tempDir, text, toolCall, until } from '../support/index.ts'
+import { spawn } from './model-host.ts'
+import {
+  all,
+  failedTask,
+  finishedTask,
+  followTask,
+  rows,
+  run,
+  streamTask,
+  taskOf,
+  testHostWithTasks,
+  textOf,
+} from './tasks-host.ts'
 
 /** Longer than a task is kept for a process that gives no sign of life. */
 const LEASE_MS = 20_000
 
 /** Two servers of one project, each with a clock of its own: one that does not move gives no sign of life. */
-async function two(script: Script, options: HouseOptions = {}) {
+async function two(script: Script, options: TestHostOptions = {}) {
   const dir = await tempDir()
   let n = 0
   // Each with ids of its own, as processes have.
-  const open = (more: Script) => tasked(more, { ...options, root: dir.path, seed: ++n })
+  const open = (more: Script) => testHostWithTasks(more, { ...options, root: dir.path, seed: ++n })
   const first = await open(script)
   return {
     first,
@@ -25,7 +36,7 @@ async function two(script: Script, options: HouseOptions = {}) {
   }
 }
 
-const only = async (home: Awaited<ReturnType<typeof tasked>>) =>
+const only = async (home: Awaited<ReturnType<typeof testHostWithTasks>>) =>
   (await rows<{ task_id: string }>(home, 'SELECT task_id FROM task_runs'))[0]!.task_id
 
 describe('a task on several servers', () => {
@@ -40,20 +51,20 @@ describe('a task on several servers', () => {
     const { first } = servers
     await using second = await servers.second()
     first.server.enqueue({ ...text('I look.'), tool_calls: [{ name: 'look', arguments: '{}' }] })
-    const there = all(await streamed(first, await spawn(first), 'How many?'))
+    const there = all(await streamTask(first, await spawn(first), 'How many?'))
     await until(async () => (await rows(first, 'SELECT 1 FROM task_texts')).length > 0)
-    const stream = await followed(second, await only(first))
+    const stream = await followTask(second, await only(first))
     expect((await stream.next()).value).toEqual({ id: '7', event: 'token', data: { text: 'I look.' } })
     const here = all(stream)
-    const later = followed(second, await only(first), { last_event_id: '2' }).then(all)
+    const later = followTask(second, await only(first), { last_event_id: '2' }).then(all)
     release()
     const events = await there
     await second.clock.advance(1000)
     await until(async () => (await taskOf(second, await only(first))).status === 'completed')
     await second.clock.advance(1000)
-    expect(done(await here)).toEqual(done(events))
-    expect(said(await here)).toBe('Four.')
-    expect(said(await later)).toBe('Four.')
+    expect(finishedTask(await here)).toEqual(finishedTask(events))
+    expect(textOf(await here)).toBe('Four.')
+    expect(textOf(await later)).toBe('Four.')
   })
 
   it('is awaited on the one that a retry with its Idempotency-Key reaches', async () => {
@@ -76,12 +87,12 @@ describe('a task whose process died', () => {
     const task_id = await only(first)
     await using second = await servers.second()
     expect(await taskOf(second, task_id)).toMatchObject({ status: 'running' })
-    const following = followed(second, task_id).then(all)
+    const following = followTask(second, task_id).then(all)
     await second.clock.advance(LEASE_MS)
     expect(await taskOf(second, task_id)).toMatchObject({
       ...{ status: 'failed', error: { code: 'task_interrupted', detail: expect.stringContaining('Idempotency-Key') } },
     })
-    expect(failed(await following)).toMatchObject({ status: 'failed' })
+    expect(failedTask(await following)).toMatchObject({ status: 'failed' })
     expect(second.server.requests).toEqual([])
     // The one that was only slow learns it, and leaves it at that.
     await first.close()
@@ -173,7 +184,7 @@ describe('a process that is stopped', () => {
     const id = await spawn(first)
     const asked = run(first, id, 'Do it.')
     await first.server.request(1)
-    await using cli = await tasked(() => text('Never.'), { root: first.root, roles: ['cli'], seed: 9 })
+    await using cli = await testHostWithTasks(() => text('Never.'), { root: first.root, roles: ['cli'], seed: 9 })
     const list = async () => (await cli.kernel.invoke('tasks.list', { id })) as { status: string }[]
     expect(await list()).toMatchObject([{ status: 'running' }])
     await cli.clock.advance(LEASE_MS)
@@ -189,7 +200,7 @@ describe('a process that is stopped', () => {
     await first.server.request(1)
     await first.close()
     await asked
-    await using cli = await tasked(() => text('Never.'), { root: first.root, roles: ['cli'] })
+    await using cli = await testHostWithTasks(() => text('Never.'), { root: first.root, roles: ['cli'] })
     expect(await taskOf(cli, await only(cli))).toMatchObject({ status: 'running' })
     await cli.clock.advance(LEASE_MS)
     expect(cli.server.requests).toEqual([])
@@ -218,10 +229,10 @@ describe('a task whose end cannot be written', () => {
           { in: ['server'] },
         ),
     })
-    await using home = await tasked(() => text('Done.'), { builtins: [broken] })
+    await using home = await testHostWithTasks(() => text('Done.'), { builtins: [broken] })
     const id = await spawn(home)
     await expect(run(home, id, 'Do it.')).rejects.toMatchObject({ code: 'database_locked', status: 503 })
-    const stream = await streamed(home, id, 'Do it.')
+    const stream = await streamTask(home, id, 'Do it.')
     await expect(all(stream)).rejects.toMatchObject({ code: 'database_locked' })
     locked = false
     await home.clock.advance(LEASE_MS)

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin, type SvcError, tool, z } from '#kernel'
 import runs from '#observability/runs/index'
-import { behind } from '../support/behind.ts'
+import { behind } from '../support/direct-access.ts'
 import { fault, modelServer, text, together, toolCall, until } from '../support/index.ts'
-import { detail, spawn } from './rooms.ts'
-import { rows, run, tasked, taskOf } from './tasks-house.ts'
+import { detail, spawn } from './model-host.ts'
+import { rows, run, taskOf, testHostWithTasks } from './tasks-host.ts'
 
 /** A toolkit of this name with a tool of the same, which counts how often it ran. */
 function kit(name: string, group = name) {
@@ -30,7 +30,7 @@ function kit(name: string, group = name) {
   return { plugin, ran }
 }
 
-const refused = async (asked: Promise<unknown>) => {
+const errorOf = async (asked: Promise<unknown>) => {
   const error = (await asked.then(
     () => undefined,
     thrown => thrown,
@@ -40,7 +40,7 @@ const refused = async (asked: Promise<unknown>) => {
 
 describe('a one-shot task', () => {
   it('answers with what was asked for, in the shape that is promised', async () => {
-    await using home = await tasked(() => text('It is four.'))
+    await using home = await testHostWithTasks(() => text('It is four.'))
     const id = await spawn(home)
     const response = await run(home, id, 'What is two and two?')
     expect(response).toEqual({
@@ -77,7 +77,7 @@ describe('a one-shot task', () => {
   })
 
   it('is done by who the agent is, and leaves its life alone', async () => {
-    await using home = await tasked(() => text('Done.'), {
+    await using home = await testHostWithTasks(() => text('Done.'), {
       files: {
         'profiles/worker.yaml': 'name: worker\nrole: counts sheep\ntemperature: 0.7\nmax_tokens: 321\nmax_steps: 2\n',
       },
@@ -97,8 +97,8 @@ describe('a one-shot task', () => {
       name: 'economy',
       setup: svc => void svc.section('economy', z.object({ enabled: z.boolean().default(false) })),
     })
-    const offered = async (config: Record<string, unknown>) => {
-      await using home = await tasked(() => text('Done.'), {
+    const toolsOffered = async (config: Record<string, unknown>) => {
+      await using home = await testHostWithTasks(() => text('Done.'), {
         builtins: [...kits.map(({ plugin }) => plugin), economy],
         config,
       })
@@ -108,16 +108,16 @@ describe('a one-shot task', () => {
       expect(names.map(name => prompt.includes(`The kit ${name.replace('_tool', '')} is there.`))).not.toContain(false)
       return names
     }
-    expect(await offered({})).toEqual(['memory_tool', 'comms_tool'])
-    expect(await offered({ economy: { enabled: true } })).toEqual(['memory_tool', 'comms_tool', 'world_tool'])
-    expect(await offered({ tasks: { toolkits: ['comms', 'nowhere'] } })).toEqual(['comms_tool'])
-    expect(await offered({ tasks: { toolkits: [] } })).toEqual([])
-    expect(await offered({ tasks: { toolkits: ['mcp', 'comms'] } })).toEqual(['comms_tool', 'mcp_books_tool'])
+    expect(await toolsOffered({})).toEqual(['memory_tool', 'comms_tool'])
+    expect(await toolsOffered({ economy: { enabled: true } })).toEqual(['memory_tool', 'comms_tool', 'world_tool'])
+    expect(await toolsOffered({ tasks: { toolkits: ['comms', 'nowhere'] } })).toEqual(['comms_tool'])
+    expect(await toolsOffered({ tasks: { toolkits: [] } })).toEqual([])
+    expect(await toolsOffered({ tasks: { toolkits: ['mcp', 'comms'] } })).toEqual(['comms_tool', 'mcp_books_tool'])
   })
 
   it('gets no tool that the profile keeps from its agents', async () => {
     const kits = [kit('memory'), kit('comms')]
-    await using home = await tasked(() => text('Done.'), {
+    await using home = await testHostWithTasks(() => text('Done.'), {
       builtins: kits.map(({ plugin }) => plugin),
       files: { 'profiles/worker.yaml': 'name: worker\nrole: r\ntoolkits: [comms, file]\n' },
     })
@@ -127,7 +127,7 @@ describe('a one-shot task', () => {
 
   it('uses its tools, each call in the journal before it runs and with its outcome after', async () => {
     const memory = kit('memory')
-    await using home = await tasked(() => text('I counted.'), { builtins: [memory.plugin] })
+    await using home = await testHostWithTasks(() => text('I counted.'), { builtins: [memory.plugin] })
     const id = await spawn(home)
     home.server.enqueue(together(toolCall('memory_tool', { n: 1 }), toolCall('memory_tool', { n: 'no' })))
     const response = await run(home, id, 'Count to one.')
@@ -145,20 +145,20 @@ describe('a one-shot task', () => {
     ['says nothing', '', ''],
     ['says nothing but blanks', ' \n ', ''],
   ])('is not completed by a model that %s, also when asked again', async (_, says, output) => {
-    await using home = await tasked(() => text(says))
+    await using home = await testHostWithTasks(() => text(says))
     const response = await run(home, await spawn(home), 'Do it.')
     expect(response).toMatchObject({ status: 'failed', output, steps_taken: 2, error: { code: 'task_refused' } })
     expect(home.server.requests).toHaveLength(2)
   })
 
   it('takes what a model says when it is asked again', async () => {
-    await using home = await tasked(() => text('It is done.'))
+    await using home = await testHostWithTasks(() => text('It is done.'))
     home.server.enqueue(text(''))
     expect(await run(home, await spawn(home), 'Do it.')).toMatchObject({ status: 'completed', output: 'It is done.' })
   })
 
   it('that was cut off at max_tokens has failed, with what there is', async () => {
-    await using home = await tasked(() => text('Once upon a', { finish_reason: 'length' }))
+    await using home = await testHostWithTasks(() => text('Once upon a', { finish_reason: 'length' }))
     expect(await run(home, await spawn(home), 'Tell.')).toMatchObject({
       status: 'failed',
       output: 'Once upon a',
@@ -169,7 +169,7 @@ describe('a one-shot task', () => {
   it('ends after max_steps answers, with the last words', async () => {
     const memory = kit('memory')
     let n = 0
-    await using home = await tasked(() => together(text(`Step ${++n}.`), toolCall('memory_tool', { n })), {
+    await using home = await testHostWithTasks(() => together(text(`Step ${++n}.`), toolCall('memory_tool', { n })), {
       builtins: [memory.plugin],
     })
     expect(await run(home, await spawn(home), 'Count.', { max_steps: 3 })).toMatchObject({
@@ -179,7 +179,7 @@ describe('a one-shot task', () => {
 
   it('whose model does the same again and again is ended', async () => {
     const memory = kit('memory')
-    await using home = await tasked(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
+    await using home = await testHostWithTasks(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
     expect(await run(home, await spawn(home), 'Count.')).toMatchObject({
       ...{ status: 'failed', steps_taken: 3, error: { code: 'task_repeating' } },
     })
@@ -187,14 +187,14 @@ describe('a one-shot task', () => {
 
   it('that reaches max_steps with doing the same ended by that', async () => {
     const memory = kit('memory')
-    await using home = await tasked(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
+    await using home = await testHostWithTasks(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
     expect(await run(home, await spawn(home), 'Count.', { max_steps: 3 })).toMatchObject({
       ...{ status: 'max_steps', steps_taken: 3, error: null },
     })
   })
 
   it('whose model fails has failed, with the reason, and what it cost counts', async () => {
-    await using home = await tasked(() => fault('html200'), { env: { SVC_MAX_RETRIES: '0' } })
+    await using home = await testHostWithTasks(() => fault('html200'), { env: { SVC_MAX_RETRIES: '0' } })
     const id = await spawn(home)
     const response = await run(home, id, 'Do it.')
     expect(response).toMatchObject({
@@ -213,7 +213,7 @@ describe('a one-shot task', () => {
       script: () => toolCall('memory_tool', { n: server.requests.length }),
     })
     const far = 'https://models.example/v1'
-    await using home = await tasked(() => undefined, {
+    await using home = await testHostWithTasks(() => undefined, {
       builtins: [memory.plugin],
       env: { OPENAI_BASE_URL: far },
       files: {
@@ -230,7 +230,7 @@ describe('a one-shot task', () => {
   })
 
   it('is the operator’s own act: a paused agent does it', async () => {
-    await using home = await tasked(() => text('Done.'))
+    await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
     await home.kernel.invoke('agents.pause', { id })
     expect(await run(home, id, 'Do it.')).toMatchObject({ status: 'completed' })
@@ -238,11 +238,11 @@ describe('a one-shot task', () => {
   })
 
   it('is refused for an agent that is dead or unknown', async () => {
-    await using home = await tasked(() => text('Done.'))
+    await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
-    expect(await refused(run(home, 'nobody', 'Do it.'))).toEqual({ code: 'agent_not_found', status: 404 })
-    await killed(home.root, id)
-    expect(await refused(run(home, id, 'Do it.'))).toEqual({ code: 'agent_dead', status: 409 })
+    expect(await errorOf(run(home, 'nobody', 'Do it.'))).toEqual({ code: 'agent_not_found', status: 404 })
+    await markDead(home.root, id)
+    expect(await errorOf(run(home, id, 'Do it.'))).toEqual({ code: 'agent_dead', status: 409 })
     expect(home.server.requests).toEqual([])
   })
 
@@ -258,23 +258,23 @@ describe('a one-shot task', () => {
     ['an empty session_key', { session_key: '' }],
     ['an unknown field', { model: 'gpt' }],
   ])('with %s is refused before anything is written', async (_, more) => {
-    await using home = await tasked(() => text('Done.'))
+    await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
-    expect(await refused(run(home, id, 'Do it.', more))).toEqual({ code: 'invalid_input', status: 422 })
+    expect(await errorOf(run(home, id, 'Do it.', more))).toEqual({ code: 'invalid_input', status: 422 })
     expect(await rows(home, 'SELECT 1 FROM task_runs UNION ALL SELECT 1 FROM sessions')).toEqual([])
   })
 
   it('takes 100,000 characters of any kind', async () => {
-    await using home = await tasked(() => text('Read.'))
+    await using home = await testHostWithTasks(() => text('Read.'))
     const instruction = '🐑'.repeat(100_000)
     expect(await run(home, await spawn(home), instruction)).toMatchObject({ status: 'completed' })
     expect(home.server.requests[0]?.prompt).toContain(instruction)
   })
 
   it('ends when its agent is deleted, and takes its records with it, but for its run', async () => {
-    await using home = await tasked(() => fault('hang'), { builtins: [runs] })
+    await using home = await testHostWithTasks(() => fault('hang'), { builtins: [runs] })
     const id = await spawn(home)
-    const asked = refused(run(home, id, 'Do it.'))
+    const asked = errorOf(run(home, id, 'Do it.'))
     const { ended } = await home.server.request(1)
     await home.kernel.invoke('agents.delete', { id })
     expect(await asked).toEqual({ code: 'task_not_found', status: 404 })
@@ -285,7 +285,7 @@ describe('a one-shot task', () => {
   })
 
   it('is listed with those before it, newest first, for its user', async () => {
-    await using home = await tasked(() => text('Done.'))
+    await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
     for (const instruction of ['one', 'two', 'three']) {
       await run(home, id, instruction)
@@ -301,11 +301,11 @@ describe('a one-shot task', () => {
   })
 
   it('of another user is as if it were not', async () => {
-    await using home = await tasked(() => text('Done.'))
+    await using home = await testHostWithTasks(() => text('Done.'))
     const { task_id } = await run(home, await spawn(home), 'Do it.', {}, { tenant: 'alice' })
     const call = { tenant: 'bob' }
     for (const name of ['tasks.get', 'tasks.resume'])
-      expect(await refused(home.kernel.invoke(name, { task_id }, call))).toEqual({
+      expect(await errorOf(home.kernel.invoke(name, { task_id }, call))).toEqual({
         code: 'task_not_found',
         status: 404,
       })
@@ -313,7 +313,7 @@ describe('a one-shot task', () => {
   })
 
   it('tells events of its beginning and its end', async () => {
-    await using home = await tasked(() => text('Done.'))
+    await using home = await testHostWithTasks(() => text('Done.'))
     const heard: unknown[] = []
     home.kernel.hooks.on('task_started', event => void heard.push(['task_started', event]))
     home.kernel.hooks.on('task_ended', event => void heard.push(['task_ended', event]))
@@ -329,4 +329,4 @@ describe('a one-shot task', () => {
 })
 
 /** As an expired sub-agent, or one with too many fatal errors. */
-const killed = (root: string, id: string) => behind(root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)
+const markDead = (root: string, id: string) => behind(root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)

@@ -10,25 +10,25 @@ import telemetry from '#observability/telemetry/index'
 import { FAST, project } from '../cli/project.ts'
 import { bareEnvironment } from '../support/cli.ts'
 import { refuse, text, toolCall, until } from '../support/index.ts'
+import { asksForGoal, spawn, WORKER } from './model-host.ts'
 import { type Collector, collector, type SentSpan } from './otlp.ts'
-import { asksForGoal, spawn, WORKER } from './rooms.ts'
-import { run, tasked } from './tasks-house.ts'
+import { run, testHostWithTasks } from './tasks-host.ts'
 
 const PARENT = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203331' }
 const traceparent = `00-${PARENT.trace}-${PARENT.span}-01`
-const loaded = () =>
+const loadedModules = () =>
   Object.keys(createRequire(import.meta.url).cache).filter(file =>
     /@opentelemetry.(?:sdk|exporter|resources)/.test(file),
   )
 
 /** A house with an agent that reaches its goal in two steps, and answers tasks after one tool call. */
-async function watched(config: object, env: Record<string, string> = {}) {
+async function testHostWithTelemetry(config: object, env: Record<string, string> = {}) {
   const steps = [
     toolCall('file_write', { path: 'a.md', content: 'canary-secret-42' }),
     toolCall('file_read', { path: 'none.md' }),
     toolCall('finish_goal', { summary: 'done', evidence: [] }),
   ]
-  return tasked(
+  return testHostWithTasks(
     request => {
       if (asksForGoal(request)) return text(JSON.stringify({ goal: 'Count the ships of the harbour', reasoning: 'r' }))
       if (request.prompt.includes('fail now')) return refuse(401, 'no such key')
@@ -87,20 +87,20 @@ describe('telemetry', () => {
   afterAll(() => taker.close())
 
   it('loads nothing and sends nothing while it is off', async () => {
-    await using home = await watched({ endpoint: taker.url }, { OTEL_EXPORTER_OTLP_ENDPOINT: taker.url })
+    await using home = await testHostWithTelemetry({ endpoint: taker.url }, { OTEL_EXPORTER_OTLP_ENDPOINT: taker.url })
     await run(home, await spawn(home), 'say hello')
-    expect(loaded()).toEqual([])
+    expect(loadedModules()).toEqual([])
     expect(taker.requests).toEqual([])
   })
 
   describe('when it is on', () => {
-    let home: Awaited<ReturnType<typeof watched>>
+    let home: Awaited<ReturnType<typeof testHostWithTelemetry>>
     let agent: string
-    const named = (name: string) => taker.spans.filter(span => span.name === name)
+    const spansNamed = (name: string) => taker.spans.filter(span => span.name === name)
     const below = ({ span_id }: SentSpan) => taker.spans.filter(({ parent_id }) => parent_id === span_id)
 
     beforeAll(async () => {
-      home = await watched(
+      home = await testHostWithTelemetry(
         { enabled: true, capture_content: true },
         {
           ...{ OTEL_EXPORTER_OTLP_ENDPOINT: taker.url, OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=a%20b' },
@@ -123,10 +123,10 @@ describe('telemetry', () => {
       await home.close()
     })
 
-    it('packages are loaded', () => expect(loaded().length).toBeGreaterThan(0))
+    it('packages are loaded', () => expect(loadedModules().length).toBeGreaterThan(0))
 
     it('sends a turn of an agent as invoke_agent, with the calls of models and tools below it', () => {
-      const [turn] = named('invoke_agent worker').filter(span => below(span).length > 3)
+      const [turn] = spansNamed('invoke_agent worker').filter(span => below(span).length > 3)
       expect(turn?.attributes).toMatchObject({
         ...{ 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.id': agent, 'svc.cycle.result': 'completed' },
       })
@@ -197,7 +197,7 @@ describe('telemetry', () => {
   it('a collector that refuses or hangs slows nobody, is said once and counted', async () => {
     const hanging = await collector()
     hanging.answer = 400
-    const home = await watched({ enabled: true, endpoint: hanging.url })
+    const home = await testHostWithTelemetry({ enabled: true, endpoint: hanging.url })
     const agent = await spawn(home)
     await run(home, agent, 'say hello')
     await until(() => home.logged('does not take traces').length > 0)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { project } from '../cli/project.ts'
 import { svc, text, toolCall, until } from '../support/index.ts'
-import { asksForGoal, goalsOf, lived, spawn } from './rooms.ts'
+import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
 const GOAL = text(JSON.stringify({ goal: 'Count the sheep on the hill', reasoning: 'because' }))
 
@@ -10,7 +10,7 @@ it('a local model that takes 35 seconds to begin works by default', async () => 
   const loaded = new Promise<void>(resolve => {
     begin = resolve
   })
-  await using home = await lived(async request => {
+  await using home = await testHostWithModel(async request => {
     await loaded
     return asksForGoal(request) ? GOAL : toolCall('finish_goal', { summary: 'Four.', evidence: [] })
   })

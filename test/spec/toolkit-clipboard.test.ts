@@ -7,7 +7,7 @@ import clipboard from '#tools/toolkits/clipboard/index'
 import knowledge from '#tools/toolkits/knowledge/index'
 import links from '#tools/toolkits/links/index'
 import { tempDir } from '../support/index.ts'
-import { remembering } from './memory-house.ts'
+import { remembering } from './memory-host.ts'
 import { use } from './use.ts'
 
 describe('a clipboard', () => {
@@ -52,13 +52,13 @@ describe('a clipboard', () => {
     const idIn = (text: string) => /mem-\w+/.exec(text)?.[0] ?? ''
     const note_id = idIn(await use(home, 'save_note', { content: 'The whole note' }))
     const link_id = idIn(await use(home, 'save_link', { url: 'https://example.org/docs' }))
-    const pasted = async (name: string, args: Record<string, string>) => {
+    const copyAndPaste = async (name: string, args: Record<string, string>) => {
       await use(home, name, args)
       return use(home, 'read_clipboard')
     }
-    expect(await pasted('copy_note', { note_id })).toBe('The whole note')
-    expect(await pasted('copy_link', { link_id })).toBe('https://example.org/docs')
-    expect(await pasted('copy_task', { task_id: '7' })).toBe('Water the plants')
+    expect(await copyAndPaste('copy_note', { note_id })).toBe('The whole note')
+    expect(await copyAndPaste('copy_link', { link_id })).toBe('https://example.org/docs')
+    expect(await copyAndPaste('copy_task', { task_id: '7' })).toBe('Water the plants')
     expect(await use(home, 'copy_task', { task_id: '8' })).toBe('[You have no task "8"; list_tasks shows the ids.]')
     expect(await use(home, 'copy_note', { note_id: link_id })).toContain('You have no note')
     expect(await use(home, 'read_clipboard')).toBe('Water the plants')

@@ -3,13 +3,13 @@ import guardrails from '#safety/guardrails/index'
 import a2a from '#society/a2a/index'
 import comms from '#tools/toolkits/comms/index'
 import { text, toolCall } from '../support/index.ts'
-import { messages, send } from './a2a-house.ts'
-import { spawn } from './rooms.ts'
-import { run, tasked } from './tasks-house.ts'
+import { messages, send } from './mail-host.ts'
+import { spawn } from './model-host.ts'
+import { run, testHostWithTasks } from './tasks-host.ts'
 
 /** A task that calls one tool and tells its result. */
 const calling = (name: string, args: object = {}, builtins = [a2a, comms], config: Record<string, unknown> = {}) =>
-  tasked(
+  testHostWithTasks(
     ({ body }) => {
       const result = body.messages.find(({ role }) => role === 'tool')
       return result ? text(`It says: ${result.content}`) : toolCall(name, args)

@@ -269,7 +269,7 @@ describe('listing', () => {
 
 describe('nothing outside the workspace is reached', () => {
   /** All that lies outside, with sizes and times of change: also a file that came and went would show. */
-  const world = () =>
+  const filesOutside = () =>
     execFileSync('find', [root, '-path', workspace, '-prune', '-o', '-printf', '%p %s %m %T@\\n'], { encoding: 'utf8' })
 
   test('by none of the spellings, whether to read, write, edit or list', async () => {
@@ -355,7 +355,7 @@ describe('nothing outside the workspace is reached', () => {
       'x'.repeat(5000),
     ]
     expect(new Set(spellings).size).toBeGreaterThanOrEqual(60)
-    const before = world()
+    const before = filesOutside()
     for (const path of spellings) {
       for (const answer of [
         await use('file_read', { path }),
@@ -366,7 +366,7 @@ describe('nothing outside the workspace is reached', () => {
         expect(answer, path).not.toContain(SECRET)
         expect(answer, path).not.toMatch(/secret\.txt {2}|root:|PATH=/)
       }
-      expect(world(), path).toBe(before)
+      expect(filesOutside(), path).toBe(before)
     }
     expect(await readFile(`${workspace}-evil/secret.txt`, 'utf8')).toBe(SECRET)
     expect(await readFile(join(root, 'svc.db'), 'utf8')).toBe(SECRET)

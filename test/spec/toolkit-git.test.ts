@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import file from '#tools/toolkits/file/index'
 import git from '#tools/toolkits/git/index'
-import { type Hands, hands } from './hands.ts'
+import { hands, type ToolHost } from './tool-host.ts'
 
-let home: Hands
+let home: ToolHost
 const at = (...names: string[]) => join(home.workspace, ...names)
 const canary = () => existsSync(at('canary'))
 beforeEach(async () => {

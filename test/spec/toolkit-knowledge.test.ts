@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { Memory } from '#core/memory/contract'
 import knowledge from '#tools/toolkits/knowledge/index'
 import memory from '#tools/toolkits/memory/index'
-import type { House } from '../support/index.ts'
-import { remembering } from './memory-house.ts'
-import { spawn, WORKER } from './rooms.ts'
+import type { TestHost } from '../support/index.ts'
+import { remembering } from './memory-host.ts'
+import { spawn, WORKER } from './model-host.ts'
 import { use } from './use.ts'
 
-const save = async (home: House, content: string, more: object = {}) =>
+const save = async (home: TestHost, content: string, more: object = {}) =>
   /^Saved as (mem-\w+)\.$/.exec(await use(home, 'save_note', { content, ...more }))?.[1] ?? ''
 
 describe('a note', () => {

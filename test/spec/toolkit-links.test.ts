@@ -7,7 +7,7 @@ import net from '#safety/net/index'
 import { pageOf } from '#safety/net/page'
 import knowledge from '#tools/toolkits/knowledge/index'
 import links from '#tools/toolkits/links/index'
-import { remembering } from './memory-house.ts'
+import { remembering } from './memory-host.ts'
 import { use } from './use.ts'
 
 let server: Server

@@ -7,9 +7,9 @@ import guardrails from '#safety/guardrails/index'
 import knowledge from '#tools/toolkits/knowledge/index'
 import toolkit from '#tools/toolkits/memory/index'
 import { text, toolCall } from '../support/index.ts'
-import { remembering } from './memory-house.ts'
-import { spawn } from './rooms.ts'
-import { run, tasked } from './tasks-house.ts'
+import { remembering } from './memory-host.ts'
+import { spawn } from './model-host.ts'
+import { run, testHostWithTasks } from './tasks-host.ts'
 import { use } from './use.ts'
 
 describe('a value under a key', () => {
@@ -70,7 +70,7 @@ describe('a one-shot task', () => {
       toolCall('memory_get', { key: 'colour' }),
       text('it is blue'),
     ]
-    await using home = await tasked(() => steps.shift(), { builtins: [memory, toolkit, knowledge] })
+    await using home = await testHostWithTasks(() => steps.shift(), { builtins: [memory, toolkit, knowledge] })
     const id = await spawn(home)
     expect((await run(home, id, 'Remember that the colour is blue.')).status).toBe('completed')
     expect((await run(home, id, 'Which colour is it?')).output).toBe('it is blue')

@@ -6,8 +6,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { Toolkits } from '#kernel'
 import orchestrator from '#tools/toolkits/orchestrator/index'
 import { tempDir, until } from '../support/index.ts'
-import { type Hands, hands } from './hands.ts'
-import { ROOMS, spawn, WORKER } from './rooms.ts'
+import { AGENT_MODULES, spawn, WORKER } from './model-host.ts'
+import { hands, type ToolHost } from './tool-host.ts'
 
 /** A coding program: says how it was called, what it was told and what it sees, and does what the task says. */
 const CLI = `#!/bin/sh
@@ -25,7 +25,7 @@ esac
 `
 const hasWall = existsSync('/usr/bin/bwrap')
 
-let home: Hands
+let home: ToolHost
 afterEach(() => home.close())
 
 async function open(options: { tools?: Record<string, unknown>; programs?: string[]; root?: string } = {}) {
@@ -37,7 +37,7 @@ async function open(options: { tools?: Record<string, unknown>; programs?: strin
     await chmod(join(machine.path, 'bin', name), 0o755)
   }
   home = await hands({
-    builtins: [...ROOMS, orchestrator],
+    builtins: [...AGENT_MODULES, orchestrator],
     roles: ['server'],
     files: { 'profiles/worker.yaml': WORKER },
     config: { tools },

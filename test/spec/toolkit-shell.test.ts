@@ -10,13 +10,20 @@ import { Sandbox } from '#safety/sandbox/contract'
 import file from '#tools/toolkits/file/index'
 import shell from '#tools/toolkits/shell/index'
 import { toolCall, until } from '../support/index.ts'
-import { completed, decide, finish, gated, parked, results } from './gated.ts'
-import { type Hands, hands } from './hands.ts'
+import {
+  decide,
+  finish,
+  results,
+  testHostWithApprovals,
+  waitForCompletedGoal,
+  waitForPendingCall,
+} from './approvals-host.ts'
+import { hands, type ToolHost } from './tool-host.ts'
 
 const SECRET = 'the secret outside'
 const hasWall = existsSync('/usr/bin/bwrap')
 
-let home: Hands
+let home: ToolHost
 const open = async (tools: Record<string, unknown> = {}, env: Record<string, string> = {}) => {
   home = await hands({ builtins: [file, shell], config: { tools }, env })
   await home.write({ 'outside/secret.txt': SECRET, 'outside/secret.json': `"${SECRET}"` })
@@ -196,7 +203,7 @@ describe('the restricted tier', () => {
     await symlink(join(home.root, 'outside'), join(home.workspace, 'link'))
     await symlink(join(home.root, 'outside/secret.txt'), join(home.workspace, 'filelink'))
     await symlink('sub/deep', join(home.workspace, 'inner'))
-    const world = () =>
+    const filesOutside = () =>
       execFileSync('find', [
         home.root,
         '-path',
@@ -209,13 +216,13 @@ describe('the restricted tier', () => {
         '-printf',
         '%p %s %T@\\n',
       ]).toString()
-    const before = world()
+    const before = filesOutside()
     for (const command of HOSTILE) {
       const answer = await run(command)
       expect(answer, command).toMatch(/^error: |^✖|invalid|Too small/)
       expect(answer, command).not.toContain(SECRET)
     }
-    expect(world()).toBe(before)
+    expect(filesOutside()).toBe(before)
     expect(existsSync(join(home.workspace, 'canary'))).toBe(false)
     expect(await run('jq -n leak')).not.toContain(SECRET)
   })
@@ -358,17 +365,17 @@ async function folderWith(...names: string[]): Promise<string> {
 describe('an agent with approvals on', () => {
   it('has its command run once a person approved it, and not before', async () => {
     const made = `mkdir made-${Math.floor(Math.random() * 1e6)}`
-    const agent = await gated([toolCall('shell_exec', { command: made }), finish()], {
+    const agent = await testHostWithApprovals([toolCall('shell_exec', { command: made }), finish()], {
       builtins: [shell],
       env: { PATH: process.env.PATH! },
     })
     onTestFinished(() => agent.close())
-    const { approval_id, tool_name } = await parked(agent)
+    const { approval_id, tool_name } = await waitForPendingCall(agent)
     expect(tool_name).toBe('shell_exec')
     const workspace = join(agent.root, '.svc/workspaces', agent.id)
     expect(await readdir(workspace)).toEqual([])
     await decide(agent, approval_id, { decision: 'approve' })
-    await completed(agent)
+    await waitForCompletedGoal(agent)
     expect(await readdir(workspace)).toContain(made.split(' ')[1])
     expect(results(agent.server)).toContain('[exit code 0]')
   })

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
 import { Operations } from '#kernel'
 import task from '#tools/toolkits/task/index'
-import { tooled } from './toolkit-house.ts'
+import { testHostWithTools } from './toolkit-host.ts'
 
 const idIn = (text: string) => /task-[0-9a-f]{8}/.exec(text)?.[0] as string
 
 it('an agent keeps a list: creates, lists by priority, changes, does, takes up again and deletes', async () => {
-  await using home = await tooled([task])
+  await using home = await testHostWithTools([task])
   const low = idIn(await home.use('create_task', { description: 'Dust the shelves', priority: 'low' }))
   const high = idIn(await home.use('create_task', { description: 'Fix the build', priority: 'high', due: 'tonight' }))
   const plain = idIn(await home.use('create_task', { description: 'Read the mail' }))
@@ -26,7 +26,7 @@ it('an agent keeps a list: creates, lists by priority, changes, does, takes up a
 it.each(['complete_task', 'uncomplete_task', 'delete_task', 'update_task'])(
   "%s does not reach another agent's task",
   async name => {
-    await using home = await tooled([task])
+    await using home = await testHostWithTools([task])
     const task_id = idIn(await home.use('create_task', { description: 'Fix the build' }))
     const said = await home.use(name, { task_id, priority: 'low' }, home.ids[1])
     expect(said).toBe(`error: You have no task "${task_id}"; list yours with list_tasks.`)
@@ -36,7 +36,7 @@ it.each(['complete_task', 'uncomplete_task', 'delete_task', 'update_task'])(
 )
 
 it('a change must say what changes', async () => {
-  await using home = await tooled([task])
+  await using home = await testHostWithTools([task])
   const task_id = idIn(await home.use('create_task', { description: 'Fix the build' }))
   expect(await home.use('update_task', { task_id })).toBe('error: say what changes: description, priority or due')
 })
@@ -44,13 +44,13 @@ it('a change must say what changes', async () => {
 it.each([{}, { description: '' }, { description: 'x', priority: 'urgent' }, { description: 'x'.repeat(1001) }])(
   '%j is no task',
   async args => {
-    await using home = await tooled([task])
+    await using home = await testHostWithTools([task])
     expect(await home.use('create_task', args)).toMatch(/^error: /)
   },
 )
 
 it('a long list is shown in part, with a word on how to see the rest', async () => {
-  await using home = await tooled([task])
+  await using home = await testHostWithTools([task])
   for (let n = 0; n < 101; n++) await home.use('create_task', { description: `Task ${n}` })
   const lines = (await home.use('list_tasks')).split('\n')
   expect(lines).toHaveLength(101)
@@ -58,7 +58,7 @@ it('a long list is shown in part, with a word on how to see the rest', async () 
 })
 
 it('the operator sees what agents have on their lists, of all or of one, and ticks things off', async () => {
-  await using home = await tooled([task])
+  await using home = await testHostWithTools([task])
   const [first, second] = home.ids
   const low = idIn(await home.use('create_task', { description: 'Dust the shelves', priority: 'low' }))
   const high = idIn(await home.use('create_task', { description: 'Fix\nthe build', priority: 'high' }, second))

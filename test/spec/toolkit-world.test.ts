@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Toolkits } from '#kernel'
 import type { ModelServerRequest } from '../support/index.ts'
-import { beat, settled, text, toolCall, until } from '../support/index.ts'
-import { citizen, WORLD, worldHouse } from './economy-house.ts'
-import { asksForGoal, lived, spawn } from './rooms.ts'
+import { runHeartbeat, text, toolCall, until, waitUntilIdle } from '../support/index.ts'
+import { citizen, testHostWithEconomy, WORLD } from './economy-host.ts'
+import { asksForGoal, spawn, testHostWithModel } from './model-host.ts'
 
 describe('the tools of the world', () => {
-  let home: Awaited<ReturnType<typeof worldHouse>>
+  let home: Awaited<ReturnType<typeof testHostWithEconomy>>
   beforeAll(async () => {
-    home = await worldHouse({ rules: { life_events: false } })
+    home = await testHostWithEconomy({ rules: { life_events: false } })
   })
   afterAll(() => home.close())
 
@@ -72,16 +72,16 @@ it('an agent reads how it stands, takes a job and works in its own pursuit, and 
     ]
     return steps[request.body.messages.filter(({ role }) => role === 'tool').length]!
   }
-  await using home = await lived(script, {
+  await using home = await testHostWithModel(script, {
     builtins: WORLD,
     config: { economy: { enabled: true, life_events: false }, daemon: { heartbeat: 20 } },
   })
   const id = await spawn(home)
   home.kernel.heartbeat.start()
-  await settled(home)
+  await waitUntilIdle(home)
   await until(async () => (await citizen(home, id)).job === 'Analyst')
   const { balance } = await citizen(home, id)
-  for (let n = 0; n < 2; n++) await beat(home)
+  for (let n = 0; n < 2; n++) await runHeartbeat(home)
   expect(await citizen(home, id)).toMatchObject({ job: 'Analyst', salary: 50 })
   expect((await citizen(home, id)).balance).toBeGreaterThanOrEqual(balance + 100)
   expect(prompts.at(-1)).toContain('Economic status: You have')

@@ -3,18 +3,19 @@ import { ranked } from '#core/runtime/find-tools'
 import { definePlugin, Toolkits, tool, z } from '#kernel'
 import { BUILTINS } from '../../builtins/index.ts'
 import { project } from '../cli/project.ts'
-import { type House, house, type ModelServerRequest, svc, text, toolCall, until } from '../support/index.ts'
-import { asksForGoal, lived, spawn } from './rooms.ts'
+import { type ModelServerRequest, svc, type TestHost, testHost, text, toolCall, until } from '../support/index.ts'
+import { asksForGoal, spawn, testHostWithModel } from './model-host.ts'
 
-interface Listed {
+interface ListedTools {
   agent_id: string | null
   budget_tokens: number
   offered_tokens: number
   all_tokens: number
   tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; danger: string | null }[]
 }
-const toolsOf = ({ kernel }: House, id?: string) => kernel.invoke('tools.list', id ? { id } : {}) as Promise<Listed>
-const offeredIn = ({ tools }: Listed) => tools.filter(({ offered }) => offered).map(({ name }) => name)
+const toolsOf = ({ kernel }: TestHost, id?: string) =>
+  kernel.invoke('tools.list', id ? { id } : {}) as Promise<ListedTools>
+const offeredIn = ({ tools }: ListedTools) => tools.filter(({ offered }) => offered).map(({ name }) => name)
 /** What went over the wire with one request. */
 const namesIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each => each.function.name)
 const specsIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each => each.function)
@@ -49,7 +50,7 @@ const KITCHEN = kit('kitchen', {
 })
 
 describe('all tools of the house', async () => {
-  const home = await house({ builtins: BUILTINS, roles: ['cli'] })
+  const home = await testHost({ builtins: BUILTINS, roles: ['cli'] })
   afterAll(() => home.close())
   const listed = await toolsOf(home)
 
@@ -100,7 +101,7 @@ describe('all tools of the house', async () => {
 const NARROW = { daemon: { tool_prompt_tokens: 400 } }
 const WORKER = 'name: worker\nrole: keeps house\nmax_steps: 8\ntoolkits: [garden, kitchen]\n'
 
-const scripted = (...steps: { name: string; args?: object }[]) => {
+const scriptCalls = (...steps: { name: string; args?: object }[]) => {
   const requests: ModelServerRequest[] = []
   const script = (request: ModelServerRequest) => {
     if (asksForGoal(request)) return text('{"goal": "keep the house in order", "reasoning": "it is time"}')
@@ -111,7 +112,7 @@ const scripted = (...steps: { name: string; args?: object }[]) => {
   return { script, requests }
 }
 
-async function driven(home: House) {
+async function driven(home: TestHost) {
   await spawn(home)
   home.kernel.heartbeat.start()
   await until(home, 'goal_completed')
@@ -122,11 +123,11 @@ describe('an agent whose tools do not fit into its prompt', () => {
   const files = { 'profiles/worker.yaml': WORKER }
 
   it('finds the others, and is offered what it found from the next step on, within the same budget', async () => {
-    const { script, requests } = scripted(
+    const { script, requests } = scriptCalls(
       { name: 'find_tools', args: { query: 'sharp knife' } },
       { name: 'sharpen_knives', args: { what: 'the long one' } },
     )
-    await using home = await lived(script, { builtins, files, config: NARROW })
+    await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
     await driven(home)
     expect(requests).toHaveLength(3)
     expect(namesIn(requests[0]!)).toEqual(
@@ -140,8 +141,8 @@ describe('an agent whose tools do not fit into its prompt', () => {
   })
 
   it('may call one that is not on offer, and is offered its neighbours and what its result names', async () => {
-    const { script, requests } = scripted({ name: 'count_snails' })
-    await using home = await lived(script, { builtins, files, config: NARROW })
+    const { script, requests } = scriptCalls({ name: 'count_snails' })
+    await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
     await driven(home)
     expect(namesIn(requests[0]!)).not.toContain('chase_snails')
     expect(requests[1]!.prompt).toContain('count_snails is done')
@@ -152,11 +153,11 @@ describe('an agent whose tools do not fit into its prompt', () => {
   it('is offered the same for the same words, in another process too', async () => {
     const told = []
     for (let times = 0; times < 2; times++) {
-      const { script, requests } = scripted(
+      const { script, requests } = scriptCalls(
         { name: 'find_tools', args: { query: 'snails' } },
         { name: 'find_tools', args: { query: 'dishes' } },
       )
-      await using home = await lived(script, { builtins, files, config: NARROW })
+      await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
       await driven(home)
       told.push(requests.map(specsIn))
     }
@@ -165,8 +166,8 @@ describe('an agent whose tools do not fit into its prompt', () => {
   })
 
   it('is told which toolkits there are when its words find nothing', async () => {
-    const { script, requests } = scripted({ name: 'find_tools', args: { query: 'xyzzy' } })
-    await using home = await lived(script, { builtins, files, config: NARROW })
+    const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'xyzzy' } })
+    await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
     await driven(home)
     expect(requests[1]!.prompt).toContain(
       'No tool is described by these words; try others. There are tools of: garden, kitchen',
@@ -175,9 +176,9 @@ describe('an agent whose tools do not fit into its prompt', () => {
   })
 
   it('is offered first what its profile names first', async () => {
-    const { script, requests } = scripted()
+    const { script, requests } = scriptCalls()
     const worker = `${WORKER}tools: [chase_snails, wash_dishes, sharpen_knives, water_plants, bake_bread, prune_roses]\n`
-    await using home = await lived(script, {
+    await using home = await testHostWithModel(script, {
       builtins,
       files: { 'profiles/worker.yaml': worker },
       config: { daemon: { tool_prompt_tokens: 330 } },
@@ -193,9 +194,9 @@ describe('an agent whose tools fit', () => {
     ['they are few', {}],
     ['no limit is set', { daemon: { tool_prompt_tokens: 0 } }],
   ])('is offered all, and no find_tools, when %s', async (_, config) => {
-    const { script, requests } = scripted({ name: 'water_plants' })
+    const { script, requests } = scriptCalls({ name: 'water_plants' })
     const files = { 'profiles/worker.yaml': WORKER }
-    await using home = await lived(script, { builtins: [GARDEN, KITCHEN], files, config })
+    await using home = await testHostWithModel(script, { builtins: [GARDEN, KITCHEN], files, config })
     await driven(home)
     for (const request of requests) {
       expect(namesIn(request)).toHaveLength(8)
@@ -206,9 +207,9 @@ describe('an agent whose tools fit', () => {
 
 describe('the tools of an agent', () => {
   it('are listed with what they cost and whose they are, for an agent and for all', async () => {
-    const { script } = scripted()
+    const { script } = scriptCalls()
     const files = { 'profiles/worker.yaml': WORKER }
-    await using home = await lived(script, { builtins: [GARDEN, KITCHEN], files, config: NARROW })
+    await using home = await testHostWithModel(script, { builtins: [GARDEN, KITCHEN], files, config: NARROW })
     const agent_id = await spawn(home)
     const given = await toolsOf(home, agent_id)
     expect(given).toMatchObject({ agent_id, budget_tokens: 400 })
@@ -225,8 +226,8 @@ describe('the tools of an agent', () => {
   })
 
   it.each([true, false])('come and go with their toolkits, also when they are kept: toolkit_cache %s', async cache => {
-    const { script } = scripted()
-    await using home = await lived(script, { config: { daemon: { toolkit_cache: cache } } })
+    const { script } = scriptCalls()
+    await using home = await testHostWithModel(script, { config: { daemon: { toolkit_cache: cache } } })
     const before = await toolsOf(home)
     const undo = home.kernel.points.add(Toolkits, { name: 'late', tools: [lateTool] }, 'test')
     const between = await toolsOf(home)
@@ -253,15 +254,16 @@ it('whose result JSON would lose is told so, and not that there is nothing', asy
       svc.toolkit({ name: 'odd', tools })
     },
   })
-  const { script, requests } = scripted({ name: 'stream' }, { name: 'map' }, { name: 'late' }, { name: 'plain' })
-  await using home = await lived(script, { builtins: [odd] })
+  const { script, requests } = scriptCalls({ name: 'stream' }, { name: 'map' }, { name: 'late' }, { name: 'plain' })
+  await using home = await testHostWithModel(script, { builtins: [odd] })
   await driven(home)
   const results = requests.at(-1)!.body.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
-  const lost = (kind: string) => `Error: the tool gave a result that cannot be written as text: it holds ${kind}`
+  const unwritableResult = (kind: string) =>
+    `Error: the tool gave a result that cannot be written as text: it holds ${kind}`
   expect(results).toEqual([
-    lost('AsyncGenerator'),
-    lost('Map'),
-    lost('Promise'),
+    unwritableResult('AsyncGenerator'),
+    unwritableResult('Map'),
+    unwritableResult('Promise'),
     '{"at":"1970-01-01T00:00:00.000Z","none":{},"list":[],"count":"5"}',
   ])
 })

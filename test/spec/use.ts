@@ -1,6 +1,6 @@
 import { type Effect, type ToolCall, Toolkits } from '#kernel'
 import { Store } from '#platform/store/contract'
-import type { House } from '../support/index.ts'
+import type { TestHost } from '../support/index.ts'
 
 let calls = 0
 
@@ -9,7 +9,7 @@ let calls = 0
  * throws is told as the model would read it.
  */
 export async function use(
-  { kernel }: Pick<House, 'kernel'>,
+  { kernel }: Pick<TestHost, 'kernel'>,
   name: string,
   args: Record<string, unknown> = {},
   more: Partial<ToolCall> = {},

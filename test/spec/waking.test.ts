@@ -6,17 +6,17 @@ import type { PluginDefinition } from '#kernel'
 import waking from '#platform/waking/index'
 import { Svc } from '../../index.ts'
 import { project } from '../cli/project.ts'
-import { type House, type HouseOptions, until } from '../support/index.ts'
-import { goalAnswer } from './gated.ts'
-import { lived, spawn } from './rooms.ts'
+import { type TestHost, type TestHostOptions, until } from '../support/index.ts'
+import { goalAnswer } from './approvals-host.ts'
+import { spawn, testHostWithModel } from './model-host.ts'
 
 /** Agents that find nothing to do, so that every cycle is of somebody's waking. */
 async function idlers(
   config: Record<string, unknown> = {},
   builtins: PluginDefinition[] = [],
-  options: HouseOptions = {},
+  options: TestHostOptions = {},
 ) {
-  const home = await lived(() => goalAnswer(''), {
+  const home = await testHostWithModel(() => goalAnswer(''), {
     ...{ builtins: [waking, ...builtins], clock: 'system' },
     ...options,
     config: { daemon: { heartbeat: 60, min_rest: 0, ...config } },
@@ -27,7 +27,7 @@ async function idlers(
 }
 
 /** Starts the heartbeat and waits until the first cycle of each agent is over and all sources wait. */
-async function started(home: House & { begun: number[] }) {
+async function startAgent(home: TestHost & { begun: number[] }) {
   await spawn(home)
   home.kernel.heartbeat.start()
   await until(() => home.begun.length === 1 && home.kernel.heartbeat.inFlight.length === 0)
@@ -40,14 +40,14 @@ const quiet = (ms = 400) => new Promise(resolve => setTimeout(resolve, ms))
 describe('watched files', () => {
   it('a change of a watched file starts the next cycle at once', async () => {
     await using home = await idlers({ watch_files: ['todo.txt'] }, [], { files: { 'todo.txt': 'one\n' } })
-    await started(home)
+    await startAgent(home)
     await appendFile(join(home.root, 'todo.txt'), 'two\n')
     await until(() => home.begun.length === 2)
   })
 
   it('a path that is missing wakes when it appears, when it is replaced, and when it vanishes', async () => {
     await using home = await idlers({ watch_files: ['later.txt'] })
-    await started(home)
+    await startAgent(home)
     const file = join(home.root, 'later.txt')
     await writeFile(file, 'here')
     await until(() => home.begun.length === 2)
@@ -62,7 +62,7 @@ describe('watched files', () => {
 
   it('a path in a folder that is missing is found within the poll interval', async () => {
     await using home = await idlers({ watch_files: ['not/yet/there.txt'], wake_poll_interval: 0.2 })
-    await started(home)
+    await startAgent(home)
     await mkdir(join(home.root, 'not/yet'), { recursive: true })
     await writeFile(join(home.root, 'not/yet/there.txt'), 'here')
     await until(() => home.begun.length === 2)
@@ -70,7 +70,7 @@ describe('watched files', () => {
 
   it('a watched folder wakes by what happens right in it', async () => {
     await using home = await idlers({ watch_files: ['inbox'] }, [], { files: { 'inbox/a.txt': 'a' } })
-    await started(home)
+    await startAgent(home)
     await writeFile(join(home.root, 'inbox/b.txt'), 'b')
     await until(() => home.begun.length === 2)
     await quiet()
@@ -81,7 +81,7 @@ describe('watched files', () => {
   it('a link wakes when its target changes', async () => {
     await using home = await idlers({ watch_files: ['link'] }, [], { files: { 'elsewhere/real.txt': 'a' } })
     await symlink(join(home.root, 'elsewhere/real.txt'), join(home.root, 'link'))
-    await started(home)
+    await startAgent(home)
     await appendFile(join(home.root, 'elsewhere/real.txt'), 'b')
     await until(() => home.begun.length === 2)
   })
@@ -89,14 +89,14 @@ describe('watched files', () => {
   it('a pipe without anybody at its other end holds up nothing', async () => {
     await using home = await idlers({ watch_files: ['pipe', 'todo.txt'] }, [], { files: { 'todo.txt': 'one' } })
     execFileSync('mkfifo', [join(home.root, 'pipe')])
-    await started(home)
+    await startAgent(home)
     await appendFile(join(home.root, 'todo.txt'), 'two')
     await until(() => home.begun.length === 2)
   })
 
   it('many writes in a row are one wake', async () => {
     await using home = await idlers({ watch_files: ['todo.txt'] }, [], { files: { 'todo.txt': '' } })
-    await started(home)
+    await startAgent(home)
     for (let n = 0; n < 30; n++) await appendFile(join(home.root, 'todo.txt'), `${n}\n`)
     await until(() => home.begun.length === 2)
     await quiet(600)
@@ -105,7 +105,7 @@ describe('watched files', () => {
 
   it('what else happens in the folder of a watched file wakes nobody', async () => {
     await using home = await idlers({ watch_files: ['todo.txt'] }, [], { files: { 'todo.txt': 'one' } })
-    await started(home)
+    await startAgent(home)
     for (let n = 0; n < 30; n++) await writeFile(join(home.root, `other-${n}.txt`), 'x')
     await quiet(600)
     expect(home.begun).toHaveLength(1)
@@ -123,7 +123,7 @@ describe('watched files', () => {
     await using home = await idlers({ watch_files: ['todo.txt'], wake_poll_interval: 600 }, [], {
       ...{ files: { 'todo.txt': 'one' }, ports: { files: deaf as never } },
     })
-    await started(home)
+    await startAgent(home)
     expect(home.logged('is looked at every 600 s only: no watches left').length).toBeGreaterThan(0)
     await appendFile(join(home.root, 'todo.txt'), 'two')
     await quiet()
@@ -144,7 +144,7 @@ describe('wake sources together', () => {
       setup: svc => void svc.wakeSource({ name, wait: async () => 'again' }),
     })
     await using home = await idlers({ idle_backoff: false }, ['a', 'b', 'c', 'd', 'e'].map(eager))
-    await started(home)
+    await startAgent(home)
     await until(() => home.begun.length === 10)
     const gaps = home.begun.slice(2).map((at, n) => at - (home.begun[n + 1] as number))
     expect(Math.min(...gaps)).toBeGreaterThan(200)
@@ -164,7 +164,7 @@ describe('wake sources together', () => {
         }),
     }
     await using home = await idlers({}, [mail])
-    await started(home)
+    await startAgent(home)
     const { SchedulerToken } = await import('#platform/heartbeat/contract')
     const scheduler = home.kernel.use(SchedulerToken)
     const wake = scheduler.wake.bind(scheduler)

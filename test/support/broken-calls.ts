@@ -19,7 +19,7 @@ export type Reader = (raw: string, tool: string) => unknown
 
 /** The way of the models room, from the stream of a provider. */
 export const ours: Reader = (raw, tool) => {
-  const { calls } = heard([{ type: 'tool_call', id: '1', name: tool, arguments: raw }])
+  const { calls } = collectAnswer([{ type: 'tool_call', id: '1', name: tool, arguments: raw }])
   return JSON.parse(calls[0]!.arguments)
 }
 
@@ -35,19 +35,19 @@ export const isRecoverable = ({ meant }: BrokenCall) => meant !== 'unrecoverable
 
 /** How the models room does on a text that comes in small pieces. */
 export function outcomeOfText({ text, calls: meant }: CallInText): Outcome & string {
-  const { calls } = heardText(text)
+  const { calls } = streamText(text)
   if (calls.length === 0 && meant.length > 0) return 'refused'
   const read = calls.map(({ name, arguments: args }) => ({ name, arguments: JSON.parse(args) as unknown }))
   return isDeepStrictEqual(read, meant) ? 'right' : 'wrong'
 }
 
 /** What the models room makes of a text that comes in pieces of so many characters. */
-export function heardText(text: string, size = 7) {
+export function streamText(text: string, size = 7) {
   const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, n) => text.slice(n * size, (n + 1) * size))
-  return heard(pieces.map(piece => ({ type: 'text', text: piece })))
+  return collectAnswer(pieces.map(piece => ({ type: 'text', text: piece })))
 }
 
-function heard(events: readonly ModelEvent[], more: Partial<ModelRequest> = {}) {
+function collectAnswer(events: readonly ModelEvent[], more: Partial<ModelRequest> = {}) {
   const purpose = { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' } as const
   const request = { model: 'm', messages: [], tools: TOOLS, temperature: 0, max_tokens: 100, purpose, ...more }
   const hearing = new Hearing(request, 'either')

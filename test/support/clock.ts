@@ -59,12 +59,12 @@ export class HeldClock implements Clock {
    */
   async advance(ms: number): Promise<void> {
     const until = this.#elapsed + ms
-    await turns()
+    await turnEventLoop()
     for (let timer = this.#earliest(until); timer; timer = this.#earliest(until)) {
       this.#elapsed = timer.due
       this.#timers.delete(timer)
       timer.fn()
-      await turns()
+      await turnEventLoop()
     }
     this.#elapsed = until
   }
@@ -93,7 +93,7 @@ export function turn(): Promise<void> {
 }
 
 /** Some turns of the real event loop in a row in which no file operation is in flight. */
-export async function turns(count = TURNS): Promise<void> {
+export async function turnEventLoop(count = TURNS): Promise<void> {
   const until = performance.now() + FILES_MS
   for (let left = count; left > 0; left = filesInFlight() && performance.now() < until ? count : left - 1) await turn()
 }

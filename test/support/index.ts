@@ -1,13 +1,14 @@
-/** What tests are written with, ours and those of plugins' authors: `import … from 'svc/testing'`. */
+/** Test helpers, for our tests and those of plugin authors: `import … from 'svc/testing'`. */
 
-export * from './beat.ts'
 export * from './cli.ts'
 export * from './clock.ts'
-export * from './house.ts'
+export * from './deprecated.ts'
+export * from './heartbeat.ts'
 export * from './leaks.ts'
 export * from './model-server.ts'
-export * from './replayed.ts'
+export * from './replay-recording.ts'
 export * from './scheduler.ts'
 export * from './temp.ts'
+export * from './test-host.ts'
 export * from './until.ts'
 export * from './wire-rules.ts'

@@ -1,4 +1,4 @@
-import type { House } from './house.ts'
+import type { TestHost } from './test-host.ts'
 
 /**
  * Operating-system handles are known by these kinds; what else Node lists (timers of the test runner, requests) comes and
@@ -8,10 +8,10 @@ const HANDLE = /^(?!FSEvent).*(Wrap|Worker|ChildProcess)$/
 
 /** Counts all that a house holds, by name, so that what is left over has one. */
 export class LeakLedger {
-  readonly #house: House
+  readonly #house: TestHost
   readonly #before: ReadonlyMap<string, number>
 
-  constructor(house: House) {
+  constructor(house: TestHost) {
     this.#house = house
     this.#before = inventory(house)
   }
@@ -26,11 +26,11 @@ export class LeakLedger {
 }
 
 /** Opens a ledger of what the house holds now. */
-export function leakLedger(house: House): LeakLedger {
+export function leakLedger(house: TestHost): LeakLedger {
   return new LeakLedger(house)
 }
 
-function inventory({ kernel, clock }: House): Map<string, number> {
+function inventory({ kernel, clock }: TestHost): Map<string, number> {
   const { hooks, points, services, config, host } = kernel
   const held = [
     ...hooks.names().flatMap(name => hooks.get(name).taps.map(tap => `tap of ${name}: ${tap.name}`)),

@@ -12,8 +12,8 @@ import { toPostgres } from '#platform/cluster/dialect'
 import cluster from '#platform/cluster/index'
 import { migrate, stepsOf } from '#platform/cluster/schema'
 import { MIGRATIONS } from '#platform/store/migrations/index'
-import type { SqlStatement } from './behind.ts'
 import { waitedFor } from './clock.ts'
+import type { SqlStatement } from './direct-access.ts'
 
 export { cluster }
 
@@ -44,7 +44,7 @@ export interface PostgresServer {
 export async function postgresServer({ durable = false } = {}): Promise<PostgresServer> {
   const bin = await binaries()
   const root = await mkdtemp(join(tmpdir(), 'svc-pg-'))
-  const as = await unprivileged()
+  const as = await unprivilegedUser()
   if (as.uid !== undefined) await chown(root, as.uid, as.gid!)
   await chmod(root, 0o700)
   const data = join(root, 'data')
@@ -106,7 +106,7 @@ export async function binaries(): Promise<string> {
 }
 
 /** Its programs refuse to be run by root. */
-async function unprivileged(): Promise<{ uid?: number; gid?: number }> {
+async function unprivilegedUser(): Promise<{ uid?: number; gid?: number }> {
   if (process.getuid?.() !== 0) return {}
   const idOf = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout || Number.NaN)
   if (Number.isNaN(idOf('-u'))) spawnSync('useradd', ['--system', '--user-group', 'postgres'])
@@ -252,11 +252,11 @@ export function countQueries(): void {
         result.then(done, done)
         return result
       }
-      const counted = (...results: unknown[]) => {
+      const countedCallback = (...results: unknown[]) => {
         inFlight--
         callback(...results)
       }
-      return original.apply(this, [...args.slice(0, -1), counted])
+      return original.apply(this, [...args.slice(0, -1), countedCallback])
     }
   }
 }

@@ -49,7 +49,7 @@ export class MemoryScheduler implements Scheduler {
   /** A further agent, or the lease of a singleton (`sys`), due at once. */
   add(id: string, kind: Lease['kind'] = 'agent'): void {
     this.#rows.set(id, { id, kind, run_at: 0, epoch: 0, cycle_num: 0, driven: false, woken: false })
-    this.#tell()
+    this.#notify()
   }
 
   /** Another process takes the agent over: what this one still commits for it is fenced off. */
@@ -80,7 +80,7 @@ export class MemoryScheduler implements Scheduler {
     this.commits.push({ id, cycle_num, effects: [...effects], next, result })
     if (!row || result === 'fenced' || next === 'keep') return result
     Object.assign(row, { driven: false, run_at: row.woken ? this.#now() : next.run_at })
-    if (row.woken) this.#tell()
+    if (row.woken) this.#notify()
     return result
   }
 
@@ -90,7 +90,7 @@ export class MemoryScheduler implements Scheduler {
       if (row.driven) row.woken = true
       else row.run_at = Math.min(row.run_at, this.#now())
     }
-    this.#tell()
+    this.#notify()
   }
 
   async nextDue(): Promise<number | null> {
@@ -107,7 +107,7 @@ export class MemoryScheduler implements Scheduler {
     return this.#clock?.ms() ?? 0
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener()
   }
 }

@@ -1,6 +1,6 @@
 import type { EventName, Events } from '#kernel'
 import { turn } from './clock.ts'
-import type { House } from './house.ts'
+import type { TestHost } from './test-host.ts'
 
 /** How long to wait before it is said what did not come, in real milliseconds. */
 const PATIENCE_MS = 60_000
@@ -11,14 +11,14 @@ const REST_MS = 5
 
 /** Resolves with the payload of the next event of this name (that matches). @throws after 60 s, naming the event */
 export function until<E extends EventName>(
-  house: Pick<House, 'kernel'>,
+  house: Pick<TestHost, 'kernel'>,
   event: E,
   matches?: (payload: Events[E]) => boolean,
 ): Promise<Events[E]>
 /** Resolves when the predicate, asked again and again, holds. @throws after 60 s, showing the predicate */
 export function until(predicate: () => unknown): Promise<void>
 export function until<E extends EventName>(
-  what: Pick<House, 'kernel'> | (() => unknown),
+  what: Pick<TestHost, 'kernel'> | (() => unknown),
   event?: E,
   matches: (payload: Events[E]) => boolean = () => true,
 ): Promise<Events[E] | void> {
@@ -35,7 +35,7 @@ async function untilTrue(predicate: () => unknown): Promise<void> {
 }
 
 async function untilEvent<E extends EventName>(
-  { kernel }: Pick<House, 'kernel'>,
+  { kernel }: Pick<TestHost, 'kernel'>,
   event: E,
   matches: (payload: Events[E]) => boolean,
 ): Promise<Events[E]> {

@@ -28,28 +28,28 @@ const RULES: readonly Rule[] = [
     status: 400,
     message:
       "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages.",
-    isBroken: messages => turns(messages).some(({ asked, answered }) => asked.some(id => !answered.includes(id))),
+    isBroken: messages => callsByTurn(messages).some(({ asked, answered }) => asked.some(id => !answered.includes(id))),
   },
   {
     dialects: ALL,
     status: 400,
     message:
       "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
-    isBroken: messages => turns(messages).some(({ asked, answered }) => answered.some(id => !asked.includes(id))),
+    isBroken: messages => callsByTurn(messages).some(({ asked, answered }) => answered.some(id => !asked.includes(id))),
   },
   {
     dialects: ['mistral'],
     status: 400,
     message: 'Not the same number of function calls and responses',
     code: '3230',
-    isBroken: messages => turns(messages).some(({ asked, answered }) => asked.length !== answered.length),
+    isBroken: messages => callsByTurn(messages).some(({ asked, answered }) => asked.length !== answered.length),
   },
   {
     dialects: ['gemini'],
     status: 400,
     message:
       'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
-    isBroken: messages => turns(messages).some(({ asked, answered }) => asked.length !== answered.length),
+    isBroken: messages => callsByTurn(messages).some(({ asked, answered }) => asked.length !== answered.length),
   },
   {
     dialects: ['gemini'],
@@ -73,7 +73,7 @@ const RULES: readonly Rule[] = [
     status: 400,
     message: 'Tool call id must be a-z, A-Z, 0-9, with a length of 9.',
     code: '3280',
-    isBroken: messages => turns(messages).some(({ asked }) => asked.some(id => !/^[a-zA-Z0-9]{9}$/.test(id))),
+    isBroken: messages => callsByTurn(messages).some(({ asked }) => asked.some(id => !/^[a-zA-Z0-9]{9}$/.test(id))),
   },
   {
     dialects: ['mistral', 'gemini'],
@@ -116,7 +116,7 @@ const RULES: readonly Rule[] = [
     dialects: ['openai'],
     status: 400,
     message: "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40.",
-    isBroken: messages => turns(messages).some(({ asked }) => asked.some(id => id.length > 40)),
+    isBroken: messages => callsByTurn(messages).some(({ asked }) => asked.some(id => id.length > 40)),
   },
   {
     dialects: ['deepseek'],
@@ -262,7 +262,7 @@ function signatureOf(call: unknown): string | undefined {
 }
 
 /** The ids of the calls of each message, and of the results right after it. */
-function turns(messages: readonly WireMessage[]): { asked: string[]; answered: string[] }[] {
+function callsByTurn(messages: readonly WireMessage[]): { asked: string[]; answered: string[] }[] {
   const found: { asked: string[]; answered: string[] }[] = []
   for (const { role, tool_calls = [], tool_call_id } of messages) {
     if (role === 'tool') {

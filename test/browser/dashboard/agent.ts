@@ -11,8 +11,8 @@ import type { IdentityRecord } from '#society/identity/contract'
 import { askQuestion, formOpinion, reviseWorldview } from '#society/identity/repository'
 import { recordMoment, restoreLife } from '#society/suffering/repository'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { faultsOf, settled } from './axe.ts'
-import { type Lit, lit, PATIENCE_MS, type Visitor, visitor } from './house.ts'
+import { faultsOf, waitUntilLoaded } from './axe.ts'
+import { type OpenDashboard, openDashboard, PATIENCE_MS, type Visitor, visitor } from './open-dashboard.ts'
 
 const PATIENT = { timeout: PATIENCE_MS }
 const PROFILE = {
@@ -32,7 +32,7 @@ const HOSTILE = `<img src=x onerror="window.owned=1"> \u202egnp.exe`
 
 describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   let browser: Browser
-  let house: Lit
+  let house: OpenDashboard
   let person: Visitor
   let page: Page
   let ann: string
@@ -40,7 +40,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   beforeAll(async () => {
     // Nobody lives but by what the test does.
     const config = { economy: { enabled: true, starting_balance: 500 }, suffering: { threshold_crisis: 0.95 } }
-    ;[browser, house] = await Promise.all([theBrowser(), lit({ roles: ['server'], config, files: PROFILE })])
+    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'], config, files: PROFILE })])
     ann = await house.spawn('ann')
     person = await visitor(browser, house)
   })
@@ -56,7 +56,8 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   const store = () => house.home.kernel.use(Store)
   const go = (view: string) => person.at(`#/agents/${ann}/${view}`)
   /** What a plot tells those who do not see it. */
-  const plotted = (label: string) => page.locator('figure.plot', { hasText: label }).locator('figcaption').innerText()
+  const plotCaption = (label: string) =>
+    page.locator('figure.plot', { hasText: label }).locator('figcaption').innerText()
 
   it('are empty in words before anything has happened', async () => {
     for (const [view, told] of [
@@ -108,10 +109,10 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await page.getByText('It is in a crisis').waitFor()
     const weighs = page.getByRole('listitem').filter({ hasText: 'repeated failure' })
     expect(await weighs.innerText()).toMatch(/rising[\s\S]*Resolved when [\s\S]*62 %, at most 70 %/)
-    expect(await plotted('Stress over time')).toMatch(
+    expect(await plotCaption('Stress over time')).toMatch(
       /Load 97 %, prominent from 35 %, constrained from 55 %, dominant from 75 %, crisis from 95 %, In a crisis 97 %/,
     )
-    expect(await plotted('Persona over time')).toMatch(/Happiness 20 %, Concentration 40 %/)
+    expect(await plotCaption('Persona over time')).toMatch(/Happiness 20 %, Concentration 40 %/)
     expect(await page.locator('.plot canvas').count()).toBe(2)
     expect(await page.locator('.moods').innerText()).toMatch(/overwhelmed\s+in a crisis[\s\S]*content/)
     await page.getByRole('meter', { name: 'Happiness' }).waitFor()
@@ -159,7 +160,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     const shown = async () => (await page.locator('.figures').innerText()).includes(await balanceNow())
     await expect.poll(shown, PATIENT).toBe(true)
     await expect
-      .poll(async () => (await plotted('Balance over time')).includes(`Balance ${await balanceNow()}`), PATIENT)
+      .poll(async () => (await plotCaption('Balance over time')).includes(`Balance ${await balanceNow()}`), PATIENT)
       .toBe(true)
     await page.getByText('the books balance').waitFor()
     await page.getByRole('meter', { name: 'health' }).waitFor()
@@ -168,7 +169,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
 
   it('world: a balance that has moved once is drawn in its minute, at marks that are whole', async () => {
     const config = { economy: { enabled: true, starting_balance: 6 } }
-    const young = await lit({ roles: ['server'], config, files: PROFILE })
+    const young = await openDashboard({ roles: ['server'], config, files: PROFILE })
     const id = await young.spawn('ann')
     const other = await visitor(browser, young, DRAWN)
     const shown = await other.open(`#/agents/${id}/world`)
@@ -182,7 +183,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
 
   it('world: says so where there is no economy', async () => {
     const config = { economy: { enabled: false } }
-    const poor = await lit({ roles: ['server'], config, files: PROFILE })
+    const poor = await openDashboard({ roles: ['server'], config, files: PROFILE })
     const id = await poor.spawn('ann')
     const other = await visitor(browser, poor)
     await (await other.open(`#/agents/${id}/world`)).getByText('The economy is not enabled in this project.').waitFor()
@@ -289,7 +290,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   it('have no fault that axe finds, and are no wider than their window', { timeout: 240_000 }, async () => {
     for (const view of ['inner', 'identity', 'world', 'schedules', 'checkpoints']) {
       await go(view)
-      await settled(page)
+      await waitUntilLoaded(page)
       await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
       expect(await faultsOf(page), view).toEqual([])
     }

@@ -1,11 +1,11 @@
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Approval, ApprovalSummary } from '#safety/approvals/contract'
-import { finish, goalAnswer, noted } from '../../spec/gated.ts'
-import { asksForGoal } from '../../spec/rooms.ts'
+import { finish, goalAnswer, recordingTools } from '../../spec/approvals-host.ts'
+import { asksForGoal } from '../../spec/model-host.ts'
 import { fault, type ModelServerRequest, type Reply, text, toolCall, until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { type Lit, lit, shot, type Visitor, visitor } from './house.ts'
+import { type OpenDashboard, openDashboard, shot, type Visitor, visitor } from './open-dashboard.ts'
 
 const AGENTS = 14
 const LONG = `${'all is well\n'.repeat(800)}and then everything is deleted`
@@ -35,9 +35,9 @@ function says(request: ModelServerRequest) {
 }
 
 describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
-  const { runs, plugin } = noted()
+  const { runs, plugin } = recordingTools()
   let browser: Browser
-  let house: Lit
+  let house: OpenDashboard
   let person: Visitor
   let page: Page
   const ids: string[] = []
@@ -45,7 +45,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
   beforeAll(async () => {
     ;[browser, house] = await Promise.all([
       theBrowser(),
-      lit({
+      openDashboard({
         script: says,
         builtins: [plugin],
         config: {

@@ -32,9 +32,9 @@ export async function faultsOf(page: Page): Promise<string[]> {
   const before = page.viewportSize()
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(AXE)
   await look(page, 'light', 1600)
-  const light = await found(page)
+  const light = await findViolations(page)
   await look(page, 'dark', 400)
-  const dark = [...(await found(page, OF_LOOKS)), ...(await page.evaluate<string[]>(SMALL))]
+  const dark = [...(await findViolations(page, OF_LOOKS)), ...(await page.evaluate<string[]>(SMALL))]
   await page.emulateMedia({ colorScheme: null })
   if (before) await page.setViewportSize(before)
   return [...light, ...dark]
@@ -45,7 +45,7 @@ async function look(page: Page, colorScheme: 'light' | 'dark', width: number): P
   await page.setViewportSize({ width, height: 900 })
 }
 
-async function found(page: Page, rules?: readonly string[]): Promise<string[]> {
+async function findViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
   const options = {
     resultTypes: ['violations'],
     preload: false,
@@ -63,7 +63,7 @@ async function found(page: Page, rules?: readonly string[]): Promise<string[]> {
 }
 
 /** Waits until a page has what it shows. */
-export async function settled(page: Page): Promise<void> {
+export async function waitUntilLoaded(page: Page): Promise<void> {
   await page.locator('main > *').first().waitFor()
   await page.locator('.skeleton').first().waitFor({ state: 'detached' })
 }

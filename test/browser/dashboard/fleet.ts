@@ -2,11 +2,11 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Fleet } from '#core/agents/contract'
 import { Store } from '#platform/store/contract'
-import { goalAnswer } from '../../spec/gated.ts'
+import { goalAnswer } from '../../spec/approvals-host.ts'
 import { until } from '../../support/index.ts'
 import Sqlite from '../../support/sqlite.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { type Lit, lit, PATIENCE_MS, shot, type Visitor, visitor } from './house.ts'
+import { type OpenDashboard, openDashboard, PATIENCE_MS, shot, type Visitor, visitor } from './open-dashboard.ts'
 
 const AGENTS = 1_000
 const ENDED = 60
@@ -15,14 +15,14 @@ const QUIET_MS = 15_000
 
 describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
   let browser: Browser
-  let house: Lit
+  let house: OpenDashboard
   let person: Visitor
   let page: Page
 
   beforeAll(async () => {
     ;[browser, house] = await Promise.all([
       theBrowser(),
-      lit({ script: () => goalAnswer(''), config: { daemon: { heartbeat: 2 } } }),
+      openDashboard({ script: () => goalAnswer(''), config: { daemon: { heartbeat: 2 } } }),
     ])
     const id = await house.spawn()
     const db = new Sqlite(house.home.kernel.project.database)
@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
   it('asks the server for nothing but its stream of events while nothing happens', async () => {
     const asked: string[] = []
     const note = (request: { url(): string }) => asked.push(new URL(request.url()).pathname)
-    const before = await beats(house)
+    const before = await heartbeatCount(house)
     const inQuiet = async () => {
       asked.length = 0
       page.on('request', note)
@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
     // On a busy machine what is asked again when the stream begins, as after every break, comes late.
     await expect.poll(inQuiet, { timeout: PATIENCE_MS }).toEqual([])
     // The daemon went on meanwhile, and the page says when each runs next.
-    expect(await beats(house)).toBeGreaterThan(before)
+    expect(await heartbeatCount(house)).toBeGreaterThan(before)
     await page.getByText('Live', { exact: true }).waitFor()
     await page.screenshot({ path: shot('fleet') })
 
@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
   })
 })
 
-const beats = async ({ home }: Lit) =>
+const heartbeatCount = async ({ home }: OpenDashboard) =>
   (await home.kernel.use(Store).get<{ n: number }>("SELECT cycle_num AS n FROM leases WHERE id = 'sys:beat'"))!.n
 
 /** Copies one agent at rest, with all of its rows, and adds sub-agents that have ended. */

@@ -1,11 +1,11 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ApprovalSummary } from '#safety/approvals/contract'
-import { asksForGoal } from '../../spec/rooms.ts'
+import { asksForGoal } from '../../spec/model-host.ts'
 import { type ModelServerRequest, text, toolCall, until } from '../../support/index.ts'
 import Sqlite from '../../support/sqlite.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { type Lit, lit, PATIENCE_MS, visitor } from './house.ts'
+import { type OpenDashboard, openDashboard, PATIENCE_MS, visitor } from './open-dashboard.ts'
 
 /** Would pause everything, and say so, if any of it were taken for markup; and begins with what deceives the eye. */
 const hostile = (where: string) =>
@@ -25,12 +25,12 @@ const DECEIVING = `[...document.querySelectorAll('*')].flatMap(each => [...each.
 
 describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
   let browser: Browser
-  let house: Lit
+  let house: OpenDashboard
 
   beforeAll(async () => {
     ;[browser, house] = await Promise.all([
       theBrowser(),
-      lit({
+      openDashboard({
         script: says,
         config: { daemon: { heartbeat: 0.2 }, approval: { enabled: true, require_for: ['file_write'] } },
         files: {

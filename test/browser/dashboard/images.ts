@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { text, until } from '../../support/index.ts'
 import { pngOf } from '../../support/png.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { type Lit, lit, shot, type Visitor, visitor } from './house.ts'
+import { type OpenDashboard, openDashboard, shot, type Visitor, visitor } from './open-dashboard.ts'
 
 const picture = { name: 'sketch.png', mimeType: 'image/png', buffer: pngOf(160, 90, [40, 90, 200]) }
 const URL_OF_PICTURE = `data:image/png;base64,${picture.buffer.toString('base64')}`
@@ -21,7 +21,7 @@ const giving = (kind: 'drop' | 'paste') => `(() => {
 
 describe.skipIf(!hasChromium)('a person with images', () => {
   let browser: Browser
-  let house: Lit
+  let house: OpenDashboard
   let person: Visitor
   let page: Page
   let id: string
@@ -29,7 +29,7 @@ describe.skipIf(!hasChromium)('a person with images', () => {
   beforeAll(async () => {
     const script = ({ prompt }: { prompt: string }) =>
       text(prompt.includes('"goal":') ? '{"goal": null}' : 'A blue field.')
-    ;[browser, house] = await Promise.all([theBrowser(), lit({ script })])
+    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ script })])
     person = await visitor(browser, house)
     id = await house.spawn()
     page = await person.open(`#/agents/${id}/chat`)

@@ -3,22 +3,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ApprovalSummary } from '#safety/approvals/contract'
 import { until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { faultsOf, settled } from './axe.ts'
-import { type Lit, lit, type Visitor, visitor } from './house.ts'
+import { faultsOf, waitUntilLoaded } from './axe.ts'
+import { type OpenDashboard, openDashboard, type Visitor, visitor } from './open-dashboard.ts'
 
 /** The navigation counts it, beside what waits. */
 const BROKEN = "throw new Error('It is broken.')\n"
 
 describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', () => {
   let browser: Browser
-  let house: Lit
+  let house: OpenDashboard
   let person: Visitor
   let pages: string[]
   let coder: string
 
   beforeAll(async () => {
     const config = { daemon: { heartbeat: 0.2 }, model: { sim_delay: 0 }, approval: { enabled: true } }
-    ;[browser, house] = await Promise.all([theBrowser(), lit({ config, plugins: { 'broken.ts': BROKEN } })])
+    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ config, plugins: { 'broken.ts': BROKEN } })])
     person = await visitor(browser, house)
     const id = await house.spawn('coder')
     coder = id
@@ -48,14 +48,14 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
 
   it('is used by keyboard alone: what has the focus is seen, dialogs hold it and give it back', async () => {
     const page = await person.open()
-    const focused = () => page.evaluate<string>("document.activeElement?.textContent?.trim() ?? ''")
+    const focusedText = () => page.evaluate<string>("document.activeElement?.textContent?.trim() ?? ''")
     await page.getByRole('table').waitFor()
     await page.keyboard.press('Tab')
-    expect(await focused()).toBe('Skip to the page')
+    expect(await focusedText()).toBe('Skip to the page')
     const order: string[] = []
     for (let n = 0; n < 16; n++) {
       await page.keyboard.press('Tab')
-      order.push(await focused())
+      order.push(await focusedText())
       const outlineStyle = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')
       expect(outlineStyle, order.at(-1)).not.toBe('none')
     }
@@ -73,34 +73,34 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     }
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    expect(await focused()).toBe('Spawn an agent')
+    expect(await focusedText()).toBe('Spawn an agent')
     const access = page.getByText('Access', { exact: true })
     await access.focus()
     await page.keyboard.press('Enter')
     await page.getByLabel('Tenant').focus()
     await page.keyboard.press('Escape')
     await page.getByLabel('Tenant').waitFor({ state: 'hidden' })
-    expect(await focused()).toBe('Access')
+    expect(await focusedText()).toBe('Access')
     person.rest()
   })
 
   it('keeps the focus where something was done by keyboard, and gives it back where a form was opened', async () => {
     const page = await person.at('#/config?q=daemon.heartbeat')
-    const focused = () =>
+    const focusedText = () =>
       page.evaluate<string>('document.activeElement.ariaLabel ?? document.activeElement.textContent')
     await page.getByRole('button', { name: 'Freeze' }).focus()
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Frozen · resume' }).waitFor()
-    await expect.poll(focused).toContain('resume')
+    await expect.poll(focusedText).toContain('resume')
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Freeze', exact: true }).waitFor()
-    await expect.poll(focused).toBe('Freeze')
+    await expect.poll(focusedText).toBe('Freeze')
     const change = page.getByRole('button', { name: 'Change daemon.heartbeat', exact: true })
     await change.focus()
     await page.keyboard.press('Enter')
-    await expect.poll(focused).toBe('Value of daemon.heartbeat')
+    await expect.poll(focusedText).toBe('Value of daemon.heartbeat')
     await page.getByRole('button', { name: 'Cancel' }).press('Enter')
-    expect(await focused()).toBe('Change daemon.heartbeat')
+    expect(await focusedText()).toBe('Change daemon.heartbeat')
     person.rest()
   })
 
@@ -140,7 +140,7 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     const found: Record<string, string[]> = {}
     for (const hash of pages) {
       await person.at(`#/${hash}`)
-      await settled(page)
+      await waitUntilLoaded(page)
       const faults = await faultsOf(page)
       if (faults.length > 0) found[hash] = faults
     }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { type Lit, lit, type Visitor, visitor } from './house.ts'
+import { type OpenDashboard, openDashboard, type Visitor, visitor } from './open-dashboard.ts'
 
 const GOOD = `import { definePlugin } from 'svc'
 export default definePlugin({ name: 'greeter', description: 'Greets.', setup(svc) { svc.on('cycle_start', () => {}) } })
@@ -11,13 +11,13 @@ export default definePlugin({ name: 'greeter', description: 'Greets.', setup(svc
 
 describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () => {
   let browser: Browser
-  let house: Lit
+  let house: OpenDashboard
   let person: Visitor
   let page: Page
 
   beforeAll(async () => {
     const config = { daemon: { heartbeat: 0.5 }, server: { api_key: 'a secret of ours' } }
-    ;[browser, house] = await Promise.all([theBrowser(), lit({ config })])
+    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ config })])
     const begin = "if (location.protocol === 'http:') sessionStorage.setItem('key', 'a secret of ours')"
     person = await visitor(browser, house, begin)
   })

@@ -9,8 +9,8 @@ import type { SwarmReport } from '#society/swarm/contract'
 import { type Link, layout } from '../../../dashboard/pages/society/layout.ts'
 import Sqlite from '../../support/sqlite.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { faultsOf, settled } from './axe.ts'
-import { type Lit, lit, PATIENCE_MS, type Visitor, visitor } from './house.ts'
+import { faultsOf, waitUntilLoaded } from './axe.ts'
+import { type OpenDashboard, openDashboard, PATIENCE_MS, type Visitor, visitor } from './open-dashboard.ts'
 
 const NAMES = ['ann', 'bob', 'cleo', 'dora'] as const
 const PATIENT = { timeout: PATIENCE_MS }
@@ -25,7 +25,7 @@ interface Box {
 
 describe.skipIf(!hasChromium)('the society page', () => {
   let browser: Browser
-  let house: Lit
+  let house: OpenDashboard
   let person: Visitor
   let page: Page
   const ids: Record<string, string> = {}
@@ -36,7 +36,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     )
     // Nobody lives but by what the test does.
     const config = { swarm: { policy: 'active' } }
-    ;[browser, house] = await Promise.all([theBrowser(), lit({ roles: ['server'], config, files })])
+    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'], config, files })])
     for (const name of NAMES) ids[name] = await house.spawn(name)
     person = await visitor(browser, house)
   })
@@ -188,7 +188,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
 
   it('shows what the swarm learned and did, and takes it back', async () => {
     let made = 0
-    const ended = async (who: string, objective: string, how: string) => {
+    const endGoals = async (who: string, objective: string, how: string) => {
       for (const each of how) {
         const goal_id = `goal-swarm-${++made}`
         const agent_id = ids[who]!
@@ -207,8 +207,8 @@ describe.skipIf(!hasChromium)('the society page', () => {
         await store().apply([endGoal({ goal_id, status, result: 'so it was', unconfirmed: false }), event])
       }
     }
-    await ended('ann', 'Fix the bug in the parser', '+++++')
-    await ended('bob', 'Fix the bug in the parser', '----')
+    await endGoals('ann', 'Fix the bug in the parser', '+++++')
+    await endGoals('bob', 'Fix the bug in the parser', '----')
     await house.home.kernel.hooks.emit('beat', { beat: 5 })
     const [report] = await house.invoke<SwarmReport[]>('swarm.reports')
     expect(report!.effects.length).toBeGreaterThan(0)
@@ -231,7 +231,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     ]
     for (const place of places) {
       await person.at(`#/${place}`)
-      await settled(page)
+      await waitUntilLoaded(page)
       for (const each of await page.locator('details.card > summary').all()) await each.click()
       expect(await faultsOf(page), place).toEqual([])
     }

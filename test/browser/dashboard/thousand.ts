@@ -4,7 +4,7 @@ import { Agents } from '#core/agents/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import Sqlite from '../../support/sqlite.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { type Lit, lit, type Visitor, visitor } from './house.ts'
+import { type OpenDashboard, openDashboard, type Visitor, visitor } from './open-dashboard.ts'
 
 const AGENTS = 1_000
 const STEPS = 60
@@ -24,11 +24,11 @@ const SCROLLED = `new Promise(drawn => {
 
 describe.skipIf(!hasChromium)('a table of a thousand rows at the dashboard', () => {
   let browser: Browser
-  let house: Lit
+  let house: OpenDashboard
   let person: Visitor
 
   beforeAll(async () => {
-    ;[browser, house] = await Promise.all([theBrowser(), lit({ roles: ['server'] })])
+    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'] })])
     const id = await house.spawn()
     const db = new Sqlite(house.home.kernel.project.database)
     db.transaction(() => {
@@ -36,8 +36,8 @@ describe.skipIf(!hasChromium)('a table of a thousand rows at the dashboard', () 
         const row = db.prepare<[string], object>(`SELECT * FROM ${table} WHERE agent_id = ?`).get(id)!
         const names = Object.keys(row)
         const copy = db.prepare(`INSERT INTO ${table} (${names}) VALUES (${names.map(() => '?')})`)
-        const copied = (value: unknown, n: number) => (value === id ? `worker-${n}` : value)
-        for (let n = 0; n < AGENTS - 1; n++) copy.run(Object.values(row).map(value => copied(value, n)))
+        const renumber = (value: unknown, n: number) => (value === id ? `worker-${n}` : value)
+        for (let n = 0; n < AGENTS - 1; n++) copy.run(Object.values(row).map(value => renumber(value, n)))
       }
       const spent = db.prepare(
         `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens, priced, estimated,

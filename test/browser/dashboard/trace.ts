@@ -4,19 +4,19 @@ import type { Trace } from '#observability/runs/contract'
 import { Runs } from '#observability/runs/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { type Lit, lit, shot, type Visitor, visitor } from './house.ts'
+import { type OpenDashboard, openDashboard, shot, type Visitor, visitor } from './open-dashboard.ts'
 
 const STEPS = 10_000
 const TOOLS = ['file_read', 'file_edit', 'web_search']
 
 describe.skipIf(!hasChromium)('the trace of a run with twenty thousand spans', () => {
   let browser: Browser
-  let house: Lit
+  let house: OpenDashboard
   let person: Visitor
   let run_id: string
 
   beforeAll(async () => {
-    ;[browser, house] = await Promise.all([theBrowser(), lit({ roles: ['server'] })])
+    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'] })])
     const agent_id = await house.spawn()
     const { kernel } = house.home
     run_id = await kernel.use(Runs).begin('daemon')

@@ -6,7 +6,15 @@ import { type AgentSummary, Agents } from '#core/agents/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
-import { type Lit, type LitOptions, lit, PATIENCE_MS, shot, type Visitor, visitor } from './house.ts'
+import {
+  type DashboardOptions,
+  type OpenDashboard,
+  openDashboard,
+  PATIENCE_MS,
+  shot,
+  type Visitor,
+  visitor,
+} from './open-dashboard.ts'
 
 /** The contrast of an element's words with what is behind them (WCAG 2), as the browser has mixed its colours. */
 const contrastOf = (selector: string) => `(() => {
@@ -27,16 +35,16 @@ const contrastOf = (selector: string) => `(() => {
 
 describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   let browser: Browser
-  let alive: Lit
+  let alive: OpenDashboard
   let operator: Visitor
   /** Where no daemon runs. */
-  let still: Lit
+  let still: OpenDashboard
   let reader: Visitor
 
   beforeAll(async () => {
-    ;[browser, alive] = await Promise.all([theBrowser(), lit()])
+    ;[browser, alive] = await Promise.all([theBrowser(), openDashboard()])
     operator = await visitor(browser, alive)
-    still = await lit({ roles: ['server'] })
+    still = await openDashboard({ roles: ['server'] })
     reader = await visitor(browser, still)
   })
   afterAll(async () => {
@@ -44,13 +52,13 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await Promise.all([alive?.close(), still?.close()])
   })
 
-  const opened = async (options: LitOptions = {}) => {
-    const other = await lit(options)
+  const openAnother = async (options: DashboardOptions = {}) => {
+    const other = await openDashboard(options)
     onTestFinished(() => other.close())
     return other
   }
   /** Who has done what a test wanted lives no longer: it would go on beside all others. */
-  const ended = (id: string) => alive.invoke('agents.delete', { id })
+  const deleteAgent = (id: string) => alive.invoke('agents.delete', { id })
   const statusOf = async (name: string) =>
     (await alive.invoke<AgentSummary[]>('agents.list')).find(agent => agent.name === name)?.status
 
@@ -68,7 +76,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await recent.nth(1).waitFor()
     expect(await page.evaluate("performance.getEntriesByType('navigation').length")).toBe(1)
     operator.rest()
-    await ended('coder')
+    await deleteAgent('coder')
   })
 
   it('pauses an agent, lets it go on, and tells it something that it then does', async () => {
@@ -91,7 +99,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
       .first()
       .waitFor()
     operator.rest()
-    await ended(id)
+    await deleteAgent(id)
   })
 
   it('freezes all that costs, and lets it go on', async () => {
@@ -142,12 +150,12 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     expect([most, open.size]).toEqual([1, 1])
     await operator.leave()
     await until(() => open.size === 0)
-    await ended(id)
+    await deleteAgent(id)
     await alive.invoke('daemon.resume')
   })
 
   it('is told when the connection is lost, keeps what was known, and is live again without a reload', async () => {
-    const first = await lit({ roles: ['server'] })
+    const first = await openDashboard({ roles: ['server'] })
     await first.spawn('oracle')
     const person = await visitor(browser, first)
     const page = await person.open()
@@ -162,7 +170,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     const refused = page.locator('.head').getByRole('alert')
     await page.getByRole('button', { name: 'Freeze' }).click()
     await refused.getByText('cannot be reached').waitFor()
-    const kept = await opened({ roles: ['server'], root, port: Number(new URL(first.url).port) })
+    const kept = await openAnother({ roles: ['server'], root, port: Number(new URL(first.url).port) })
     await kept.spawn('gambler')
     await page.locator('tbody tr', { hasText: 'gambler' }).waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
@@ -172,14 +180,14 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   })
 
   it('hears a server whose database is another than before, and forgets the events of the one that is gone', async () => {
-    const first = await lit({ roles: ['server'] })
+    const first = await openDashboard({ roles: ['server'] })
     for (const preset of ['oracle', 'oracle', 'oracle']) await first.spawn(preset)
     const person = await visitor(browser, first)
     const page = await person.open('#/events')
     const ofOracles = page.locator('.events li', { hasText: 'oracle' })
     await ofOracles.first().waitFor()
     await first.close()
-    const other = await opened({ roles: ['server'], port: Number(new URL(first.url).port) })
+    const other = await openAnother({ roles: ['server'], port: Number(new URL(first.url).port) })
     const id = await other.spawn('gambler')
     await page.locator('.events li', { hasText: id }).first().waitFor()
     expect(await ofOracles.count()).toBe(0)
@@ -187,7 +195,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   })
 
   it('who has the wrong key is asked for the right one, and goes on with it; the key stays in the tab', async () => {
-    const locked = await opened({ roles: ['server'], env: { SVC_API_KEY: 'right key, ümläut' } })
+    const locked = await openAnother({ roles: ['server'], env: { SVC_API_KEY: 'right key, ümläut' } })
     await locked.spawn('oracle')
     const person = await visitor(browser, locked)
     const page = await person.open()
@@ -223,11 +231,11 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByRole('columnheader', { name: 'About' }).waitFor()
     expect(await page.getByRole('link', { name: 'of bob' }).count()).toBe(0)
     operator.rest()
-    await ended(id)
+    await deleteAgent(id)
   })
 
   it('sees that the budget is reached, and counts from 0 again', async () => {
-    const tight = await opened({
+    const tight = await openAnother({
       config: { daemon: { heartbeat: 0.2, budget_tokens: 6_000, budget_mode: 'record_only' } },
     })
     await tight.spawn('coder')
@@ -327,14 +335,14 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     const id = await still.spawn('oracle')
     const page = await reader.at('#/config')
     await page.locator('.keys').first().waitFor()
-    const scrolled = () => page.evaluate<number>('scrollY')
+    const scrollPosition = () => page.evaluate<number>('scrollY')
     await page.evaluate('scrollTo(0, 1500)')
     await page.getByRole('link', { name: 'Fleet' }).click()
     await page.getByRole('heading', { level: 1, name: 'Fleet' }).waitFor()
-    expect(await scrolled()).toBe(0)
+    expect(await scrollPosition()).toBe(0)
     await page.goBack()
     await page.getByRole('heading', { level: 1, name: 'Configuration' }).waitFor()
-    await expect.poll(scrolled).toBe(1500)
+    await expect.poll(scrollPosition).toBe(1500)
     await reader.at(`#/agents/${id}/memory`)
     await expect.poll(() => page.title()).toBe(`memory · ${id} · Agent · svc`)
     reader.rest()

@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net'
 import type { Browser, Frame, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Store } from '#platform/store/contract'
-import { type Documented, entriesOf } from '../../faces/document.ts'
-import { served } from '../../faces/served.ts'
+import { entriesOf, type OpenApiDocument } from '../../faces/document.ts'
+import { startServer } from '../../faces/start-server.ts'
 import { hasChromium, theBrowser, UNSEEN } from '../browser.ts'
 
-type Served = Awaited<ReturnType<typeof served>>
+type Served = Awaited<ReturnType<typeof startServer>>
 /** One thing to ask of the server under attack. */
 interface Target {
   method: string
@@ -27,7 +27,7 @@ interface Attack {
 const HOSTILE = await readFile(new URL('./hostile.js', import.meta.url), 'utf8')
 
 /** What the page says of each thing that it tried. */
-function tried(page: Page | Frame, how: 'attack' | 'embed', what: Attack): Promise<string[]> {
+function runAttack(page: Page | Frame, how: 'attack' | 'embed', what: Attack): Promise<string[]> {
   return page.evaluate(`(() => { ${HOSTILE}\nreturn hostile.${how}(${JSON.stringify(what)}) })()`)
 }
 
@@ -40,9 +40,9 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
 
   /** A server with an agent, its whole state as it is now, and everything that can be asked of it. */
   async function victim() {
-    const home = await served()
+    const home = await startServer()
     const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'worker' })) as { agent_id: string }
-    const document: Documented = (await home.ask('/openapi.json')).json
+    const document: OpenApiDocument = (await home.ask('/openapi.json')).json
     const targets = entriesOf(document).map(({ method, path, requestBody }): Target => {
       const example = requestBody?.content['application/json']?.example
       return {
@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
   it('of another name reads nothing and changes nothing by any request', { timeout: 120_000 }, async () => {
     const { home, targets, before } = await victim()
     const page = await evilPage()
-    const told = await tried(page, 'attack', { url: home.url, targets, cross: true })
+    const told = await runAttack(page, 'attack', { url: home.url, targets, cross: true })
     expect(told.length).toBeGreaterThan(targets.length * 3)
     expect(told.filter(each => !/→ (failed|opaque 0 )$/.test(each))).toEqual([])
     expect(refusals(home)).toBeGreaterThan(posts(targets))
@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
   }, async () => {
     const { home, targets, before } = await victim()
     const page = await evilPage('<title>evil</title><body></body>')
-    const told = await tried(page, 'embed', { url: home.url, targets })
+    const told = await runAttack(page, 'embed', { url: home.url, targets })
     expect(told.filter(each => !/→ failed$/.test(each))).toEqual([])
     expect(refusals(home)).toBeGreaterThan(posts(targets))
     expect(await stateOf(home)).toEqual(before)
@@ -98,7 +98,7 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
     const page = await evilPage('<iframe sandbox="allow-scripts allow-forms" srcdoc="<title>sandbox</title>"></iframe>')
     const frame = page.frames().find(each => each !== page.mainFrame())!
     expect(await frame.evaluate('origin')).toBe('null')
-    const told = await tried(frame, 'attack', { url: home.url, targets, cross: true })
+    const told = await runAttack(frame, 'attack', { url: home.url, targets, cross: true })
     expect(told.filter(each => !/→ (failed|opaque 0 )$/.test(each))).toEqual([])
     expect(refusals(home)).toBeGreaterThan(posts(targets))
     expect(await stateOf(home)).toEqual(before)
@@ -124,7 +124,7 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
     await page.goto(`${url}/attack`)
     await page.unroute(`${url}/attack`)
     const shells = ['/', '/docs', '/redoc', '/healthz'].map(path => ({ method: 'GET', path, body: undefined }))
-    const told = await tried(page, 'attack', { url, targets: [...targets, ...shells] })
+    const told = await runAttack(page, 'attack', { url, targets: [...targets, ...shells] })
     expect(told.length).toBeGreaterThan(targets.length * 2)
     expect(told.filter(each => !/→ basic 403 \{.*"code":"forbidden_host"/.test(each))).toEqual([])
     expect(await stateOf(home)).toEqual(before)

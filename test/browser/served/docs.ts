@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { served } from '../../faces/served.ts'
+import { startServer } from '../../faces/start-server.ts'
 import { hasChromium, theBrowser, UNSEEN } from '../browser.ts'
 
 const KEY = 'open sesame, please'
@@ -33,7 +33,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
   }
 
   it('Swagger UI shows every operation, and asks nobody else for anything', async () => {
-    const { url, ask } = await served()
+    const { url, ask } = await startServer()
     const { json } = await ask('/openapi.json')
     const count = Object.values(json.paths).flatMap(methods => Object.keys(methods as object)).length
     const { page, outside, problems } = await offline()
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
   })
 
   it('Swagger UI tries an operation with a key and for a user', async () => {
-    const { url, ask, kernel } = await served({ env: { SVC_API_KEY: KEY } })
+    const { url, ask, kernel } = await startServer({ env: { SVC_API_KEY: KEY } })
     const { page, outside } = await offline()
     // Of this operation alone: with each letter that is typed, the page draws all of them anew.
     const { json } = await ask('/openapi.json')
@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
   })
 
   it('ReDoc shows every operation, and asks nobody else for anything', async () => {
-    const { url, ask } = await served()
+    const { url, ask } = await startServer()
     const { json } = await ask('/openapi.json')
     const ids = Object.values(json.paths).flatMap(methods =>
       Object.values(methods as Record<string, { operationId: string }>).map(({ operationId }) => operationId),

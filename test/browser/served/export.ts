@@ -11,7 +11,7 @@ import { Runs } from '#observability/runs/contract'
 import runs from '#observability/runs/index'
 import approvals from '#safety/approvals/index'
 import a2a from '#society/a2a/index'
-import { asksForGoal, lived, spawn } from '../../spec/rooms.ts'
+import { asksForGoal, spawn, testHostWithModel } from '../../spec/model-host.ts'
 import { text, together, toolCall, until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
 
@@ -62,7 +62,7 @@ const PAYLOADS = [
 const ALL = PAYLOADS.join('\n')
 const CANARY = 'canary-7f31c9-value'
 
-interface Opened {
+interface OpenExport {
   page: Page
   /** What it did beside being looked at. */
   did: string[]
@@ -70,7 +70,7 @@ interface Opened {
 
 describe.skipIf(!hasChromium)('the report of a run', () => {
   let browser: Browser
-  let home: Awaited<ReturnType<typeof lived>>
+  let home: Awaited<ReturnType<typeof testHostWithModel>>
   let daemonRun: string
   let taskRun: string
 
@@ -84,7 +84,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
       toolCall('finish_goal', { summary: ALL, evidence: PAYLOADS.slice(0, 5) }),
     ]
     let goals = 0
-    home = await lived(
+    home = await testHostWithModel(
       request => {
         if (asksForGoal(request)) {
           const goal = goals++ === 0 ? PAYLOADS.slice(0, 8).join(' ') : 'Count the ships in the harbour before noon'
@@ -118,7 +118,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
     await home?.close()
   })
 
-  async function opened(run_id: string, look: { width?: number; dark?: boolean } = {}): Promise<Opened> {
+  async function openExport(run_id: string, look: { width?: number; dark?: boolean } = {}): Promise<OpenExport> {
     const file = join(home.root, `${run_id}.html`)
     await home.kernel.invoke('runs.write_export', { run_id, output: file, force: true })
     const page = await browser.newPage({
@@ -141,7 +141,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
   it.each(['daemon', 'task'] as const)(
     'of a %s shows hostile text as text: nothing runs, nothing is asked for',
     async kind => {
-      const { page, did } = await opened(kind === 'daemon' ? daemonRun : taskRun)
+      const { page, did } = await openExport(kind === 'daemon' ? daemonRun : taskRun)
       await page.evaluate(`for (const e of document.querySelectorAll('details')) e.open = true`)
       await page.locator('body').click()
       await page.mouse.move(300, 300)
@@ -177,7 +177,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
   })
 
   it('has every part, each where its link leads', async () => {
-    const { page } = await opened(daemonRun)
+    const { page } = await openExport(daemonRun)
     const links = (await page.evaluate(
       `[...document.querySelectorAll('nav a')].map(a => [a.textContent, document.querySelector(a.hash) !== null])`,
     )) as [string, boolean][]
@@ -207,7 +207,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
     { width: 400, dark: true },
     { width: 1600, dark: true },
   ])('fits a page of $width pixels, dark: $dark', async look => {
-    const { page, did } = await opened(daemonRun, look)
+    const { page, did } = await openExport(daemonRun, look)
     const [scroll, background] = (await page.evaluate(
       `[document.documentElement.scrollWidth, getComputedStyle(document.documentElement).backgroundColor]`,
     )) as [number, string]
@@ -218,7 +218,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
   })
 
   it('is printed unfolded, on white', async () => {
-    const { page } = await opened(daemonRun, { dark: true })
+    const { page } = await openExport(daemonRun, { dark: true })
     await page.emulateMedia({ media: 'print' })
     const height = await page.evaluate(`document.querySelector('#manifest pre').getBoundingClientRect().height`)
     expect(height).toBeGreaterThan(100)

@@ -5,11 +5,11 @@ import { configuredRules } from '#safety/guardrails/rules'
 import { scan } from '#safety/guardrails/scan'
 import { injectionCorpus } from './injections.ts'
 import { cleanCorpus, piiCorpus } from './pii.ts'
-import { Draw } from './random.ts'
+import { SeededRandom } from './random.ts'
 
 export interface Quality {
   lines: string[]
-  found(kind: string): number
+  recallOf(kind: string): number
   cleanChanged: number
   caught: number
   plain: number
@@ -23,10 +23,10 @@ export function scanner(stages: readonly Stage[]): (text: string) => Promise<Che
   const rules = configuredRules(GuardrailsConfig.parse({}), () => ['a-secret-of-the-project']).filter(rule =>
     rule.stages.some(stage => stages.includes(stage)),
   )
-  const failed = (_: unknown, error: unknown): never => {
+  const rethrow = (_: unknown, error: unknown): never => {
     throw error
   }
-  return text => scan(text, rules, { clock, failed })
+  return text => scan(text, rules, { clock, failed: rethrow })
 }
 
 /** What is found in the corpora. */
@@ -55,7 +55,7 @@ export async function figures(): Promise<Quality> {
   }
   const sum = (of: 'blocked' | 'flagged') => [...tally.values()].reduce((all, each) => all + each[of], 0)
   return {
-    found: kind => (kinds.get(kind)?.found ?? 0) / (kinds.get(kind)?.all ?? 1),
+    recallOf: kind => (kinds.get(kind)?.found ?? 0) / (kinds.get(kind)?.all ?? 1),
     cleanChanged: changed / clean.length,
     caught: sum('blocked') / injections.length,
     plain: tally.get('plain')?.blocked ?? 0,
@@ -146,18 +146,18 @@ export const hostile: Record<string, () => string> = {
       () => piece.repeat(Math.ceil(1e6 / piece.length)).slice(0, 1e6),
     ]),
   ),
-  'one enormous word': drawn(draw => draw.int(97, 122)),
-  'any characters': drawn(draw => draw.int(32, 126)),
-  'any units': drawn(draw => draw.int(0, 0xffff)),
+  'one enormous word': randomText(draw => draw.int(97, 122)),
+  'any characters': randomText(draw => draw.int(32, 126)),
+  'any units': randomText(draw => draw.int(0, 0xffff)),
   'every character': () =>
     Array.from({ length: 3e5 }, (_, n) => String.fromCodePoint(0x100 + ((n * 7) % 0xd000))).join(''),
   'every character beyond': () =>
     Array.from({ length: 5e5 }, (_, n) => String.fromCodePoint(0x10000 + ((n * 7) % 0x90000))).join(''),
 }
 
-function drawn(unit: (draw: Draw) => number): () => string {
+function randomText(unit: (draw: SeededRandom) => number): () => string {
   return () => {
-    const draw = new Draw(20260104)
+    const draw = new SeededRandom(20260104)
     const units = new Uint16Array(1e6).map(() => unit(draw))
     return Buffer.from(units.buffer).toString('utf16le')
   }

@@ -1,6 +1,6 @@
-import { Draw } from './random.ts'
+import { SeededRandom } from './random.ts'
 
-export interface Labelled {
+export interface LabelledText {
   text: string
   /** What is in it; empty in a clean text. */
   values: { kind: string; value: string }[]
@@ -84,10 +84,10 @@ const IBANS: [string, string][] = [
   ['MT', '^^^^#######################'],
 ]
 
-const VALUES: Record<string, (draw: Draw) => string> = {
+const VALUES: Record<string, (draw: SeededRandom) => string> = {
   email: draw => `${draw.pick(NAMES)}@${draw.pick(HOSTS)}`,
   phone: draw => draw.fill(draw.pick(PHONES)),
-  credit_card: draw => spaced(draw, card(draw, ...draw.pick(CARDS))),
+  credit_card: draw => withSpaces(draw, card(draw, ...draw.pick(CARDS))),
   iban(draw) {
     const iban = ibanOf(...draw.pick(IBANS), draw)
     return draw.next() < 0.5 ? iban : iban.replace(/(.{4})(?=.)/g, '$1 ')
@@ -164,13 +164,13 @@ const WORDS =
     ' ',
   )
 
-function prose(draw: Draw, words: number): string {
+function prose(draw: SeededRandom, words: number): string {
   const text = Array.from({ length: words }, () => draw.pick(WORDS)).join(' ')
   return `${text[0]?.toUpperCase()}${text.slice(1)}.`
 }
 
 /** Texts in which nothing is personal, of the shapes that mislead. */
-const CLEAN: ((draw: Draw) => string)[] = [
+const CLEAN: ((draw: SeededRandom) => string)[] = [
   draw => prose(draw, draw.int(8, 60)),
   draw => draw.fill('Order ORD-2024-###### shipped as #112-#######-####### on 2024-0%-1#.'),
   draw => draw.fill('const x%# = items[##].price * 1.## // see v%.##.# and RFC %##'),
@@ -198,13 +198,13 @@ const CLEAN: ((draw: Draw) => string)[] = [
 ]
 
 /** Texts with and without personal data, each value labelled: `count` of them, an eighth clean. */
-export function piiCorpus(count: number, seed = 20260101): Labelled[] {
-  const draw = new Draw(seed)
+export function piiCorpus(count: number, seed = 20260101): LabelledText[] {
+  const draw = new SeededRandom(seed)
   const kinds = Object.keys(VALUES)
   return Array.from({ length: count }, (_, n) => {
     if (n % 8 === 0) return { text: cleanText(draw), values: [] }
     const kind = kinds[n % kinds.length] as string
-    const value = (VALUES[kind] as (draw: Draw) => string)(draw)
+    const value = (VALUES[kind] as (draw: SeededRandom) => string)(draw)
     const carried = draw.pick(CARRIERS[kind] as string[]).replace('V', () => value)
     const around = draw.next()
     const before = around < 0.3 ? `${prose(draw, draw.int(4, 20))} ` : ''
@@ -214,16 +214,16 @@ export function piiCorpus(count: number, seed = 20260101): Labelled[] {
 }
 
 export function cleanCorpus(count: number, seed = 20260102): string[] {
-  const draw = new Draw(seed)
+  const draw = new SeededRandom(seed)
   return Array.from({ length: count }, () => cleanText(draw))
 }
 
-function cleanText(draw: Draw): string {
+function cleanText(draw: SeededRandom): string {
   const parts = Array.from({ length: draw.int(1, 3) }, () => draw.pick(CLEAN)(draw))
   return parts.join(draw.pick([' ', '\n']))
 }
 
-function card(draw: Draw, prefix: string, length: number): string {
+function card(draw: SeededRandom, prefix: string, length: number): string {
   const digits = prefix + draw.fill('#'.repeat(length - prefix.length - 1))
   const sum = [...digits].reverse().reduce((all, digit, n) => {
     const doubled = Number(digit) * (n % 2 === 0 ? 2 : 1)
@@ -232,7 +232,7 @@ function card(draw: Draw, prefix: string, length: number): string {
   return digits + ((10 - (sum % 10)) % 10)
 }
 
-function spaced(draw: Draw, number: string): string {
+function withSpaces(draw: SeededRandom, number: string): string {
   const by = draw.pick(['', '', ' ', '-'])
   if (by === '' || number.length < 14) return number
   const groups =
@@ -240,7 +240,7 @@ function spaced(draw: Draw, number: string): string {
   return number.length < 16 ? number.replace(groups, `$1${by}$2${by}$3`) : number.replace(groups, `$1${by}`)
 }
 
-function ibanOf(country: string, shape: string, draw: Draw): string {
+function ibanOf(country: string, shape: string, draw: SeededRandom): string {
   const bban = draw.fill(shape)
   const digits = [...`${bban}${country}00`].map(char => Number.parseInt(char, 36)).join('')
   const rest = [...digits].reduce((all, digit) => (all * 10 + Number(digit)) % 97, 0)

@@ -1,5 +1,5 @@
 /** A seeded generator (mulberry32) with what corpora are drawn with. */
-export class Draw {
+export class SeededRandom {
   #state: number
 
   constructor(seed: number) {

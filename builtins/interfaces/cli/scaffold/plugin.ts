@@ -20,7 +20,7 @@ function dedent(text: string): string {
 
 const HEAD = `
       // Run it with: npx vitest run plugins/NAME.test.ts
-      // The house is a project of its own, whose clock stands still until the test lets time pass.
+      // The test host is a project of its own; its clock stands still until the test advances it.
 `
 
 const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
@@ -54,19 +54,19 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
       })
     `,
     test: `
-      import { beat, house, memoryScheduler } from 'svc/testing'
+      import { memoryScheduler, runHeartbeat, testHost } from 'svc/testing'
       import { expect, it } from 'vitest'
       import plugin from './NAME.ts'
 
       it('counts the cycles of each agent, and tells of them now and then', async () => {
         const agents = memoryScheduler()
         const config = { plugins: { config: { 'NAME': { tell_every: 2 } } } }
-        await using home = await house({ builtins: [agents.plugin], config })
-        await home.kernel.host.add(plugin)
+        await using host = await testHost({ builtins: [agents.plugin], config })
+        await host.kernel.host.add(plugin)
         agents.add('ada')
-        await beat(home)
-        expect(await home.kernel.invoke('NAME.show')).toEqual({ ada: 2 })
-        expect(home.logged('2 cycles')).toMatchObject([{ plugin: 'NAME', agent_id: 'ada' }])
+        await runHeartbeat(host)
+        expect(await host.kernel.invoke('NAME.show')).toEqual({ ada: 2 })
+        expect(host.logged('2 cycles')).toMatchObject([{ plugin: 'NAME', agent_id: 'ada' }])
       })
     `,
   },
@@ -97,14 +97,14 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
     `,
     test: `
       import { type ToolCall, Toolkits } from 'svc'
-      import { house } from 'svc/testing'
+      import { testHost } from 'svc/testing'
       import { expect, it } from 'vitest'
       import plugin from './NAME.ts'
 
       it('a die shows one of its sides, and the same again for the same call', async () => {
-        await using home = await house({ seed: 1 })
-        await home.kernel.host.add(plugin)
-        const [roll] = home.kernel.points.find(Toolkits, 'NAME')!.tools
+        await using host = await testHost({ seed: 1 })
+        await host.kernel.host.add(plugin)
+        const [roll] = host.kernel.points.find(Toolkits, 'NAME')!.tools
         const call = (n: number) => ({ agent_id: 'ada', idempotency_key: \`ada:1:\${n}\` }) as ToolCall
         const rolled = await Promise.all([1, 2, 3, 4, 5, 6].map(n => roll!.execute({ sides: 3 }, call(n))))
         expect(rolled.every(side => [1, 2, 3].includes(side as number))).toBe(true)
@@ -134,22 +134,22 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
       })
     `,
     test: `
-      import { beat, house, memoryScheduler } from 'svc/testing'
+      import { memoryScheduler, runHeartbeat, testHost } from 'svc/testing'
       import { expect, it } from 'vitest'
       import plugin from './NAME.ts'
 
       it('goals are sought at noon, and not at midnight', async () => {
         const agents = memoryScheduler()
-        await using home = await house({ builtins: [agents.plugin] })
-        await home.kernel.host.add(plugin)
+        await using host = await testHost({ builtins: [agents.plugin] })
+        await host.kernel.host.add(plugin)
         const phases: string[] = []
-        home.kernel.hooks.on('phase_enter', ({ phase }) => void phases.push(phase))
+        host.kernel.hooks.on('phase_enter', ({ phase }) => void phases.push(phase))
         // A held clock begins at midnight, UTC.
         agents.add('ada')
-        await beat(home)
+        await runHeartbeat(host)
         expect(phases).not.toContain('goal_generation')
-        home.clock.jump(12 * 3_600_000)
-        await beat(home)
+        host.clock.jump(12 * 3_600_000)
+        await runHeartbeat(host)
         expect(phases).toContain('goal_generation')
       })
     `,
@@ -169,15 +169,15 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
       })
     `,
     test: `
-      import { house } from 'svc/testing'
+      import { testHost } from 'svc/testing'
       import { expect, it } from 'vitest'
       import plugin from './NAME.ts'
 
       it('a goal that is reached is applauded', async () => {
-        await using home = await house()
-        await home.kernel.host.add(plugin)
-        await home.kernel.hooks.emit('goal_completed', { agent_id: 'ada', goal_id: 'goal-1' })
-        expect(home.logged('well done')).toMatchObject([{ plugin: 'NAME', agent_id: 'ada', goal_id: 'goal-1' }])
+        await using host = await testHost()
+        await host.kernel.host.add(plugin)
+        await host.kernel.hooks.emit('goal_completed', { agent_id: 'ada', goal_id: 'goal-1' })
+        expect(host.logged('well done')).toMatchObject([{ plugin: 'NAME', agent_id: 'ada', goal_id: 'goal-1' }])
       })
     `,
   },
@@ -204,22 +204,22 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
       })
     `,
     test: `
-      import { house, memoryScheduler, settled } from 'svc/testing'
+      import { memoryScheduler, testHost, waitUntilIdle } from 'svc/testing'
       import { expect, it } from 'vitest'
       import plugin from './NAME.ts'
 
       it('agents wake when the hour strikes, and not before', async () => {
         const agents = memoryScheduler()
         const config = { daemon: { heartbeat: 86_400 } }
-        await using home = await house({ builtins: [agents.plugin], config })
-        await home.kernel.host.add(plugin)
+        await using host = await testHost({ builtins: [agents.plugin], config })
+        await host.kernel.host.add(plugin)
         agents.add('ada')
-        await settled(home)
+        await waitUntilIdle(host)
         expect(agents.commits).toHaveLength(1)
-        await home.clock.advance(59 * 60_000)
+        await host.clock.advance(59 * 60_000)
         expect(agents.commits).toHaveLength(1)
-        await home.clock.advance(61_000)
-        await settled(home)
+        await host.clock.advance(61_000)
+        await waitUntilIdle(host)
         expect(agents.commits).toHaveLength(2)
       })
     `,
@@ -248,16 +248,16 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
     `,
     test: `
       import { type GoalContext, GoalStrategies } from 'svc'
-      import { house } from 'svc/testing'
+      import { testHost } from 'svc/testing'
       import { expect, it } from 'vitest'
       import plugin from './NAME.ts'
 
       it('goals have their turn, and without any the next strategy is asked', async () => {
         const config = (goals: string[]) => ({ plugins: { config: { 'NAME': { goals } } } })
         const ask = async (goals: string[], cycle_num: number) => {
-          await using home = await house({ config: config(goals) })
-          await home.kernel.host.add(plugin)
-          return home.kernel.points.ask(GoalStrategies, { agent_id: 'ada', cycle_num } as GoalContext)
+          await using host = await testHost({ config: config(goals) })
+          await host.kernel.host.add(plugin)
+          return host.kernel.points.ask(GoalStrategies, { agent_id: 'ada', cycle_num } as GoalContext)
         }
         expect(await ask(['sow', 'reap'], 1)).toMatchObject({ objective: 'reap' })
         expect(await ask(['sow', 'reap'], 2)).toMatchObject({ objective: 'sow' })
@@ -303,14 +303,14 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
       })
     `,
     test: `
-      import { house } from 'svc/testing'
+      import { testHost } from 'svc/testing'
       import { expect, it } from 'vitest'
       import plugin from './NAME.ts'
 
       it('greets whoever is named, and refuses what it cannot greet', async () => {
-        await using home = await house()
-        await home.kernel.host.add(plugin)
-        const greet = (input: object) => home.kernel.invoke('NAME.greet', input)
+        await using host = await testHost()
+        await host.kernel.host.add(plugin)
+        const greet = (input: object) => host.kernel.invoke('NAME.greet', input)
         expect(await greet({ who: 'world' })).toEqual({ greeting: 'Hello, world!' })
         expect(await greet({ who: 'world', loud: true })).toEqual({ greeting: 'HELLO, WORLD!' })
         await expect(greet({ who: 'nobody' })).rejects.toMatchObject({ code: 'nobody_to_greet' })
@@ -338,16 +338,16 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
       })
     `,
     test: `
-      import { house } from 'svc/testing'
+      import { testHost } from 'svc/testing'
       import { expect, it } from 'vitest'
       import plugin, { Lexicon } from './NAME.ts'
 
       it('knows words while the plugin is live', async () => {
-        await using home = await house()
-        await home.kernel.host.add(plugin)
-        expect(home.kernel.use(Lexicon).meaning('plugin')).toBe('a file that adds something')
-        await home.kernel.host.remove('NAME')
-        expect(() => home.kernel.use(Lexicon)).toThrow('No plugin provides')
+        await using host = await testHost()
+        await host.kernel.host.add(plugin)
+        expect(host.kernel.use(Lexicon).meaning('plugin')).toBe('a file that adds something')
+        await host.kernel.host.remove('NAME')
+        expect(() => host.kernel.use(Lexicon)).toThrow('No plugin provides')
       })
     `,
   },

@@ -13,29 +13,29 @@ import sandbox from '#safety/sandbox/index'
 import file from '#tools/toolkits/file/index'
 import notepad from '#tools/toolkits/notepad/index'
 import {
-  type House,
-  type HouseOptions,
-  house,
   type ModelServer,
   type ModelServerOptions,
   modelServer,
   type Script,
+  type TestHost,
+  type TestHostOptions,
+  testHost,
 } from '../support/index.ts'
 
 /** What it takes for agents to live, without the faces. */
-export const ROOMS = [store, images, models, budget, profiles, agents, runtime, sandbox, file, notepad, goals]
+export const AGENT_MODULES = [store, images, models, budget, profiles, agents, runtime, sandbox, file, notepad, goals]
 
 export const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 5\n'
 
 /** A house whose agents ask a scripted model over real HTTP. */
-export async function lived(
+export async function testHostWithModel(
   script: Script,
-  { serving = {}, ...options }: HouseOptions & { serving?: ModelServerOptions } = {},
-): Promise<House & { server: ModelServer }> {
+  { serving = {}, ...options }: TestHostOptions & { serving?: ModelServerOptions } = {},
+): Promise<TestHost & { server: ModelServer }> {
   const server = await modelServer({ ...serving, script })
-  const home = await house({
+  const home = await testHost({
     ...options,
-    builtins: [...ROOMS, ...(options.builtins ?? [])],
+    builtins: [...AGENT_MODULES, ...(options.builtins ?? [])],
     files: { 'profiles/worker.yaml': WORKER, ...options.files },
     env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted', ...options.env },
   })
@@ -54,10 +54,10 @@ export function asksForGoal({ prompt }: { prompt: string }): boolean {
   return prompt.includes('"goal":')
 }
 
-export const spawn = async ({ kernel }: House, preset = 'worker') =>
+export const spawn = async ({ kernel }: TestHost, preset = 'worker') =>
   ((await kernel.invoke('agents.spawn', { preset })) as AgentDetail).agent_id
-export const detail = ({ kernel }: House, id: string) => kernel.invoke('agents.get', { id }) as Promise<AgentDetail>
-export const goalsOf = ({ kernel }: House, id: string) => kernel.invoke('goals.list', { id }) as Promise<Goal[]>
+export const detail = ({ kernel }: TestHost, id: string) => kernel.invoke('agents.get', { id }) as Promise<AgentDetail>
+export const goalsOf = ({ kernel }: TestHost, id: string) => kernel.invoke('goals.list', { id }) as Promise<Goal[]>
 /** What an SQL statement finds. */
-export const rows = <R>({ kernel }: House, sql: string, params: readonly unknown[] = []) =>
+export const rows = <R>({ kernel }: TestHost, sql: string, params: readonly unknown[] = []) =>
   kernel.use(Store).all<R>(sql, params)

@@ -5,17 +5,17 @@ import { Daemon } from '#platform/daemon/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import {
   fault,
-  type House,
-  type HouseOptions,
-  house,
   type ModelServerRequest,
   modelServer,
   type Script,
+  type TestHost,
+  type TestHostOptions,
+  testHost,
   text,
   together,
   toolCall,
 } from '../support/index.ts'
-import { asksForGoal, WORKER } from './rooms.ts'
+import { asksForGoal, WORKER } from './model-host.ts'
 
 /** A tool that needs an approval, one that never gives the same twice, and one that fails. */
 const hands = definePlugin({
@@ -48,9 +48,13 @@ const hands = definePlugin({
 })
 
 /** A daemon with all its rooms in this process, whose agents ask a scripted model over HTTP; `ask` is its REST face. */
-export async function recorded(script: Script, config: Record<string, unknown> = {}, options: HouseOptions = {}) {
+export async function testHostWithRecordings(
+  script: Script,
+  config: Record<string, unknown> = {},
+  options: TestHostOptions = {},
+) {
   const server = await modelServer({ script })
-  const home = await house({
+  const home = await testHost({
     ...options,
     builtins: [...BUILTINS, ...(options.builtins ?? [hands])],
     roles: ['daemon', 'server'],
@@ -92,7 +96,7 @@ export async function recorded(script: Script, config: Record<string, unknown> =
 }
 
 /** A model that does this and that, as its number of the request and the agent's prompt decide. */
-export function busy(seed: number) {
+export function busyModel(seed: number) {
   let n = seed
   let goals = 0
   return (request: ModelServerRequest) => {
@@ -122,8 +126,8 @@ export function busy(seed: number) {
   }
 }
 
-export const runsOf = async ({ kernel }: House) => (await kernel.use(Recordings).list()).map(({ run_id }) => run_id)
-export const runOf = async (home: House) => (await runsOf(home))[0]!
+export const runsOf = async ({ kernel }: TestHost) => (await kernel.use(Recordings).list()).map(({ run_id }) => run_id)
+export const runOf = async (home: TestHost) => (await runsOf(home))[0]!
 
-export const replayOf = async ({ kernel }: House, run_id: string) =>
+export const replayOf = async ({ kernel }: TestHost, run_id: string) =>
   kernel.use(Recordings).replay(run_id, { signal: new AbortController().signal })

@@ -1,14 +1,14 @@
 import { onTestFinished } from 'vitest'
 import { Rest } from '#interfaces/rest/contract'
 import { BUILTINS } from '../../builtins/index.ts'
-import { type HouseOptions, house } from '../support/index.ts'
-import { type Ask, ask } from './rest-house.ts'
+import { type TestHostOptions, testHost } from '../support/index.ts'
+import { type Ask, ask } from './rest-server.ts'
 
 const WORKER = 'name: worker\nrole: does what it likes\nmax_steps: 5\n'
 
 /** All rooms, listening, with the machine's clock; all of it ends with the test. */
-export async function served(options: HouseOptions = {}) {
-  const home = await house({
+export async function startServer(options: TestHostOptions = {}) {
+  const home = await testHost({
     roles: ['server'],
     clock: 'system',
     config: { daemon: { heartbeat: 1 }, model: { sim_delay: 0 } },

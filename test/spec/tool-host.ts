@@ -2,20 +2,20 @@ import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ToolCall } from '#kernel'
 import sandbox from '#safety/sandbox/index'
-import { type House, type HouseOptions, house } from '../support/index.ts'
+import { type TestHost, type TestHostOptions, testHost } from '../support/index.ts'
 import { use } from './use.ts'
 
 type Use = (name: string, args?: Record<string, unknown>, call?: Partial<ToolCall>) => Promise<string>
 
-export interface Hands extends House {
+export interface ToolHost extends TestHost {
   workspace: string
   use: Use
 }
 
 /** A house with the sandbox and some toolkits, on the machine's clock, and an agent's workspace in it. */
-export async function hands(options: HouseOptions & { agent_id?: string } = {}): Promise<Hands> {
+export async function hands(options: TestHostOptions & { agent_id?: string } = {}): Promise<ToolHost> {
   const { agent_id = 'coder-1', builtins = [], env = {}, ...rest } = options
-  const home = await house({
+  const home = await testHost({
     clock: 'system',
     ...rest,
     builtins: [...new Set([sandbox, ...builtins])],

@@ -8,7 +8,7 @@ import type { Original } from '#observability/recordings/replay'
 import { BUILTINS } from '../../builtins/index.ts'
 import { openKernel } from '../../embed/compose.ts'
 import { turn } from '../support/clock.ts'
-import { WorldTapes } from './tapes.ts'
+import { SimulationRecordings } from './recordings.ts'
 
 const opener: Opener = {
   open: ({ also = [], ...options }) => openKernel({ builtins: [...BUILTINS, ...also], pluginFiles: 'all', ...options }),
@@ -17,7 +17,10 @@ let laid: Promise<Ground> | undefined
 
 type Options = Partial<SimulationOptions> & { seed: number }
 
-async function worldOf(options: Options, more: Partial<Pick<WorldParts, 'rewrite' | 'also'>> = {}): Promise<World> {
+async function simulationOf(
+  options: Options,
+  more: Partial<Pick<WorldParts, 'rewrite' | 'also'>> = {},
+): Promise<World> {
   laid ??= Ground.prepare(opener, turn)
   // What the last world left is only given back between two turns of the event loop.
   await turn()
@@ -28,18 +31,18 @@ async function worldOf(options: Options, more: Partial<Pick<WorldParts, 'rewrite
 
 /** One world, whose statements may be others than the program's: a broken build. */
 export async function live(options: Options, rewrite?: (sql: string) => string): Promise<SimulatedRun> {
-  return watched(await worldOf(options, rewrite ? { rewrite } : {}), turn)
+  return watched(await simulationOf(options, rewrite ? { rewrite } : {}), turn)
 }
 
 /** One world with a plugin of its own. */
-export async function livedWith(plugin: PluginDefinition, options: Options): Promise<SimulatedRun> {
-  return watched(await worldOf(options, { also: [plugin] }), turn)
+export async function runWith(plugin: PluginDefinition, options: Options): Promise<SimulatedRun> {
+  return watched(await simulationOf(options, { also: [plugin] }), turn)
 }
 
 /** One world, and the recordings of the daemon's runs in it. */
-export async function taped(options: Options): Promise<{ run: SimulatedRun; recordings: Original[] }> {
-  const tapes = new WorldTapes()
-  const world = await worldOf(options, { also: [tapes.plugin] })
+export async function runRecorded(options: Options): Promise<{ run: SimulatedRun; recordings: Original[] }> {
+  const tapes = new SimulationRecordings()
+  const world = await simulationOf(options, { also: [tapes.plugin] })
   tapes.follow(world)
   return { run: await watched(world, turn), recordings: await tapes.recordings() }
 }
@@ -48,7 +51,7 @@ export async function taped(options: Options): Promise<{ run: SimulatedRun; reco
 const CYCLES = 30
 
 /** Why a world failed, with how to have it again; nothing when it did not. */
-export function told({ seed, violation }: SimulatedRun, faults = 'some', cycles = CYCLES): string[] {
+export function describeFailure({ seed, violation }: SimulatedRun, faults = 'some', cycles = CYCLES): string[] {
   if (!violation) return []
   const { invariant, at_s, found } = violation
   return [`svc simulate --seed ${seed} --cycles ${cycles} --faults ${faults}: ${invariant} after ${at_s} s: ${found}`]

@@ -1,8 +1,7 @@
 import { Store } from '#platform/store/contract'
-import type { Budget as BudgetService, BudgetStatus } from '#safety/budget/contract'
-import { Budget } from '#safety/budget/contract'
-import type { House, HouseOptions, Script } from '../support/index.ts'
-import { lived } from './rooms.ts'
+import { Budget, type Budget as BudgetService, type BudgetStatus } from '#safety/budget/contract'
+import type { Script, TestHost, TestHostOptions } from '../support/index.ts'
+import { testHostWithModel } from './model-host.ts'
 
 /** An address that is not this machine's, so that its calls have a price. */
 const FAR = 'https://models.example/v1'
@@ -22,9 +21,9 @@ const FILES = {
 await import('openai')
 
 /** A house whose agents ask a scripted model over real HTTP, which charges for it. */
-export async function billed(script: Script, options: HouseOptions = {}) {
+export async function testHostWithBudget(script: Script, options: TestHostOptions = {}) {
   let near = ''
-  const home = await lived(script, {
+  const home = await testHostWithModel(script, {
     ...options,
     files: { ...FILES, ...options.files },
     env: { OPENAI_BASE_URL: FAR, ...options.env },
@@ -49,24 +48,24 @@ export interface SpendRow {
   budget_window: number
 }
 
-export const status = ({ kernel }: Pick<House, 'kernel'>) => kernel.invoke('budget.status') as Promise<BudgetStatus>
-export const budgetOf = ({ kernel }: Pick<House, 'kernel'>): BudgetService => kernel.use(Budget)
-export const rows = ({ kernel }: Pick<House, 'kernel'>) =>
+export const status = ({ kernel }: Pick<TestHost, 'kernel'>) => kernel.invoke('budget.status') as Promise<BudgetStatus>
+export const budgetOf = ({ kernel }: Pick<TestHost, 'kernel'>): BudgetService => kernel.use(Budget)
+export const rows = ({ kernel }: Pick<TestHost, 'kernel'>) =>
   kernel.use(Store).all<SpendRow>('SELECT * FROM spend ORDER BY rowid')
-export const held = ({ kernel }: Pick<House, 'kernel'>) =>
+export const reservations = ({ kernel }: Pick<TestHost, 'kernel'>) =>
   kernel.use(Store).all<{ call_id: string; cost_micros: number }>('SELECT * FROM budget_reservations')
-export const eventsOf = async ({ kernel }: Pick<House, 'kernel'>, type: string) =>
+export const eventsOf = async ({ kernel }: Pick<TestHost, 'kernel'>, type: string) =>
   (await kernel.use(Store).events(0, 10_000)).filter(event => event.type === type)
 
 /** What the server would charge, in micro-dollars and tokens. */
-export function charged(bill: readonly { input_tokens: number; output_tokens: number }[]) {
+export function tokensCharged(bill: readonly { input_tokens: number; output_tokens: number }[]) {
   const sum = (key: 'input_tokens' | 'output_tokens') => bill.reduce((total, entry) => total + entry[key], 0)
   const [input, output] = [sum('input_tokens'), sum('output_tokens')]
   return { micros: input * PRICE.input + output * PRICE.output, tokens: input + output }
 }
 
 /** One row says what is spent: it must be what the rows of its window add up to. */
-export async function totalsHold({ kernel }: Pick<House, 'kernel'>): Promise<boolean> {
+export async function totalsHold({ kernel }: Pick<TestHost, 'kernel'>): Promise<boolean> {
   const row = await kernel.use(Store).get<{ same: number }>(
     `SELECT spent_micros = (SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE spend.budget_window = budget.budget_window)
        AND spent_tokens = (SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM spend

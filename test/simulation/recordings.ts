@@ -17,7 +17,7 @@ import { BUILTINS } from '../../builtins/index.ts'
 import { openKernel } from '../../embed/compose.ts'
 
 /** A run of the daemon in a world, as it is recorded: by one of its processes, from its start to its end or its being killed. */
-interface Tape {
+interface OpenRecording {
   run_id: string
   process: number
   recorder: TapeRecorder
@@ -33,8 +33,8 @@ interface Tape {
 }
 
 /** Records every run of the daemon in the worlds that it is hung into. */
-export class WorldTapes {
-  readonly #tapes: Tape[] = []
+export class SimulationRecordings {
+  readonly #tapes: OpenRecording[] = []
   #world: World | undefined
   #alive = new Set<number>()
   #opened = 0
@@ -45,7 +45,7 @@ export class WorldTapes {
     needs: ['store', 'runs', 'daemon'],
     setup: svc => {
       const process = this.#opened
-      let tape: Tape | undefined
+      let tape: OpenRecording | undefined
       svc.on('config_changed', () => tape?.recorder.add(['c', svc.config.tree('live')]))
       svc.add(DaemonStarts, {
         name: 'world-tapes',
@@ -79,7 +79,7 @@ export class WorldTapes {
     this.#alive.add(process)
   }
 
-  async #begin(svc: PluginHandle, process: number): Promise<Tape> {
+  async #begin(svc: PluginHandle, process: number): Promise<OpenRecording> {
     const store = svc.use(Store)
     const run = await store.get<{ run_id: string }>(
       "SELECT run_id FROM runs WHERE kind = 'daemon' ORDER BY rowid DESC LIMIT 1",
@@ -93,7 +93,7 @@ export class WorldTapes {
         await undo()
         throw error
       })
-      const tape: Tape = {
+      const tape: OpenRecording = {
         ...{ run_id: run!.run_id, process, recorder, config: svc.config.tree('live'), owner: store.owner },
         ...{ started_at: svc.clock.ms(), entries: undefined, last_seq: null, alone: this.#alive.size === 1 },
         state: readFileSync(join(folder, 'state.db')),

@@ -24,7 +24,7 @@ export interface Ask extends Omit<RequestOptions, 'headers'> {
 }
 
 /** A kernel with the REST room in a folder of its own, listening; all of it ends with the test. */
-export async function restHouse(
+export async function startRestServer(
   options: {
     plugins?: readonly PluginDefinition[]
     env?: Record<string, string>

@@ -2,18 +2,18 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Goal } from '#core/goals/contract'
 import {
-  beat,
-  type House,
-  type HouseOptions,
   type ModelServer,
   type ModelServerRequest,
   type Reply,
+  runHeartbeat,
   type Script,
+  type TestHost,
+  type TestHostOptions,
   text,
   toolCall,
 } from '../support/index.ts'
-import { finish, goalAnswer } from './gated.ts'
-import { asksForGoal, goalsOf, lived, spawn } from './rooms.ts'
+import { finish, goalAnswer } from './approvals-host.ts'
+import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
 export const fact = (n: number) => `The colour of number ${n} is ${['red', 'green', 'blue'][n % 3]}${n * 7}.`
 
@@ -38,20 +38,24 @@ export interface Reading {
 
 /** Reads files one after another; at the end says the facts that its prompt holds of those wanted. */
 export function reader({ files, wanted, summarise }: Reading) {
-  const known = ({ prompt }: ModelServerRequest) => wanted.map(fact).filter(each => prompt.includes(each))
+  const knownFacts = ({ prompt }: ModelServerRequest) => wanted.map(fact).filter(each => prompt.includes(each))
   let next = 1
   return (request: ModelServerRequest): Reply => {
     if (asksForGoal(request)) return goalAnswer(request.prompt.includes('Recent goals') ? '' : 'Read all files')
-    if (asksForSummary(request)) return summarise?.(request) ?? summary(known(request).join('\n'))
+    if (asksForSummary(request)) return summarise?.(request) ?? summary(knownFacts(request).join('\n'))
     return next <= files
       ? toolCall('file_read', { path: `f${next++}.txt` })
-      : finish(known(request).join(' ') || 'Nothing is known.')
+      : finish(knownFacts(request).join(' ') || 'Nothing is known.')
   }
 }
 
 /** A project whose agents read files with a small context window. */
-export function readingHome({ window = 12_000, profile = '', config }: Reading, script: Script, options: HouseOptions) {
-  return lived(script, {
+export function readingHome(
+  { window = 12_000, profile = '', config }: Reading,
+  script: Script,
+  options: TestHostOptions,
+) {
+  return testHostWithModel(script, {
     ...options,
     files: {
       'models.yaml': `models: { "openai:scripted": { context_window: ${window} } }\nprices: { "openai:scripted": { input: 1, output: 2 } }\n`,
@@ -67,7 +71,7 @@ export function readingHome({ window = 12_000, profile = '', config }: Reading, 
 }
 
 /** The same with an agent, and files that have one fact each at their beginning. */
-export async function reading(plan: Reading, options: HouseOptions = {}) {
+export async function reading(plan: Reading, options: TestHostOptions = {}) {
   const home = await readingHome(plan, reader(plan), options)
   const id = await spawn(home)
   await writeFiles(home.root, id, plan.files)
@@ -83,10 +87,10 @@ export async function writeFiles(root: string, id: string, files: number): Promi
 }
 
 /** Lives on until a request is made that a summary is part of. */
-export async function summarised(home: House & { server: ModelServer }): Promise<ModelServerRequest> {
+export async function waitForSummary(home: TestHost & { server: ModelServer }): Promise<ModelServerRequest> {
   home.kernel.heartbeat.start()
   for (let n = 0; n < 100; n++) {
-    await beat(home)
+    await runHeartbeat(home)
     const found = home.server.requests.findLast(({ prompt }) => prompt.includes('Historical record of'))
     if (found) return found
   }
@@ -94,10 +98,10 @@ export async function summarised(home: House & { server: ModelServer }): Promise
 }
 
 /** Lives on until the agent's first goal has ended. */
-export async function firstEnded(home: House, id: string): Promise<Goal> {
+export async function firstEnded(home: TestHost, id: string): Promise<Goal> {
   home.kernel.heartbeat.start()
   for (let n = 0; n < 100; n++) {
-    await beat(home)
+    await runHeartbeat(home)
     const ended = (await goalsOf(home, id)).find(({ status }) => status !== 'active')
     if (ended) return ended
   }

@@ -1,16 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { onTestFinished } from 'vitest'
-import { restHouse } from '../faces/rest-house.ts'
+import { startRestServer } from '../faces/rest-server.ts'
 import { modelServer, type Script } from '../support/index.ts'
-import { ROOMS, WORKER } from './rooms.ts'
-import { TASK_ROOMS } from './tasks-house.ts'
+import { AGENT_MODULES, WORKER } from './model-host.ts'
+import { TASK_ROOMS } from './tasks-host.ts'
 
 /** A listening server whose agents ask a scripted model, with one agent. */
-export async function served(script: Script) {
+export async function startTaskServer(script: Script) {
   const model = await modelServer({ script })
   onTestFinished(() => model.close())
-  const home = await restHouse({
-    plugins: [...ROOMS, ...TASK_ROOMS],
+  const home = await startRestServer({
+    plugins: [...AGENT_MODULES, ...TASK_ROOMS],
     env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' },
     yaml: 'model: { idle_timeout: 5, retry_delay: 0 }\n',
     async before(root) {

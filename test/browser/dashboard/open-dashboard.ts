@@ -6,12 +6,12 @@ import type { AgentDetail } from '#core/agents/contract'
 import { Rest } from '#interfaces/rest/contract'
 import { BUILTINS } from '../../../builtins/index.ts'
 import {
-  type House,
-  type HouseOptions,
-  house,
   type ModelServer,
   modelServer,
   type Script,
+  type TestHost,
+  type TestHostOptions,
+  testHost,
 } from '../../support/index.ts'
 import { UNSEEN } from '../browser.ts'
 
@@ -19,8 +19,8 @@ const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 6\n'
 const CONFIG = { daemon: { heartbeat: 0.2 }, model: { sim_delay: 0.05 } }
 
 /** A house with all rooms, a heartbeat and an address, as an operator has it before the eyes. */
-export interface Lit {
-  home: House
+export interface OpenDashboard {
+  home: TestHost
   url: string
   model: ModelServer | undefined
   invoke<T>(operation: string, input?: object): Promise<T>
@@ -28,16 +28,21 @@ export interface Lit {
   close(): Promise<void>
 }
 
-export interface LitOptions extends HouseOptions {
+export interface DashboardOptions extends TestHostOptions {
   /** What the model says; without one it is the simulated one. */
   script?: Script
   port?: number
 }
 
-export async function lit({ script, port = 0, config, ...options }: LitOptions = {}): Promise<Lit> {
+export async function openDashboard({
+  script,
+  port = 0,
+  config,
+  ...options
+}: DashboardOptions = {}): Promise<OpenDashboard> {
   const model = script && (await modelServer({ script }))
   const env = model && { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
-  const home = await house({
+  const home = await testHost({
     roles: ['server', 'daemon'],
     clock: 'system',
     // A project that exists keeps the configuration that it has.
@@ -155,7 +160,7 @@ async function contextOf(browser: Browser, url: string): Promise<BrowserContext>
  * Somebody who comes to a house.
  * @param begin a script that runs in each tab before the page's own
  */
-export async function visitor(browser: Browser, { url }: Pick<Lit, 'url'>, begin = ''): Promise<Visitor> {
+export async function visitor(browser: Browser, { url }: Pick<OpenDashboard, 'url'>, begin = ''): Promise<Visitor> {
   const context = contexts.get(browser) ?? contextOf(browser, url)
   contexts.set(browser, context)
   return new Visitor(await context, url, begin)

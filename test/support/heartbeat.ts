@@ -1,23 +1,23 @@
 import { SchedulerToken } from '#platform/heartbeat/contract'
 import { filesInFlight } from './clock.ts'
-import type { House } from './house.ts'
+import type { TestHost } from './test-host.ts'
 import { until } from './until.ts'
 
-/** For so many turns of the event loop in a row nothing must be due or in flight. */
+/** Number of event loop turns in a row in which nothing may be due or in flight. */
 const CALM_TURNS = 5
 
 /**
- * Lets every cycle that is due come to its end, then one heartbeat pass, and waits for the cycles that it made due.
- * A cycle that itself waits for held time never ends in it: use `clock.advance` and `until` for those.
+ * Runs all due cycles, then one heartbeat, and waits for the cycles that it made due.
+ * For a cycle that waits for held time, use `clock.advance` and `until` instead.
  */
-export async function beat(house: House): Promise<void> {
-  await settled(house)
-  await house.clock.advance(Number(house.kernel.config.get('daemon.heartbeat')) * 1000)
-  await settled(house)
+export async function runHeartbeat(host: TestHost): Promise<void> {
+  await waitUntilIdle(host)
+  await host.clock.advance(Number(host.kernel.config.get('daemon.heartbeat')) * 1000)
+  await waitUntilIdle(host)
 }
 
 /** Waits until no cycle is due or in flight, while time stands still. */
-export async function settled({ kernel, clock }: House): Promise<void> {
+export async function waitUntilIdle({ kernel, clock }: TestHost): Promise<void> {
   const { heartbeat } = kernel
   const now = clock.ms()
   let calm = 0

@@ -6,10 +6,9 @@ import { join, resolve } from 'node:path'
 import { Toolkits } from '#kernel'
 import type { McpServer } from '#tools/mcp-client/contract'
 import mcpClient from '#tools/mcp-client/index'
-import type { HouseOptions } from '../support/index.ts'
-import { type TempDir, tempDir, until } from '../support/index.ts'
-import { type Hands, hands } from './hands.ts'
-import { ROOMS, WORKER } from './rooms.ts'
+import { type TempDir, type TestHostOptions, tempDir, until } from '../support/index.ts'
+import { AGENT_MODULES, WORKER } from './model-host.ts'
+import { hands, type ToolHost } from './tool-host.ts'
 
 const PACKAGES = resolve(import.meta.dirname, '../../node_modules/@modelcontextprotocol')
 /** The reference servers, as programs. */
@@ -85,15 +84,15 @@ export interface ListedTool {
 }
 
 /** A scripted server's program and what it lists. */
-export class Scripted {
+export class ScriptedServer {
   readonly #dir: TempDir
 
   constructor(dir: TempDir) {
     this.#dir = dir
   }
 
-  static async make(tools: readonly (string | ListedTool)[]): Promise<Scripted> {
-    const made = new Scripted(await tempDir({ 'server.cjs': SCRIPTED }))
+  static async make(tools: readonly (string | ListedTool)[]): Promise<ScriptedServer> {
+    const made = new ScriptedServer(await tempDir({ 'server.cjs': SCRIPTED }))
     await made.lists(tools)
     return made
   }
@@ -120,18 +119,21 @@ export class Scripted {
   }
 }
 
-export interface McpHouse extends Hands {
+export interface McpTestHost extends ToolHost {
   servers(): Promise<McpServer[]>
   server(name: string): Promise<McpServer>
   /** Resolves when the tools of this server are on offer. */
-  offered(name: string): Promise<void>
+  waitForTools(name: string): Promise<void>
 }
 
 /** A house with MCP servers, as a server process of the project. */
-export async function mcpHouse(servers: Record<string, object>, options: HouseOptions = {}): Promise<McpHouse> {
+export async function testHostWithMcp(
+  servers: Record<string, object>,
+  options: TestHostOptions = {},
+): Promise<McpTestHost> {
   const home = await hands({
     ...{ roles: ['server'], ...options },
-    builtins: [...ROOMS, mcpClient, ...(options.builtins ?? [])],
+    builtins: [...AGENT_MODULES, mcpClient, ...(options.builtins ?? [])],
     files: { 'profiles/worker.yaml': WORKER, ...options.files },
     config: { mcp: { servers }, ...(options.config as object) },
   })
@@ -139,7 +141,7 @@ export async function mcpHouse(servers: Record<string, object>, options: HouseOp
   return Object.assign(home, {
     servers: list,
     server: async (name: string) => (await list()).find(each => each.name === name)!,
-    offered: (name: string) => until(() => home.kernel.points.find(Toolkits, `mcp_${name}`)),
+    waitForTools: (name: string) => until(() => home.kernel.points.find(Toolkits, `mcp_${name}`)),
   })
 }
 

@@ -1,15 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Run, RunDetail, Span, Trace } from '#observability/runs/contract'
-import { Runs } from '#observability/runs/contract'
+import { type Run, type RunDetail, Runs, type Span, type Trace } from '#observability/runs/contract'
 import runs from '#observability/runs/index'
-import { type House, type HouseOptions, type ModelServerRequest, text, toolCall } from '../support/index.ts'
-import { asksForGoal, lived } from './rooms.ts'
+import { type ModelServerRequest, type TestHost, type TestHostOptions, text, toolCall } from '../support/index.ts'
+import { asksForGoal, testHostWithModel } from './model-host.ts'
 
 type Reply = ReturnType<typeof text>
 
 /** Goals are numbered, steps are taken from the list, the last one again and again. */
-export function scripted(...steps: Reply[]) {
+export function numberedGoals(...steps: Reply[]) {
   let goals = 0
   return (request: ModelServerRequest): Reply => {
     if (asksForGoal(request)) {
@@ -27,15 +26,18 @@ export const writes = ['one', 'two', 'three'].map(content => toolCall('file_writ
 export const finish = toolCall('finish_goal', { summary: 'done', evidence: [] })
 
 /** A house in which a daemon's run has begun. */
-export async function running(steps: Reply[] = [finish], options: HouseOptions = {}) {
-  const home = await lived(scripted(...steps), { ...options, builtins: [runs, ...(options.builtins ?? [])] })
+export async function running(steps: Reply[] = [finish], options: TestHostOptions = {}) {
+  const home = await testHostWithModel(numberedGoals(...steps), {
+    ...options,
+    builtins: [runs, ...(options.builtins ?? [])],
+  })
   const run_id = await home.kernel.use(Runs).begin('daemon')
   return Object.assign(home, { run_id })
 }
 
-export const listed = ({ kernel }: House, page = {}) => kernel.invoke('runs.list', page) as Promise<Run[]>
-export const run = ({ kernel }: House, id: string) => kernel.invoke('runs.get', { id }) as Promise<RunDetail>
-export const trace = ({ kernel }: House, run_id: string, query = {}) =>
+export const listRuns = ({ kernel }: TestHost, page = {}) => kernel.invoke('runs.list', page) as Promise<Run[]>
+export const run = ({ kernel }: TestHost, id: string) => kernel.invoke('runs.get', { id }) as Promise<RunDetail>
+export const trace = ({ kernel }: TestHost, run_id: string, query = {}) =>
   kernel.invoke('runs.trace', { run_id, ...query }) as Promise<Trace>
 
 /** All spans below one, itself first. */

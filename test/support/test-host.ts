@@ -11,8 +11,8 @@ import { TempDir, tempDir } from './temp.ts'
 
 const DATABASE = join('.svc', 'svc.db')
 
-export interface HouseOptions {
-  /** Plugins that come up as builtins: rooms of `svc`, or definitions of the test's own. */
+export interface TestHostOptions {
+  /** Plugins that start as builtins: modules of `svc`, or definitions of the test. */
   builtins?: readonly PluginDefinition[]
   /** Sources of plugin files, by file name below `plugins/`. */
   plugins?: Readonly<Record<string, string>>
@@ -20,16 +20,16 @@ export interface HouseOptions {
   files?: Readonly<Record<string, string>>
   /** `.svc/config.yaml`, as its text or as values. */
   config?: string | Readonly<Record<string, unknown>>
-  /** `daemon` unless told. */
+  /** Default: `daemon`. */
   roles?: readonly Role[]
-  /** The environment that the house sees; nothing of the machine's own. */
+  /** The only environment variables that the test host sees. */
   env?: Readonly<Record<string, string>>
-  /** Of randomness and ids; the seed of this run unless told. */
+  /** Seed of random numbers and ids. Default: the seed of this test run. */
   seed?: number
-  /** A held clock of its own unless told; `system` is the machine's. */
+  /** Default: a new held clock. `system` is the machine's clock. */
   clock?: HeldClock | 'system'
   ports?: Partial<Ports>
-  /** An existing project, which then outlives the house; a temporary one unless told. */
+  /** Folder of an existing project, which is kept on close. Default: a temporary project. */
   root?: string
 }
 
@@ -41,28 +41,28 @@ export interface LogLine {
   [field: string]: unknown
 }
 
-interface HouseParts {
+interface TestHostParts {
   kernel: Kernel
   dir: TempDir
   temporary: boolean
   clock: HeldClock | undefined
   seed: number
   log: readonly LogLine[]
-  /** Removes the database that it alone had. */
+  /** Removes the test host's own database. */
   drop?: (() => Promise<void>) | undefined
 }
 
-/** A kernel with chosen rooms in a project of its own, whose time, randomness and log are in the test's hand. */
-export class House {
+/** A kernel with chosen modules in a project of its own; the test controls its time and randomness and reads its log. */
+export class TestHost {
   readonly kernel: Kernel
   /** The project's folder. */
   readonly root: string
   readonly seed: number
   /** All lines logged so far. */
   readonly log: readonly LogLine[]
-  readonly #parts: HouseParts
+  readonly #parts: TestHostParts
 
-  constructor(parts: HouseParts) {
+  constructor(parts: TestHostParts) {
     this.#parts = parts
     this.kernel = parts.kernel
     this.root = parts.dir.path
@@ -70,10 +70,10 @@ export class House {
     this.log = parts.log
   }
 
-  /** @throws when the house runs on the machine's clock */
+  /** @throws when the test host runs on the machine's clock */
   get clock(): HeldClock {
     if (!this.#parts.clock)
-      throw new Error("This house runs on the machine's clock; open it without `clock: 'system'`.")
+      throw new Error("This test host runs on the machine's clock. Open it without `clock: 'system'`.")
     return this.#parts.clock
   }
 
@@ -87,7 +87,7 @@ export class House {
     return this.#parts.dir.write(files)
   }
 
-  /** Stops the kernel, letting held time pass as long as that takes, and removes a temporary project. */
+  /** Stops the kernel, advancing a held clock as long as that takes, and removes a temporary project. */
   async close(): Promise<void> {
     let closing = true
     const closed = this.kernel.close().finally(() => {
@@ -105,10 +105,10 @@ export class House {
 }
 
 /**
- * Opens a house: `await using home = await house({ builtins: [room] })`.
+ * Opens a test host: `await using host = await testHost({ builtins: [plugin] })`.
  * @throws what `Kernel.open` throws; the temporary project is gone then
  */
-export async function house(options: HouseOptions = {}): Promise<House> {
+export async function testHost(options: TestHostOptions = {}): Promise<TestHost> {
   const dir = options.root === undefined ? await tempDir() : new TempDir(options.root)
   const temporary = options.root === undefined
   const clock = options.clock === 'system' ? undefined : (options.clock ?? new HeldClock())
@@ -134,18 +134,18 @@ export async function house(options: HouseOptions = {}): Promise<House> {
       modules: async () => ({ svc: await import('../../index.ts') }),
     })
     const drop = temporary ? elsewhere?.drop : undefined
-    return new House({ kernel, dir, temporary, clock, seed, log, drop })
+    return new TestHost({ kernel, dir, temporary, clock, seed, log, drop })
   } catch (error) {
     if (temporary) await dir[Symbol.asyncDispose]()
     throw error
   }
 }
 
-/** With `SVC_TEST_STORE=postgres`, houses keep what they store in PostgreSQL: each project in a database of its own. */
-async function databaseElsewhere({ builtins = [], env = {} }: HouseOptions, root: string) {
+/** With `SVC_TEST_STORE=postgres`, each test project has its own PostgreSQL database. */
+async function databaseElsewhere({ builtins = [], env = {} }: TestHostOptions, root: string) {
   const names = builtins.map(({ name }) => name)
   if (process.env.SVC_TEST_STORE !== 'postgres' || !names.includes('store') || 'SVC_STORE_URL' in env) return
-  // By a name that the bundler does not follow: what authors of plugins are given does without a database server.
+  // The bundler does not follow a variable: `svc/testing` works without a database server.
   const file = './postgres.ts'
   const { cluster, countQueries, sharedServer, testDatabase } = (await import(file)) as typeof import('./postgres.ts')
   countQueries()
@@ -155,8 +155,8 @@ async function databaseElsewhere({ builtins = [], env = {} }: HouseOptions, root
 
 let empty: Promise<Buffer> | undefined
 
-/** Houses of one process find their database made, as it is on any start but the first. */
-async function foundDatabase({ builtins = [], files = {} }: HouseOptions, root: string): Promise<void> {
+/** Copies an empty database into the project, so that the migrations run once per process. */
+async function foundDatabase({ builtins = [], files = {} }: TestHostOptions, root: string): Promise<void> {
   if (!builtins.some(({ name }) => name === 'store') || DATABASE in files) return
   empty ??= emptyDatabase()
   await writeFile(join(root, DATABASE), await empty, { mode: 0o600 })
@@ -171,7 +171,7 @@ async function emptyDatabase(): Promise<Buffer> {
   return readFile(file)
 }
 
-function filesOf({ plugins = {}, files = {}, config }: HouseOptions): Record<string, string> {
+function filesOf({ plugins = {}, files = {}, config }: TestHostOptions): Record<string, string> {
   const all: Record<string, string> = { ...files }
   for (const [name, source] of Object.entries(plugins)) all[join('plugins', name)] = source
   if (config !== undefined) all[join('.svc', 'config.yaml')] = typeof config === 'string' ? config : stringify(config)

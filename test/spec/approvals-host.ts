@@ -3,18 +3,18 @@ import type { Approval, ApprovalSummary } from '#safety/approvals/contract'
 import approvals from '#safety/approvals/index'
 import {
   type Answer,
-  type House,
-  type HouseOptions,
   type ModelServerRequest,
-  settled,
+  type TestHost,
+  type TestHostOptions,
   text,
   toolCall,
   until,
+  waitUntilIdle,
 } from '../support/index.ts'
-import { asksForGoal, goalsOf, lived, spawn } from './rooms.ts'
+import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
 /** Tools of which every run is noted with what it was run with; `send` and `wipe` need an approval, `look` does not. */
-export function noted(): { runs: { tool: string; args: unknown }[]; plugin: PluginDefinition } {
+export function recordingTools(): { runs: { tool: string; args: unknown }[]; plugin: PluginDefinition } {
   const runs: { tool: string; args: unknown }[] = []
   const add = (name: string, more: Partial<Tool> = {}) =>
     tool({
@@ -53,10 +53,10 @@ export function steps(...list: Step[]) {
 const GATED = { approval: { enabled: true } }
 
 /** A house with the gate, and an agent that has come to where its script leads it without time. */
-export async function gated(list: Step[], options: HouseOptions = {}) {
-  const { runs, plugin } = noted()
+export async function testHostWithApprovals(list: Step[], options: TestHostOptions = {}) {
+  const { runs, plugin } = recordingTools()
   const config = { ...GATED, ...(options.config as Record<string, unknown> | undefined) }
-  const home = await lived(steps(...list), {
+  const home = await testHostWithModel(steps(...list), {
     ...options,
     config,
     builtins: [approvals, plugin, ...(options.builtins ?? [])],
@@ -66,23 +66,23 @@ export async function gated(list: Step[], options: HouseOptions = {}) {
   return Object.assign(home, { id, runs })
 }
 
-export const pending = ({ kernel }: House) => kernel.invoke('approvals.queue') as Promise<ApprovalSummary[]>
-export const history = ({ kernel }: House, id: string) =>
+export const pending = ({ kernel }: TestHost) => kernel.invoke('approvals.queue') as Promise<ApprovalSummary[]>
+export const history = ({ kernel }: TestHost, id: string) =>
   kernel.invoke('approvals.list', { id, status: 'all' }) as Promise<ApprovalSummary[]>
-export const show = ({ kernel }: House, approval_id: string) =>
+export const show = ({ kernel }: TestHost, approval_id: string) =>
   kernel.invoke('approvals.show', { approval_id }) as Promise<Approval>
 
 /** Decides at the command line, and lets the agent's rest pass. */
-export async function decide(home: House, approval_id: string, input: Record<string, unknown>): Promise<Approval> {
+export async function decide(home: TestHost, approval_id: string, input: Record<string, unknown>): Promise<Approval> {
   const decided = await home.kernel.invoke('approvals.decide', { approval_id, ...input }, { face: 'cli' })
   await home.clock.advance(1_000)
   return decided as Approval
 }
 
 /** Waits until a call waits for the operator, and the agent has come to rest. */
-export async function parked(home: House): Promise<ApprovalSummary> {
+export async function waitForPendingCall(home: TestHost): Promise<ApprovalSummary> {
   await until(async () => (await pending(home)).length > 0)
-  await settled(home)
+  await waitUntilIdle(home)
   return (await pending(home))[0]!
 }
 
@@ -96,5 +96,5 @@ export const steppedIn = ({ requests }: { requests: readonly ModelServerRequest[
   requests.filter(request => !asksForGoal(request)).length
 
 /** Waits until the agent's newest goal is completed. */
-export const completed = (home: House & { id: string }) =>
+export const waitForCompletedGoal = (home: TestHost & { id: string }) =>
   until(async () => (await goalsOf(home, home.id))[0]?.status === 'completed')

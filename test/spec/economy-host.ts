@@ -5,23 +5,28 @@ import economy from '#society/economy/index'
 import type { Ledger } from '#society/economy/views'
 import world from '#tools/toolkits/world/index'
 import { Store } from '../../index.ts'
-import { type House, type HouseOptions, house, until } from '../support/index.ts'
-import { ROOMS, spawn, WORKER } from './rooms.ts'
+import { type TestHost, type TestHostOptions, testHost, until } from '../support/index.ts'
+import { AGENT_MODULES, spawn, WORKER } from './model-host.ts'
 import { use } from './use.ts'
 
 /** The rooms of the world beside those in which agents live. */
 export const WORLD = [memory, a2a, economy, world]
 
-export interface WorldOptions extends Omit<HouseOptions, 'config'> {
+export interface EconomyHostOptions extends Omit<TestHostOptions, 'config'> {
   /** Of the section `economy`, which is on. */
   rules?: Record<string, unknown>
   agents?: number
 }
 
 /** A world whose beats are in the test's hand; its agents choose by the embedded model, and no cycle runs. */
-export async function worldHouse({ rules = {}, agents = 1, builtins = [], ...options }: WorldOptions = {}) {
-  const home = await house({
-    ...{ roles: ['cli'], builtins: [...ROOMS, ...WORLD, ...builtins] },
+export async function testHostWithEconomy({
+  rules = {},
+  agents = 1,
+  builtins = [],
+  ...options
+}: EconomyHostOptions = {}) {
+  const home = await testHost({
+    ...{ roles: ['cli'], builtins: [...AGENT_MODULES, ...WORLD, ...builtins] },
     files: { 'profiles/worker.yaml': WORKER },
     ...options,
     config: { economy: { enabled: true, ...rules }, model: { sim_delay: 0 } } as never,
@@ -32,10 +37,10 @@ export async function worldHouse({ rules = {}, agents = 1, builtins = [], ...opt
   return Object.assign(home, {
     ids,
     /** Lets beats pass, each with all that was chosen in it. */
-    async beats(count: number) {
+    async runBeats(count: number) {
       for (let n = 0; n < count; n++) {
         await home.kernel.hooks.emit('beat', { beat: ++beats })
-        await decided(home)
+        await waitForLifeEvents(home)
       }
     },
     /** Uses a tool as a pursuit does. */
@@ -45,11 +50,12 @@ export async function worldHouse({ rules = {}, agents = 1, builtins = [], ...opt
 }
 
 /** Waits until no life event waits for a choice. */
-export async function decided({ kernel }: House): Promise<void> {
+export async function waitForLifeEvents({ kernel }: TestHost): Promise<void> {
   const store = kernel.use(Store)
   await until(async () => !(await store.get("SELECT 1 FROM life_events WHERE status = 'waiting' OR remembered = 0")))
 }
 
-export const citizen = ({ kernel }: House, id: string) => kernel.invoke('economy.citizen', { id }) as Promise<Citizen>
-export const ledger = ({ kernel }: House, input = {}) => kernel.invoke('economy.ledger', input) as Promise<Ledger>
-export const life = ({ kernel }: House, id: string) => kernel.invoke('economy.life', { id }) as Promise<LifeMoment[]>
+export const citizen = ({ kernel }: TestHost, id: string) =>
+  kernel.invoke('economy.citizen', { id }) as Promise<Citizen>
+export const ledger = ({ kernel }: TestHost, input = {}) => kernel.invoke('economy.ledger', input) as Promise<Ledger>
+export const life = ({ kernel }: TestHost, id: string) => kernel.invoke('economy.life', { id }) as Promise<LifeMoment[]>

@@ -1,7 +1,6 @@
 import { onTestFinished } from 'vitest'
 import { type CallPurpose, type ModelAnswer, type ModelCall, ModelError, Models } from '#core/models/contract'
 import models from '#core/models/index'
-import { type House, type HouseOptions, house } from '../support/house.ts'
 import {
   type ModelServer,
   type ModelServerOptions,
@@ -9,6 +8,7 @@ import {
   type Reply,
   type Script,
 } from '../support/model-server.ts'
+import { type TestHost, type TestHostOptions, testHost } from '../support/test-host.ts'
 
 /** No waiting between attempts, nor for the simulated model. */
 export const QUICK = {
@@ -24,8 +24,8 @@ await import('openai')
 
 export const PURPOSE: CallPurpose = { agent_id: 'coder-1', goal_id: null, cycle_num: 1, kind: 'goal_pursuit' }
 
-export interface ModelHouse {
-  house: House
+export interface ModelTestHost {
+  house: TestHost
   server: ModelServer
   models: Models
   /** Calls the scripted model, or the one named. */
@@ -35,14 +35,14 @@ export interface ModelHouse {
 }
 
 /** A house with the models room and a scripted model server that `OPENAI_BASE_URL` names; both end with the test. */
-export async function modelHouse(
+export async function testHostForModels(
   script?: Script | readonly Reply[],
-  options: HouseOptions = {},
+  options: TestHostOptions = {},
   serving: ModelServerOptions = {},
-): Promise<ModelHouse> {
+): Promise<ModelTestHost> {
   const server = await modelServer({ ...serving, ...(script ? { script } : {}) })
   onTestFinished(() => server.close())
-  const opened = await house({
+  const opened = await testHost({
     builtins: [models],
     clock: 'system',
     roles: ['cli'],

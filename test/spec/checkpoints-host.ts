@@ -8,8 +8,8 @@ import economy from '#society/economy/index'
 import identity from '#society/identity/index'
 import suffering from '#society/suffering/index'
 import world from '#tools/toolkits/world/index'
-import { type House, type HouseOptions, house } from '../support/index.ts'
-import { ROOMS, WORKER } from './rooms.ts'
+import { type TestHost, type TestHostOptions, testHost } from '../support/index.ts'
+import { AGENT_MODULES, WORKER } from './model-host.ts'
 
 /** Rooms that keep something of agents, and those that bring it back. */
 export const KEEPERS = [memory, schedules, suffering, identity, economy, world, checkpoints]
@@ -17,12 +17,12 @@ export const KEEPERS = [memory, schedules, suffering, identity, economy, world, 
 let seed = 5_000
 
 /** A house in which agents have much to lose, and nothing happens by itself; each has ids of its own. */
-export const keeping = (options: HouseOptions = {}) =>
-  house({
+export const keeping = (options: TestHostOptions = {}) =>
+  testHost({
     ...{ roles: ['cli'], seed: ++seed, files: { 'profiles/worker.yaml': WORKER } },
     config: { economy: { enabled: true, starting_balance: 1000 } },
     ...options,
-    builtins: [...ROOMS, ...KEEPERS, ...(options.builtins ?? [])],
+    builtins: [...AGENT_MODULES, ...KEEPERS, ...(options.builtins ?? [])],
   })
 
 let calls = 0
@@ -41,7 +41,7 @@ const WEIGHED_DOWN = {
 }
 
 /** Uses a tool as a pursuit does: what it writes is committed with it. */
-async function use({ kernel }: House, name: string, args: object, agent_id: string): Promise<void> {
+async function use({ kernel }: TestHost, name: string, args: object, agent_id: string): Promise<void> {
   const tool = kernel.points
     .list(Toolkits)
     .flatMap(({ value }) => value.tools)
@@ -60,7 +60,7 @@ async function use({ kernel }: House, name: string, args: object, agent_id: stri
 }
 
 /** What a life leaves in every room. */
-export async function lives(home: House, id: string, what: string): Promise<void> {
+export async function leaveTraces(home: TestHost, id: string, what: string): Promise<void> {
   const { kernel } = home
   const suffering = kernel.points.find(CheckpointParts, 'suffering')!
   await kernel.use(Store).apply(await suffering.restore(id, { ...WEIGHED_DOWN, refusals: what.length }))
@@ -70,7 +70,7 @@ export async function lives(home: House, id: string, what: string): Promise<void
   await kernel.invoke('goals.add', { id, objective: `Think about ${what}` })
 }
 
-export const kept = ({ kernel }: House) => kernel.use(Checkpoints)
+export const checkpointsOf = ({ kernel }: TestHost) => kernel.use(Checkpoints)
 /** What a checkpoint of the agent would hold now. */
-export const standing = async (home: House, id: string): Promise<Checkpoint['parts']> =>
-  JSON.parse(JSON.stringify((await kept(home).now(id)).parts))
+export const standing = async (home: TestHost, id: string): Promise<Checkpoint['parts']> =>
+  JSON.parse(JSON.stringify((await checkpointsOf(home).now(id)).parts))

@@ -1,17 +1,17 @@
 import type { PluginDefinition } from '#kernel'
 import type { ReplayVerdict } from '#observability/recordings/contract'
 import { order } from '../../kernel/host/order.ts'
-import { house } from './house.ts'
+import { testHost } from './test-host.ts'
 
 /**
  * Repeats a recording that `svc replay <run> --save <file>` wrote, offline and with today's code.
  * @param plugins those that the recorded project had, as `import plugin from './plugins/mine.ts'` gives them
- * @example expect(await replayed('test/bad-night.svcrec')).toMatchObject({ same: true, divergence: null })
+ * @example expect(await replayRecording('test/run.svcrec')).toMatchObject({ same: true, divergence: null })
  */
-export async function replayed(file: string, plugins: readonly PluginDefinition[] = []): Promise<ReplayVerdict> {
+export async function replayRecording(file: string, plugins: readonly PluginDefinition[] = []): Promise<ReplayVerdict> {
   const { BUILTINS } = await import('../../builtins/index.ts')
   const { Recordings } = await import('#observability/recordings/contract')
-  await using home = await house({ builtins: BUILTINS, roles: ['cli'], clock: 'system' })
+  await using home = await testHost({ builtins: BUILTINS, roles: ['cli'], clock: 'system' })
   const loaded = plugins.map(definition => ({ definition, origin: `plugins/${definition.name}.ts`, load_ms: 0 }))
   for (const { definition, origin } of order(loaded)) await home.kernel.host.add(definition, origin)
   return await home.kernel.use(Recordings).replay(file, { signal: new AbortController().signal })

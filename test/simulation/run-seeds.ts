@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Original } from '#observability/recordings/replay'
-import { live, taped, told } from './lives.ts'
-import { replayer } from './tapes.ts'
+import { replayer } from './recordings.ts'
+import { describeFailure, live, runRecorded } from './simulated-runs.ts'
 
 /** So many worlds live beside all tests, a third under each level of faults; others with `npm run simulate`. */
 const WORLDS = Number(process.env.SVC_TEST_WORLDS ?? 2_000)
@@ -25,7 +25,7 @@ const TAPED = 8
 export function everyOther(rest: 0 | 1): void {
   const seeds = Array.from({ length: WORLDS }, (_, n) => FIRST + n).filter(seed => seed % 2 === rest)
   const levelOf = (seed: number) => LEVELS[Math.floor(seed / 2) % LEVELS.length]!
-  const isTaped = (seed: number) => Math.floor(seed / 2) % TAPED === 0
+  const isRecorded = (seed: number) => Math.floor(seed / 2) % TAPED === 0
   const met = new Set<string>()
   const replays = { runs: 0, steps: 0, seconds: 0, differ: [] as string[] }
   let stage: ReturnType<typeof replayer> | undefined
@@ -33,18 +33,22 @@ export function everyOther(rest: 0 | 1): void {
   afterAll(async () => (await stage)?.[Symbol.asyncDispose]())
 
   /** @returns what was broken in it */
-  async function lived(seed: number): Promise<string[]> {
+  async function runSeed(seed: number): Promise<string[]> {
     const faults = levelOf(seed)
     const options = { seed, faults, cycles: CYCLES }
-    const { run, recordings } = isTaped(seed) ? await taped(options) : { run: await live(options), recordings: [] }
+    const { run, recordings } = isRecorded(seed)
+      ? await runRecorded(options)
+      : { run: await live(options), recordings: [] }
     for (const [n, recording] of recordings.entries()) {
-      await replayed(`run ${n + 1} of seed ${seed} (${faults})`, recording)
+      await replayRun(`run ${n + 1} of seed ${seed} (${faults})`, recording)
     }
     for (const kind of Object.keys(run.faults)) met.add(faults === 'none' ? `${kind}, where nothing fails` : kind)
-    return run.cycles > 0 ? told(run, faults, CYCLES) : [`the world of seed ${seed} (${faults}) had no cycle`]
+    return run.cycles > 0
+      ? describeFailure(run, faults, CYCLES)
+      : [`the world of seed ${seed} (${faults}) had no cycle`]
   }
 
-  async function replayed(which: string, recording: Original): Promise<void> {
+  async function replayRun(which: string, recording: Original): Promise<void> {
     stage ??= replayer()
     const again = await stage
     replays.seconds += await costOf(async () => {
@@ -62,7 +66,7 @@ export function everyOther(rest: 0 | 1): void {
         const own = seeds.filter(seed => levelOf(seed) === faults)
         const broken: string[] = []
         const seconds = await costOf(async () => {
-          for (const seed of own) broken.push(...(await lived(seed)))
+          for (const seed of own) broken.push(...(await runSeed(seed)))
         })
         console.log(`${own.length} worlds (${faults}) in ${seconds.toFixed(1)} s of processor time`)
         expect(broken).toEqual([])
