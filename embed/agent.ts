@@ -1,7 +1,8 @@
 import { StructuredParseError, type TaskResponse } from '#core/tasks/contract'
 import { type Exchange, remembered } from '#core/tasks/prompt'
-import type { LogOptions, Ports, Tool, z } from '#kernel'
+import type { LogOptions, Ports, z } from '#kernel'
 import type { Review } from '#safety/approvals/contract'
+import type { Tool } from '#tools/toolkits/contract'
 
 /** A tool call that waits for a decision. */
 export interface ApprovalRequest {

@@ -1,11 +1,14 @@
 /** Puts the parts of a process together: the kernel, and what it is given from outside. */
 
+import { GoalStrategies } from '#core/goals/contract'
+import { goalsExtension } from '#core/goals/extension'
+import { cliInterface } from '#interfaces/cli/usage'
+import { httpInterface } from '#interfaces/rest/http-interface'
 import {
   HostToken,
   Kernel,
   type LogOptions,
-  type Opener,
-  OpenerToken,
+  Operations,
   type PluginDefinition,
   type Ports,
   type Role,
@@ -13,12 +16,13 @@ import {
 } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
 import { createLog } from '#lib/log'
+import { type Opener, OpenerToken } from '#lib/opener'
 import { projectAt } from '#lib/project'
-import { recordedPorts, recordingBoundary, TapeToken } from '#lib/recording-context'
+import { recordedPorts, recordingBoundary } from '#lib/recording-context'
 import { secretsOf } from '#lib/secrets'
 import { systemPorts } from '#lib/system-ports'
-import { HeartbeatConfig, LIFECYCLE, SchedulerToken } from '#platform/heartbeat/contract'
-import { Heartbeat } from '#platform/heartbeat/heartbeat'
+import { HeartbeatConfig } from '#platform/heartbeat/contract'
+import { installHeartbeat } from '#platform/heartbeat/install'
 import { DisabledPlugins, PluginsConfig } from '#platform/plugin-files/config'
 import { RestartToken } from '#platform/plugin-files/contract'
 import { hindranceOf, type PluginFilesAllowed } from '#platform/plugin-files/hindrance'
@@ -26,6 +30,8 @@ import { PluginFiles, type PluginFilesOptions } from '#platform/plugin-files/plu
 import { Config } from '#platform/settings/config'
 import { ConfigChecks } from '#platform/settings/contract'
 import { disabledCheck } from '#platform/settings/disabled'
+import { Toolkits } from '#tools/toolkits/contract'
+import { toolkitsExtension } from '#tools/toolkits/extension'
 
 export interface KernelOptions {
   /** The project's folder: the one that holds `.svc/`. */
@@ -73,10 +79,13 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
   const hindrance = hindranceOf(pluginFiles, { project, ports: machine, log })
   const files = { settings, modules, hindrance, dev, meter: machine.clock }
   const daemon = keysOf(config, 'daemon', HeartbeatConfig)
-  const heartbeat = (kernel: Kernel) => heartbeatOf(kernel, daemon)
   const support = (kernel: Kernel) => pluginFilesOf(kernel, files)
-  const seams = { boundary: recordingBoundary, heartbeat, support }
+  const seams = { boundary: recordingBoundary, support }
   const kernel = new Kernel({ project, roles, ports, log, config, disabled, ...seams })
+  installHeartbeat(kernel, daemon)
+  kernel.extend(goalsExtension, toolkitsExtension)
+  kernel.points.open(GoalStrategies, Toolkits)
+  for (const rules of [httpInterface, cliInterface]) kernel.points.restrict(Operations, rules)
   config.checkWith(() => kernel.list(ConfigChecks))
   kernel.points.add(ConfigChecks, disabledCheck(options.builtins), 'kernel')
   kernel.services.provide(OpenerToken, openerOf(options), 'kernel')
@@ -93,17 +102,6 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
     throw error
   }
   return kernel
-}
-
-function heartbeatOf(kernel: Kernel, config: HeartbeatConfig): Heartbeat {
-  const { hooks, points, ports, log, services } = kernel
-  kernel.declareEvents(LIFECYCLE)
-  return new Heartbeat({
-    ...{ hooks, points, ports, log, config },
-    scheduler: () => services.use(SchedulerToken),
-    tape: () => (services.has(TapeToken) ? services.use(TapeToken) : undefined),
-    onBeat: () => kernel.tick(),
-  })
 }
 
 function pluginFilesOf(kernel: Kernel, options: PluginFilesOptions): PluginFiles {

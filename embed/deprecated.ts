@@ -1,5 +1,5 @@
 /** Earlier names of what `import … from 'svc'` gives. */
-import type { HeartbeatControl } from '#kernel'
+
 import { keyedMutex } from '#lib/keyed-mutex'
 import {
   type ExecutionIdentity,
@@ -13,7 +13,7 @@ import {
   type WrittenStatement,
   withoutRecording,
 } from '#lib/recording-context'
-import { neverHasWork } from '#platform/heartbeat/contract'
+import { type HeartbeatControl, neverHasWork } from '#platform/heartbeat/contract'
 
 /** @deprecated Use `keyedMutex`. */
 export const turns = keyedMutex

@@ -7,27 +7,23 @@ import { isProject } from '#interfaces/cli/project'
 import type { EventOf } from '#interfaces/rest/client'
 import type { Operations } from '#interfaces/rest/client-operations'
 import {
+  checkFields,
   type EventName,
   type Events,
-  type Guard,
-  Guards,
-  HANDLER_LIMIT_MS,
   type Kernel,
   type LogOptions,
   type OperationCall,
-  PHASES,
   type Ports,
   type Role,
   SvcError,
   sentenceOf,
   type Undo,
-  UnknownHookError,
-  within,
   type z,
 } from '#kernel'
 import { systemPorts } from '#lib/system-ports'
 import type { RunDetail } from '#observability/runs/contract'
-import { checkFields } from '../kernel/fields.ts'
+import { type Guard, Guards, type Phase } from '#platform/heartbeat/contract'
+import { registeredGuard } from '#platform/heartbeat/guards'
 import { openKernel } from './compose.ts'
 import { type StartOptions, SvcDaemon } from './svc-daemon.ts'
 
@@ -267,24 +263,15 @@ export class SvcHooks {
    * @throws UnknownHookError naming the phases; ConflictError when a guard of the phase has this name already; a TypeError for
    * one without `shouldProceed`
    */
-  registerGuard(phase: (typeof PHASES)[number] | '*', guard: Guard, options: { failClosed?: boolean } = {}): Undo {
+  registerGuard(phase: Phase | '*', guard: Guard, options: { failClosed?: boolean } = {}): Undo {
     const { config, log, points, ports } = this.#kernel
-    const phases: readonly string[] = [...PHASES, '*']
-    if (!phases.includes(phase)) throw new UnknownHookError({ name: phase, known: [...phases] })
-    checkFields(Guards.name, { shouldProceed: 'function' }, guard, OWNER)
     const name = guard.name ?? `guard ${++this.#guards}`
-    const asks: Guard = {
-      shouldProceed: gate =>
-        within(ports.clock, HANDLER_LIMIT_MS, `The guard "${name}"`, Promise.resolve(guard.shouldProceed(gate))),
-    }
-    const registered = {
-      ...{ name, phase, guard: asks },
+    const registered = registeredGuard(phase, guard, {
+      ...{ name, owner: OWNER, clock: ports.clock },
       failClosed: () => options.failClosed ?? config.get('daemon.guards_fail_closed') === true,
-      failed: (
-        { agent_id, cycle_num, phase: at }: { agent_id: string; cycle_num: number; phase: string },
-        error: unknown,
-      ) => log.error({ agent_id, cycle_num }, `guard "${name}" of ${at}: ${sentenceOf(error)}`),
-    }
+      failed: ({ agent_id, cycle_num, phase }, error) =>
+        log.error({ agent_id, cycle_num }, `guard "${name}" of ${phase}: ${sentenceOf(error)}`),
+    })
     return points.add(Guards, registered, OWNER)
   }
 }

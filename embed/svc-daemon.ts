@@ -1,6 +1,7 @@
 import { Agents } from '#core/agents/contract'
-import { InvalidInputError, type Kernel, type Undo, type WakeSource, WakeSources } from '#kernel'
+import { InvalidInputError, type Kernel, type Undo } from '#kernel'
 import { Daemon, type DaemonStatus } from '#platform/daemon/contract'
+import { type WakeSource, WakeSources } from '#platform/heartbeat/contract'
 
 export interface StartOptions {
   /** Drives agents beside the daemon that runs, if one does. */

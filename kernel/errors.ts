@@ -106,29 +106,12 @@ function nameOf(code: string): string {
   return `${stem.replace(/(^|_)(\w)/g, (_, _bar, letter: string) => letter.toUpperCase())}Error`
 }
 
-/**
- * What a tool cannot do, as the model should read it: an answer, and no failure of the plugin that the tool is from. Any other
- * error that is thrown reaches the model too, and is also logged and counted.
- * @example throw new ToolError({ problem: 'There is no city of this name; list them with list_cities.' })
- */
-export const ToolError = defineError({
-  code: 'tool_error',
-  status: 422,
-  title: 'Tool error',
-  sentence: (p: { problem: string }) => p.problem,
-})
 export const InvalidInputError = defineError({
   code: 'invalid_input',
   status: 422,
   exit: 2,
   title: 'Invalid input',
   sentence: (p: { what: string; issues: readonly Issue[] }) => `${p.what} is not valid: ${describeIssues(p.issues)}.`,
-})
-export const InternalError = defineError({
-  code: 'internal_error',
-  status: 500,
-  title: 'Internal error',
-  sentence: () => 'Something went wrong inside the service; its log has the details under this request id.',
 })
 export const ConflictError = defineError({
   code: 'conflict',
@@ -142,24 +125,11 @@ export const ScopeClosedError = defineError({
   title: 'Scope closed',
   sentence: (p: { owner: string; label: string }) => `Plugin "${p.owner}" is gone and can no longer hold ${p.label}.`,
 })
-export const DiskFullError = defineError({
-  code: 'disk_full',
-  status: 503,
-  title: 'Disk full',
-  sentence: (p: { what: string; next: string }) => `The disk that holds ${p.what} is full; make space${p.next}.`,
-})
 export const TimeLimitError = defineError({
   code: 'time_limit',
   status: 504,
   title: 'Time limit',
   sentence: (p: { what: string; ms: number }) => `${p.what} did not finish within ${p.ms / 1000} s.`,
-})
-export const MissingDependencyError = defineError({
-  code: 'missing_dependency',
-  status: 501,
-  title: 'Missing dependency',
-  sentence: (p: { package: string; purpose: string }) =>
-    `The optional package "${p.package}" is needed for ${p.purpose}; install it with: npm install ${p.package}`,
 })
 
 /** So many wrong places are told in one sentence; what was sent may have any number. */

@@ -1,39 +1,12 @@
 import type { z } from 'zod'
 import type { Configuration } from './configuration.ts'
-import {
-  type Gate,
-  type GoalContext,
-  GoalStrategies,
-  type GoalStrategy,
-  type Guard,
-  type GuardOptions,
-  Guards,
-  type Tool,
-  type ToolCall,
-  type Toolkit,
-  Toolkits,
-  type WakeSource,
-  WakeSources,
-} from './contributions.ts'
-import { type Cycle, PHASES, type Phase } from './cycle.ts'
 import { sentenceOf } from './errors.ts'
-import { checkFields, verdictOf } from './fields.ts'
-import type { HeartbeatControl } from './heartbeat.ts'
-import {
-  type EventName,
-  type Events,
-  HANDLER_LIMIT_MS,
-  type Hooks,
-  type TapOptions,
-  UnknownHookError,
-} from './hooks.ts'
-import { type Interceptor, type PluginCall, PluginSuspendedError } from './interceptor.ts'
-import type { Log } from './log.ts'
+import { type EventName, type Events, HANDLER_LIMIT_MS, type Hooks, type TapOptions, type Tapped } from './hooks.ts'
+import type { Registrations, Resource } from './host/registrations.ts'
+import { type Interceptor, intercepted, type PluginCall } from './interceptor.ts'
 import { type Invoke, type Operation, Operations, operation } from './operations.ts'
-import type { Contribution, Point, Points } from './points.ts'
-import { type Ports, within } from './ports.ts'
-import type { Project, Resource, Role } from './project.ts'
-import type { Registrations } from './registrations.ts'
+import { type Contribution, checkFields, type Point, type Points } from './points.ts'
+import type { Log, Ports, Project, Role } from './ports.ts'
 import type { Undo } from './scope.ts'
 import type { Services, Token } from './services.ts'
 
@@ -46,20 +19,22 @@ export interface HandleParts {
   ports: Ports
   log: Log
   project: Project
-  guardsFailClosed: () => boolean
   builtin: boolean
   /** Its toolkits are those of plugin files, and what it answers to cycles is recorded. */
   ofFile: boolean
   roles: ReadonlySet<Role>
-  heartbeat: HeartbeatControl
   invoke: Invoke
+  extensions: readonly Extension[]
   /** Stands around the plugin's code, which is called as it is without one. */
   interceptor: Interceptor | undefined
   /** What the version before handed over. */
   previous: unknown
 }
 
-const TOLD = Promise.resolve()
+/** Adds members to the handle of one version of a plugin; a module says what they are by merging into `PluginHandle`. */
+export type Extension = (handle: PluginHandle, parts: HandleParts) => Partial<PluginHandle>
+
+const EMITTED = Promise.resolve()
 
 /** What `setup` receives as `svc`: one line for each thing that a plugin adds. Everything leaves with the plugin's scope. */
 export class PluginHandle {
@@ -69,7 +44,6 @@ export class PluginHandle {
   readonly project: Project
   /** The roles of this process. */
   readonly roles: ReadonlySet<Role>
-  readonly heartbeat: HeartbeatControl
   /** Runs an operation by name, as a face would. */
   readonly invoke: Invoke
   /** What the version before this one handed over, where it fits `state`; else undefined. */
@@ -85,8 +59,9 @@ export class PluginHandle {
     this.ports = parts.ports
     this.project = parts.project
     this.roles = parts.roles
-    this.heartbeat = parts.heartbeat
     this.invoke = parts.invoke
+    for (const extend of parts.extensions)
+      Object.defineProperties(this, Object.getOwnPropertyDescriptors(extend(this, parts)))
   }
 
   get clock() {
@@ -102,11 +77,6 @@ export class PluginHandle {
   #declare(label: string, apply: () => Undo, rank: 0 | 1 = 0): Undo {
     const { builtin, registrations } = this.#parts
     return registrations.add(label, apply, rank, builtin ? {} : new Error(label))
-  }
-
-  /** Returns the function with which the program calls one of the plugin. */
-  #wrap<A extends unknown[], R>(call: PluginCall<A>, fn: (...args: A) => R): (...args: A) => R | Promise<Awaited<R>> {
-    return this.#parts.interceptor?.wrap(call, fn) ?? fn
   }
 
   /** Adds a contribution to a point; like everything here it leaves with the scope, or earlier by the undoing returned. */
@@ -146,7 +116,7 @@ export class PluginHandle {
     this.off(event, handler)
     const byEvent = this.#listening.get(handler) ?? new Map<string, Undo>()
     this.#listening.set(handler, byEvent)
-    const listener = this.#wrap({ kind: 'handler', name: event }, handler)
+    const listener = intercepted(this.#parts.interceptor, { kind: 'handler', name: event }, handler)
     byEvent.set(
       event,
       this.#declare(`on ${event}`, () => this.#parts.hooks.on(event, listener, this.name), 1),
@@ -163,39 +133,17 @@ export class PluginHandle {
 
   /** Tells an event to whoever listens, and waits for their handlers. Never rejects because of a handler. */
   emit<E extends EventName>(event: E, payload: Events[E]): Promise<void> {
-    return this.#parts.hooks.emit(event, payload) ?? TOLD
+    return this.#parts.hooks.emit(event, payload) ?? EMITTED
   }
 
   /** Declares an event of the plugin's own, with the schema of its payload. */
   event(name: string, schema: z.ZodType): Undo {
-    const failed = (tap: string, error: unknown) => this.log.error({ plugin: tap }, `${name}: ${sentenceOf(error)}`)
-    const options = { failed, limit_ms: HANDLER_LIMIT_MS, clock: this.clock }
-    return this.#declare(`event ${name}`, () => this.#parts.hooks.declareEvent(name, schema, options))
+    return this.#declare(`event ${name}`, () => this.#parts.hooks.declareEvent(name, schema))
   }
 
   /** The declared events with their schemas. */
   get events(): ReadonlyMap<string, z.ZodType> {
     return this.#parts.hooks.events()
-  }
-
-  /** The hooks by name, for `tap` with `stage` and `before`; a tap made here is in the scope too. */
-  get hooks(): HookSet {
-    const set: Record<string, unknown> = {
-      on: <E extends EventName>(event: E, handler: (payload: Events[E]) => unknown) => this.on(event, handler),
-      off: <E extends EventName>(event: E, handler: (payload: Events[E]) => unknown) => this.off(event, handler),
-      registerGuard: (...given: Parameters<PluginHandle['guard']>) => this.guard(...given),
-    }
-    for (const name of this.#parts.hooks.names()) {
-      const tap = (options: string | TapOptions, fn: (input: never) => unknown) => this.tap(name, options, fn)
-      set[name] = { name, tap, tapPromise: tap, taps: this.#parts.hooks.get(name).taps }
-    }
-    const known = this.#parts.hooks.names()
-    return new Proxy(set, {
-      get(hooks, name) {
-        if (typeof name === 'string' && !Object.hasOwn(hooks, name)) throw new UnknownHookError({ name, known })
-        return Reflect.get(hooks, name)
-      },
-    }) as unknown as HookSet
   }
 
   /** Taps a hook by name: a phase (with its cycle), an event or a point. */
@@ -205,82 +153,8 @@ export class PluginHandle {
     checkFields(hook, { fn: 'function' }, { fn }, this.name)
     const given = typeof options === 'string' ? { name: options } : options
     const named = { ...given, name: given.name === this.name ? given.name : `${this.name}/${given.name}` }
-    const handler = this.#wrap({ kind: 'tap', name: hook }, fn) as (input: In) => never
+    const handler = intercepted(this.#parts.interceptor, { kind: 'tap', name: hook }, fn) as (input: In) => never
     return this.#declare(`tap of ${hook}`, () => this.#parts.hooks.get<In>(hook).tap(named, handler), 1)
-  }
-
-  /**
-   * Registers a guard for a phase, or for all with `*`. When it throws, a plugin's guard lets the phase pass unless
-   * `failClosed` is set; a builtin's follows `daemon.guards_fail_closed`. One that answers no boolean, or not in time, has
-   * thrown.
-   * @throws UnknownHookError when there is no such phase
-   */
-  guard(phase: Phase | '*', guard: Guard, options: GuardOptions = {}): Undo {
-    const phases: readonly string[] = [...PHASES, '*']
-    if (!phases.includes(phase)) throw new UnknownHookError({ name: phase, known: [...phases] })
-    checkFields(Guards.name, { shouldProceed: 'function' }, guard, this.name)
-    const name = options.name ?? guard.name ?? `${this.name}${this.#guards++ || ''}`
-    const { builtin, interceptor } = this.#parts
-    const failClosed = () => options.failClosed ?? (builtin && this.#parts.guardsFailClosed())
-    const ask = this.#wrap({ kind: 'guard', name: phase }, (gate: Gate) => verdictOf(name, guard.shouldProceed(gate)))
-    return this.add(Guards, {
-      name,
-      phase,
-      guard: {
-        shouldProceed: gate => {
-          const verdict = ask(gate)
-          // An interceptor has limits of its own.
-          if (interceptor || !(verdict instanceof Promise)) return verdict
-          return within(this.clock, HANDLER_LIMIT_MS, `The guard "${name}"`, verdict)
-        },
-      },
-      failClosed,
-      failed: ({ agent_id, cycle_num, phase: at }, error) => {
-        if (!(error instanceof PluginSuspendedError)) {
-          this.log.error({ agent_id, cycle_num }, `guard "${name}" of ${at}: ${sentenceOf(error)}`)
-        }
-        if (failClosed())
-          void this.emit('guard_failed', { agent_id, cycle_num, phase: at, guard: name, error: sentenceOf(error) })
-      },
-      ...(options.busy ? { busy: options.busy } : {}),
-    })
-  }
-  #guards = 0
-
-  /** Adds something that wakes the daemon between two heartbeats. */
-  wakeSource(source: WakeSource): Undo {
-    checkFields(WakeSources.name, WakeSources.options.has, source, this.name)
-    const wait = this.#wrap({ kind: 'wake_source', name: source.name }, (signal: AbortSignal) => source.wait(signal))
-    return this.add(WakeSources, { name: source.name, wait })
-  }
-
-  /** Adds a way of finding an idle agent its next goal. */
-  goalStrategy(strategy: GoalStrategy): Undo {
-    checkFields(GoalStrategies.name, GoalStrategies.options.has, strategy, this.name)
-    return this.add(GoalStrategies, {
-      name: strategy.name ?? this.name,
-      ...(strategy.stage === undefined ? {} : { stage: strategy.stage }),
-      ...(strategy.no_duplicates ? { no_duplicates: true } : {}),
-      generateGoal: this.#wrap({ kind: 'goal_strategy', name: this.name }, (context: GoalContext) =>
-        strategy.generateGoal(context),
-      ),
-    })
-  }
-
-  /** Adds tools that agents may be given. */
-  toolkit(toolkit: Toolkit): Undo {
-    checkFields(Toolkits.name, Toolkits.options.has, toolkit, this.name)
-    const { ofFile, interceptor } = this.#parts
-    const given: Toolkit = ofFile ? { everyday: true, ...toolkit, group: 'plugins' } : toolkit
-    if (!interceptor) return this.add(Toolkits, given)
-    const tools = toolkit.tools.map((tool): Tool => {
-      const call: PluginCall<[never, ToolCall]> = {
-        ...{ kind: 'tool', name: tool.name },
-        fit: (args, call) => [tool.parameters.parse(args) as never, call],
-      }
-      return { ...tool, execute: interceptor.wrap(call, (args, call) => tool.execute(args, call)) }
-    })
-    return this.add(Toolkits, { ...given, tools })
   }
 
   /** Adds what an operator can do: a REST route, a command, an MCP tool and a line of the OpenAPI document at once. */
@@ -290,7 +164,7 @@ export class PluginHandle {
       ...{ kind: 'operation', name: definition.name, streams: definition.events !== undefined },
       fit: (input, call) => [definition.input.parse(input), call],
     }
-    const run = this.#wrap(call, definition.run.bind(definition)) as typeof definition.run
+    const run = intercepted(this.#parts.interceptor, call, definition.run.bind(definition)) as typeof definition.run
     return this.add(Operations, operation({ ...definition, run }))
   }
 
@@ -325,19 +199,4 @@ export class PluginHandle {
     checkFields('resources', { start: 'function' }, { start: fn }, this.name)
     this.#parts.registrations.resources.push({ start: fn, in: options.in ?? ['daemon'] })
   }
-}
-
-/** What the taps of each hook are given; of points and of other plugins' events only these know. */
-type Tapped = Events & { readonly [P in Phase]: Cycle }
-
-type HookFace<In> = { readonly taps: readonly TapOptions[] } & {
-  [K in 'tap' | 'tapPromise']: (options: string | TapOptions, fn: (input: In) => unknown) => Undo
-}
-
-export type HookSet = { readonly [H in keyof Tapped]: HookFace<Tapped[H]> } & {
-  readonly [name: string]: HookFace<never>
-} & {
-  on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void
-  off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void
-  registerGuard(phase: Phase | '*', guard: Guard, options?: GuardOptions): void
 }

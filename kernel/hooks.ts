@@ -1,11 +1,9 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook } from 'tapable'
 import { z } from 'zod'
-import type { CycleBoundary } from './boundary.ts'
-import { ConflictError, defineError } from './errors.ts'
-import type { Busy } from './lease.ts'
+import { ConflictError, defineError, sentenceOf } from './errors.ts'
+import type { CycleBoundary } from './interceptor.ts'
 import { meant } from './near.ts'
-import type { Clock } from './ports.ts'
-import { within } from './ports.ts'
+import { type Clock, type Log, within } from './ports.ts'
 import type { Undo } from './scope.ts'
 
 /** Events of the kernel itself, with their payloads. */
@@ -32,9 +30,10 @@ export interface TapOptions {
   stage?: number
   /** Names of taps that this one runs before. */
   before?: string | string[]
-  /** For a tap of a phase: the agents without a goal that it has work for; all by default. */
-  busy?: Busy
 }
+
+/** What the taps of each hook are given; modules add their hooks by merging. Of points only their owners know. */
+export interface Tapped extends Events {}
 
 interface Tap<In, Out> extends TapOptions {
   fn: (input: In) => Out | undefined | Promise<Out | undefined>
@@ -45,9 +44,8 @@ export interface HookOptions {
   kind: 'series' | 'bail'
   /** Takes a tap's error, which is rethrown by default. A tap that failed counts as having returned nothing. */
   failed?: (tap: string, error: unknown) => void
-  /** How long one tap may take, in milliseconds. */
-  limit_ms?: number
-  clock?: Clock
+  /** Sets a limit on how long a tap may take. @returns the work, which fails when it takes longer */
+  limited?: (tap: string, work: Promise<unknown>) => Promise<unknown>
 }
 
 interface Compiled<In, Out> {
@@ -122,7 +120,8 @@ export class Hook<In, Out = void> {
   }
 
   #compile(): Compiled<In, Out> {
-    const Kind = this.#options.kind === 'bail' ? AsyncSeriesBailHook : AsyncSeriesHook
+    const { kind, failed, limited } = this.#options
+    const Kind = kind === 'bail' ? AsyncSeriesBailHook : AsyncSeriesHook
     const hook = new Kind<[In], Out>(['input'], this.name) as unknown as AsyncSeriesHook<[In]>
     for (const { fn, name, stage, before } of this.#taps) {
       const place = { name, ...(stage === undefined ? {} : { stage }), ...(before === undefined ? {} : { before }) }
@@ -130,16 +129,18 @@ export class Hook<In, Out = void> {
         const done = callback as (error: unknown, answer?: unknown) => void
         const fails = (error: unknown) => {
           try {
-            this.#failed(name, error)
+            if (!failed) throw error
+            failed(name, error)
           } catch (thrown) {
-            return done(thrown ?? threwNothing(name))
+            return done(thrown ?? new Error(`the handler "${name}" threw nothing`))
           }
           done(null)
         }
         let given: unknown
         let waits: boolean
         try {
-          given = this.#limited(name, fn(input))
+          given = fn(input)
+          if (limited && given instanceof Promise) given = limited(name, given)
           waits = isThenable(given)
         } catch (error) {
           return fails(error)
@@ -150,23 +151,6 @@ export class Hook<In, Out = void> {
     }
     return hook as unknown as Compiled<In, Out>
   }
-
-  /** What a tap gave; a promise of it for no longer than it may take. */
-  #limited(name: string, given: unknown): unknown {
-    const { limit_ms, clock } = this.#options
-    const isLimited = limit_ms !== undefined && limit_ms > 0 && clock !== undefined && given instanceof Promise
-    return isLimited ? within(clock, limit_ms, `The handler "${name}" of ${this.name}`, given) : given
-  }
-
-  #failed(name: string, error: unknown): void {
-    const { failed } = this.#options
-    if (!failed) throw error
-    failed(name, error)
-  }
-}
-
-function threwNothing(tap: string): Error {
-  return new Error(`the handler "${tap}" threw nothing`)
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
@@ -181,6 +165,12 @@ export const UnknownHookError = defineError({
     `There is no hook "${name}"; ${meant(name, known, known.length > 20 ? 'docs/reference/events.md' : undefined)}`,
 })
 
+export interface HooksParts {
+  clock: Clock
+  log: Log
+  boundary: CycleBoundary
+}
+
 /** The hooks by name. Events are emitted to listeners (`on`); phases and points are called for an answer. */
 export class Hooks {
   readonly #hooks = new Map<string, Hook<never, unknown>>()
@@ -188,10 +178,10 @@ export class Hooks {
   readonly #orphans = new Map<string, Hook<never, unknown>>()
   readonly #handlers = new Map<string, Map<unknown, Undo>>()
   readonly #events = new Map<string, z.ZodType>()
-  readonly #boundary: CycleBoundary | undefined
+  readonly #parts: HooksParts
 
-  constructor(boundary?: CycleBoundary) {
-    this.#boundary = boundary
+  constructor(parts: HooksParts) {
+    this.#parts = parts
   }
 
   /** Declares a hook by name. @throws ConflictError when the name is taken */
@@ -204,9 +194,14 @@ export class Hooks {
     return hook
   }
 
-  /** Declares an event: a hook that everyone may listen to, with the schema of its payload. */
-  declareEvent(name: string, schema: z.ZodType, options: Omit<HookOptions, 'kind'>): Undo {
-    this.declare(name, { kind: 'series', ...options })
+  /** Declares an event: a hook that all may listen to, with the schema of its payload. Handlers that fail are logged. */
+  declareEvent(name: string, schema: z.ZodType): Undo {
+    const { clock, log } = this.#parts
+    this.declare(name, {
+      kind: 'series',
+      failed: (tap, error) => log.error({ plugin: tap }, `${name}: ${sentenceOf(error)}`),
+      limited: (tap, work) => within(clock, HANDLER_LIMIT_MS, `The handler "${tap}" of ${name}`, work),
+    })
     this.#events.set(name, schema)
     return () => {
       this.#events.delete(name)
@@ -266,7 +261,6 @@ export class Hooks {
   emit<E extends EventName>(event: E, payload: Events[E]): void | Promise<void> {
     const hook = this.get<Events[E], void>(event)
     if (hook.taps.length === 0) return
-    const emit = () => hook.call(payload)
-    return this.#boundary ? this.#boundary.emit(event, emit) : emit()
+    return this.#parts.boundary.emit(event, () => hook.call(payload))
   }
 }

@@ -1,21 +1,3 @@
-import { defineError } from './errors.ts'
-
-export const PluginGoneError = defineError({
-  code: 'plugin_gone',
-  status: 503,
-  title: 'Plugin gone',
-  sentence: (p: { plugin: string }) =>
-    `The plugin "${p.plugin}" was replaced or removed before this call came to its end.`,
-})
-export const PluginSuspendedError = defineError({
-  code: 'plugin_suspended',
-  status: 503,
-  title: 'Plugin suspended',
-  // Its last failure may tell of this machine or of data: svc plugins shows it.
-  sentence: (p: { plugin: string; failures: number }) =>
-    `The plugin "${p.plugin}" is suspended after ${p.failures} failures in a row; svc plugins says what failed. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
-})
-
 /** A function of a plugin that the program calls. */
 export interface PluginCall<A extends unknown[]> {
   /**
@@ -29,6 +11,15 @@ export interface PluginCall<A extends unknown[]> {
   fit?: (...args: A) => A
   /** Whether it answers with a stream, and so runs until that has ended. */
   streams?: boolean
+}
+
+/** Returns the function with which the program calls one of a plugin; the same where nothing stands between them. */
+export function intercepted<A extends unknown[], R>(
+  interceptor: Interceptor | undefined,
+  call: PluginCall<A>,
+  fn: (...args: A) => R,
+): (...args: A) => R | Promise<Awaited<R>> {
+  return interceptor?.wrap(call, fn) ?? fn
 }
 
 /** Stands between the program and the code of one version of a plugin. */
@@ -57,4 +48,12 @@ export interface CallReport {
   failures: number
   /** The place and the message of the last failure. */
   last_failure: string | null
+}
+
+/** The boundary of a cycle, where what records it listens. Without one, events are emitted and answers taken as they are. */
+export interface CycleBoundary {
+  /** Emits an event, which changes nothing for the cycle itself. */
+  emit(event: string, work: () => void | Promise<void>): void | Promise<void>
+  /** Asks for an answer of a plugin's file, which comes from outside the cycle. @param what the contribution that answers */
+  ask<T>(what: string, work: () => Promise<T>): Promise<T>
 }

@@ -1,36 +1,21 @@
 import type { z } from 'zod'
-import type { CycleBoundary } from './boundary.ts'
 import type { Configuration } from './configuration.ts'
-import { GoalStrategies, Guards, Toolkits, WakeSources } from './contributions.ts'
-import { type Cycle, PHASES } from './cycle.ts'
 import { defineError, sentenceOf } from './errors.ts'
-import type { HeartbeatControl } from './heartbeat.ts'
+import type { Extension } from './handle.ts'
 import { HANDLER_LIMIT_MS, Hooks, KERNEL_EVENTS } from './hooks.ts'
 import { Host } from './host/host.ts'
-import type { Log, LogOptions } from './log.ts'
+import type { CycleBoundary } from './interceptor.ts'
 import { invoke, type OperationCall, Operations } from './operations.ts'
 import type { PluginDefinition } from './plugin.ts'
 import { type Point, Points } from './points.ts'
-import type { Ports } from './ports.ts'
-import type { Project, Role } from './project.ts'
+import type { Log, LogOptions, Ports, Project, Role } from './ports.ts'
+import { Scope } from './scope.ts'
 import { Services, type Token, token } from './services.ts'
 import type { PluginSupport } from './source.ts'
 
 /** The plugins of this process, for what shows or steers them; modules add to it. */
-export interface PluginHost extends Pick<Host, 'list' | 'apply' | 'changed' | 'outline'> {}
+export interface PluginHost extends Pick<Host, 'list' | 'apply' | 'changed'> {}
 export const HostToken: Token<PluginHost> = token('host')
-
-/** Opens another project with the same builtins and some more, apart from this one: for what is tried out. */
-export interface Opener {
-  open(options: {
-    root: string
-    roles: readonly Role[]
-    ports?: Partial<Ports>
-    log?: LogOptions
-    also?: readonly PluginDefinition[]
-  }): Promise<Kernel>
-}
-export const OpenerToken: Token<Opener> = token('opener')
 
 export const UnknownOperationError = defineError({
   code: 'unknown_operation',
@@ -53,8 +38,6 @@ export interface KernelParts {
   config: Configuration
   /** Stands around what leaves and enters cycles. */
   boundary: CycleBoundary
-  /** Returns what drives the agents; called when all but the plugins are there. */
-  heartbeat: (kernel: Kernel) => HeartbeatControl
   /** Returns the names of the plugins that are switched off. */
   disabled: () => readonly string[]
   /** Returns what the process has beside its builtins; called when all but the plugins are there. */
@@ -72,10 +55,10 @@ export class Kernel {
   readonly points: Points
   readonly config: Configuration
   readonly host: Host
-  readonly heartbeat: HeartbeatControl
+  /** What works beside the plugins; it ends before they do. */
+  readonly scope = new Scope('kernel')
   readonly #support: PluginSupport
-  #unfollow: () => Promise<void> = async () => {}
-  #cancelTurn: () => void = () => {}
+  readonly #extensions: Extension[] = []
   #closing: Promise<void> | undefined
 
   constructor(parts: KernelParts) {
@@ -85,17 +68,15 @@ export class Kernel {
     this.roles = new Set(parts.roles)
     this.ports = ports
     this.log = log
-    this.hooks = new Hooks(parts.boundary)
-    this.points = new Points(this.hooks, ports.clock, parts.boundary)
-    this.#declareHooks()
-    this.heartbeat = parts.heartbeat(this)
+    this.hooks = new Hooks({ clock: ports.clock, log, boundary: parts.boundary })
+    this.points = new Points(this.hooks, parts.boundary)
+    for (const [name, schema] of Object.entries(KERNEL_EVENTS)) this.hooks.declareEvent(name, schema)
+    this.points.open(Operations)
     this.#support = parts.support(this)
     this.host = new Host({
       ...{ hooks: this.hooks, points: this.points, services: this.services, config, ports, log, project },
       ...{ disabled: parts.disabled, support: this.#support },
-      roles: this.roles,
-      heartbeat: this.heartbeat,
-      guardsFailClosed: () => config.get('daemon.guards_fail_closed') === true,
+      ...{ roles: this.roles, extensions: this.#extensions },
       invoke: (name, input, call) => this.invoke(name, input, call),
     })
   }
@@ -103,31 +84,12 @@ export class Kernel {
   /** Starts the resources of the plugins, and follows what changes while this process serves or drives agents. */
   async start(): Promise<void> {
     await this.host.start()
-    this.#unfollow = this.host.follow()
-    // Without a heartbeat, a process that lasts has a timer of the same length.
-    if (!this.roles.has('daemon') && (this.roles.has('server') || this.roles.has('mcp'))) this.#turn()
+    this.scope.hold('follows the sources of plugins', this.host.follow())
   }
 
-  #turn(): void {
-    this.#cancelTurn = this.ports.clock.after(Number(this.config.get('daemon.heartbeat')) * 1000, () => {
-      this.#turn()
-      if (!this.heartbeat.live) void this.tick()
-    })
-  }
-
-  /** Declares events with the schemas of their payloads. Errors of their handlers are logged. */
-  declareEvents(events: Readonly<Record<string, z.ZodType>>): void {
-    const failed = (tap: string, error: unknown) =>
-      this.log.error({ plugin: tap }, `a handler failed: ${sentenceOf(error)}`)
-    const options = { failed, limit_ms: HANDLER_LIMIT_MS, clock: this.ports.clock }
-    for (const [name, schema] of Object.entries(events)) this.hooks.declareEvent(name, schema, options)
-  }
-
-  #declareHooks(): void {
-    this.declareEvents(KERNEL_EVENTS)
-    for (const phase of PHASES) this.hooks.declare<Cycle, void>(phase, { kind: 'series' })
-    // A point comes to be when it is first looked at; those of the kernel are there to be tapped from the beginning.
-    for (const point of [Guards, WakeSources, GoalStrategies, Toolkits, Operations]) this.points.list<never>(point)
+  /** Adds members to the handles of the plugins that are brought up from now on. */
+  extend(...extensions: Extension[]): void {
+    this.#extensions.push(...extensions)
   }
 
   /** Applies changes of configuration and plugins; called once per heartbeat, between two cycles. */
@@ -173,10 +135,9 @@ export class Kernel {
     })
   }
 
-  /** Stops the heartbeat, then undoes all plugins. Calling it again waits for the first call. */
+  /** Ends what works beside the plugins, then undoes them. Calling it again waits for the first call. */
   close(): Promise<void> {
-    this.#cancelTurn()
-    this.#closing ??= Promise.allSettled([this.#unfollow(), this.heartbeat.stop()]).then(() => this.host.close())
+    this.#closing ??= this.scope.close().then(() => this.host.close())
     return this.#closing
   }
 

@@ -1,8 +1,12 @@
 import { z } from 'zod'
 import { type ErrorClass, InvalidInputError, type Issue } from './errors.ts'
-import { checkFaces, claimsOf, type Faced } from './faces.ts'
-import type { Effect } from './lease.ts'
 import { point } from './points.ts'
+
+/** A write as data: a name and a payload. The module that owns the name turns it into statements. */
+export interface Effect {
+  readonly effect: string
+  readonly payload: unknown
+}
 
 /** Who asks, and how to stop or follow. */
 export interface OperationCall {
@@ -25,12 +29,11 @@ export interface OperationCall {
   last_event_id?: string
 }
 
-/** What is a `traceparent` (https://www.w3.org/TR/trace-context/#traceparent-header); anything else is passed over. */
-export function traceparentOf(given: unknown): string | undefined {
-  return typeof given === 'string' && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(given) ? given : undefined
-}
-
-export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> extends Faced<I> {
+/** Something that an operator can do. The interfaces where it is found, such as HTTP, add their part by merging. */
+export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
+  /** `module.verb`, as in `agents.spawn`. */
+  name: string
+  input: I
   summary: string
   description?: string
   output: O
@@ -71,7 +74,6 @@ export function operation<I extends z.ZodObject, O extends z.ZodType>(definition
 export const Operations = point<Operation>('operations', {
   key: definition => definition.name,
   shape: { parse: checkOperation },
-  claims: claimsOf,
 })
 
 /** @throws TypeError that says what would be right */
@@ -81,11 +83,12 @@ function checkOperation(definition: Operation): void {
   const whole = input instanceof z.ZodObject && output instanceof z.ZodType && typeof run === 'function'
   if (!whole)
     throw new TypeError(`the operation "${name}" needs input: z.object({ … }), output: a zod schema, and run()`)
-  if (definition.events && definition.http?.idempotent === true)
-    throw new TypeError(
-      `the operation "${name}" is a stream, whose answer is not kept: idempotent is 'self', or left out`,
-    )
-  checkFaces(definition)
+}
+
+/** @throws TypeError when a place, such as a path, has a field that the operation's input does not */
+export function requireFields({ name, input }: Operation, where: string, fields: readonly string[]): void {
+  const unknown = fields.find(field => !Object.hasOwn(input.shape, field))
+  if (unknown) throw new TypeError(`the ${where} of the operation "${name}" has "${unknown}", but its input does not`)
 }
 
 /**
@@ -100,11 +103,6 @@ export async function invoke(definition: Operation, raw: unknown, call: Operatio
   const issue = fields.map(field => unstorable(input[field], [field])).find(found => found !== undefined)
   if (issue !== undefined) throw new InvalidInputError({ what, issues: [issue] }, { errors: [issue] })
   return shaped(definition.output, await definition.run(input as never, call))
-}
-
-/** Returns the number of rows that a list leaves out for this input. */
-export async function hiddenCount({ input, hidden }: Operation, raw: unknown): Promise<number> {
-  return hidden ? hidden.count(parse(input, raw, 'The request')) : 0
 }
 
 /** Deeper JSON is refused: code that walks it by recursion would overflow the stack. */
@@ -160,9 +158,3 @@ export function issuesOf(error: Pick<z.ZodError, 'issues'>, prefix = ''): Issue[
     return [{ path, message: issue.message }]
   })
 }
-
-/** A list's window, as the specification has it. */
-export const Page = z.object({
-  limit: z.number().int().min(1).max(1000).optional().describe('At most this many (1 to 1000); all without it'),
-  offset: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0).describe('Skip this many'),
-})

@@ -1,11 +1,20 @@
-import type { CycleBoundary } from './boundary.ts'
+import { z } from 'zod'
 import { ConflictError } from './errors.ts'
-import { checkFields, type Fields } from './fields.ts'
 import type { Hook, Hooks } from './hooks.ts'
-import type { Clock } from './ports.ts'
+import type { CycleBoundary } from './interceptor.ts'
 import type { Undo } from './scope.ts'
 
-export interface PointOptions<C> {
+/** What the contributions of a point must be. */
+export interface PointRules<C> {
+  /** What a contribution must be: zod's, or what else throws. Those of the builtins are looked at by their tests, and by no start. */
+  shape?: { parse: (contribution: C) => unknown }
+  /** What else no other contribution may have, of this point or another, as an error names it: `GET /agents/{}`. */
+  claims?: (contribution: C) => readonly string[]
+  /** Refuses a bad contribution, also beside those that are there, by throwing. */
+  check?: (contribution: C, others: readonly Contribution<C>[]) => void
+}
+
+export interface PointOptions<C> extends PointRules<C> {
   /** The name that must be unique among the contributions. */
   key: (contribution: C) => string
   /** How a contribution takes part when the point's hook is asked; without it the point only lists. The first answer wins. */
@@ -16,12 +25,6 @@ export interface PointOptions<C> {
   has?: Fields
   /** The function that cycles ask for an answer: what a plugin's file answers is recorded, for what it rests on is not. */
   asked?: keyof C & string
-  /** What a contribution must be: zod's, or what else throws. Those of the builtins are looked at by their tests, and by no start. */
-  shape?: { parse: (contribution: C) => unknown }
-  /** What else no other contribution may have, of this point or another, as an error names it: `GET /agents/{}`. */
-  claims?: (contribution: C) => readonly string[]
-  /** Refuses a bad contribution, also beside those that are there, by throwing. */
-  check?: (contribution: C, others: readonly Contribution<C>[]) => void
 }
 
 /** A place where plugins contribute things of one kind. */
@@ -47,19 +50,19 @@ interface Registry {
   byKey: Map<string, Contribution<unknown>>
   hook: Hook<unknown, unknown>
   listeners: Set<() => void>
+  /** The point's own, and those that modules have added. */
+  rules: PointRules<never>[]
 }
 
 /** The registries of all points. A list of contributions is an immutable snapshot. */
 export class Points {
   readonly #hooks: Hooks
-  readonly #clock: Clock
-  readonly #boundary: CycleBoundary | undefined
+  readonly #boundary: CycleBoundary
   readonly #registries = new Map<string, Registry>()
   readonly #byClaim = new Map<string, Contribution<unknown>>()
 
-  constructor(hooks: Hooks, clock: Clock, boundary?: CycleBoundary) {
+  constructor(hooks: Hooks, boundary: CycleBoundary) {
     this.#hooks = hooks
-    this.#clock = clock
     this.#boundary = boundary
   }
 
@@ -69,12 +72,13 @@ export class Points {
    */
   add<C>(point: Point<C>, given: C, owner: string, from: { builtin?: boolean; ofFile?: boolean } = {}): Undo {
     const registry = this.#registry(point)
+    const rules = registry.rules as unknown as PointRules<C>[]
     if (!from.builtin) {
       checkFields(point.name, point.options.has, given, owner)
-      point.options.shape?.parse(given)
+      for (const { shape } of rules) shape?.parse(given)
     }
-    const value = from.ofFile && this.#boundary ? answering(point, given, this.#boundary) : given
-    point.options.check?.(value, registry.contributions as readonly Contribution<C>[])
+    const value = from.ofFile ? answering(point, given, this.#boundary) : given
+    for (const { check } of rules) check?.(value, registry.contributions as readonly Contribution<C>[])
     const key = point.options.key(value)
     const earlier = registry.byKey.get(key)
     if (earlier) {
@@ -82,7 +86,7 @@ export class Points {
         sentence: `"${owner}" adds "${key}" to ${point.name}, but "${earlier.owner}" already did; give one of them another name.`,
       })
     }
-    const claims = point.options.claims?.(value) ?? []
+    const claims = rules.flatMap(rule => rule.claims?.(value) ?? [])
     for (const claim of claims) {
       const other = this.#byClaim.get(claim)
       if (!other) continue
@@ -122,6 +126,16 @@ export class Points {
     return `${name}: ${options.key(contribution)}`
   }
 
+  /** Makes points known, whose hooks are then there to be tapped before anything is contributed. */
+  open(...points: readonly Point<never>[]): void {
+    for (const point of points) this.#registry(point)
+  }
+
+  /** Adds rules to a point, for what is contributed from now on: of the interfaces of operations, say. */
+  restrict<C>(point: Point<C>, rules: PointRules<C>): void {
+    this.#registry(point).rules.push(rules)
+  }
+
   /** All contributions, in the order in which they were added. */
   list<C>(point: Point<C>): readonly Contribution<C>[] {
     return Object.freeze(this.#registry(point).contributions) as readonly Contribution<C>[]
@@ -151,8 +165,8 @@ export class Points {
   #registry(point: Point<never>): Registry {
     let registry = this.#registries.get(point.name)
     if (!registry) {
-      const hook = this.#hooks.declare<unknown, unknown>(point.name, { kind: 'bail', clock: this.#clock })
-      registry = { contributions: [], byKey: new Map(), hook, listeners: new Set() }
+      const hook = this.#hooks.declare<unknown, unknown>(point.name, { kind: 'bail' })
+      registry = { contributions: [], byKey: new Map(), hook, listeners: new Set(), rules: [point.options] }
       this.#registries.set(point.name, registry)
     }
     return registry
@@ -171,4 +185,32 @@ function answering<C>({ name, options: { asked, key } }: Point<C>, contribution:
   const ask = (...question: unknown[]) => boundary.ask(label, async () => answer.apply(contribution, question))
   const get = (own: object, field: PropertyKey) => (field === asked ? ask : Reflect.get(own, field, own))
   return new Proxy(contribution as object, { get }) as C
+}
+
+/** Kinds of what plugins give, each with how an error asks for it. */
+const KINDS = {
+  text: (field: string) => `${field}, a text`,
+  number: (field: string) => `${field}, a number`,
+  list: (field: string) => `${field}, a list`,
+  schema: (field: string) => `${field}, a zod schema`,
+  function: (field: string) => `${field}()`,
+}
+
+/** What something must have, each of its kind. */
+export type Fields = Readonly<Record<string, keyof typeof KINDS>>
+
+/** Looks at what a plugin adds to a place, before it is wrapped in anything. @throws TypeError that says what it lacks */
+export function checkFields(place: string, has: Fields = {}, value: unknown, owner: string): void {
+  const given = Object(value) as Record<string, unknown>
+  const lacking = Object.entries(has).filter(([field, kind]) => !isOfKind(given[field], kind))
+  if (lacking.length === 0) return
+  const asked = lacking.map(([field, kind]) => KINDS[kind](field)).join('; ')
+  throw new TypeError(`what "${owner}" adds to ${place} needs ${asked}`)
+}
+
+function isOfKind(value: unknown, kind: keyof typeof KINDS): boolean {
+  if (kind === 'text') return typeof value === 'string' && value !== ''
+  if (kind === 'list') return Array.isArray(value)
+  if (kind === 'schema') return value instanceof z.ZodType
+  return typeof value === kind
 }

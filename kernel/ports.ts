@@ -73,18 +73,29 @@ export interface Presence {
   held(path: string): Promise<boolean>
 }
 
-/** `Clock.sleep` in terms of `Clock.after`, for every clock alike. */
-export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
-  if (signal?.aborted) return Promise.resolve()
-  return new Promise(resolve => {
-    const done = () => {
-      cancel()
-      signal?.removeEventListener('abort', done)
-      resolve()
-    }
-    const cancel = clock.after(ms, done)
-    signal?.addEventListener('abort', done, { once: true })
-  })
+export type Log = Pick<import('pino').Logger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'child' | 'level'>
+
+export interface LogOptions {
+  level?: string
+  /** Takes whole lines of JSON; standard error by default, and for a line on which it throws. */
+  write?: (line: string) => void
+  /** Returns the values that must never be written; called for each line. */
+  secrets?: () => readonly string[]
+}
+
+export const ROLES = ['daemon', 'joined', 'server', 'mcp', 'cli'] as const
+/** What a process is for. One process may have several roles; `joined` is a daemon that may run beside the project's own. */
+export type Role = (typeof ROLES)[number]
+
+/** Where things lie in the project. */
+export interface Project {
+  /** The folder that holds `.svc/`, `plugins/` and `profiles/`. */
+  readonly root: string
+  readonly svc: string
+  readonly config: string
+  readonly database: string
+  readonly workspaces: string
+  readonly plugins: readonly string[]
 }
 
 /** Waits for `work`, but no longer than `ms`. @throws TimeLimitError naming `what` */

@@ -247,16 +247,18 @@ describe('what is not left lying about', () => {
     expect(within('kernel').filter(({ text }) => text.split('\n').length - 1 > 400)).toEqual([])
   })
 
-  /** What it has come to, which may only fall. The goal is 1,900 lines of code in 22 files, 1,250 of them outside `host/`. */
-  const KERNEL = { code: 2_560, files: 32 }
+  /** Lines without comments and blanks. The contract is what plugins are written against: all outside `host/`. */
+  const KERNEL = { code: 1_900, contract: 1_250, files: 22 }
 
-  it('the kernel does not grow', () => {
+  it('the kernel stays tiny', () => {
     const isCode = (line: string) => !/^\s*(\/\/.*|\/?\*.*)?$/.test(line)
     const codeIn = (files: readonly Source[]) => files.flatMap(({ text }) => text.split('\n').filter(isCode)).length
     const [all, host] = [within('kernel'), within('kernel/host')]
-    const size = { code: codeIn(all), files: all.length }
-    console.log(`kernel: ${size.code} lines of code in ${size.files} files, ${size.code - codeIn(host)} outside host/`)
+    const code = codeIn(all)
+    const size = { code, contract: code - codeIn(host), files: all.length }
+    console.log(`kernel: ${size.code} lines of code in ${size.files} files, ${size.contract} of them the contract`)
     expect(size.code).toBeLessThanOrEqual(KERNEL.code)
+    expect(size.contract).toBeLessThanOrEqual(KERNEL.contract)
     expect(size.files).toBeLessThanOrEqual(KERNEL.files)
   })
 })

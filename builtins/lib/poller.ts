@@ -1,5 +1,6 @@
-import { type Clock, sleepOn } from '#kernel'
+import type { Clock } from '#kernel'
 import { withoutRecording } from '#lib/recording-context'
+import { sleepOn } from '#lib/sleep'
 
 /** Polls fall on multiples of the longest of these steps that is no longer than their interval, in milliseconds; shorter intervals are not rounded. */
 const STEPS_MS = [1_000, 500, 250]

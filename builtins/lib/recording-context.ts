@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { promiseHooks } from 'node:v8'
-import { type Clock, type CycleBoundary, type Lease, type Ports, type Token, token } from '#kernel'
+import { type Clock, type CycleBoundary, type Ports, type Token, token } from '#kernel'
 
 /** What code alone does not decide and a recording keeps: the wall clock, the clock that never jumps, a new id. */
 export type NondeterministicValue = 'ms' | 'monotonic' | 'id'
@@ -54,7 +54,12 @@ export class CycleEnd extends AbortController {
 }
 
 /** Identity under which code runs: an agent's lease, or a one-shot task. */
-export type ExecutionIdentity = Omit<Lease, 'kind'> & ({ kind: Lease['kind'] } | { kind: 'task'; task_id: string })
+export type ExecutionIdentity = {
+  readonly id: string
+  readonly owner: string
+  readonly epoch: number
+  readonly cycle_num: number
+} & ({ readonly kind: 'agent' | 'sys' } | { readonly kind: 'task'; readonly task_id: string })
 
 /** Records what happens in this process, or repeats it. */
 export interface Tape {

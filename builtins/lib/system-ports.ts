@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { type BigIntStats, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Clock, type Fetch, type Ports, sleepOn } from '#kernel'
+import type { Clock, Fetch, Ports } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
+import { sleepOn } from '#lib/sleep'
 import { systemPresence } from '#lib/system-presence'
 
 /** Returns the machine's own clock, entropy, files, network and processes. */

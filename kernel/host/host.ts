@@ -8,7 +8,7 @@ import {
   type Retry,
 } from '../source.ts'
 import { checkDefinition } from './definition.ts'
-import { circle, NeedsError, needsError, order } from './order.ts'
+import { checkNeeds, circle, NeedsError, needsError, order } from './order.ts'
 import { absent, type Outcome, type PluginState } from './state.ts'
 import { PluginSwapper } from './swapper.ts'
 import { nameTakenError, Version, type VersionParts } from './version.ts'
@@ -58,6 +58,7 @@ export class Host {
   /** Brings up the builtins, then the plugins of sources. A builtin that fails fails the start; another one is logged and left out. */
   async boot(builtins: readonly PluginDefinition[]): Promise<void> {
     const wanted = builtins.filter(({ name }) => !this.#isDisabled(name, 'builtin'))
+    checkNeeds(wanted)
     const ordered = order(wanted.map(definition => ({ definition, origin: 'builtin', load_ms: 0 })))
     const versions = ordered.map(each => this.#declare(each))
     // Together, because builtins may name each other's points whichever comes first.
@@ -160,30 +161,20 @@ export class Host {
     await this.#swapper.close()
   }
 
-  /** All plugins with their state: the live ones in their order, then the failed and the disabled. */
+  /** All plugins with their state: the live ones in their order, then the failed, the disabled and those not loaded. */
   list(): PluginState[] {
-    const live = [...this.live.values()].map(version => {
+    const versions = [...this.live.values()]
+    const live = versions.map(version => {
       const { state, origin } = version
       const { count = 0, ms = null, at = null } = this.#swaps.get(version.name) ?? {}
       const error = this.#seen.get(origin)?.error ?? (state.state === 'suspended' ? state.last_failure : null)
       return { ...state, error, swaps: count, swap_ms: ms, swapped_at: at }
     })
-    return [...live, ...this.#absent()]
-  }
-
-  /** Returns the same in brief, for callers that ask often. */
-  outline(): Pick<PluginState, 'name' | 'version' | 'origin' | 'state'>[] {
-    const live = [...this.live.values()].map(version => version.outline)
-    return [...live, ...this.#absent()]
-  }
-
-  #absent(): PluginState[] {
-    const liveOrigins = new Set([...this.live.values()].map(({ origin }) => origin))
     const failed = [...this.#seen.values()]
-      .filter(({ plugin, error }) => error !== undefined && !liveOrigins.has(plugin.origin))
+      .filter(({ plugin, error }) => error !== undefined && !versions.some(({ origin }) => origin === plugin.origin))
       .map(({ plugin, name = plugin.stem, error = null }) => absent(name, plugin.origin, 'failed', error))
     const disabled = [...this.#disabledPlugins].map(([name, origin]) => absent(name, origin, 'disabled', null))
-    return [...failed, ...disabled, ...this.#parts.support.sources.flatMap(({ unloaded }) => unloaded)]
+    return [...live, ...failed, ...disabled, ...this.#parts.support.sources.flatMap(({ unloaded }) => unloaded)]
   }
 
   async #find(concerns?: (each: FoundPlugin) => boolean): Promise<Found[]> {

@@ -1,39 +1,32 @@
 import { PluginError } from '../errors.ts'
 import { near } from '../near.ts'
+import type { PluginDefinition } from '../plugin.ts'
 import type { LoadedPlugin } from '../source.ts'
 
-/**
- * Plugins after those they need, otherwise in the order given. Where files' plugins need each other, some order.
- * @throws PluginError when a builtin needs what is not there, or itself
- */
+/** Returns plugins after those they need, otherwise in the order given. Where they need each other, some order. */
 export function order(plugins: readonly LoadedPlugin[]): LoadedPlugin[] {
   const byName = new Map(plugins.map(each => [each.definition.name, each]))
-  const ordered = new Set<LoadedPlugin>()
-  const visit = (each: LoadedPlugin, path: readonly LoadedPlugin[]) => {
-    if (ordered.has(each)) return
-    if (path.includes(each)) {
-      if (each.origin !== 'builtin') return
-      const circle = [...path.slice(path.indexOf(each)), each].map(({ definition }) => definition.name)
-      throw unmet(each.definition.name, inCircle(circle))
-    }
-    for (const need of each.definition.needs ?? []) {
-      const needed = byName.get(need)
-      if (needed) visit(needed, [...path, each])
-      else if (each.origin === 'builtin') {
-        throw unmet(each.definition.name, `needs "${need}", which is switched off or missing`)
-      }
-    }
-    ordered.add(each)
+  const visited = new Set<LoadedPlugin>()
+  const visit = (each: LoadedPlugin): LoadedPlugin[] => {
+    if (visited.has(each)) return []
+    visited.add(each)
+    const needed = (each.definition.needs ?? []).flatMap(need => byName.get(need) ?? [])
+    return [...needed.flatMap(visit), each]
   }
-  for (const each of plugins) visit(each, [])
-  return [...ordered]
+  return plugins.flatMap(visit)
 }
 
-const inCircle = (names: readonly string[]) => `needs itself in a circle: ${names.join(' → ')}`
-
-/** What a builtin whose needs cannot be met ends the start with. */
-function unmet(plugin: string, problem: string) {
-  return new PluginError({ plugin, where: 'builtin', problem })
+/** Refuses builtins whose needs cannot be met. @throws PluginError that names the first */
+export function checkNeeds(builtins: readonly PluginDefinition[]): void {
+  const byName = new Map(builtins.map(each => [each.name, each]))
+  for (const { name, needs = [] } of builtins) {
+    const missing = needs.find(need => !byName.has(need))
+    const problem =
+      missing === undefined
+        ? circle(name, needs, need => byName.get(need)?.needs ?? [])?.message
+        : `needs "${missing}", which is switched off or missing`
+    if (problem) throw new PluginError({ plugin: name, where: 'builtin', problem })
+  }
 }
 
 /** Why a plugin has to wait: what it needs is not live, or needs it in turn. */
@@ -57,7 +50,7 @@ export function circle(
   const met = new Set<string>()
   const walk = (needs: readonly string[], path: readonly string[]): NeedsError | undefined => {
     for (const need of needs) {
-      if (need === name) return new NeedsError(inCircle([...path, need]))
+      if (need === name) return new NeedsError(`needs itself in a circle: ${[...path, need].join(' → ')}`)
       if (met.has(need)) continue
       met.add(need)
       const found = walk(needsOf(need), [...path, need])

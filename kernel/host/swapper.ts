@@ -1,6 +1,5 @@
 import { sentenceOf } from '../errors.ts'
-import type { Log } from '../log.ts'
-import type { Clock } from '../ports.ts'
+import type { Clock, Log } from '../ports.ts'
 import type { Version } from './version.ts'
 
 /** How long a replaced version may go on with what it is at, in milliseconds. */

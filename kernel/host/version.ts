@@ -3,9 +3,9 @@ import { type HandleParts, PluginHandle } from '../handle.ts'
 import type { Interceptor } from '../interceptor.ts'
 import type { PluginDefinition } from '../plugin.ts'
 import { within } from '../ports.ts'
-import { Registrations } from '../registrations.ts'
 import { Scope } from '../scope.ts'
 import { isOfProgram, type LoadedPlugin } from '../source.ts'
+import { Registrations } from './registrations.ts'
 import type { PluginState } from './state.ts'
 
 /** How long one resource of a file's plugin may take to start, and an undoing to end, in milliseconds. */
@@ -83,25 +83,12 @@ export class Version implements LoadedPlugin {
   }
 
   /** What people are shown of it. */
-  get outline(): Pick<PluginState, 'name' | 'version' | 'origin' | 'state'> {
-    const { name, definition, origin } = this
-    return {
-      name,
-      version: definition.version ?? '',
-      origin,
-      state: this.interceptor?.report().isSuspended ? 'suspended' : 'live',
-    }
-  }
-
   get state(): Omit<PluginState, 'error' | 'swaps' | 'swap_ms' | 'swapped_at'> {
-    const { definition, labels, load_ms } = this
-    const { calls = 0, failures = 0, last_failure = null } = this.interceptor?.report() ?? {}
-    return {
-      ...this.outline,
-      description: definition.description ?? '',
-      registered: labels,
-      ...{ calls, failures, last_failure, load_ms },
-    }
+    const { definition, origin, name, labels, load_ms } = this
+    const { description = '', version = '' } = definition
+    const { isSuspended, calls = 0, failures = 0, last_failure = null } = this.interceptor?.report() ?? {}
+    const state = isSuspended ? 'suspended' : 'live'
+    return { name, description, version, origin, state, registered: labels, calls, failures, last_failure, load_ms }
   }
 
   /** Whether it holds something in processes like this one that must be started and stopped. */

@@ -5,8 +5,9 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Cycle, definePlugin, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
 import cluster from '#platform/cluster/index'
+import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import store from '#platform/store/index'
 import { bookSpend } from '#safety/budget/contract'

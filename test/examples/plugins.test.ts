@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
-import { Operations, Toolkits } from '#kernel'
+import { Operations } from '#kernel'
+import { Toolkits } from '#tools/toolkits/contract'
 import { AGENT_MODULES, asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../spec/model-host.ts'
 import {
   memoryScheduler,

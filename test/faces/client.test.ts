@@ -4,10 +4,11 @@ import agents from '#core/agents/index'
 import models from '#core/models/index'
 import profiles from '#core/profiles/index'
 import { type Client, createClient } from '#interfaces/rest/client'
+import { stream } from '#lib/stream'
 import events from '#observability/events/index'
 import { appendEvent, Store } from '#platform/store/contract'
 import store from '#platform/store/index'
-import { ConflictError, definePlugin, operation, SvcError, stream, z } from '../../kernel/index.ts'
+import { ConflictError, definePlugin, operation, SvcError, z } from '../../kernel/index.ts'
 import { startRestServer } from './rest-server.ts'
 
 const WORKER = { 'worker.yaml': 'name: worker\nrole: works\n' }

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ConflictError, definePlugin, type OperationCall, stream, z } from '../../kernel/index.ts'
+import { stream } from '#lib/stream'
+import { ConflictError, definePlugin, type OperationCall, z } from '../../kernel/index.ts'
 import { HeldClock, until } from '../support/index.ts'
 import { startRestServer } from './rest-server.ts'
 import { sse } from './sse.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { StaticRoutes } from '#interfaces/rest/contract'
-import { defineError, definePlugin, Operations, Page, type PluginHandle, z } from '../../kernel/index.ts'
+import { Page } from '#lib/list'
+import { defineError, definePlugin, Operations, type PluginHandle, z } from '../../kernel/index.ts'
 import { startRestServer } from './rest-server.ts'
 
 const CupboardLockedError = defineError({

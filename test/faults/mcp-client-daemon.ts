@@ -1,9 +1,9 @@
 /** A process of the project with an MCP server, for those who end it: writes the ids of all processes that come of it. */
 
-import { Toolkits } from '#kernel'
 import store from '#platform/store/index'
 import sandbox from '#safety/sandbox/index'
 import mcpClient from '#tools/mcp-client/index'
+import { Toolkits } from '#tools/toolkits/contract'
 import { openKernel } from '../../embed/compose.ts'
 import type { McpServer } from '../../index.ts'
 

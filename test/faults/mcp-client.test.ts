@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { Toolkits } from '#kernel'
+import { Toolkits } from '#tools/toolkits/contract'
 import { freePort, isAlive, type McpTestHost, ScriptedServer, testHostWithMcp } from '../spec/mcp-client-host.ts'
 import { HeldClock, type TestHostOptions, tempDir, until } from '../support/index.ts'
 

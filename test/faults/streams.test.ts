@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { definePlugin, isStream, type StreamEvent, stream, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
+import { isStream, type StreamEvent, stream } from '#lib/stream'
 import { FAST, project } from '../cli/project.ts'
 import { startRestServer } from '../faces/rest-server.ts'
 import { sse } from '../faces/sse.ts'

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { type Cycle, type CycleResult, definePlugin, PHASES, type Phase, type PluginHandle, token } from '#kernel'
+import { definePlugin, type PluginHandle, token } from '#kernel'
+import { type Cycle, type CycleResult, PHASES, type Phase } from '#platform/heartbeat/contract'
 import { memoryScheduler, runHeartbeat, testHost, until, waitUntilIdle } from '../support/index.ts'
 
 type Work = (cycle: Cycle, svc: PluginHandle) => unknown

@@ -1,13 +1,6 @@
 import { expect, it } from 'vitest'
-import {
-  definePlugin,
-  type Gate,
-  type Guard,
-  type GuardOptions,
-  HANDLER_LIMIT_MS,
-  type Phase,
-  type PluginDefinition,
-} from '#kernel'
+import { definePlugin, HANDLER_LIMIT_MS, type PluginDefinition } from '#kernel'
+import type { Gate, Guard, GuardOptions, Phase } from '#platform/heartbeat/contract'
 import { memoryScheduler, runHeartbeat, testHost, until, waitUntilIdle } from '../support/index.ts'
 
 const guarding = (

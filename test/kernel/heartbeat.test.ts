@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { type Cycle, definePlugin, type PluginDefinition, type WakeSource } from '#kernel'
+import { definePlugin, type PluginDefinition } from '#kernel'
+import type { Cycle, WakeSource } from '#platform/heartbeat/contract'
 import {
   memoryScheduler,
   runHeartbeat,

@@ -1,7 +1,9 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
-import { definePlugin, PHASES, point, token, tool, z } from '#kernel'
+import { definePlugin, point, token, z } from '#kernel'
+import { PHASES } from '#platform/heartbeat/contract'
+import { tool } from '#tools/toolkits/contract'
 import { leakLedger, memoryScheduler, testHost, waitUntilIdle } from '../support/index.ts'
 
 const Colours = point<{ name: string }>('colours', { key: colour => colour.name, ask: () => undefined })

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { ConflictError, definePlugin, point, Toolkits, tool, z } from '#kernel'
+import { ConflictError, definePlugin, point, z } from '#kernel'
+import { Toolkits, tool } from '#tools/toolkits/contract'
 import { testHost } from '../support/index.ts'
 
 interface Colour {

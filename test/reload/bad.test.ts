@@ -1,7 +1,8 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { definePlugin, operation, tool, z } from '#kernel'
+import { definePlugin, operation, z } from '#kernel'
+import { tool } from '#tools/toolkits/contract'
 import {
   heldClock,
   memoryScheduler,

@@ -4,7 +4,8 @@ import { expect, it } from 'vitest'
 import cli from '#interfaces/cli/index'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
-import { type Cycle, definePlugin, Operations, PHASES, token } from '#kernel'
+import { definePlugin, Operations, token } from '#kernel'
+import { type Cycle, PHASES } from '#platform/heartbeat/contract'
 import { asksForGoal, spawn, testHostWithModel } from '../spec/model-host.ts'
 import {
   leakLedger,

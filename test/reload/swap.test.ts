@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest'
-import { definePlugin, Guards, type Tool, Toolkits, token } from '#kernel'
+import { definePlugin, token } from '#kernel'
+import { Guards } from '#platform/heartbeat/contract'
+import { type Tool, Toolkits } from '#tools/toolkits/contract'
 import { type TestHost, testHost, until } from '../support/index.ts'
 import { drop, outcomeLines, saying, source, stateOf, word } from './sources.ts'
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { expect, it } from 'vitest'
@@ -10,7 +10,6 @@ const WAYS = ['console', 'stream', 'descriptor', 'child']
 
 const loud = (pidFile: string) => `
 import { spawnSync } from 'node:child_process'
-import { writeFileSync, writeSync } from 'node:fs'
 import { definePlugin, z } from 'svc'
 const print = (when: string) => {
   console.log('console', when)

@@ -100,7 +100,7 @@ export default definePlugin({ name: 'tools', setup(svc) {
   ] })
 } })`
   await using home = await testHost({ plugins: { 'tools.ts': source } })
-  const { Toolkits } = await import('#kernel')
+  const { Toolkits } = await import('#tools/toolkits/contract')
   const tools = home.kernel.list(Toolkits).flatMap(kit => kit.tools)
   const call = { signal: new AbortController().signal } as never
   const run = (name: string) => tools.find(each => each.name === name)!.execute({} as never, call)

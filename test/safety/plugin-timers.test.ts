@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -11,7 +11,6 @@ const KINDS = ['global', 'module', 'promise', 'iterator', 'required', 'imported'
 function ticking(log: string): Record<string, string> {
   return {
     'plugins/ticking.ts': `
-import { appendFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { setInterval as every } from 'node:timers'
 import { setTimeout as sleep, setInterval as beats } from 'timers/promises'

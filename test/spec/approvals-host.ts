@@ -1,6 +1,7 @@
-import { definePlugin, type PluginDefinition, type Tool, tool, z } from '#kernel'
+import { definePlugin, type PluginDefinition, z } from '#kernel'
 import type { Approval, ApprovalSummary } from '#safety/approvals/contract'
 import approvals from '#safety/approvals/index'
+import { type Tool, tool } from '#tools/toolkits/contract'
 import {
   type Answer,
   type ModelServerRequest,

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { AgentDetail } from '#core/agents/contract'
-import { definePlugin, tool, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
+import { tool } from '#tools/toolkits/contract'
 import { type ModelServerRequest, type Reply, runHeartbeat, toolCall } from '../support/index.ts'
 import { finish, goalAnswer } from './approvals-host.ts'
 import { asksForGoal, testHostWithModel } from './model-host.ts'

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { definePlugin, tool, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
 import metrics from '#observability/metrics/index'
 import store from '#platform/store/index'
 import { type Checked, GuardrailRules, Guardrails, type Stage } from '#safety/guardrails/contract'
 import guardrails from '#safety/guardrails/index'
+import { tool } from '#tools/toolkits/contract'
 import { startRestServer } from '../faces/rest-server.ts'
 import {
   type ModelServerRequest,

@@ -1,7 +1,8 @@
 import { Rest } from '#interfaces/rest/contract'
-import { definePlugin, tool, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
 import { Recordings } from '#observability/recordings/contract'
 import { Daemon } from '#platform/daemon/contract'
+import { tool } from '#tools/toolkits/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import {
   fault,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
-import { FencedError, HostToken, Operations, Toolkits } from '#kernel'
+import { HostToken, Operations } from '#kernel'
 import { CycleEnd } from '#lib/recording-context'
 import { type Recording, Recordings } from '#observability/recordings/contract'
 import { Digester } from '#observability/recordings/digest'
@@ -14,7 +14,9 @@ import { Score } from '#observability/recordings/score'
 import { RecordingShelf } from '#observability/recordings/shelf'
 import { Runs } from '#observability/runs/contract'
 import { DaemonStarts } from '#platform/daemon/contract'
+import { FencedError } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
+import { Toolkits } from '#tools/toolkits/contract'
 import {
   type ModelServerRequest,
   replayRecording,
@@ -700,7 +702,6 @@ export default definePlugin({ name: 'thirst', config: z.object({ drink: z.string
 
 /** Goals, a part of the prompt and decisions out of files, and a handler that takes its time. */
 const READER = `import { ApprovalReviewers, definePlugin, PromptSections } from 'svc'
-import { join } from 'node:path'
 export default definePlugin({ name: 'reader', setup(svc) {
   const read = name => svc.ports.files.readFile(join(svc.project.root, name), 'utf8')
   svc.goalStrategy({ generateGoal: async () => ({ objective: \`\${await read('goal.txt')} \${svc.clock.ms()}\`, cost_usd: 0, tokens: 0 }) })

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { definePlugin, tool, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
 import daemon from '#platform/daemon/index'
 import { Store } from '#platform/store/contract'
 import approvals from '#safety/approvals/index'
+import { tool } from '#tools/toolkits/contract'
 import {
   fault,
   runHeartbeat,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import models from '#core/models/index'
-import { definePlugin, type Lease, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
 import cluster from '#platform/cluster/index'
-import { SchedulerToken } from '#platform/heartbeat/contract'
+import { type Lease, SchedulerToken } from '#platform/heartbeat/contract'
 import {
   AMONG,
   appendEvent,

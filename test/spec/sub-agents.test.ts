@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { SubAgent } from '#core/sub-agents/contract'
 import subAgents from '#core/sub-agents/index'
 import pluginsAdmin from '#interfaces/plugins-admin/index'
-import { definePlugin, tool, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import guardrails from '#safety/guardrails/index'
+import { Toolkits, tool } from '#tools/toolkits/contract'
 import { behind } from '../support/direct-access.ts'
 import {
   type ModelServerRequest,
@@ -223,7 +224,7 @@ describe('a sub-agent', () => {
     })
     const store = home.kernel.use(Store)
     const row = await store.get<{ call_id: string }>('SELECT call_id FROM sub_agents')
-    const kit = home.kernel.points.find((await import('#kernel')).Toolkits, 'sub_agents')!
+    const kit = home.kernel.points.find(Toolkits, 'sub_agents')!
     const make = kit.tools.find(({ name }) => name === 'spawn_sub_agent')!
     const call = { agent_id: home.id, idempotency_key: row!.call_id } as never
     const again = await make.execute({ ...SPAWN, max_cycles: 10 } as never, call)

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { definePlugin, tool, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
 import type { ApprovalSummary } from '#safety/approvals/contract'
 import { type Checked, Guardrails, type Stage, WITHHELD } from '#safety/guardrails/contract'
 import guardrails from '#safety/guardrails/index'
+import { tool } from '#tools/toolkits/contract'
 import { runHeartbeat, tempDir, text, together, toolCall, until } from '../support/index.ts'
 import { detail, spawn } from './model-host.ts'
 import {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { definePlugin, tool, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
 import { DatabaseLockedError, Store } from '#platform/store/contract'
+import { tool } from '#tools/toolkits/contract'
 import { fault, type Script, type TestHostOptions, tempDir, text, toolCall, until } from '../support/index.ts'
 import { spawn } from './model-host.ts'
 import {

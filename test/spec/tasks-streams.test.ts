@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { definePlugin, tool, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
+import { tool } from '#tools/toolkits/contract'
 import { fault, type Reply, text, together, toolCall, turn, until } from '../support/index.ts'
 import { spawn } from './model-host.ts'
 import {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { definePlugin, type SvcError, tool, z } from '#kernel'
+import { definePlugin, type SvcError, z } from '#kernel'
 import runs from '#observability/runs/index'
+import { tool } from '#tools/toolkits/contract'
 import { behind } from '../support/direct-access.ts'
 import { fault, modelServer, text, together, toolCall, until } from '../support/index.ts'
 import { detail, spawn } from './model-host.ts'

@@ -1,7 +1,7 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ToolCall } from '#kernel'
 import sandbox from '#safety/sandbox/index'
+import type { ToolCall } from '#tools/toolkits/contract'
 import { type TestHost, type TestHostOptions, testHost } from '../support/index.ts'
 import { use } from './use.ts'
 

@@ -16,8 +16,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Kernel, type ToolCall, Toolkits } from '#kernel'
+import type { Kernel } from '#kernel'
 import sandbox from '#safety/sandbox/index'
+import { type ToolCall, Toolkits } from '#tools/toolkits/contract'
 import files from '#tools/toolkits/file/index'
 import { openKernel } from '../../embed/compose.ts'
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Toolkits } from '#kernel'
-import type { ModelServerRequest } from '../support/index.ts'
-import { runHeartbeat, text, toolCall, until, waitUntilIdle } from '../support/index.ts'
+import { Toolkits } from '#tools/toolkits/contract'
+import { type ModelServerRequest, runHeartbeat, text, toolCall, until, waitUntilIdle } from '../support/index.ts'
 import { citizen, testHostWithEconomy, WORLD } from './economy-host.ts'
 import { asksForGoal, spawn, testHostWithModel } from './model-host.ts'
 

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { ranked } from '#core/runtime/find-tools'
-import { definePlugin, Toolkits, tool, z } from '#kernel'
+import { definePlugin, z } from '#kernel'
+import { Toolkits, tool } from '#tools/toolkits/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import { project } from '../cli/project.ts'
 import { type ModelServerRequest, svc, type TestHost, testHost, text, toolCall, until } from '../support/index.ts'

@@ -1,5 +1,6 @@
-import { type Effect, type ToolCall, Toolkits } from '#kernel'
+import type { Effect } from '#kernel'
 import { Store } from '#platform/store/contract'
+import { type ToolCall, Toolkits } from '#tools/toolkits/contract'
 import type { TestHost } from '../support/index.ts'
 
 let calls = 0

@@ -1,4 +1,5 @@
-import { type Clock, sleepOn } from '#kernel'
+import type { Clock } from '#kernel'
+import { sleepOn } from '#lib/sleep'
 
 /** When every held clock begins, on the wall. */
 const BEGIN_MS = Date.UTC(2026, 0, 1)

@@ -1,5 +1,5 @@
-import { type Clock, type CommitResult, definePlugin, type Effect, type Lease, type PluginDefinition } from '#kernel'
-import { type Next, type Scheduler, SchedulerToken } from '#platform/heartbeat/contract'
+import { type Clock, definePlugin, type Effect, type PluginDefinition } from '#kernel'
+import { type CommitResult, type Lease, type Next, type Scheduler, SchedulerToken } from '#platform/heartbeat/contract'
 
 interface Row {
   id: string

@@ -1,7 +1,8 @@
 import type { ImageRef } from '#core/images/contract'
 import { ModelParameters } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
-import { defineError, type Effect, Page, point, token, z } from '#kernel'
+import { defineError, type Effect, point, token, z } from '#kernel'
+import { Page } from '#lib/list'
 
 export const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'dead'] as const
 export const AgentStatus = z.enum(STATUSES)

@@ -1,5 +1,6 @@
-import type { Cycle, PluginHandle } from '#kernel'
+import type { PluginHandle } from '#kernel'
 import { Daemon, Freeze } from '#platform/daemon/contract'
+import type { Cycle } from '#platform/heartbeat/contract'
 import { isoTime, Store } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
 import { type AgentRow, type Hold, Holds, type NextRun } from './contract.ts'

@@ -1,7 +1,8 @@
 import { IMAGES_BODY_BYTES, ImageInputs, ImageRefusedError } from '#core/images/contract'
 import { ModelNameError } from '#core/models/contract'
 import { ProfileNotFoundError } from '#core/profiles/contract'
-import { defineError, operation, Page, z } from '#kernel'
+import { defineError, operation, z } from '#kernel'
+import { Page } from '#lib/list'
 import type { AgentDirectory } from './agents.ts'
 import {
   AgentDeadError,

@@ -1,5 +1,6 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { InvalidInputError, operation, Page, type PluginHandle, z } from '#kernel'
+import { InvalidInputError, operation, type PluginHandle, z } from '#kernel'
+import { Page } from '#lib/list'
 import type { CheckpointsConfig } from './config.ts'
 import {
   Checkpoint,

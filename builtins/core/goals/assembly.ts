@@ -1,5 +1,6 @@
 import { Agents } from '#core/agents/contract'
-import type { Cycle, PluginHandle } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import type { Cycle } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import { ActiveAgent, ActiveGoal, ActiveProfile } from './contract.ts'
 import { activeGoal } from './repository.ts'

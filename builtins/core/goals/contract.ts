@@ -3,7 +3,7 @@ import type { ImageRef } from '#core/images/contract'
 import type { Message, Spend } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import type { Claim, PlannedCall } from '#core/runtime/contract'
-import { defineError, type Effect, type GoalContext, point, token, z } from '#kernel'
+import { defineError, type Effect, point, token, type Undo, z } from '#kernel'
 import { appendEvent } from '#platform/store/contract'
 
 export const Goal = z
@@ -100,6 +100,60 @@ export const GoalRefused = z
   .object({ agent_id: z.string(), objective: z.string(), reason: z.string() })
   .describe('A goal that an agent or a goal strategy came up with was not taken')
 
+/** What a goal strategy knows of the idle agent. Modules add their part by merging into this interface. */
+export interface GoalContext {
+  agent_id: string
+  cycle_num: number
+  signal: AbortSignal
+  profile: Profile
+  /** The agent's model as its row names it; null for the default. */
+  model: string | null
+  recent_goals: readonly GoalRow[]
+  peer_summaries: readonly string[]
+  /** What the operator said. */
+  nudges: readonly string[]
+  /** The images of these messages. */
+  images: readonly ImageRef[]
+  /** What others told it, each with who said it. */
+  news: readonly string[]
+  memory_snippets: readonly string[]
+  tools_description: string
+  /** What rooms say of the agent's situation, in the order in which it stands in the prompt. */
+  sections: readonly { name: string; text: string }[]
+}
+
+export interface GeneratedGoal {
+  /** null: no goal this time. */
+  objective: string | null
+  reasoning?: string
+  cost_usd: number
+  tokens: number
+  /** Found by a strategy that has no duplicates. */
+  no_duplicates?: boolean
+  /** What the model call cost, where there was one; it then stands for cost_usd and tokens. */
+  spend?: Spend
+}
+
+export interface GoalStrategy {
+  name?: string
+  /** Strategies of a lower stage are asked first; the built-in existence loop is last. */
+  stage?: number
+  /** Each of its goals is a new one, also when it reads like an earlier one, such as an entry of a queue: none is refused as a repetition. */
+  no_duplicates?: boolean
+  /** undefined leaves the decision to the next strategy. */
+  generateGoal(context: GoalContext): GeneratedGoal | undefined | Promise<GeneratedGoal | undefined>
+}
+export const GoalStrategies = point<GoalStrategy & { name: string }>('goal_strategies', {
+  key: strategy => strategy.name,
+  has: { generateGoal: 'function' },
+  asked: 'generateGoal',
+  stage: strategy => strategy.stage,
+  async ask(strategy, context: GoalContext) {
+    const goal = await strategy.generateGoal(context)
+    return goal && strategy.no_duplicates ? { ...goal, no_duplicates: true } : goal
+  },
+})
+
 declare module '#kernel' {
   interface Events {
     goal_refused: z.infer<typeof GoalRefused>
@@ -107,26 +161,9 @@ declare module '#kernel' {
     goal_added: z.infer<typeof GoalAdded>
     goal_changed: z.infer<typeof GoalChanged>
   }
-  interface GoalContext {
-    profile: Profile
-    /** The agent's model as its row names it; null for the default. */
-    model: string | null
-    recent_goals: readonly GoalRow[]
-    peer_summaries: readonly string[]
-    /** What the operator said. */
-    nudges: readonly string[]
-    /** The images of these messages. */
-    images: readonly ImageRef[]
-    /** What others told it, each with who said it. */
-    news: readonly string[]
-    memory_snippets: readonly string[]
-    tools_description: string
-    /** What rooms say of the agent's situation, in the order in which it stands in the prompt. */
-    sections: readonly { name: string; text: string }[]
-  }
-  interface GeneratedGoal {
-    /** What the model call cost, where there was one; it then stands for cost_usd and tokens. */
-    spend?: Spend
+  interface PluginHandle {
+    /** Adds a way of finding an idle agent its next goal. */
+    goalStrategy(strategy: GoalStrategy): Undo
   }
 }
 

@@ -1,7 +1,8 @@
 import { imagesOf } from '#core/images/contract'
 import { Models } from '#core/models/contract'
 import { outlineOf, Profiles } from '#core/profiles/contract'
-import { type GeneratedGoal, type GoalContext, type GoalStrategy, type PluginHandle, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
+import type { GeneratedGoal, GoalContext, GoalStrategy } from './contract.ts'
 import { generationMessage, selfPrompt } from './prompt.ts'
 
 /** No goal is the answer that there is nothing to do. */

@@ -1,21 +1,13 @@
 import { Agents, NUDGES_AT_ONCE } from '#core/agents/contract'
 import type { ImageRef } from '#core/images/contract'
 import type { Spend } from '#core/models/contract'
-import {
-  type Cycle,
-  describeIssues,
-  type GeneratedGoal,
-  type GoalContext,
-  GoalStrategies,
-  issuesOf,
-  type PluginHandle,
-  z,
-} from '#kernel'
+import { describeIssues, issuesOf, type PluginHandle, z } from '#kernel'
 import { recordInput } from '#lib/recording-context'
+import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
-import type { GoalRow } from './contract.ts'
+import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from './contract.ts'
 import { EXISTENCE_LOOP } from './existence.ts'
 import { heard, newsFor } from './guarded.ts'
 import { isAsleep, modelOf, sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'

@@ -1,8 +1,7 @@
 import { type Profile, selfPrompt } from '#core/profiles/contract'
 import type { ToolSet } from '#core/runtime/contract'
-import type { GoalContext } from '#kernel'
 import { untrustedLines } from '#safety/net/contract'
-import { type GoalRow, sanitize } from './contract.ts'
+import { type GoalContext, type GoalRow, sanitize } from './contract.ts'
 
 export { selfPrompt } from '#core/profiles/contract'
 

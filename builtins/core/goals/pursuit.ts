@@ -15,11 +15,13 @@ import {
   Runtime,
   type Verdict,
 } from '#core/runtime/contract'
-import { type Cycle, defineError, type Effect, type PluginHandle, type Tool } from '#kernel'
+import { defineError, type Effect, type PluginHandle } from '#kernel'
 import { counted } from '#lib/counted'
 import { recordInput, withoutRecording } from '#lib/recording-context'
+import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Approvals } from '#safety/approvals/contract'
+import type { Tool } from '#tools/toolkits/contract'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
 import { ActiveGoal, type PursuedGoal, toolResult } from './contract.ts'

@@ -1,6 +1,5 @@
 import { ImageRef, readImages, writeImages } from '#core/images/contract'
-import type { Message } from '#core/models/contract'
-import { Message as MessageSchema } from '#core/models/contract'
+import { type Message, Message as MessageSchema } from '#core/models/contract'
 import { z } from '#kernel'
 import {
   allOf,

@@ -2,8 +2,8 @@ import type { AgentRow } from '#core/agents/contract'
 import type { ToolSpec } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import { Runtime } from '#core/runtime/contract'
-import { type GoalContext, type PluginHandle, parse, z } from '#kernel'
-import { GoalContextParts, type PromptSection, PromptSections } from './contract.ts'
+import { type PluginHandle, parse, z } from '#kernel'
+import { type GoalContext, GoalContextParts, type PromptSection, PromptSections } from './contract.ts'
 
 const Said = z.string().optional()
 

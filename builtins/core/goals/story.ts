@@ -1,6 +1,7 @@
 import { lineOf } from '#core/memory/contract'
 import { Message } from '#core/models/contract'
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
+import { Page } from '#lib/list'
 import { isoTime, Store } from '#platform/store/contract'
 import { GoalNotFoundError } from './contract.ts'
 import { findGoal, goalCalls, goalMessages, numberOfCalls } from './repository.ts'

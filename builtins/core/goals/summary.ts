@@ -8,8 +8,9 @@ import {
   type SummaryDue,
 } from '#core/models/contract'
 import { Runtime } from '#core/runtime/contract'
-import { type Cycle, FencedError, type PluginHandle, sentenceOf } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
 import { recordInput } from '#lib/recording-context'
+import { type Cycle, FencedError } from '#platform/heartbeat/contract'
 import { Approvals } from '#safety/approvals/contract'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'

@@ -1,4 +1,5 @@
-import { type PluginHandle, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
+import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { added, parentFor } from './goals.ts'
 
 /** What agents can do with their goals. */

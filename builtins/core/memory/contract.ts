@@ -1,4 +1,5 @@
-import { defineError, point, type ToolCall, token, z } from '#kernel'
+import { defineError, point, token, z } from '#kernel'
+import type { ToolCall } from '#tools/toolkits/contract'
 
 /** One thing that an agent remembers. */
 export const MemoryRecord = z.object({

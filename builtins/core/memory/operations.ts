@@ -1,5 +1,6 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
+import { Page } from '#lib/list'
 import { type Memory, MemoryNotFoundError, MemoryRecord } from './contract.ts'
 
 const id = AgentRef

@@ -1,5 +1,6 @@
-import { type Log, MissingDependencyError, type Ports, sentenceOf } from '#kernel'
+import { type Log, type Ports, sentenceOf } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
+import { MissingDependencyError } from '#lib/errors'
 import type { Price } from './catalogue.ts'
 import {
   type AskedCall,

@@ -1,4 +1,5 @@
-import { type Log, MissingDependencyError, type PluginHandle, sentenceOf } from '#kernel'
+import { type Log, type PluginHandle, sentenceOf } from '#kernel'
+import { MissingDependencyError } from '#lib/errors'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Abilities } from './abilities.ts'
 import { callModel } from './call.ts'

@@ -1,5 +1,4 @@
-import type { Catalogue, Tier } from './catalogue.ts'
-import { TIERS } from './catalogue.ts'
+import { type Catalogue, TIERS, type Tier } from './catalogue.ts'
 import { ModelNameError, type ModelProvider } from './contract.ts'
 
 export interface Target {

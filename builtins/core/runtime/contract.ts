@@ -1,7 +1,8 @@
 import type { CallPurpose, Message, ModelCall, ModelRequest, Spend, ToolSpec } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
-import { type Effect, type Issue, point, type Tool, token } from '#kernel'
+import { type Effect, type Issue, point, token } from '#kernel'
 import { isTree } from '#lib/tree'
+import type { Tool } from '#tools/toolkits/contract'
 
 /** The tool by which an agent says that its goal is reached. It ends the run; the end is written as such, so it has no journal entry. */
 export const FINISH_GOAL = 'finish_goal'

@@ -1,4 +1,5 @@
-import { type Tool, type Toolkit, tool, z } from '#kernel'
+import { z } from '#kernel'
+import { type Tool, type Toolkit, tool } from '#tools/toolkits/contract'
 import { FIND_TOOLS } from './contract.ts'
 
 /** So many tools does one look-up give. */

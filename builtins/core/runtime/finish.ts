@@ -1,4 +1,5 @@
-import { tool, z } from '#kernel'
+import { z } from '#kernel'
+import { tool } from '#tools/toolkits/contract'
 import { FINISH_GOAL } from './contract.ts'
 
 export const Finish = z.object({

@@ -1,6 +1,7 @@
 import { ToolImages } from '#core/images/contract'
-import { describeIssues, issuesOf, type PluginHandle, type Tool } from '#kernel'
+import { describeIssues, issuesOf, type PluginHandle } from '#kernel'
 import { Guardrails } from '#safety/guardrails/contract'
+import type { Tool } from '#tools/toolkits/contract'
 import type { ToolSet } from './contract.ts'
 import { textOf } from './tool-call.ts'
 

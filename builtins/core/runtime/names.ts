@@ -1,5 +1,6 @@
 import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
-import { meant, type PluginHandle, Toolkits } from '#kernel'
+import { meant, type PluginHandle } from '#kernel'
+import { Toolkits } from '#tools/toolkits/contract'
 import { FIND_TOOLS, FINISH_GOAL, LateTools, type Runtime } from './contract.ts'
 
 /** The group of the toolkits of all plugin files, also where there are none. */

@@ -1,9 +1,10 @@
 import { type Images, imagesOf, ToolImages } from '#core/images/contract'
 import type { Message } from '#core/models/contract'
-import { type Clock, type Effect, issuesOf, near, sentenceOf, type Tool, type ToolCall, within, z } from '#kernel'
+import { type Clock, type Effect, issuesOf, near, sentenceOf, within, z } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { recordInput } from '#lib/recording-context'
 import { isTree } from '#lib/tree'
+import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from './contract.ts'
 import { keepImages } from './tool-images.ts'
 

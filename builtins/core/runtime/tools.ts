@@ -1,6 +1,7 @@
 import { estimateTokens, type ToolSpec } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
-import { type PluginHandle, type Tool, type Toolkit, Toolkits } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import { type Tool, type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import type { RuntimeConfig } from './config.ts'
 import type { ToolSet } from './contract.ts'
 import { type Findable, findTools } from './find-tools.ts'

@@ -1,9 +1,10 @@
 import { Agents, type NewAgent, type ProfileShape } from '#core/agents/contract'
 import type { Profile } from '#core/profiles/contract'
 import { Runtime } from '#core/runtime/contract'
-import { type PluginHandle, type Toolkit, Toolkits, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import type { ConfigCheck } from '#platform/settings/contract'
 import { Store } from '#platform/store/contract'
+import { type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import { standing } from './repository.ts'
 
 const KEY = 'tools.sub_agent_toolkits'

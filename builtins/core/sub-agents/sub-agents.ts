@@ -1,8 +1,9 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
 import { Goals, sanitizeLine } from '#core/goals/contract'
 import { Profiles } from '#core/profiles/contract'
-import type { Effect, Gate, PluginHandle } from '#kernel'
+import type { Effect, PluginHandle } from '#kernel'
 import { counted } from '#lib/counted'
+import type { Gate } from '#platform/heartbeat/contract'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
 import { GuardrailBlockedError, Guardrails } from '#safety/guardrails/contract'
 import {

@@ -1,7 +1,8 @@
 import { ImageRef } from '#core/images/contract'
 import { ModelParameters } from '#core/models/contract'
 import { Problem } from '#interfaces/rest/contract'
-import { defineError, describeIssues, type Issue, type StreamEvent, type SvcErrorOptions, token, z } from '#kernel'
+import { defineError, describeIssues, type Issue, type SvcErrorOptions, token, z } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 
 /** How a task ended, or that it waits for the operator. */
 export const TASK_ENDS = ['completed', 'failed', 'max_steps', 'waiting_approval'] as const

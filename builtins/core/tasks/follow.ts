@@ -1,4 +1,5 @@
-import type { PluginHandle, StreamEvent } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 import { Store } from '#platform/store/contract'
 import { RESET, SUPPRESSED } from './contract.ts'
 import type { TaskDesk } from './desk.ts'

@@ -1,7 +1,7 @@
 import { readImages } from '#core/images/contract'
 import { ModelParameters } from '#core/models/contract'
 import type { Problem } from '#interfaces/rest/contract'
-import type { StreamEvent } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 import { isoTime, usdOf } from '#platform/store/contract'
 import { type Task, TaskCancelledError, type TaskResponse, TaskStoppedError } from './contract.ts'
 import type { TaskRow } from './repository.ts'

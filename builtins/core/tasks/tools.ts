@@ -1,7 +1,8 @@
 import type { Profile } from '#core/profiles/contract'
 import { Runtime, type ToolSet } from '#core/runtime/contract'
-import { type PluginHandle, type Tool, Toolkits } from '#kernel'
+import type { PluginHandle } from '#kernel'
 import { Guardrails } from '#safety/guardrails/contract'
+import { type Tool, Toolkits } from '#tools/toolkits/contract'
 
 /** The toolkit that belongs to the economy. */
 const WORLD = 'world'

@@ -1,5 +1,7 @@
-import { type Guards, type Operation, type Point, type Toolkit, z } from '#kernel'
+import { type Operation, type Point, z } from '#kernel'
+import type { Guards } from '#platform/heartbeat/contract'
 import type { Rehearsal } from '#platform/plugin-files/contract'
+import type { Toolkit } from '#tools/toolkits/contract'
 import type { PluginCheck } from './contract.ts'
 
 type Registered = PluginCheck['registers'][number]

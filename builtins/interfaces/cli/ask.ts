@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { join, resolve } from 'node:path'
 import type { EventSourceMessage } from 'eventsource-parser'
-import { type Clock, type StreamEvent, SvcError, sentenceOf } from '#kernel'
+import { type Clock, SvcError, sentenceOf } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 import type { Context } from './context.ts'
 import { type CommandTree, DaemonAnswerError, type OperationRef } from './contract.ts'
 

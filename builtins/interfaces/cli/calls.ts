@@ -1,4 +1,5 @@
-import type { Kernel, StreamEvent } from '#kernel'
+import type { Kernel } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 import { askDaemon } from './ask.ts'
 import type { Context } from './context.ts'
 import type { OperationRef } from './contract.ts'

@@ -1,4 +1,31 @@
-import { defineError } from '#kernel'
+import { defineError, type z } from '#kernel'
+
+export interface CliFace {
+  /** Words and arguments: `nudge <agent> <message>`; `[x]` is optional, `<x...>` takes the rest of the line. Other inputs become `--options`. */
+  usage: string
+  /** What these words do, where they share an operation: its summary by default. */
+  summary?: string
+  /** Values that these words fix, for words that share an operation. */
+  preset?: Record<string, unknown>
+  /** Inputs that make no sense with these words, and are no options of theirs. */
+  hidden?: readonly string[]
+  /** Values of options that are not given, where they are others than over HTTP. */
+  defaults?: Record<string, unknown>
+  /** Options that name a JSON file which holds the value of a field: `{ response_schema: 'schema' }` is `--schema <file>`. */
+  files?: Record<string, string>
+  /** Options that may be repeated and name files, whose names and bytes in base64 are a field's list: `{ images: 'image' }` is `--image <file>`. */
+  attachments?: Record<string, string>
+  /** Short names of options: `{ limit: 'n' }`. */
+  short?: Record<string, string>
+  /** What help shows to type, where its words with a value in each place that must be filled are not enough: `pause --all`. */
+  example?: string
+}
+
+declare module '#kernel' {
+  interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
+    cli?: CliFace | CliFace[]
+  }
+}
 
 /** What a text on the command line becomes before it reaches the operation. `list`: may be given several times. `file`: names a file of JSON. */
 export type ValueType = 'text' | 'number' | 'boolean' | 'list' | 'json' | 'file' | 'files'

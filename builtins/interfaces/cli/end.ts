@@ -1,4 +1,4 @@
-import type { StreamEvent } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 
 /** What the end of a task's stream shows. */
 export interface End {

@@ -1,4 +1,5 @@
-import type { Kernel, OperationCall, StreamEvent } from '#kernel'
+import type { Kernel, OperationCall } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 
 type Mask = <V>(value: V) => V
 
@@ -12,7 +13,7 @@ export async function invokeMasked<T>(
   input: unknown,
   { progress, ...call }: Partial<Pick<OperationCall, 'signal' | 'progress'>> = {},
 ): Promise<T> {
-  const [{ isStream }, { secretMasker }] = await Promise.all([import('#kernel'), import('#lib/secrets')])
+  const [{ isStream }, { secretMasker }] = await Promise.all([import('#lib/stream'), import('#lib/secrets')])
   const hide = secretMasker(kernel)
   const mask: Mask = value => (value === undefined ? value : JSON.parse(hide(JSON.stringify(value))))
   const reported = progress ? { progress: (message: string) => progress(mask(message)) } : {}

@@ -1,4 +1,5 @@
-import { type Kernel, type Operation, type Role, type StreamEvent, type SvcError, sentenceOf } from '#kernel'
+import { type Kernel, type Operation, type Role, type SvcError, sentenceOf } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 import { askDaemon, type Surroundings } from './ask.ts'
 import { isChild, runInChild, runsPlugins } from './child.ts'
 import type { Context } from './context.ts'
@@ -169,7 +170,7 @@ async function runHere(
 }
 
 async function surroundingsOf(operation: Operation, input: Record<string, unknown>): Promise<Surroundings> {
-  const { hiddenCount } = await import('#kernel')
+  const { hiddenCount } = await import('#lib/list')
   return { hidden: await hiddenCount(operation, input), notice: await operation.notice?.() }
 }
 

@@ -1,4 +1,5 @@
-import { InternalError, SvcError, sentenceOf } from '#kernel'
+import { SvcError, sentenceOf } from '#kernel'
+import { InternalError } from '#lib/errors'
 import { printable, printableJson, printableLine } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 

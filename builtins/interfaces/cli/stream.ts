@@ -1,4 +1,5 @@
-import type { Operation, StreamEvent } from '#kernel'
+import type { Operation } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 import type { Context } from './context.ts'
 import { endIn, endOf } from './end.ts'
 import { GrowingAnswer } from './growing.ts'

@@ -1,5 +1,6 @@
-import { type CliFace, facesOf, type Operation, type Place, readUsage, z } from '#kernel'
-import type { ArgumentSpec, CommandSpec, OptionSpec, ValueType } from './contract.ts'
+import { type Operation, z } from '#kernel'
+import type { ArgumentSpec, CliFace, CommandSpec, OptionSpec, ValueType } from './contract.ts'
+import { facesOf, type Place, readUsage } from './usage.ts'
 
 interface Schema {
   type?: string | string[]

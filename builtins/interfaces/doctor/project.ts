@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { DiskFullError, describeIssues, type Ports, SvcError, sentenceOf } from '#kernel'
+import { describeIssues, type Ports, SvcError, sentenceOf } from '#kernel'
+import { DiskFullError } from '#lib/errors'
 import { projectAt } from '#lib/project'
 import { readYaml } from '#lib/yaml'
 import type { FoundDaemon } from '#platform/daemon/contract'

@@ -1,15 +1,9 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { isTooDeep } from '#core/runtime/contract'
 import { Problem, problemOf } from '#interfaces/rest/contract'
-import {
-  InternalError,
-  InvalidInputError,
-  isStream,
-  type Operation,
-  type OperationCall,
-  type StreamEvent,
-  SvcError,
-} from '#kernel'
+import { InvalidInputError, type Operation, type OperationCall, SvcError } from '#kernel'
+import { InternalError } from '#lib/errors'
+import { isStream, type StreamEvent } from '#lib/stream'
 import type { McpOffer } from './contract.ts'
 import { schemasOf } from './schemas.ts'
 

@@ -1,4 +1,5 @@
-import { type Clock, isStream, type OperationCall } from '#kernel'
+import type { Clock, OperationCall } from '#kernel'
+import { isStream } from '#lib/stream'
 import type { McpOffer, McpResource } from './contract.ts'
 import { matched, parametersOf } from './resources.ts'
 import { INVALID_PARAMS, NOT_FOUND, RpcError } from './rpc.ts'

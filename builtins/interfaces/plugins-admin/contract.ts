@@ -34,6 +34,6 @@ export type Applied = z.infer<typeof Applied>
 export function mayPluginsAdd(svc: Pick<PluginHandle, 'use'>): boolean {
   return svc
     .use(HostToken)
-    .outline()
+    .list()
     .some(({ state }) => state === 'unloaded')
 }

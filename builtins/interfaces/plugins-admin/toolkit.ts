@@ -1,5 +1,6 @@
-import { HostToken, meant, Operations, type PluginHandle, ToolError, type Toolkit, Toolkits, tool, z } from '#kernel'
+import { HostToken, meant, Operations, type PluginHandle, z } from '#kernel'
 import { maskText, secretsOf } from '#lib/secrets'
+import { ToolError, type Toolkit, Toolkits, tool } from '#tools/toolkits/contract'
 import type { Applied, Plugin } from './contract.ts'
 
 const name = z.string().trim().min(1).max(200).describe('The name of a plugin, as plugins_list shows it')

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type HttpFace, type Operation, type OperationCall, parse } from '#kernel'
+import { type Operation, type OperationCall, parse } from '#kernel'
+import type { HttpFace } from './contract.ts'
 
 /**
  * Sends an operation's output as its HTTP face says.

@@ -1,15 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import {
-  hiddenCount,
-  invoke,
-  type Operation,
-  type OperationCall,
-  Operations,
-  type PluginHandle,
-  parse,
-  type StreamEvent,
-} from '#kernel'
+import { invoke, type Operation, type OperationCall, Operations, type PluginHandle, parse } from '#kernel'
+import { hiddenCount } from '#lib/list'
+import type { StreamEvent } from '#lib/stream'
 import { Daemon } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
 import { conditional, hidden, sendOutput, windowHeaders } from './answer.ts'

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Effect, type OperationCall, traceparentOf } from '#kernel'
+import type { Effect, OperationCall } from '#kernel'
+import { traceparentOf } from '#lib/traceparent'
 import { markOf, tenantOf } from './gate.ts'
 import type { Door } from './hosts.ts'
 

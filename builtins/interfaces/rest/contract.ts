@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { defineError, type OperationCall, type Ports, point, type SvcError, shapeOf, token, z } from '#kernel'
+import { defineError, type OperationCall, type Ports, point, type SvcError, token, z } from '#kernel'
 
 /** The section `server`. All of it is read at start. */
 export const ServerConfig = z.object({
@@ -150,6 +150,46 @@ export interface ProtocolExchange {
    * @throws TooManyStreamsError
    */
   stream(stop: () => void): void
+}
+
+export interface HttpFace {
+  method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  /** With `{name}` for path parameters. Input fields that are not in the path come from the query (GET, DELETE) or the body. */
+  path: string
+  /** Status of success; 200 by default. */
+  status?: 200 | 201 | 202 | 204
+  /** The status of success, where it depends on the output. */
+  statusOf?: (output: never) => number
+  /** What `statusOf` may give besides `status`, each with what it means. */
+  statuses?: Readonly<Record<number, string>>
+  /**
+   * Takes an `Idempotency-Key`: the same key again is the same request again. With `true` the server keeps the answer, and the
+   * operation commits `call.effects` with what it creates; `self`: the operation uses `call.idempotency_key`, as a stream must.
+   */
+  idempotent?: true | 'self'
+  /** The URL of what was created, for `Location`. */
+  location?: (output: never) => string
+  /** Largest body that it takes, in bytes; 1 MiB by default. */
+  body_bytes?: number
+  /** Answers without a key, also when one is set. */
+  open?: boolean
+  /** The media type of an answer that is a string; JSON by default. */
+  produces?: string
+  /** Further headers of success, of what was asked for. */
+  headers?: (input: never) => Readonly<Record<string, string>>
+  /** Answered only by a process in which the heartbeat runs, though other faces run it anywhere. */
+  daemon?: boolean
+}
+
+declare module '#kernel' {
+  interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
+    http?: HttpFace
+  }
+}
+
+/** A path without the names of its parameters: two of one shape are the same place. */
+export function shapeOf(path: string): string {
+  return path.replace(/\{\w+\}/g, '{}')
 }
 
 /** A place where another protocol is spoken, behind the same key, Host and Origin rules. */

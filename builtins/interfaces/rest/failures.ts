@@ -1,17 +1,12 @@
-import {
-  type ErrorClass,
-  type HttpFace,
-  InvalidInputError,
-  type Operation,
-  PluginGoneError,
-  PluginSuspendedError,
-} from '#kernel'
+import { type ErrorClass, InvalidInputError, type Operation } from '#kernel'
+import { PluginGoneError, PluginSuspendedError } from '#platform/plugin-files/contract'
 import { DatabaseLockedError, DatabaseUnusableError, RemovedMeanwhileError } from '#platform/store/contract'
 import {
   BodyTooLargeError,
   DaemonNotRunningError,
   ForbiddenHostError,
   ForbiddenOriginError,
+  type HttpFace,
   IdempotencyKeyReusedError,
   IdempotencyOutcomeUnknownError,
   MalformedRequestError,

@@ -1,4 +1,4 @@
-import type { StreamEvent } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 
 export const EVENT_STREAM = 'text/event-stream'
 

@@ -1,5 +1,5 @@
-import { type Operation, shapeOf } from '#kernel'
-import { Problem } from './contract.ts'
+import type { Operation } from '#kernel'
+import { Problem, shapeOf } from './contract.ts'
 import { entryOf, headersTaken } from './entry.ts'
 import { PROBLEM_TYPE } from './problem.ts'
 import { Components, type Json, ref } from './schemas.ts'

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { InternalError, type PluginHandle, SvcError } from '#kernel'
+import { type PluginHandle, SvcError } from '#kernel'
+import { InternalError } from '#lib/errors'
 import {
   BodyTooLargeError,
   MalformedRequestError,

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { shapeOf } from '#kernel'
-import { MethodNotAllowedError, RouteNotFoundError } from './contract.ts'
+import { MethodNotAllowedError, RouteNotFoundError, shapeOf } from './contract.ts'
 import type { RouteTable } from './routes.ts'
 
 type Refuse = (request: FastifyRequest, reply: FastifyReply) => never

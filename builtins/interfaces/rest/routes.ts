@@ -1,5 +1,5 @@
-import type { HttpFace, Operation } from '#kernel'
-import type { ProtocolRoute, StaticRoute } from './contract.ts'
+import type { Operation } from '#kernel'
+import type { HttpFace, ProtocolRoute, StaticRoute } from './contract.ts'
 
 /** A place in the URL space, and the name of the operation that answers there; the name is resolved at each request. */
 interface Route {

@@ -1,4 +1,5 @@
-import { type Toolkit, tool, z } from '#kernel'
+import { z } from '#kernel'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { fits } from './checks.ts'
 import type { ScenarioTool } from './contract.ts'
 

@@ -1,4 +1,5 @@
-import { type Clock, sleepOn } from '#kernel'
+import type { Clock } from '#kernel'
+import { sleepOn } from '#lib/sleep'
 import type { Dice } from './dice.ts'
 
 /** When every simulated world begins, on the wall. */

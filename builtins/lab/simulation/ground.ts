@@ -1,5 +1,5 @@
-import type { Opener } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import type { Opener } from '#lib/opener'
 import { WorldTime } from './clock.ts'
 import { Dice } from './dice.ts'
 import { Disk } from './disk/disk.ts'

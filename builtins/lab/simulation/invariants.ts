@@ -1,4 +1,4 @@
-import { CYCLE_RESULTS } from '#kernel'
+import { CYCLE_RESULTS } from '#platform/heartbeat/contract'
 import type { Invariant } from './contract.ts'
 
 interface Message {

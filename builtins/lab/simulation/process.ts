@@ -4,17 +4,15 @@ import {
   definePlugin,
   type Ids,
   type Kernel,
-  type Opener,
   type PluginDefinition,
   type Ports,
   type Random,
   type Role,
-  sleepOn,
-  type Tool,
-  type ToolCall,
-  Toolkits,
 } from '#kernel'
+import type { Opener } from '#lib/opener'
+import { sleepOn } from '#lib/sleep'
 import { Medium } from '#platform/store/contract'
+import { type Tool, type ToolCall, Toolkits } from '#tools/toolkits/contract'
 import type { WorldTime } from './clock.ts'
 import type { Dice } from './dice.ts'
 import type { Disk } from './disk/disk.ts'

@@ -1,6 +1,8 @@
 import { Profiles } from '#core/profiles/contract'
-import { HostToken, OpenerToken, type PluginHandle, Toolkits } from '#kernel'
+import { HostToken, type PluginHandle } from '#kernel'
+import { OpenerToken } from '#lib/opener'
 import { Medium } from '#platform/store/contract'
+import { Toolkits } from '#tools/toolkits/contract'
 import {
   type Belongings,
   type SimulatedRun,

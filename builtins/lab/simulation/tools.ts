@@ -1,4 +1,5 @@
-import { type Clock, type Tool, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { type Clock, z } from '#kernel'
+import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import type { Dice } from './dice.ts'
 import type { Trouble } from './trouble.ts'
 

@@ -1,6 +1,7 @@
 import type { ModelRequest } from '#core/models/contract'
 import { canonicalJson } from '#core/runtime/contract'
-import { type Kernel, sentenceOf, type Tool, type ToolCall } from '#kernel'
+import { type Kernel, sentenceOf } from '#kernel'
+import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import type { Invariant, Look, Violation } from './contract.ts'
 import { isResult, ownInvariants, RESUMES, WATCHED } from './invariants.ts'
 import type { Journal } from './journal.ts'

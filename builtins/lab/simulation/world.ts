@@ -1,6 +1,8 @@
-import { type Kernel, type Opener, type PluginDefinition, type Role, SvcError, type Tool } from '#kernel'
+import { type Kernel, type PluginDefinition, type Role, SvcError } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import type { Opener } from '#lib/opener'
 import { Store } from '#platform/store/contract'
+import type { Tool } from '#tools/toolkits/contract'
 import { WorldTime } from './clock.ts'
 import {
   type Belongings,

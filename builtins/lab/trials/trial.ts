@@ -1,8 +1,9 @@
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { type CallLimit, CallLimits, type CallPurpose, ModelProviders } from '#core/models/contract'
-import { type Kernel, OpenerToken, type PluginHandle, type Ports } from '#kernel'
+import type { Kernel, PluginHandle, Ports } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { OpenerToken } from '#lib/opener'
 import { type Trial, TrialFolderError, type TrialOptions } from './contract.ts'
 
 /** In the project's own books a call of a trial belongs to none of its agents. */

@@ -1,4 +1,5 @@
-import { defineError, type PluginHandle, type StreamEvent } from '#kernel'
+import { defineError, type PluginHandle } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 import { newestSeq, Store } from '#platform/store/contract'
 import type { Notices } from './notices.ts'
 import { type EventFilter, eventsBetween, newestSeqs, oldestSeq } from './repository.ts'

@@ -1,5 +1,7 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { InvalidInputError, type OperationCall, operation, Page, type PluginHandle, stream, z } from '#kernel'
+import { InvalidInputError, type OperationCall, operation, type PluginHandle, z } from '#kernel'
+import { Page } from '#lib/list'
+import { stream } from '#lib/stream'
 import { EventEnvelope, Store } from '#platform/store/contract'
 import { EventsGoneError, follow } from './follow.ts'
 import { Notice, type Notices } from './notices.ts'

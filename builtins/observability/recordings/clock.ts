@@ -1,5 +1,6 @@
-import { type Clock, sleepOn } from '#kernel'
+import type { Clock } from '#kernel'
 import { recordingContext, withoutRecording } from '#lib/recording-context'
+import { sleepOn } from '#lib/sleep'
 
 interface Timer {
   due: number

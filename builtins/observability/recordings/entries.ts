@@ -1,7 +1,7 @@
 import { ModelError } from '#core/models/contract'
-import { FencedError, SvcError } from '#kernel'
+import { SvcError } from '#kernel'
 import { DaemonFrozenError } from '#platform/daemon/contract'
-import { CycleTimeoutError, StoppingError } from '#platform/heartbeat/contract'
+import { CycleTimeoutError, FencedError, StoppingError } from '#platform/heartbeat/contract'
 import { AgentBudgetExhaustedError, BudgetExhaustedError, UnknownPriceError } from '#safety/budget/contract'
 
 /** What the file of a tape says of itself. */

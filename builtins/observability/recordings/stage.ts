@@ -6,12 +6,12 @@ import {
   HostToken,
   type Ids,
   type Kernel,
-  OpenerToken,
   type PluginDefinition,
   type PluginHandle,
   type Ports,
 } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { OpenerToken } from '#lib/opener'
 import { type Tape, TapeToken } from '#lib/recording-context'
 import type { Tree } from '#lib/tree'
 import { Effects, Store } from '#platform/store/contract'

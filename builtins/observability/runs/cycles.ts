@@ -1,4 +1,5 @@
-import { type Cycle, type PluginHandle, sentenceOf, token } from '#kernel'
+import { type PluginHandle, sentenceOf, token } from '#kernel'
+import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent } from '#platform/store/contract'
 
 const BeganAt = token<number>('cycle_began_at')

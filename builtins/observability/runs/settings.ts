@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Profiles } from '#core/profiles/contract'
-import { HostToken, type PluginHandle, Toolkits } from '#kernel'
+import { HostToken, type PluginHandle } from '#kernel'
 import { packageVersion } from '#lib/package-version'
+import { Toolkits } from '#tools/toolkits/contract'
 import type { RunFacts } from './contract.ts'
 
 /** What of a run's facts is the same for all that begin alike. */
@@ -53,7 +54,7 @@ export class SettingsNow {
     const isDaemon = kind === 'daemon'
     const svc_version = await packageVersion(svc.ports)
     const profiles = isDaemon && svc.has(Profiles) ? await svc.use(Profiles).names() : []
-    const plugins = svc.has(HostToken) ? svc.use(HostToken).outline() : []
+    const plugins = svc.has(HostToken) ? svc.use(HostToken).list() : []
     const facts: RunSettings = {
       svc_version,
       node: process.version,

@@ -1,6 +1,6 @@
 import type { Agent } from 'node:http'
 import type { Meter, Tracer } from '@opentelemetry/api'
-import { MissingDependencyError } from '#kernel'
+import { MissingDependencyError } from '#lib/errors'
 import type { Settings, Signal, Target } from './config.ts'
 import type { Deliveries } from './deliveries.ts'
 

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type pg from 'pg'
-import { type Clock, DiskFullError, MissingDependencyError, sentenceOf } from '#kernel'
+import { type Clock, sentenceOf } from '#kernel'
+import { DiskFullError, MissingDependencyError } from '#lib/errors'
 import { DATABASE_FULL, DatabaseLockedError, DatabaseUnreachableError } from '#platform/store/contract'
 import { stored } from './dialect.ts'
 import { type Asked, once } from './kept.ts'

@@ -1,6 +1,6 @@
-import type { Clock, CommitResult, Due, Effect, Lease } from '#kernel'
+import type { Clock, Effect } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
-import type { Next, Scheduler } from '#platform/heartbeat/contract'
+import type { CommitResult, Due, Lease, Next, Scheduler } from '#platform/heartbeat/contract'
 import { wakeAgents } from '#platform/store/contract'
 import { type Connections, Listener } from './connection.ts'
 import { literal } from './dialect.ts'

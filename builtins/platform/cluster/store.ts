@@ -1,5 +1,6 @@
-import type { CommitResult, Effect, PluginHandle } from '#kernel'
+import type { Effect, PluginHandle } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
+import type { CommitResult } from '#platform/heartbeat/contract'
 import {
   type EffectPlanner,
   EVENT_COLUMNS,

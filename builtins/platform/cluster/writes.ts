@@ -1,4 +1,5 @@
-import type { Clock, CommitResult } from '#kernel'
+import type { Clock } from '#kernel'
+import type { CommitResult } from '#platform/heartbeat/contract'
 import { type PlannedEffect, RemovedMeanwhileError, type Statement } from '#platform/store/contract'
 import { type Connections, codeOf, isSaid, LIMIT_MS } from './connection.ts'
 import { Asked } from './kept.ts'

@@ -1,5 +1,6 @@
 import type { CallLimit, PlannedSpend } from '#core/models/contract'
-import { FencedError, type PluginHandle } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import { FencedError } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 
 const HELD = "SELECT 1 AS held FROM leases WHERE id = ? AND kind = 'agent' AND owner = ? AND cycle_num = ?"

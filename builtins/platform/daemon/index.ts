@@ -1,6 +1,6 @@
 import { CallLimits } from '#core/models/contract'
-import { type Busy, definePlugin, z } from '#kernel'
-import { idsOf } from '#platform/heartbeat/contract'
+import { definePlugin, z } from '#kernel'
+import { type Busy, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Daemon, Freeze } from './contract.ts'
 import { fenceLimit } from './fence.ts'

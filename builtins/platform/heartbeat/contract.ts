@@ -1,14 +1,160 @@
 import {
-  type Busy,
-  type CommitResult,
-  type Due,
   defineError,
   type Effect,
-  type Lease,
+  type EventName,
+  type Events,
+  point,
+  type TapOptions,
+  type Tapped,
   type Token,
   token,
+  type Undo,
   z,
 } from '#kernel'
+
+/** The right to drive one agent until `expires_at` passes without renewal. */
+export interface Lease {
+  /** The agent's id, or the name of a singleton such as `sys:beat`. */
+  readonly id: string
+  readonly kind: 'agent' | 'sys'
+  readonly owner: string
+  readonly epoch: number
+  readonly cycle_num: number
+}
+
+/** An agent that is due and that no process drives, as it was read. */
+export interface Due extends Pick<Lease, 'id' | 'epoch' | 'cycle_num'> {
+  readonly run_at: number
+  /** Number of times it had been woken. */
+  readonly wakes: number
+}
+
+/**
+ * Returns the ids of the agents that it has work for. Where every tap and guard of a cycle can tell, the cycles of the other
+ * agents are passed at once, without being run.
+ */
+export type Busy = (due: readonly Due[]) => readonly string[] | Promise<readonly string[]>
+
+/** `refused`: a write that must change a row changed none. `fenced`: another process has taken over. Nothing was written then. */
+export type CommitResult = 'ok' | 'fenced' | 'refused'
+
+/** Returns the ids of agents that are due. */
+export function idsOf(due: readonly Due[]): string[] {
+  return due.map(({ id }) => id)
+}
+
+/** For a tap or guard that never has work for agents without a goal. */
+export const neverHasWork: Busy = () => []
+
+/** The loop that claims what is due and runs a cycle for each agent. */
+export interface HeartbeatControl {
+  /** Whether the loop runs in this process. */
+  readonly live: boolean
+  /** Ids of the agents whose cycles run in this process now. */
+  readonly inFlight: readonly string[]
+  /** When the loop last came round, in milliseconds of the wall clock. */
+  readonly lastTick: number
+  /** Why its last round failed, as on a full disk; undefined when it did not. */
+  readonly fault: string | undefined
+  /** @throws ServiceMissingError without a scheduler */
+  start(): void
+  /** Lets cycles reach their end within the grace, then aborts them. Resolves when none is left, or none that would listen. */
+  stop(): Promise<void>
+  /** Looks at once for what is due. */
+  hint(): void
+  /**
+   * Runs what is due now without the loop: the daemon's own heartbeat, or where that is not due one agent.
+   * @param signal ends a cycle at its next safe point
+   * @returns what was run; undefined for nothing
+   */
+  step(signal?: AbortSignal): Promise<Lease['kind'] | undefined>
+  /** Runs a cycle whose lease is held already, to its end. */
+  drive(lease: Lease): Promise<void>
+}
+
+/** The specification's phases, in order. A cycle enters `goal_pursuit` or `goal_generation`, never both. */
+export const PHASES = [
+  'approval_gate',
+  'suffering_escalation',
+  'context_assembly',
+  'goal_pursuit',
+  'goal_generation',
+  'cleanup',
+] as const
+export type Phase = (typeof PHASES)[number]
+
+export const CYCLE_RESULTS = [
+  'completed',
+  'abandoned',
+  'max_steps',
+  'generated',
+  'idle',
+  'parked',
+  'guarded',
+  'timeout',
+  'error',
+  'fenced',
+] as const
+export type CycleResult = (typeof CYCLE_RESULTS)[number]
+
+/** One turn of one agent. Phases share values through `set` and `get`, and leave what they write in `effects`. */
+export class Cycle {
+  readonly lease: Lease
+  readonly signal: AbortSignal
+  /** Written when the cycle ends, in one transaction with the lease's release. */
+  readonly effects: Effect[] = []
+  result: CycleResult = 'idle'
+  error: unknown
+  /** Whether there is a goal to pursue; otherwise one is generated. Set during `context_assembly`. */
+  pursuing = false
+  /** Skips to `cleanup`. Set by a phase that decides that this cycle has nothing more to do. */
+  done = false
+  /** Name of the first guard that vetoed one of its phases. */
+  vetoedBy: string | undefined
+  /** When the agent runs again, in milliseconds of the wall clock; a heartbeat after the start when unset. */
+  run_at: number | undefined
+  readonly #commit: (effects: readonly Effect[]) => Promise<CommitResult>
+  readonly #values = new Map<string, unknown>()
+
+  /** @param commit writes at once and keeps the lease */
+  constructor(lease: Lease, commit: (effects: readonly Effect[]) => Promise<CommitResult>, signal: AbortSignal) {
+    this.lease = lease
+    this.signal = signal
+    this.#commit = commit
+  }
+
+  get agent_id(): string {
+    return this.lease.id
+  }
+
+  /** Whether a guard vetoed one of its phases. */
+  get vetoed(): boolean {
+    return this.vetoedBy !== undefined
+  }
+
+  get cycle_num(): number {
+    return this.lease.cycle_num
+  }
+
+  set<T>(token: Token<T>, value: T): void {
+    this.#values.set(token.name, value)
+  }
+
+  get<T>(token: Token<T>): T | undefined {
+    return this.#values.get(token.name) as T | undefined
+  }
+
+  /**
+   * Writes in the middle of a cycle, at once and durably; the lease is kept.
+   * @returns `refused` when an effect that must change a row changed none: nothing was written then
+   * @throws FencedError when another process has taken over
+   */
+  async save(effects: readonly Effect[]): Promise<'ok' | 'refused'> {
+    const result = await this.#commit(effects)
+    if (result === 'fenced') throw new FencedError({ agent_id: this.agent_id })
+    return result
+  }
+}
 
 export const CycleTimeoutError = defineError({
   code: 'cycle_timeout',
@@ -24,13 +170,89 @@ export const StoppingError = defineError({
   sentence: () => 'The daemon is stopping.',
 })
 
-/** Returns the ids of agents that are due. */
-export function idsOf(due: readonly Due[]): string[] {
-  return due.map(({ id }) => id)
+export const FencedError = defineError({
+  code: 'fenced',
+  status: 409,
+  title: 'Fenced',
+  sentence: (p: { agent_id: string }) => `Another process has taken over agent ${p.agent_id}; nothing was written.`,
+})
+
+/** A question before a phase: may it be entered? */
+export interface Gate {
+  phase: string
+  agent_id: string
+  cycle_num: number
+  at: Date
 }
 
-/** For a tap or guard that never has work for agents without a goal. */
-export const neverHasWork: Busy = () => []
+export interface Guard {
+  name?: string
+  /** False keeps the phase from being entered. */
+  shouldProceed(gate: Gate): boolean | Promise<boolean>
+}
+
+export interface GuardOptions {
+  name?: string
+  failClosed?: boolean
+  /** The agents without a goal that it may stop; all by default. */
+  busy?: Busy
+}
+
+export interface RegisteredGuard {
+  name: string
+  /** A phase's name, or `*` for all. */
+  phase: string
+  guard: Guard
+  /** What an error of the guard means: true vetoes the phase, false lets it pass. */
+  failClosed: () => boolean
+  /** Called with an error, before the rule above applies. */
+  failed: (gate: Gate, error: unknown) => void
+  /** The agents without a goal that it may stop; all by default. */
+  busy?: Busy
+}
+
+export const Guards = point<RegisteredGuard>('guards', {
+  key: registered => `${registered.phase}/${registered.name}`,
+  has: { name: 'text', phase: 'text', failClosed: 'function', failed: 'function' },
+  // Asked before each phase of each cycle: one that answers at once is not waited for.
+  ask(registered, gate: Gate) {
+    if (registered.phase !== '*' && registered.phase !== gate.phase) return undefined
+    const { name, guard } = registered
+    const judged = (verdict: boolean) => (verdict ? undefined : name)
+    try {
+      const verdict = verdictOf(name, guard.shouldProceed(gate))
+      if (typeof verdict === 'boolean') return judged(verdict)
+      return verdict.then(judged).catch(error => thrown(registered, gate, error))
+    } catch (error) {
+      return thrown(registered, gate, error)
+    }
+  },
+})
+
+function thrown({ name, failClosed, failed }: RegisteredGuard, gate: Gate, error: unknown): string | undefined {
+  failed(gate, error)
+  return failClosed() ? name : undefined
+}
+
+/** What a guard answered, at once where it does. @throws TypeError for what is no boolean */
+export function verdictOf(name: string, answer: unknown): boolean | Promise<boolean> {
+  if (typeof answer === 'boolean') return answer
+  if (typeof Object(answer).then === 'function') return Promise.resolve(answer).then(given => verdictOf(name, given))
+  throw new TypeError(`the guard "${name}" answered ${typeof answer}, not a boolean`)
+}
+
+/** What woke the daemon: a reason for all agents, or for the agents named. */
+export type Wake = string | { reason: string; agents: readonly string[] }
+
+export interface WakeSource {
+  name: string
+  /** Resolves when there is a reason to wake; asked again after each answer. Ends when the signal is aborted. */
+  wait(signal: AbortSignal): Promise<Wake>
+}
+export const WakeSources = point<WakeSource>('wake_sources', {
+  key: source => source.name,
+  has: { name: 'text', wait: 'function' },
+})
 
 /**
  * What a commit does with the lease: keep it while the cycle goes on, or give it back until `run_at`. With `more` the loop
@@ -136,6 +358,41 @@ export const LIFECYCLE = {
 
 type LifecycleEvents = { [K in keyof typeof LIFECYCLE]: z.infer<(typeof LIFECYCLE)[K]> }
 
+/** One of the hooks by name. A tap made here leaves with its plugin. */
+type NamedHook<In> = { readonly taps: readonly TapOptions[] } & {
+  [K in 'tap' | 'tapPromise']: (options: string | TapOptions, fn: (input: In) => unknown) => Undo
+}
+
+export type HookSet = { readonly [H in keyof Tapped]: NamedHook<Tapped[H]> } & {
+  readonly [name: string]: NamedHook<never>
+} & {
+  on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void
+  off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void
+  registerGuard(phase: Phase | '*', guard: Guard, options?: GuardOptions): void
+}
+
 declare module '#kernel' {
   interface Events extends LifecycleEvents {}
+  interface Tapped extends Record<Phase, Cycle> {}
+  interface TapOptions {
+    /** For a tap of a phase: the agents without a goal that it has work for; all by default. */
+    busy?: Busy
+  }
+  interface Kernel {
+    readonly heartbeat: HeartbeatControl
+  }
+  interface PluginHandle {
+    readonly heartbeat: HeartbeatControl
+    /** The hooks by name, for `tap` with `stage` and `before`; a tap made here is in the scope too. */
+    readonly hooks: HookSet
+    /**
+     * Registers a guard for a phase, or for all with `*`. When it throws, a plugin's guard lets the phase pass unless
+     * `failClosed` is set; a builtin's follows `daemon.guards_fail_closed`. One that answers no boolean, or not in time, has
+     * thrown.
+     * @throws UnknownHookError when there is no such phase
+     */
+    guard(phase: Phase | '*', guard: Guard, options?: GuardOptions): Undo
+    /** Adds something that wakes the daemon between two heartbeats. */
+    wakeSource(source: WakeSource): Undo
+  }
 }

@@ -1,7 +1,16 @@
-import { Cycle, FencedError, type HeartbeatControl, type Lease, sentenceOf } from '#kernel'
+import { sentenceOf } from '#kernel'
 import { inRound, untilRound } from '#lib/poller'
 import { CycleEnd, runInContext, type Tape } from '#lib/recording-context'
-import { CycleTimeoutError, type HeartbeatConfig, type Scheduler, StoppingError } from './contract.ts'
+import {
+  Cycle,
+  CycleTimeoutError,
+  FencedError,
+  type HeartbeatConfig,
+  type HeartbeatControl,
+  type Lease,
+  type Scheduler,
+  StoppingError,
+} from './contract.ts'
 import { type CycleParts, runPhases } from './phases.ts'
 import { Sweep } from './sweep.ts'
 import { Waker } from './waker.ts'

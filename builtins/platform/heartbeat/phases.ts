@@ -1,19 +1,14 @@
+import { type Hooks, type Log, type Points, type Ports, SvcError, sentenceOf } from '#kernel'
+import { recordInput, withoutRecording } from '#lib/recording-context'
 import {
   type Cycle,
   type CycleResult,
   type Gate,
   Guards,
-  type Hooks,
-  type Log,
   PHASES,
   type Phase,
-  type Points,
-  type Ports,
   type RegisteredGuard,
-  SvcError,
-  sentenceOf,
-} from '#kernel'
-import { recordInput, withoutRecording } from '#lib/recording-context'
+} from './contract.ts'
 
 export interface CycleParts {
   hooks: Hooks

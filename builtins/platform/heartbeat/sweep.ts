@@ -1,5 +1,5 @@
-import { type Busy, type Due, type EventName, Guards, HANDLER_LIMIT_MS, PHASES, sentenceOf, within } from '#kernel'
-import { neverHasWork, type Scheduler } from './contract.ts'
+import { type EventName, HANDLER_LIMIT_MS, sentenceOf, within } from '#kernel'
+import { type Busy, type Due, Guards, neverHasWork, PHASES, type Scheduler } from './contract.ts'
 import type { CycleParts } from './phases.ts'
 
 /** Maximum number of agents swept at a time: some ten milliseconds of the event loop. */

@@ -1,14 +1,5 @@
-import {
-  type Clock,
-  type Contribution,
-  type Log,
-  type Points,
-  sentenceOf,
-  type Undo,
-  type WakeSource,
-  WakeSources,
-} from '#kernel'
-import type { Scheduler } from './contract.ts'
+import { type Clock, type Contribution, type Log, type Points, sentenceOf, type Undo } from '#kernel'
+import { type Scheduler, type WakeSource, WakeSources } from './contract.ts'
 
 /** Minimum time between two wakes, in milliseconds. */
 const GAP_MS = 250

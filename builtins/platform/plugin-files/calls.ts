@@ -1,5 +1,6 @@
-import { type Clock, PluginGoneError, PluginSuspendedError, TimeLimitError } from '#kernel'
+import { type Clock, TimeLimitError } from '#kernel'
 import type { CircuitBreaker } from './circuit-breaker.ts'
+import { PluginGoneError, PluginSuspendedError } from './contract.ts'
 
 export interface CallsParts {
   plugin: string

@@ -1,4 +1,28 @@
-import { type ConfigKeyInfo, type FoundPlugin, type PluginDefinition, type Role, type Token, token } from '#kernel'
+import {
+  type ConfigKeyInfo,
+  defineError,
+  type FoundPlugin,
+  type PluginDefinition,
+  type Role,
+  type Token,
+  token,
+} from '#kernel'
+
+export const PluginGoneError = defineError({
+  code: 'plugin_gone',
+  status: 503,
+  title: 'Plugin gone',
+  sentence: (p: { plugin: string }) =>
+    `The plugin "${p.plugin}" was replaced or removed before this call came to its end.`,
+})
+export const PluginSuspendedError = defineError({
+  code: 'plugin_suspended',
+  status: 503,
+  title: 'Plugin suspended',
+  // Its last failure may tell of this machine or of data: svc plugins shows it.
+  sentence: (p: { plugin: string; failures: number }) =>
+    `The plugin "${p.plugin}" is suspended after ${p.failures} failures in a row; svc plugins says what failed. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
+})
 
 /** A plugin as it stands on disk: its file, and a hash over all that it is made of. */
 export interface PluginFile extends FoundPlugin {

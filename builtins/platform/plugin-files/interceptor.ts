@@ -4,14 +4,13 @@ import {
   type Interceptor,
   type Log,
   type PluginCall,
-  PluginGoneError,
-  PluginSuspendedError,
   SvcError,
   sentenceOf,
-  type ToolCall,
 } from '#kernel'
+import type { ToolCall } from '#tools/toolkits/contract'
 import type { Calls } from './calls.ts'
 import type { CircuitBreaker } from './circuit-breaker.ts'
+import { PluginGoneError, PluginSuspendedError } from './contract.ts'
 
 /** How logs name a call. */
 const LABELS: Readonly<Record<PluginCall<[]>['kind'], (name: string) => string>> = {

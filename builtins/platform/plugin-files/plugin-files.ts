@@ -75,7 +75,6 @@ export class PluginFiles implements PluginSource, PluginSupport {
     const kernel = this.#kernel
     return {
       list: () => kernel.host.list(),
-      outline: () => kernel.host.outline(),
       apply: only => kernel.host.apply(only),
       changed: () => kernel.host.changed(),
       check: file => this.check(file),

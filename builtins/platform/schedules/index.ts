@@ -1,6 +1,7 @@
 import { BundleParts } from '#core/checkpoints/contract'
 import { News } from '#core/goals/contract'
-import { type Cycle, definePlugin } from '#kernel'
+import { definePlugin } from '#kernel'
+import type { Cycle } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { ALARM_EFFECTS } from './alarm-repository.ts'
 import { AlarmBook, alarmNews } from './alarms.ts'

@@ -1,5 +1,6 @@
-import { type PluginHandle, sentenceOf, type WakeSource } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
 import { sleepToRound, untilRound } from '#lib/poller'
+import type { WakeSource } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import { ringAlarms } from './alarms.ts'
 import type { SchedulesConfig } from './config.ts'

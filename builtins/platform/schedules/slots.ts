@@ -1,6 +1,7 @@
 import { Goals } from '#core/goals/contract'
-import { type Cycle, type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
 import { Freeze } from '#platform/daemon/contract'
+import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, isoTime, Store, wakeAgents } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
 import { slotAfter, slotsPassed } from './calendar.ts'

@@ -3,7 +3,6 @@ import {
   type ConfigKeyInfo,
   type ConfigSource,
   type Configuration,
-  DiskFullError,
   type Issue,
   type Ports,
   type ReloadClass,
@@ -11,6 +10,7 @@ import {
   type Undo,
   z,
 } from '#kernel'
+import { DiskFullError } from '#lib/errors'
 import { type LockPorts, lockFile } from '#lib/lock'
 import { getIn, same, setIn, type Tree } from '#lib/tree'
 import {

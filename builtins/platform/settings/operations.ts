@@ -1,4 +1,5 @@
-import { DiskFullError, InvalidConfigError, operation, type PluginHandle, type ReloadClass, z } from '#kernel'
+import { InvalidConfigError, operation, type PluginHandle, type ReloadClass, z } from '#kernel'
+import { DiskFullError } from '#lib/errors'
 import { FileLockedError } from '#lib/lock'
 import { BadFileError } from '#lib/yaml'
 import { Daemon } from '#platform/daemon/contract'

@@ -1,16 +1,6 @@
-import {
-  type CommitResult,
-  defineError,
-  type Effect,
-  type Lease,
-  Page,
-  type Ports,
-  point,
-  type SvcError,
-  token,
-  z,
-} from '#kernel'
-import type { Next, Scheduler } from '#platform/heartbeat/contract'
+import { defineError, type Effect, type Ports, point, type SvcError, token, z } from '#kernel'
+import { Page } from '#lib/list'
+import type { CommitResult, Lease, Next, Scheduler } from '#platform/heartbeat/contract'
 
 /** One SQL statement with its positional parameters. */
 export interface Statement {

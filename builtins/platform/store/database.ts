@@ -1,4 +1,5 @@
-import { type Clock, DiskFullError, type Ports } from '#kernel'
+import type { Clock, Ports } from '#kernel'
+import { DiskFullError } from '#lib/errors'
 import { recordingContext, type Tape, type WrittenStatement, withoutRecording } from '#lib/recording-context'
 import {
   type Connection,

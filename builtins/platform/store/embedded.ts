@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
-import { DiskFullError, type PluginHandle, type Role } from '#kernel'
+import type { PluginHandle, Role } from '#kernel'
+import { DiskFullError } from '#lib/errors'
 import { TapeToken } from '#lib/recording-context'
 import { DatabaseCopy, type EngineParts, Medium, type OpenedStore, wakeAgents } from './contract.ts'
 import { Neighbours } from './neighbours.ts'

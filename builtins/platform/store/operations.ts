@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
-import { DiskFullError, operation, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
+import { DiskFullError } from '#lib/errors'
 import { DatabaseUnusableError, Store } from './contract.ts'
 
 const DatabaseBackup = z

@@ -1,6 +1,6 @@
-import type { CommitResult, Due, Effect, Lease } from '#kernel'
+import type { Effect } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
-import type { Next, Scheduler } from '#platform/heartbeat/contract'
+import type { CommitResult, Due, Lease, Next, Scheduler } from '#platform/heartbeat/contract'
 import type { Database } from './database.ts'
 
 /** How long a lease lasts without being renewed or committed, in milliseconds. */

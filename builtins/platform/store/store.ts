@@ -1,7 +1,8 @@
-import { type CommitResult, type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { inRound } from '#lib/poller'
 import { recordInput, recordingContext } from '#lib/recording-context'
+import type { CommitResult } from '#platform/heartbeat/contract'
 import {
   type EffectPlanner,
   EVENT_COLUMNS,

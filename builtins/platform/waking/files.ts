@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path'
-import type { PluginHandle, WakeSource } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import type { WakeSource } from '#platform/heartbeat/contract'
 import type { WakingConfig } from './config.ts'
 import type { Watched, Watcher } from './contract.ts'
 

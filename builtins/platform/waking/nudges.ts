@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type PluginHandle, sentenceOf, type WakeSource } from '#kernel'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import type { WakeSource } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import type { Watcher } from './contract.ts'
 import { areNudges } from './repository.ts'

@@ -1,5 +1,6 @@
 import type { Verdict } from '#core/runtime/contract'
-import { defineError, point, type Tool, token, z } from '#kernel'
+import { defineError, point, token, z } from '#kernel'
+import type { Tool } from '#tools/toolkits/contract'
 
 export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'consumed'] as const
 

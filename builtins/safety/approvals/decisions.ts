@@ -1,14 +1,7 @@
 import { Agents } from '#core/agents/contract'
-import {
-  ConflictError,
-  type Effect,
-  InvalidInputError,
-  issuesOf,
-  type PluginHandle,
-  type Tool,
-  Toolkits,
-} from '#kernel'
+import { ConflictError, type Effect, InvalidInputError, issuesOf, type PluginHandle } from '#kernel'
 import { Store, wakeAgents } from '#platform/store/contract'
+import { type Tool, Toolkits } from '#tools/toolkits/contract'
 import { canonical } from './canonical.ts'
 import type { ApprovalConfig } from './config.ts'
 import { AgentCannotDecideError, ApprovalNotFoundError, ApprovalResolvedError, MODEL_CALL } from './contract.ts'

@@ -1,6 +1,7 @@
 import type { Verdict } from '#core/runtime/contract'
-import type { Effect, PluginHandle, Tool } from '#kernel'
+import type { Effect, PluginHandle } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
+import type { Tool } from '#tools/toolkits/contract'
 import { type Canonical, canonical } from './canonical.ts'
 import type { ApprovalConfig } from './config.ts'
 import type { GatedCall } from './contract.ts'

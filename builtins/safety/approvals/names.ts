@@ -1,4 +1,5 @@
-import { near, type PluginHandle, Toolkits } from '#kernel'
+import { near, type PluginHandle } from '#kernel'
+import { Toolkits } from '#tools/toolkits/contract'
 import type { ApprovalConfig } from './config.ts'
 
 /** Says which tools are to wait and do not: a name that is misspelt holds nothing back, and neither does any while approvals are off. */

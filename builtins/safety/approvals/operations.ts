@@ -5,10 +5,10 @@ import {
   InvalidInputError,
   type OperationCall,
   operation,
-  Page,
   type PluginHandle,
   z,
 } from '#kernel'
+import { Page } from '#lib/list'
 import { Store } from '#platform/store/contract'
 import type { ApprovalConfig } from './config.ts'
 import {

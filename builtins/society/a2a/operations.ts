@@ -1,5 +1,6 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
+import { Page } from '#lib/list'
 import { DatedPage, type Dates, isoTime, Store } from '#platform/store/contract'
 import {
   A2AMessage,

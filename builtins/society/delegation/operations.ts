@@ -1,5 +1,6 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
+import { Page } from '#lib/list'
 import { Store } from '#platform/store/contract'
 import { Delegation } from './contract.ts'
 import { allDelegations, countAllDelegations, countDelegations, delegationOf, listDelegations } from './repository.ts'

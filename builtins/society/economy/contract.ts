@@ -194,6 +194,9 @@ declare module '#kernel' {
     life_event: z.infer<typeof LifeEventHappened>
     world_changed: z.infer<typeof WorldChanged>
   }
+}
+
+declare module '#core/goals/contract' {
   interface GoalContext {
     economy_enabled?: boolean
     /** How the agent stands in the world, as its prompt tells it. */

@@ -1,5 +1,6 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
+import { Page } from '#lib/list'
 import { isoTime, Store } from '#platform/store/contract'
 import type { EconomyConfig } from './config.ts'
 import { ACCOUNTS, Citizen, creditsOf, EconomyOffError, LifeMoment, World, WorldError } from './contract.ts'

@@ -78,7 +78,7 @@ export const NarrativeSources = point<NarrativeSource>('narrative_sources', {
   has: { event: 'text', line: 'function' },
 })
 
-declare module '#kernel' {
+declare module '#core/goals/contract' {
   interface GoalContext {
     /** Who the agent has become. */
     identity?: IdentityRecord

@@ -1,5 +1,6 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
-import type { Cycle, PluginHandle } from '#kernel'
+import type { PluginHandle } from '#kernel'
+import type { Cycle } from '#platform/heartbeat/contract'
 import { isoTime, Store } from '#platform/store/contract'
 import { biographyOf } from './biography.ts'
 import { type Identity, type IdentityRecord, LifeSummaries, NarrativeSources } from './contract.ts'

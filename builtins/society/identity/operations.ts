@@ -1,6 +1,7 @@
 import { AgentNotFoundError, AgentRef, AgentStatus, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
 import { counted } from '#lib/counted'
+import { Page } from '#lib/list'
 import { IdentityRecord } from './contract.ts'
 import type { Identities } from './identities.ts'
 import type { Journals } from './journals.ts'

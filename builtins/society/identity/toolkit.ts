@@ -1,6 +1,7 @@
-import { defineError, type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { defineError, type PluginHandle, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { GuardrailBlockedError, Guardrails } from '#safety/guardrails/contract'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { QUESTIONS } from './limits.ts'
 import { oneLine } from './narrative.ts'
 import {

@@ -1,6 +1,7 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
 import { counted } from '#lib/counted'
+import { Page } from '#lib/list'
 import { Store } from '#platform/store/contract'
 import { A2AMessage } from '#society/a2a/contract'
 import {

@@ -1,6 +1,7 @@
 import { sanitize } from '#core/goals/contract'
-import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import { counted } from '#lib/counted'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { CollaborationPatterns, PatternRunNotFoundError } from './contract.ts'
 import { participantsOf } from './repository.ts'
 import type { PatternRunner } from './runner.ts'

@@ -154,6 +154,9 @@ declare module '#kernel' {
     stressor_added: z.infer<typeof StressorAdded>
     stressor_eased: z.infer<typeof StressorEased>
   }
+}
+
+declare module '#core/goals/contract' {
   interface GoalContext {
     /** How the agent suffers; null where agents do not. */
     suffering?: SufferingState | null

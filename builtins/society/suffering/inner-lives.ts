@@ -1,6 +1,7 @@
 import { type AgentRow, Agents, type NewAgent, ProfileShapes, shapeProfile } from '#core/agents/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
-import { type Cycle, type Effect, type PluginHandle, parse, token } from '#kernel'
+import { type Effect, type PluginHandle, parse, token } from '#kernel'
+import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, isoTime, Store } from '#platform/store/contract'
 import type { SufferingConfig } from './config.ts'
 import {

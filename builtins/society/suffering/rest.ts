@@ -1,5 +1,5 @@
-import type { Due, PluginHandle } from '#kernel'
-import { idsOf } from '#platform/heartbeat/contract'
+import type { PluginHandle } from '#kernel'
+import { type Due, idsOf } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import { Stressors } from './contract.ts'
 import { stirredAmong } from './repository.ts'

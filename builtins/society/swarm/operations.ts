@@ -1,6 +1,7 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
 import { counted } from '#lib/counted'
+import { Page } from '#lib/list'
 import { Store } from '#platform/store/contract'
 import type { SwarmConfig } from './config.ts'
 import { RouteCandidate, Specialization, SwarmEffect, SwarmReport, SwarmReportNotFoundError } from './contract.ts'

@@ -1,7 +1,8 @@
-import type { PluginHandle, ToolCall } from '#kernel'
+import type { PluginHandle } from '#kernel'
 import { Guardrails } from '#safety/guardrails/contract'
 import { untrusted } from '#safety/net/contract'
 import { Sandbox } from '#safety/sandbox/contract'
+import type { ToolCall } from '#tools/toolkits/contract'
 import { cut } from './clean.ts'
 
 /** Characters of an answer: about 2,000 tokens. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ToolImages } from '#core/images/contract'
 import type { Schemas } from '#core/runtime/contract'
-import { type Tool, type ToolCall, type Toolkit, tool } from '#kernel'
+import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import type { McpServerSettings } from './config.ts'
 import type { McpServer } from './contract.ts'
 import type { ListedTool } from './listing.ts'

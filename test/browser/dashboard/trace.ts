@@ -1,7 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Trace } from '#observability/runs/contract'
-import { Runs } from '#observability/runs/contract'
+import { Runs, type Trace } from '#observability/runs/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { hasChromium, theBrowser } from '../browser.ts'
 import { type OpenDashboard, openDashboard, shot, type Visitor, visitor } from './open-dashboard.ts'

@@ -1,5 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk'
-import { MissingDependencyError, type Ports, sentenceOf } from '#kernel'
+import { type Ports, sentenceOf } from '#kernel'
+import { MissingDependencyError } from '#lib/errors'
 import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
 import { AnthropicStream, anthropicRequest, eventsOfAnswer } from './anthropic-wire.ts'
 import type { Endpoint } from './endpoints.ts'

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import type { AgentDetail } from '#core/agents/contract'
 import type { Session } from '#core/sessions/contract'
-import type { StreamEvent } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 import { Calls, operationRef } from '../calls.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { endIn, endOf } from '../end.ts'

@@ -1,5 +1,6 @@
-import { type PluginHandle, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import { Peers } from '#society/a2a/contract'
+import { tool } from '#tools/toolkits/contract'
 
 const LISTED = 20
 

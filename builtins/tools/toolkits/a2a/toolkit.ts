@@ -1,5 +1,6 @@
-import { type PluginHandle, type Tool, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import { Mail, type MessageType, type Posted } from '#society/a2a/contract'
+import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { peersTools } from './peers.ts'
 
 /** So many messages are listed at a time, and so much of a message that is read. */

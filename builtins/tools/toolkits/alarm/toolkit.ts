@@ -1,6 +1,7 @@
-import { type PluginHandle, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import { Alarms } from '#platform/schedules/contract'
 import { isoTime } from '#platform/store/contract'
+import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 
 const description = z.string().trim().min(1).max(500).describe('What you want to be told then')
 const amount = (most: number) => z.coerce.number().min(0).max(most).default(0)

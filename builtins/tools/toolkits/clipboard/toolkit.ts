@@ -1,5 +1,6 @@
 import { partOf } from '#core/memory/contract'
-import { type PluginHandle, type Tool, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
+import { type Tool, type Toolkit, tool } from '#tools/toolkits/contract'
 import { Copyables } from './contract.ts'
 import type { Clipboard } from './own.ts'
 

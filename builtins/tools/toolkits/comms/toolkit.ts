@@ -1,5 +1,6 @@
-import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import { Mail } from '#society/a2a/contract'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
 
 /** So many messages are shown at a time, each cut after so many characters. */
 const SHOWN = 10

@@ -1,7 +1,8 @@
-import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import { untrusted } from '#safety/net/contract'
 import { Peers } from '#society/a2a/contract'
 import { Delegations, LONGEST_OBJECTIVE } from '#society/delegation/contract'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
 
 const LISTED = 20
 

@@ -1,4 +1,5 @@
-import { type PluginHandle, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
+import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { Repository } from './repository.ts'
 
 const path = z.string().min(1).max(4096)

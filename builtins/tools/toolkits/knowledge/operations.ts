@@ -1,6 +1,7 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { Memory, type MemoryRecord } from '#core/memory/contract'
-import { operation, Page, type PluginHandle, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
+import { Page } from '#lib/list'
 import { NOTE } from './notes.ts'
 
 const Note = z

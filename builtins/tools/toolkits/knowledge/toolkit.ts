@@ -1,5 +1,6 @@
 import { Memory, partOf } from '#core/memory/contract'
-import { type PluginHandle, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
+import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { listed, NOTE, noteOf, tagsOf } from './notes.ts'
 
 /** Characters of a note that are kept, and of it that are shown at a time. */

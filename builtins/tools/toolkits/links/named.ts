@@ -1,5 +1,6 @@
 import { lineOf, Memory } from '#core/memory/contract'
-import { type PluginHandle, type Tool, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
+import { type Tool, tool } from '#tools/toolkits/contract'
 import { addressOf, nameOf } from './links.ts'
 
 const name = z.string().trim().min(1).max(100).describe('A short name, such as "project-docs"')

@@ -1,6 +1,7 @@
 import { lineOf, Memory, partOf } from '#core/memory/contract'
-import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import { untrusted } from '#safety/net/contract'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { addressOf, LINK, listed, visit } from './links.ts'
 import { namedLinkTools } from './named.ts'
 

@@ -1,5 +1,6 @@
 import { lineOf, Memory, partOf } from '#core/memory/contract'
-import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
 
 /** Characters of a value that are kept, and shown at a time. */
 const LONGEST = 10_000

@@ -1,5 +1,6 @@
 import { AgentNotFoundError, Agents } from '#core/agents/contract'
-import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
 import type { NotepadConfig } from './config.ts'
 import { NotepadError, type Notepads } from './notepad.ts'
 

@@ -1,5 +1,6 @@
-import { defineError, type PluginHandle, sentenceOf, type ToolCall } from '#kernel'
+import { defineError, type PluginHandle, sentenceOf } from '#kernel'
 import { Jail, Sandbox } from '#safety/sandbox/contract'
+import type { ToolCall } from '#tools/toolkits/contract'
 import type { OrchestratorConfig } from './config.ts'
 import { needsOf, type Program, wordsFor } from './programs.ts'
 import { type CodeTask, Records } from './records.ts'

@@ -1,4 +1,5 @@
-import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
 import type { Program } from './programs.ts'
 import type { CodeTask } from './records.ts'
 import type { CodeTasks } from './tasks.ts'

@@ -1,5 +1,6 @@
-import { type PluginHandle, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import { type Schedule, Schedules } from '#platform/schedules/contract'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
 
 /** Goals that an agent gives itself again and again. */
 export function scheduleToolkit(svc: PluginHandle): Toolkit {

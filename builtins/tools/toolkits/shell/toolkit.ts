@@ -1,6 +1,7 @@
-import { type PluginHandle, type Tool, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { Jail, type ProcessRequest, Sandbox } from '#safety/sandbox/contract'
+import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { checked } from './check.ts'
 import type { ShellConfig } from './config.ts'
 import { CommandError } from './errors.ts'

@@ -1,5 +1,6 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { defineError, operation, Page, type PluginHandle, z } from '#kernel'
+import { defineError, operation, type PluginHandle, z } from '#kernel'
+import { Page } from '#lib/list'
 import { isoTime, Store } from '#platform/store/contract'
 import { countTodos, findAnyTodo, markTodo, PRIORITIES, pageOfTodos, STATUSES, type TodoRow } from './repository.ts'
 

@@ -1,5 +1,6 @@
-import { defineError, type PluginHandle, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { defineError, type PluginHandle, z } from '#kernel'
 import { Store } from '#platform/store/contract'
+import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import {
   changeTodo,
   deleteTodo,

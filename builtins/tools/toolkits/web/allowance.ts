@@ -1,4 +1,4 @@
-import type { ToolCall } from '#kernel'
+import type { ToolCall } from '#tools/toolkits/contract'
 
 /** Runs of which it is known how much they used. */
 const REMEMBERED = 1_000

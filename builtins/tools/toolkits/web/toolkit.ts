@@ -1,6 +1,7 @@
 import { lineOf, partOf } from '#core/memory/contract'
-import { type PluginHandle, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import { untrusted, type WebPage, WebPages } from '#safety/net/contract'
+import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { Allowance } from './allowance.ts'
 import type { WebConfig } from './config.ts'
 import { search } from './search.ts'

@@ -1,5 +1,6 @@
-import { type PluginHandle, type ToolCall, type Toolkit, tool, z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
 import { amount, centsOf, type Deed, World } from '#society/economy/contract'
+import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 
 const money = z.number().min(0.01).max(1_000_000)
 const credits = (value: number) => amount(centsOf(value))

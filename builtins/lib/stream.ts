@@ -1,6 +1,4 @@
-import { z } from 'zod'
-import { defineError } from './errors.ts'
-import { type Operation, type OperationCall, operation } from './operations.ts'
+import { defineError, type Operation, type OperationCall, operation, z } from '#kernel'
 
 /** One message of a stream. With an `id` a client that was cut off can go on after it. */
 export interface StreamEvent {

@@ -1,5 +1,11 @@
-import type { Resource } from './project.ts'
-import { Scope, type Undo } from './scope.ts'
+import type { Role } from '../ports.ts'
+import { Scope, type Undo } from '../scope.ts'
+
+/** What a plugin holds as long as it is live, in processes of these roles. */
+export interface Resource {
+  start: (signal: AbortSignal) => Promise<Undo | void> | Undo | void
+  in: readonly Role[]
+}
 
 /** A registration that can be shown and hidden again. */
 interface Registration {

@@ -1,0 +1,16 @@
+import { checkFields, type Extension, intercepted } from '#kernel'
+import { type GoalContext, GoalStrategies } from './contract.ts'
+
+/** Gives the handles of plugins `goalStrategy`. */
+export const goalsExtension: Extension = (svc, { interceptor }) => ({
+  goalStrategy(strategy) {
+    checkFields(GoalStrategies.name, GoalStrategies.options.has, strategy, svc.name)
+    const call = { kind: 'goal_strategy' as const, name: svc.name }
+    return svc.add(GoalStrategies, {
+      name: strategy.name ?? svc.name,
+      ...(strategy.stage === undefined ? {} : { stage: strategy.stage }),
+      ...(strategy.no_duplicates ? { no_duplicates: true } : {}),
+      generateGoal: intercepted(interceptor, call, (context: GoalContext) => strategy.generateGoal(context)),
+    })
+  },
+})

@@ -1,0 +1,25 @@
+import { type Operation, type PointRules, requireFields } from '#kernel'
+import { type HttpFace, shapeOf } from './contract.ts'
+
+const METHODS: readonly string[] = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE'] satisfies HttpFace['method'][]
+
+/** What a route must be, and that no two operations have the same. */
+export const httpInterface: PointRules<Operation> = {
+  shape: { parse: operation => operation.http && checkRoute(operation, operation.http) },
+  claims: ({ http }) => (http ? [`${http.method} ${shapeOf(http.path)}`] : []),
+}
+
+/** @throws TypeError that says what would be right */
+function checkRoute(operation: Operation, { method, path, idempotent }: HttpFace): void {
+  if (operation.events && idempotent === true)
+    throw new TypeError(
+      `the operation "${operation.name}" is a stream, whose answer is not kept: idempotent is 'self', or left out`,
+    )
+  if (!METHODS.includes(method) || !/^\/(?:[\w.~/-]|\{\w+\})*$/.test(path)) {
+    throw new TypeError(
+      `the operation "${operation.name}" has no route at "${method} ${path}"; write one such as GET /weather/{city}`,
+    )
+  }
+  const fields = [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1]!)
+  requireFields(operation, `path ${path}`, fields)
+}

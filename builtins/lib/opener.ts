@@ -1,0 +1,13 @@
+import { type Kernel, type LogOptions, type PluginDefinition, type Ports, type Role, type Token, token } from '#kernel'
+
+/** Opens another project with the same builtins and some more, apart from this one: for what is tried out. */
+export interface Opener {
+  open(options: {
+    root: string
+    roles: readonly Role[]
+    ports?: Partial<Ports>
+    log?: LogOptions
+    also?: readonly PluginDefinition[]
+  }): Promise<Kernel>
+}
+export const OpenerToken: Token<Opener> = token('opener')

@@ -1,0 +1,38 @@
+import { checkFields, type Extension, intercepted, sentenceOf } from '#kernel'
+import { PluginSuspendedError } from '#platform/plugin-files/contract'
+import { type GuardOptions, Guards, type HeartbeatControl, WakeSources } from './contract.ts'
+import { registeredGuard } from './guards.ts'
+import { hookSet } from './hook-set.ts'
+
+/** Gives the handles of plugins `heartbeat`, `guard`, `wakeSource` and `hooks`. */
+export function heartbeatExtension(heartbeat: HeartbeatControl): Extension {
+  return (svc, { builtin, config, hooks, interceptor }) => {
+    let guards = 0
+    return {
+      heartbeat,
+      get hooks() {
+        return hookSet(svc, hooks)
+      },
+      guard(phase, guard, { name: given, failClosed: closed, busy }: GuardOptions = {}) {
+        const name = given ?? guard.name ?? `${svc.name}${guards++ || ''}`
+        const failClosed = () => closed ?? (builtin && config.get('daemon.guards_fail_closed') === true)
+        const registered = registeredGuard(phase, guard, {
+          ...{ name, owner: svc.name, interceptor, clock: svc.clock, failClosed },
+          failed: ({ agent_id, cycle_num, phase }, thrown) => {
+            const error = sentenceOf(thrown)
+            if (!(thrown instanceof PluginSuspendedError))
+              svc.log.error({ agent_id, cycle_num }, `guard "${name}" of ${phase}: ${error}`)
+            if (failClosed()) void svc.emit('guard_failed', { agent_id, cycle_num, phase, guard: name, error })
+          },
+        })
+        return svc.add(Guards, busy ? { ...registered, busy } : registered)
+      },
+      wakeSource(source) {
+        checkFields(WakeSources.name, WakeSources.options.has, source, svc.name)
+        const { name } = source
+        const wait = intercepted(interceptor, { kind: 'wake_source', name }, (end: AbortSignal) => source.wait(end))
+        return svc.add(WakeSources, { name, wait })
+      },
+    }
+  }
+}
