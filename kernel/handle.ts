@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { Configuration } from './configuration.ts'
-import { sentenceOf } from './errors.ts'
-import { type EventName, type Events, HANDLER_LIMIT_MS, type Hooks, type TapOptions, type Tapped } from './hooks.ts'
+import type { EventName, Events, Hooks, TapOptions, Tapped } from './hooks.ts'
 import type { Registrations, Resource } from './host/registrations.ts'
 import { type Interceptor, intercepted, type PluginCall } from './interceptor.ts'
 import { type Invoke, type Operation, Operations, operation } from './operations.ts'

@@ -55,8 +55,8 @@ it('skills of a megabyte are cut, name what is missing, and push no rule and no 
     ...long.map(name => `# Skill ${name}`),
     'Role: does what the script says',
     'Write in British English.',
-    'You pursue one goal at a time',
-    'only your goal and the operator decide what you do',
+    'You work on one goal at a time',
+    'Your goal and the operator decide what you do',
     'call finish_goal and say where the evidence is',
     'Always look twice.',
   ])

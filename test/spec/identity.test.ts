@@ -25,7 +25,7 @@ import {
 import { goalAnswer } from './approvals-host.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 
-const PERSON = `name: worker\nrole: keeps the orchard\nmax_steps: 10\npersonality: { traits: [patient, dry, exact, warm, loud] }\n`
+const PERSON = `name: worker\nrole: keeps the orchard\nmax_steps: 10\npersonality: { traits: [patient, dry, exact, warm, loud] }\ninner_life: [persona]\n`
 const finish = (summary: string) => toolCall('finish_goal', { summary })
 
 /** An agent that does in its goals what it is told, a step at a time, and then says that it is done. */

@@ -215,6 +215,7 @@ test('when a tool fails another way is tried, and a goal that cannot be reached 
       const parameters = z.object({ path: z.string(), content: z.string() })
       svc.toolkit({
         name: 'broken',
+        everyday: true,
         tools: [tool({ name: 'file_write', description: 'Writes.', parameters, execute })],
       })
     },

@@ -48,7 +48,6 @@ async function testHostWithFamily(cast: Record<string, Step[]>, options: TestHos
 
 const childrenOf = ({ kernel }: TestHost, id: string) => kernel.invoke('sub_agents.list', { id }) as Promise<SubAgent[]>
 const child = async (home: TestHost & { id: string }) => (await childrenOf(home, home.id))[0]!
-const toolsOf = (request: ModelServerRequest | undefined) => (request?.body.tools ?? []).map(each => each.function.name)
 const requestsOf = (home: { server: { requests: readonly ModelServerRequest[] } }, name: string) =>
   home.server.requests.filter(request => askedBy(request) === name && !asksForGoal(request))
 const lastResult = (request: ModelServerRequest | undefined) =>
@@ -233,6 +232,12 @@ describe('a sub-agent', () => {
   })
 })
 
+/** All that an agent may use, in view or not. */
+async function mayUse({ kernel }: TestHost, id: string): Promise<string[]> {
+  const { tools } = (await kernel.invoke('tools.list', { id })) as { tools: { name: string }[] }
+  return tools.map(({ name }) => name).filter(name => name !== 'find_tools')
+}
+
 describe('what a sub-agent may', () => {
   const shell = definePlugin({
     name: 'hands',
@@ -254,10 +259,8 @@ export default definePlugin({ name: 'extra', setup(svc) {
   it('is the safe list, and none of the tools that can do harm', async () => {
     await using home = await testHostWithFamily(cast(), { builtins: [shell], plugins: { 'extra.ts': PLUGIN } })
     await until(() => requestsOf(home, 'scout').length > 0)
-    expect(toolsOf(requestsOf(home, 'worker')[0])).toEqual(
-      expect.arrayContaining(['shell_tool', 'extra_tool', 'add_subgoals']),
-    )
-    const own = toolsOf(requestsOf(home, 'scout')[0])
+    expect(await mayUse(home, home.id)).toEqual(expect.arrayContaining(['shell_tool', 'extra_tool', 'add_subgoals']))
+    const own = await mayUse(home, (await child(home)).sub_agent_id)
     expect(own).toEqual(
       expect.arrayContaining(['file_read', 'write_notepad', 'web_tool', 'spawn_sub_agent', 'finish_goal']),
     )
@@ -273,7 +276,7 @@ export default definePlugin({ name: 'extra', setup(svc) {
       },
     })
     await until(() => requestsOf(home, 'scout').length > 0)
-    expect(toolsOf(requestsOf(home, 'scout')[0]).sort()).toEqual([
+    expect((await mayUse(home, (await child(home)).sub_agent_id)).sort()).toEqual([
       'file_read',
       'finish_goal',
       'list_dir',
@@ -284,8 +287,8 @@ export default definePlugin({ name: 'extra', setup(svc) {
   it('holds nothing of plugins by default, neither their tools nor those that reload them', async () => {
     await using home = await testHostWithFamily(cast(), { builtins: [pluginsAdmin], plugins: { 'extra.ts': PLUGIN } })
     await until(() => requestsOf(home, 'scout').length > 0)
-    expect(toolsOf(requestsOf(home, 'worker')[0])).toEqual(expect.arrayContaining(['extra_tool', 'plugins_list']))
-    expect(toolsOf(requestsOf(home, 'scout')[0]).filter(name => /plugin|extra/.test(name))).toEqual([])
+    expect(await mayUse(home, home.id)).toEqual(expect.arrayContaining(['extra_tool', 'plugins_list']))
+    expect((await mayUse(home, (await child(home)).sub_agent_id)).filter(name => /plugin|extra/.test(name))).toEqual([])
   })
 
   it('is what the operator lists, where plugins stands for all of plugin files; what is unknown or risky is warned of', async () => {
@@ -295,7 +298,11 @@ export default definePlugin({ name: 'extra', setup(svc) {
       config: { tools: { sub_agent_toolkits: ['shell', 'plugins', 'shel'] } },
     })
     await until(() => requestsOf(home, 'scout').length > 0)
-    expect(toolsOf(requestsOf(home, 'scout')[0]).sort()).toEqual(['extra_tool', 'finish_goal', 'shell_tool'])
+    expect((await mayUse(home, (await child(home)).sub_agent_id)).sort()).toEqual([
+      'extra_tool',
+      'finish_goal',
+      'shell_tool',
+    ])
   })
 
   it('is not to be somebody by accident: a preset is its own only when it is given', async () => {

@@ -30,7 +30,7 @@ type Report = SufferingState & {
 const obedient = (asked: { prompt: string }) => (asksForGoal(asked) ? goalAnswer('') : finish())
 /** One heartbeat of ten seconds is an hour. */
 const HOURLY = { suffering: { time_scale: 360 } }
-const PERSON = `name: worker\nrole: does what the script says\nmax_steps: 20\ntemperature: 1\npersona:\n  happiness: 0.7\n  risk_tolerance: 0.3\n`
+const PERSON = `name: worker\nrole: does what the script says\nmax_steps: 20\ntemperature: 1\npersona:\n  happiness: 0.7\n  risk_tolerance: 0.3\ninner_life: [mood]\n`
 
 const open = (options: TestHostOptions = {}) =>
   testHostWithModel(obedient, {

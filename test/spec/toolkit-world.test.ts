@@ -73,6 +73,7 @@ it('an agent reads how it stands, takes a job and works in its own pursuit, and 
   }
   await using home = await testHostWithModel(script, {
     builtins: WORLD,
+    files: { 'profiles/worker.yaml': 'name: worker\nrole: works\ninner_life: [economy]\n' },
     config: { economy: { enabled: true, life_events: false }, daemon: { heartbeat: 20 } },
   })
   const id = await spawn(home)

@@ -55,26 +55,19 @@ describe('all tools of the house', async () => {
   afterAll(() => home.close())
   const listed = await toolsOf(home)
 
-  it('are more than a prompt has room for, and what is offered keeps to 3,000 tokens', () => {
+  it('are many, and what is in view by default are the everyday families, whole', () => {
     expect(listed.tools.length).toBeGreaterThan(72)
-    expect(listed.budget_tokens).toBe(3000)
-    expect(listed.all_tokens).toBeGreaterThan(3000)
-    expect(listed.offered_tokens).toBeLessThanOrEqual(3000)
-    // Not much of it is left unused either.
-    expect(listed.offered_tokens).toBeGreaterThan(2800)
-  })
-
-  it('are offered as far as every day needs them, and one of each toolkit that is there', () => {
+    expect(listed.budget_tokens).toBe(0)
     const offered = offeredIn(listed)
+    expect(offered.length).toBeLessThan(25)
     expect(offered).toEqual(
       expect.arrayContaining([
-        ...['file_read', 'file_write', 'file_edit', 'list_dir', 'shell_exec', 'memory_get', 'memory_set'],
-        ...['add_subgoals', 'write_notepad', 'find_tools', 'finish_goal'],
+        ...['file_read', 'file_write', 'file_edit', 'list_dir', 'shell_exec', 'web_fetch', 'web_search'],
+        ...['add_subgoals', 'write_notepad', 'read_notepad', 'find_tools', 'finish_goal'],
       ]),
     )
-    const kits = new Set(listed.tools.map(({ toolkit }) => toolkit))
-    const shown = new Set(listed.tools.filter(each => each.offered).map(({ toolkit }) => toolkit))
-    expect([...kits].filter(each => !shown.has(each))).toEqual([])
+    const kits = new Set(listed.tools.filter(each => each.offered).map(({ toolkit }) => toolkit))
+    expect(kits).toEqual(new Set(['file', 'shell', 'notepad', 'web', 'goals', 'runtime']))
   })
 
   it.each([
@@ -87,6 +80,9 @@ describe('all tools of the house', async () => {
     ['open a url', 'scrape_link'],
     ['which others are there to delegate to', 'list_peers'],
     ['git_log', 'git_log'],
+    ['read my notes', 'read_note'],
+    ['send a message to another agent', 'send_message'],
+    ['do something every day', 'schedule_goal'],
   ])('are found by what they do: %s', (query, name) => {
     const kits = home.kernel.points.list(Toolkits)
     const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
@@ -98,8 +94,10 @@ describe('all tools of the house', async () => {
   })
 })
 
-/** Room for a third of the tools of garden and kitchen, beside `finish_goal` and `find_tools`. */
-const NARROW = { daemon: { tool_prompt_tokens: 400 } }
+const GARDEN_TOOLS = ['water_plants', 'prune_roses', 'count_snails', 'chase_snails']
+
+/** Room for one of garden and kitchen and half of the other, beside `finish_goal` and `find_tools`. */
+const NARROW = { daemon: { tool_prompt_tokens: 440 } }
 const WORKER = 'name: worker\nrole: keeps house\nmax_steps: 8\ntoolkits: [garden, kitchen]\n'
 
 const scriptCalls = (...steps: { name: string; args?: object }[]) => {
@@ -131,31 +129,27 @@ describe('an agent whose tools do not fit into its prompt', () => {
     await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
     await driven(home)
     expect(requests).toHaveLength(3)
-    expect(namesIn(requests[0]!)).toEqual(
-      expect.arrayContaining(['water_plants', 'bake_bread', 'find_tools', 'finish_goal']),
-    )
-    expect(namesIn(requests[0]!)).not.toContain('sharpen_knives')
+    expect(namesIn(requests[0]!)).toEqual([...GARDEN_TOOLS, 'finish_goal', 'find_tools'])
     expect(namesIn(requests[1]!)).toContain('sharpen_knives')
     expect(requests[1]!.prompt).toContain('sharpen_knives(what): Sharpen all knives.')
     expect(requests[2]!.prompt).toContain('sharpen_knives is done: the long one')
-    for (const request of requests) expect(JSON.stringify(specsIn(request)).length / 4).toBeLessThanOrEqual(400)
+    for (const request of requests) expect(JSON.stringify(specsIn(request)).length / 4).toBeLessThanOrEqual(440)
   })
 
-  it('may call one that is not on offer, and is offered its neighbours and what its result names', async () => {
-    const { script, requests } = scriptCalls({ name: 'count_snails' })
+  it('may call one that is not in view, and is offered its neighbours and what its result names', async () => {
+    const { script, requests } = scriptCalls({ name: 'bake_bread', args: { what: 'then call sharpen_knives' } })
     await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
     await driven(home)
-    expect(namesIn(requests[0]!)).not.toContain('chase_snails')
-    expect(requests[1]!.prompt).toContain('count_snails is done')
-    expect(namesIn(requests[1]!)).toContain('count_snails')
-    expect(namesIn(requests[1]!)).toContain('chase_snails')
+    expect(namesIn(requests[0]!)).not.toContain('bake_bread')
+    expect(requests[1]!.prompt).toContain('bake_bread is done')
+    expect(namesIn(requests[1]!)).toEqual(expect.arrayContaining(['bake_bread', 'sharpen_knives', 'wash_dishes']))
   })
 
   it('is offered the same for the same words, in another process too', async () => {
     const told = []
     for (let times = 0; times < 2; times++) {
       const { script, requests } = scriptCalls(
-        { name: 'find_tools', args: { query: 'snails' } },
+        { name: 'find_tools', args: { query: 'knives' } },
         { name: 'find_tools', args: { query: 'dishes' } },
       )
       await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
@@ -171,7 +165,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
     await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
     await driven(home)
     expect(requests[1]!.prompt).toContain(
-      'No tool is described by these words; try others. There are tools of: garden, kitchen',
+      'No tool is described by these words; try others. There are tools of: kitchen',
     )
     expect(specsIn(requests[1]!)).toEqual(specsIn(requests[0]!))
   })
@@ -187,6 +181,37 @@ describe('an agent whose tools do not fit into its prompt', () => {
     await driven(home)
     expect(namesIn(requests[0]!)).toEqual(expect.arrayContaining(['chase_snails', 'wash_dishes']))
     expect(namesIn(requests[0]!)).not.toContain('prune_roses')
+  })
+})
+
+describe('a profile', () => {
+  const builtins = [GARDEN, KITCHEN]
+
+  it('says which toolkits are in view, in its order; the others are found, and come in behind them', async () => {
+    const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'water the plants' } })
+    const files = { 'profiles/worker.yaml': `${WORKER}core: [kitchen]\n` }
+    await using home = await testHostWithModel(script, { builtins, files })
+    await driven(home)
+    const kitchen = ['bake_bread', 'wash_dishes', 'sharpen_knives', 'finish_goal', 'find_tools']
+    expect(namesIn(requests[0]!)).toEqual(kitchen)
+    expect(namesIn(requests[1]!)).toEqual([...kitchen, 'water_plants'])
+  })
+
+  it('that names a core toolkit which does not exist is reported with its line', async () => {
+    const files = { 'profiles/worker.yaml': `${WORKER}core: [kitchn]\n` }
+    await using home = await testHostWithModel(scriptCalls().script, { builtins, files })
+    await spawn(home)
+    expect(home.logged('core names the toolkit "kitchn"')[0]?.msg).toContain('did you mean "kitchen"?')
+  })
+
+  it('does not bring in a tool for a word that only looks like its name', async () => {
+    const odd = kit('odd', { work: 'Do some work.', brush_shoes: 'Brush the shoes.' })
+    const { script, requests } = scriptCalls({ name: 'bake_bread', args: { what: 'work, work, work' } })
+    const files = { 'profiles/worker.yaml': 'name: worker\nrole: does its work\ncore: [kitchen]\n' }
+    await using home = await testHostWithModel(script, { builtins: [...builtins, odd], files })
+    await driven(home)
+    expect(requests[1]!.prompt).toContain('work, work, work')
+    expect(namesIn(requests[1]!)).toEqual(namesIn(requests[0]!))
   })
 })
 
@@ -213,12 +238,12 @@ describe('the tools of an agent', () => {
     await using home = await testHostWithModel(script, { builtins: [GARDEN, KITCHEN], files, config: NARROW })
     const agent_id = await spawn(home)
     const given = await toolsOf(home, agent_id)
-    expect(given).toMatchObject({ agent_id, budget_tokens: 400 })
+    expect(given).toMatchObject({ agent_id, budget_tokens: 440 })
     expect(given.tools.find(({ name }) => name === 'bake_bread')).toMatchObject({
-      ...{ toolkit: 'kitchen', owner: 'kit-kitchen', offered: true, danger: null },
+      ...{ toolkit: 'kitchen', owner: 'kit-kitchen', offered: false, danger: null },
     })
     expect(given.tools.every(({ tokens }) => tokens > 10)).toBe(true)
-    expect(given.offered_tokens).toBeLessThanOrEqual(400)
+    expect(given.offered_tokens).toBeLessThanOrEqual(440)
     expect(given.tools.map(({ toolkit }) => toolkit)).not.toContain('file')
     const all = await toolsOf(home)
     expect(all.agent_id).toBeNull()
@@ -274,7 +299,7 @@ it('are printed by the command line, with their cost', async () => {
   const { stdout } = await svc(['tools'], { cwd: dir.path })
   const [first = '', , head = ''] = stdout.split('\n')
   expect(first).toMatch(
-    /^Every agent is offered \d+ tools, about (?:[12]\d{3}|3000) tokens of each prompt \(daemon.tool_prompt_tokens is 3000\)\. The other \d+ are found with find_tools; all at once would be \d+\.$/,
+    /^Every agent sees \d+ tools, about \d{4} tokens of each prompt \(at most a fifth of the model's window\)\. The other \d+ are found with find_tools; all at once would be \d+\.$/,
   )
   expect(head).toMatch(/^TOOL +TOOLKIT +PLUGIN +TOKENS$/)
   expect(stdout).toMatch(/^shell_exec +shell +toolkit-shell +\d+ {2}.*needs approval/m)

@@ -1,7 +1,7 @@
 import type { AgentRow } from '#core/agents/contract'
 import type { ImageRef } from '#core/images/contract'
 import type { Message, Spend } from '#core/models/contract'
-import type { Profile } from '#core/profiles/contract'
+import type { InnerLife, Profile } from '#core/profiles/contract'
 import type { Claim, PlannedCall } from '#core/runtime/contract'
 import { defineError, type Effect, point, token, type Undo, z } from '#kernel'
 import { appendEvent } from '#platform/store/contract'
@@ -243,6 +243,8 @@ export interface PromptSection {
   /** Lower ones stand earlier. */
   stage: number
   prompts: readonly ('goal_generation' | 'goal_pursuit')[]
+  /** Of the agent's inner life: it stands in pursuit only where the profile's `inner_life` names it. */
+  inner?: InnerLife
   /**
    * Written by the room alone; what others wrote in it has been cleaned and fenced.
    * @param known what `GoalContextParts` have told of the agent for the same prompt; nothing where none were asked

@@ -15,7 +15,9 @@ export async function sectionsFor(
   profile: Profile,
   known: Partial<GoalContext> = {},
 ): Promise<GoalContext['sections']> {
-  const asked = svc.contributions(PromptSections).filter(({ value }) => value.prompts.includes(prompt))
+  const isShown = ({ prompts, inner }: PromptSection) =>
+    prompts.includes(prompt) && (prompt === 'goal_generation' || !inner || profile.inner_life.includes(inner))
+  const asked = svc.contributions(PromptSections).filter(({ value }) => isShown(value))
   const told = await Promise.all(
     asked.map(async ({ owner, value: { name, stage, text } }) => {
       const given = await text(agent, profile, known)

@@ -3,6 +3,10 @@ import { defineError, token, z } from '#kernel'
 
 const unit = z.number().min(0).max(1)
 
+/** Parts of an agent's inner life that prompts hold. */
+export const INNER_LIFE = ['persona', 'mood', 'economy'] as const
+export type InnerLife = (typeof INNER_LIFE)[number]
+
 /** A preset of agents: the file `profiles/<name>.yaml`. Unknown keys are kept out and warned about, never refused. */
 export const Profile = z.object({
   name: z.string().min(1).max(64).describe('What its agents are called, before some digits of their own'),
@@ -35,6 +39,12 @@ export const Profile = z.object({
     .nullable()
     .default(null)
     .describe('What moves it, and how it is at its best; suffering lowers these levels'),
+  inner_life: z
+    .array(z.enum(INNER_LIFE))
+    .default([])
+    .describe(
+      'Parts of its inner life that its model also reads while it works on a goal: persona (traits, values, its story), mood (with what it suffers from), economy (money and condition). Where it looks for a goal it reads all of them',
+    ),
   max_steps: z.number().int().min(1).max(1000).default(20).describe('Model calls of one pursuit in one cycle'),
   temperature: z.number().min(0).max(2).default(0).describe('Of its model: 0 sober to 2 wild'),
   max_tokens: z.number().int().min(1).max(1_000_000).default(4096).describe('The longest answer of one model call'),
@@ -57,6 +67,13 @@ export const Profile = z.object({
   skills: z.array(z.string()).default([]).describe('Names of skills/<name>.md that are added to the prompt'),
   toolkits: z.array(z.string()).nullable().default(null).describe('Toolkits that its agents are given; null gives all'),
   tools: z.array(z.string()).nullable().default(null).describe('Tools that its agents are given; null or [] gives all'),
+  core: z
+    .array(z.string())
+    .nullable()
+    .default(null)
+    .describe(
+      'Toolkits that are in view from the first step, in this order; the others are found with find_tools. null: those of `toolkits`, or the everyday ones',
+    ),
   workspace: z.string().default('').describe('Taken and passed over: each agent has a workspace of its own'),
   autonomy: z.string().default('medium').describe('Taken and passed over: persona.autonomy_level is what counts'),
 })
@@ -80,24 +97,35 @@ export interface Profiles {
 }
 export const Profiles = token<Profiles>('profiles')
 
-/** Who the agent is: the part that stands before everything else. */
-export function selfPrompt(profile: Profile, skills: string): string {
-  const { persona, personality } = profile
-  return [
-    `You are ${profile.name}.`,
-    `Role: ${profile.role}`,
+/** Name and role: the part that stands before everything else. */
+export function rolePrompt({ name, role }: Profile): string {
+  return `You are ${name}.\n\nRole: ${role}`
+}
+
+/** How the agent comes across and what moves it; empty where the profile says nothing of it. */
+export function personaPrompt({ persona, personality }: Profile): string {
+  return section([
     personality.traits.length > 0 && `Traits: ${personality.traits.join(', ')}`,
     personality.style && `Style: ${personality.style}`,
     persona?.purpose && `Purpose: ${persona.purpose}`,
     persona && persona.values.length > 0 && `Values: ${persona.values.join(', ')}`,
     persona && persona.fears.length > 0 && `Fears: ${persona.fears.join(', ')}`,
     persona && persona.goals.length > 0 && `Long-term goals: ${persona.goals.join('; ')}`,
-    persona && `Just now: ${moodWords(persona)}.`,
-    profile.system_prompt,
-    skills,
-  ]
-    .filter(Boolean)
-    .join('\n\n')
+  ])
+}
+
+/** How the agent is at the moment; empty without a persona. */
+export function moodPrompt({ persona }: Profile): string {
+  return persona ? `Just now: ${moodWords(persona)}.` : ''
+}
+
+/** All of what an agent is and how it works. */
+export function selfPrompt(profile: Profile, skills: string): string {
+  return section([rolePrompt(profile), personaPrompt(profile), moodPrompt(profile), profile.system_prompt, skills])
+}
+
+function section(parts: readonly (string | false | null | undefined)[]): string {
+  return parts.filter(Boolean).join('\n\n')
 }
 
 /** What skills are about, for a prompt that asks what to do: their headings with the paragraph below. How it is done comes later. */

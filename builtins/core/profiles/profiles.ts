@@ -140,12 +140,12 @@ export class ProfileFiles implements Profiles {
   #toolFaults(profile: Profile, file: string): Issue[] {
     if (!this.#svc.has(Runtime)) return []
     const runtime = this.#svc.use(Runtime)
-    return (['toolkit', 'tool'] as const).flatMap(kind => {
-      const line = this.#lines.get(profile)?.([`${kind}s`])
+    return (['toolkits', 'core', 'tools'] as const).flatMap(key => {
+      const line = this.#lines.get(profile)?.([key])
       const path = line === undefined ? file : `${file}:${line}`
       return runtime
-        .unknownNames(kind, profile[`${kind}s`] ?? [])
-        .map(fault => ({ path, message: `${kind}s ${fault}` }))
+        .unknownNames(key === 'tools' ? 'tool' : 'toolkit', profile[key] ?? [])
+        .map(fault => ({ path, message: `${key} ${fault}` }))
     })
   }
 

@@ -7,10 +7,10 @@ export const RuntimeConfig = z.object({
     .int()
     .min(0)
     .max(1_000_000)
-    .default(3_000)
+    .default(0)
     .meta({ reload: 'applied' })
     .describe(
-      'Tokens that the tools on offer may take of each prompt, as estimated; what does not fit is found with find_tools. 0 sets no limit',
+      "Tokens that the tools in view may take of each prompt, as estimated; what does not fit is found with find_tools. 0: a fifth of the model's context window, which is the limit in any case",
     ),
   toolkit_cache: z
     .boolean()

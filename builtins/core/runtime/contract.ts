@@ -7,7 +7,7 @@ import type { Tool } from '#tools/toolkits/contract'
 /** The tool by which an agent says that its goal is reached. It ends the run; the end is written as such, so it has no journal entry. */
 export const FINISH_GOAL = 'finish_goal'
 
-/** The tool by which an agent finds those of its tools that its prompt has no room for. */
+/** The tool by which an agent finds those of its tools that are not in view. */
 export const FIND_TOOLS = 'find_tools'
 
 /** One tool call that a model asked for. */
@@ -147,8 +147,9 @@ export interface RunRequest {
 
 /** The tools that an agent is given, with what the model is told of them. */
 export interface ToolSet {
-  /** What is on offer at first: all, or as many as `daemon.tool_prompt_tokens` has room for, and `find_tools`. */
+  /** What is in view at first: the core of the profile, and `find_tools` where there are others. */
   specs: readonly ToolSpec[]
+  /** What the prompt says of the toolkits in view. */
   instructions: readonly string[]
   /** Any of the tools, on offer or not. */
   find(name: string): Tool | undefined

@@ -2,62 +2,76 @@ import { z } from '#kernel'
 import { type Tool, type Toolkit, tool } from '#tools/toolkits/contract'
 import { FIND_TOOLS } from './contract.ts'
 
-/** So many tools does one look-up give. */
+/** The number of tools that one look-up gives. */
 const HITS = 8
-const LONGEST_DESCRIPTION = 160
+const LONGEST_DESCRIPTION = 200
 /** A word of the name says most about a tool, then the name of its toolkit, then what it says of itself. */
-const WEIGHTS = { name: 4, toolkit: 2, description: 1, parameters: 1 }
+const WEIGHTS = { name: 3, toolkit: 1.5, description: 1, parameters: 0.5 }
+/** Okapi BM25: how soon further occurrences count less, and how much long texts are marked down. */
+const K1 = 1.2
+const B = 0.5
 /** Words that say nothing about a tool. */
 const STOP = new Set(
-  'a an and are by can for from i in is it me my need of on or some that the this to tool tools want with'.split(' '),
+  'a an and are as at be by can for from how i in into is it its me my need of on or some such that the them then this to tool tools want which with you your'.split(
+    ' ',
+  ),
 )
 
 /** A tool that can be looked up. */
 export interface Findable {
   tool: Tool
   toolkit: Toolkit['name']
+  /** What the prompt says of its toolkit, where that is in view. */
+  instructions?: string | undefined
 }
 
-/** The tool by which an agent finds those of its tools that are not on offer. Naming one is what puts it there. */
+/** The tool by which an agent finds those of its tools that are not in view. Naming one is what puts it there. */
 export function findTools(all: readonly Findable[], hidden: readonly Findable[]): Tool {
   const toolkits = [...new Set(hidden.map(({ toolkit }) => toolkit))].join(', ')
+  const shown = new Set(all.filter(each => !hidden.includes(each)).map(({ toolkit }) => toolkit))
   return tool({
     name: FIND_TOOLS,
-    description: `You have ${hidden.length} more tools than are shown, of: ${toolkits}. Find them by what they do; you can call those found from your next step on.`,
+    description: `Find more tools when those shown do not do what you need. You have ${hidden.length} more, for: ${toolkits}. Say what you want to do, such as "show the changes of a file". Those found can be called from your next step on.`,
     parameters: z.object({ query: z.string().trim().min(1).max(500).describe('What you want to do, in a few words') }),
     idempotent: true,
     execute({ query }) {
       const hits = ranked(all, query).slice(0, HITS)
-      if (hits.length > 0) return hits.map(({ tool }) => lineOf(tool)).join('\n')
-      return `[No tool is described by these words; try others. There are tools of: ${toolkits}.]`
+      if (hits.length === 0)
+        return `[No tool is described by these words; try others. There are tools of: ${toolkits}.]`
+      const notes = hits.flatMap(({ toolkit, instructions }) =>
+        instructions && !shown.has(toolkit) ? instructions : [],
+      )
+      return [...hits.map(({ tool }) => lineOf(tool)), ...new Set(notes)].join('\n')
     },
   })
 }
 
-/** Those that share words with the query, best first: each word counts the more, the fewer tools have it. */
+/** Those that share words with the query, best first, by BM25 over weighted fields. */
 export function ranked(all: readonly Findable[], query: string): Findable[] {
   const documents = all.map(weightsOf)
-  const scores = new Map<Findable, number>()
+  const lengths = documents.map(words => words.reduce((sum, { weight }) => sum + weight, 0))
+  const average = lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, all.length)
+  const scores = all.map(() => 0)
   for (const word of new Set(wordsOf(query))) {
-    const having = all.flatMap((each, at) => {
-      const weights = [...(documents[at] ?? [])].flatMap(([other, weight]) => (isLike(word, other) ? weight : []))
-      return weights.length > 0 ? [{ each, weight: Math.max(...weights) }] : []
-    })
-    const rarity = Math.log((all.length + 1) / (having.length + 1)) + 0.1
-    for (const { each, weight } of having) scores.set(each, (scores.get(each) ?? 0) + weight * rarity)
-  }
-  return [...scores].sort(([, a], [, b]) => b - a).map(([each]) => each)
-}
-
-function weightsOf({ tool, toolkit }: Findable): Map<string, number> {
-  const weights = new Map<string, number>()
-  const texts = { name: tool.name, toolkit, description: tool.description, parameters: parametersOf(tool) }
-  for (const [part, weight] of Object.entries(WEIGHTS)) {
-    for (const word of wordsOf(texts[part as keyof typeof texts])) {
-      weights.set(word, Math.max(weights.get(word) ?? 0, weight))
+    const counts = documents.map(words =>
+      words.reduce((sum, { word: other, weight }) => (isLike(word, other) ? sum + weight : sum), 0),
+    )
+    const having = counts.filter(count => count > 0).length
+    const rarity = Math.log(1 + (all.length - having + 0.5) / (having + 0.5))
+    for (const [at, count] of counts.entries()) {
+      const norm = K1 * (1 - B + (B * lengths[at]!) / average)
+      scores[at]! += (rarity * count * (K1 + 1)) / (count + norm)
     }
   }
-  return weights
+  const found = all.map((each, at) => ({ each, score: scores[at]! })).filter(({ score }) => score > 0)
+  return found.sort((a, b) => b.score - a.score).map(({ each }) => each)
+}
+
+function weightsOf({ tool, toolkit }: Findable): { word: string; weight: number }[] {
+  const texts = { name: tool.name, toolkit, description: tool.description, parameters: parametersOf(tool) }
+  return Object.entries(WEIGHTS).flatMap(([part, weight]) =>
+    wordsOf(texts[part as keyof typeof texts]).map(word => ({ word, weight })),
+  )
 }
 
 /** The words of a text, folded, without the endings that English puts to them. */

@@ -1,29 +1,18 @@
 import { estimateTokens, type Message, type ToolSpec } from '#core/models/contract'
+import { FIND_TOOLS } from './contract.ts'
 
 /** A tool as it may be put before a model. */
 export interface Candidate {
   spec: ToolSpec
   toolkit: string
-  /** The smaller, the earlier it is offered where not all fit. */
-  rank: number
-  /** Offered in any case. */
+  /** In view from the first step, with the others of its family that are; undefined: to be found. */
+  family: string | undefined
+  /** In view in any case. */
   always: boolean
 }
 
-/** What was asked for on the way takes at most this share of the budget, so that the everyday tools stay. */
+/** What was asked for on the way takes at most this share of the budget, so that the core tools stay. */
 const SHARE_OF_SAID = 0.5
-
-/** More toolkits, or tools of one, than there ever are. */
-const MANY = 100_000
-
-/**
- * What is for every day comes whole, toolkit by toolkit. Of the others the first tools come before all second ones: they show
- * what the toolkit is for, and whoever calls one is offered its neighbours.
- * @param place of the tool in its toolkit @param kit place of the toolkit among all
- */
-export function rankOf(place: number, kit: number, everyday: boolean): number {
-  return everyday ? kit * MANY + place - MANY * MANY : place * MANY + kit
-}
 
 /** Characters that a tool takes in a list of tools. */
 function charsOf(spec: ToolSpec): number {
@@ -36,24 +25,27 @@ export function tokensOf(specs: readonly ToolSpec[]): number {
 }
 
 /**
- * The tools that a model is offered within a budget. What was said decides nothing until it names a tool that is not on
- * offer: such tools come in, the last named first, then the neighbours of those that were called, in place of the least
- * everyday ones. The same words give the same offer, on any machine and after any restart, and an offer that stays the same
- * keeps the provider's cache of the prompt.
- * @param budget tokens; Infinity offers all
+ * The tools that a model is offered within a budget: the families of the core whole, in their order, as far as they fit. What
+ * was said changes nothing until it names a tool that is not in view: such tools come in, the last named first, then the
+ * neighbours of those that were called. The same words give the same offer, on any machine and after any restart, and an
+ * offer that stays the same keeps the provider's cache of the prompt.
+ * @param budget tokens; Infinity sets no limit
  */
 export class Offer {
   readonly first: readonly ToolSpec[]
   readonly #all: readonly Candidate[]
   readonly #byName: ReadonlyMap<string, Candidate>
+  readonly #families: ReadonlyMap<string, readonly Candidate[]>
   readonly #budget: number
   /** The names that a message holds: messages do not change. */
   readonly #named = new WeakMap<Message, { said: readonly string[]; called: readonly string[] }>()
   #last: { key: string; specs: readonly ToolSpec[] }
 
+  /** @param all the core first, family by family */
   constructor(all: readonly Candidate[], budget: number) {
     this.#all = all
     this.#byName = new Map(all.map(each => [each.spec.name, each]))
+    this.#families = familiesOf(all)
     this.#budget = budget
     this.first = this.#fitting([])
     // Of nothing that was said.
@@ -77,7 +69,7 @@ export class Offer {
 
   #fitting(wanted: readonly string[], said: ReadonlySet<string> = new Set()): readonly ToolSpec[] {
     const chosen = new Set(this.#all.filter(({ always }) => always))
-    let left = this.#budget * 4 - [...chosen].reduce((sum, { spec }) => sum + charsOf(spec), 1)
+    let left = this.#budget * 4 - sizeOf([...chosen]) - 1
     const take = (candidates: readonly Candidate[], limit: number) => {
       const until = left - limit
       for (const each of candidates) {
@@ -91,23 +83,41 @@ export class Offer {
       wanted.flatMap(name => this.#byName.get(name) ?? []),
       Math.min(left, this.#budget * 4 * SHARE_OF_SAID),
     )
-    const isSaid = ({ spec }: Candidate) => (said.has(spec.name) ? 0 : 1)
-    const rest = [...this.#all].sort((a, b) => isSaid(a) - isSaid(b) || a.rank - b.rank)
-    take(rest, left)
-    // In the order of the toolkits, so that the beginning of the list changes least.
+    // Families in use stay before others.
+    const inUse = (family: readonly Candidate[]) => (family.some(({ spec }) => said.has(spec.name)) ? 0 : 1)
+    const families = [...this.#families.values()].sort((a, b) => inUse(a) - inUse(b))
+    for (const [place, family] of families.entries()) {
+      const rest = family.filter(each => !chosen.has(each))
+      // The first is shown as far as it fits; a model without any tool but find_tools is of no use.
+      if (place === 0 || sizeOf(rest) <= left) take(rest, left)
+    }
     return this.#all.filter(each => chosen.has(each)).map(({ spec }) => spec)
   }
 
-  /** A word that is the name of a tool is taken for it: what tools tell one to do next stands in their results. */
+  /** The names of tools in a message. Words such as `work` are names only where they are found or called. */
   #namesIn(message: Message): { said: readonly string[]; called: readonly string[] } {
     let found = this.#named.get(message)
     if (!found) {
       const called = (message.tool_calls ?? []).map(({ name }) => name)
-      const words = message.content.match(/[\w-]{1,64}/g) ?? []
+      const words = message.content.match(message.name === FIND_TOOLS ? /^- [\w-]{1,64}(?=\()/gm : /\b\w+_\w+\b/g) ?? []
+      const names = words.map(word => word.replace(/^- /, ''))
       const isTool = (word: string) => this.#byName.has(word)
-      found = { called: called.filter(isTool), said: [...new Set([...called, ...words])].filter(isTool) }
+      found = { called: called.filter(isTool), said: [...new Set([...called, ...names])].filter(isTool) }
       this.#named.set(message, found)
     }
     return found
   }
+}
+
+function familiesOf(all: readonly Candidate[]): Map<string, Candidate[]> {
+  const families = new Map<string, Candidate[]>()
+  for (const each of all) {
+    if (each.family === undefined || each.always) continue
+    families.set(each.family, [...(families.get(each.family) ?? []), each])
+  }
+  return families
+}
+
+function sizeOf(candidates: readonly Candidate[]): number {
+  return candidates.reduce((sum, { spec }) => sum + charsOf(spec), 0)
 }

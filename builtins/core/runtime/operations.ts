@@ -9,7 +9,7 @@ const GivenTool = z.object({
   toolkit: z.string(),
   owner: z.string().describe('The plugin that it comes from'),
   tokens: z.number().int().describe('What it takes of each prompt while it is on offer, estimated'),
-  offered: z.boolean().describe('On offer from the first step on; others are found with find_tools'),
+  offered: z.boolean().describe('In view from the first step; others are found with find_tools'),
   idempotent: z.boolean().describe('May be run again when it is unknown whether it ran'),
   requires_approval: z.boolean().describe('Waits for the operator, where approvals are on'),
   danger: z.string().nullable().describe('What it can do harm to'),
@@ -18,14 +18,14 @@ const GivenTool = z.object({
 
 const GivenTools = z.object({
   agent_id: z.string().nullable().describe('null: what an agent is given whose profile limits nothing'),
-  budget_tokens: z.number().int().describe('daemon.tool_prompt_tokens; 0 sets no limit'),
+  budget_tokens: z.number().int().describe("daemon.tool_prompt_tokens; 0: a fifth of the model's context window"),
   offered_tokens: z.number().int().describe('What the tools on offer and the words about them take of each prompt'),
   all_tokens: z.number().int().describe('What it would be, were all tools on offer'),
   tools: z.array(GivenTool),
 })
 type GivenTools = z.infer<typeof GivenTools>
 
-const EVERYTHING: Wanted = { toolkits: null, tools: null }
+const EVERYTHING: Wanted = { toolkits: null, tools: null, core: null }
 
 /** What agents can do, and what telling them so costs. */
 export function runtimeOperations(svc: PluginHandle, config: RuntimeConfig, setFor: (profile: Wanted) => DescribedSet) {
@@ -92,13 +92,14 @@ function render({ agent_id, budget_tokens, offered_tokens, all_tokens, tools }: 
     return row(name, toolkit, owner, String(tokens), flags.filter(Boolean).join(', '))
   })
   const shown = tools.filter(({ offered }) => offered).length
-  const limit = budget_tokens === 0 ? 'no limit is set' : `daemon.tool_prompt_tokens is ${budget_tokens}`
+  const limit =
+    budget_tokens === 0 ? "at most a fifth of the model's window" : `daemon.tool_prompt_tokens is ${budget_tokens}`
   const found =
     shown < tools.length
       ? ` The other ${tools.length - shown} are found with find_tools; all at once would be ${all_tokens}.`
       : ''
   return [
-    `${agent_id ?? 'Every agent'} is offered ${shown} tools, about ${offered_tokens} tokens of each prompt (${limit}).${found}`,
+    `${agent_id ?? 'Every agent'} sees ${shown} tools, about ${offered_tokens} tokens of each prompt (${limit}).${found}`,
     '',
     row('TOOL', 'TOOLKIT', 'PLUGIN', 'TOKENS', ''),
     ...rows,

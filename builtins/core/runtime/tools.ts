@@ -6,11 +6,11 @@ import type { RuntimeConfig } from './config.ts'
 import type { ToolSet } from './contract.ts'
 import { type Findable, findTools } from './find-tools.ts'
 import { finishGoal } from './finish.ts'
-import { type Candidate, Offer, rankOf } from './offer.ts'
+import { type Candidate, Offer } from './offer.ts'
 import { briefSchemaOf } from './tool-call.ts'
 
 /** Which tools are given: those of a profile, or all; with `only` those of these toolkits, and no `finish_goal`. */
-export type Wanted = Pick<Profile, 'toolkits' | 'tools'>
+export type Wanted = Pick<Profile, 'toolkits' | 'tools' | 'core'>
 
 type Given = Findable & Candidate & { owner: string }
 
@@ -22,6 +22,8 @@ export interface DescribedSet extends ToolSet {
 
 /** What belongs to the runtime itself. */
 const OWN = 'runtime'
+/** The family of the tools that a profile names one by one. */
+const NAMED = 'named'
 
 /** Tool sets by what a profile asks for, worked out anew when a toolkit comes or goes. */
 export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
@@ -29,7 +31,7 @@ export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
   svc.onChange(Toolkits, () => made.clear())
   return (profile: Wanted, only?: readonly string[]): DescribedSet => {
     const { tool_prompt_tokens } = config
-    const key = JSON.stringify([profile.toolkits, profile.tools, only, tool_prompt_tokens])
+    const key = JSON.stringify([profile.toolkits, profile.tools, profile.core, only, tool_prompt_tokens])
     let set = made.get(key)
     if (!set) {
       set = build(svc, profile, only, tool_prompt_tokens || Number.POSITIVE_INFINITY)
@@ -39,41 +41,24 @@ export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
   }
 }
 
-function build(
-  svc: PluginHandle,
-  { toolkits, tools: names }: Wanted,
-  only: readonly string[] | undefined,
-  budget: number,
-): DescribedSet {
-  const kits = svc.contributions(Toolkits).filter(({ value }) => isAmong(value, only) && isAmong(value, toolkits))
-  const instructions = kits.flatMap(({ value }) => value.instructions ?? [])
-  const instructions_tokens = estimateTokens(instructions.join('\n\n').length)
-  // An empty list of tools means all, as in files written for earlier programs.
-  const isWanted = ({ name }: Tool) => !names?.length || names.includes(name)
-  const given = kits.flatMap(({ value: { name: toolkit, everyday = false, tools }, owner }, kit) =>
-    tools.filter(isWanted).map((tool, place) => {
-      // Whoever names tools names the most important first.
-      const rank = names?.length ? names.indexOf(tool.name) : rankOf(place, kit, everyday)
-      return { tool, toolkit, owner, rank, always: false, spec: specOf(tool) }
-    }),
-  )
-  const own = (tool: Tool): Given => ({ tool, toolkit: OWN, owner: OWN, rank: 0, always: true, spec: specOf(tool) })
-  const usual: readonly Given[] = [...given, ...(only ? [] : [own(finishGoal)])]
+function build(svc: PluginHandle, profile: Wanted, only: readonly string[] | undefined, budget: number): DescribedSet {
+  const given = givenTools(svc, profile, only)
+  const own = (tool: Tool): Given => ({
+    ...{ tool, toolkit: OWN, owner: OWN, family: OWN, always: true, spec: specOf(tool) },
+  })
+  // What was found comes last, so that the list keeps its beginning.
+  const core = given.filter(({ family }) => family !== undefined)
+  const toFind = given.filter(({ family }) => family === undefined)
+  const finish = only ? [] : [own(finishGoal)]
+  const instructions_tokens = estimateTokens(instructionsOf(core).join('\n\n').length)
   const within = (tokens: number) => {
-    let all = usual
+    let all: readonly Given[] = [...core, ...finish, ...toFind]
     let offer = new Offer(all, tokens - instructions_tokens)
     // What finds the others says of what they are, and takes tokens itself: the second round knows what it has to say.
     for (let round = 0; round < 2 && offer.first.length < all.length; round++) {
       const shown = new Set(offer.first.map(({ name }) => name))
-      all = [
-        ...usual,
-        own(
-          findTools(
-            given,
-            given.filter(({ spec }) => !shown.has(spec.name)),
-          ),
-        ),
-      ]
+      const hidden = given.filter(({ spec }) => !shown.has(spec.name))
+      all = [...core, ...finish, own(findTools(given, hidden)), ...toFind]
       offer = new Offer(all, tokens - instructions_tokens)
     }
     return { tokens, all, offer }
@@ -81,9 +66,10 @@ function build(
   const { all, offer } = within(budget)
   let narrower: ReturnType<typeof within> | undefined
   const byName = new Map([...all, own(findTools(given, given)), ...all].map(({ tool }) => [tool.name, tool]))
+  const shown = new Set(offer.first.map(({ name }) => name))
   return {
     specs: offer.first,
-    instructions,
+    instructions: instructionsOf(core.filter(({ spec }) => shown.has(spec.name))),
     find: name => byName.get(name),
     offered(messages, tokens = budget) {
       if (tokens >= budget) return offer.after(messages)
@@ -93,6 +79,42 @@ function build(
     tools: all,
     instructions_tokens,
   }
+}
+
+/** The tools of a profile, those in view first and in the order in which it names them. */
+function givenTools(svc: PluginHandle, profile: Wanted, only: readonly string[] | undefined): Given[] {
+  const { toolkits, tools: names, core } = profile
+  const kits = svc.contributions(Toolkits).filter(({ value }) => isAmong(value, only) && isAmong(value, toolkits))
+  const inView = only ?? core ?? toolkits
+  const placeOf = (kit: Toolkit) => {
+    if (inView) return inView.findIndex(name => name === kit.name || name === kit.group)
+    return kit.everyday ? 0 : -1
+  }
+  const ordered = kits.toSorted((a, b) => rank(placeOf(a.value)) - rank(placeOf(b.value)))
+  const given = ordered.flatMap(({ value: kit, owner }) => {
+    const { name: toolkit, instructions } = kit
+    const familyOf = ({ hidden }: Tool) => (placeOf(kit) >= 0 && !hidden ? toolkit : undefined)
+    return kit.tools.map(
+      (tool): Given => ({
+        ...{ tool, toolkit, instructions, owner, family: familyOf(tool), always: false, spec: specOf(tool) },
+      }),
+    )
+  })
+  // An empty list of tools means all, as in files written for earlier programs.
+  if (!names?.length) return given
+  const named = given.filter(({ tool }) => names.includes(tool.name))
+  return named
+    .map(each => ({ ...each, family: NAMED }))
+    .sort((a, b) => names.indexOf(a.tool.name) - names.indexOf(b.tool.name))
+}
+
+/** Sorts what has no place behind all that has one. */
+function rank(place: number): number {
+  return place < 0 ? Number.MAX_SAFE_INTEGER : place
+}
+
+function instructionsOf(given: readonly Given[]): string[] {
+  return [...new Set(given.flatMap(({ instructions }) => instructions ?? []))]
 }
 
 /** Whether a list names a toolkit, or the group that it is in. */

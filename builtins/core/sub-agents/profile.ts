@@ -44,6 +44,7 @@ async function childProfile(
   if (!parent) return { ...preset, ...own, toolkits: [] }
   const above = await agents.profileOf(parent)
   const given = (await standing(svc.use(Store), agent.agent_id))?.profile ? preset : undefined
+  const base = given ?? above
   const allowed = [config.sub_agent_toolkits ?? SAFE, above.toolkits, given?.toolkits ?? null]
   const toolkits = svc.list(Toolkits).filter(toolkit => allowed.every(names => holds(names, toolkit)))
   const tools = both(above.tools, given?.tools ?? null)
@@ -53,6 +54,8 @@ async function childProfile(
     // No tools in common is none, where an empty list would mean all.
     toolkits: tools?.length === 0 ? [] : toolkits.map(({ name }) => name),
     tools,
+    // Of all that it may use, the everyday ones are in view, unless a profile says otherwise.
+    core: base.core ?? (base.toolkits ? null : toolkits.filter(({ everyday }) => everyday).map(({ name }) => name)),
     max_cost_usd: above.max_cost_usd,
     // That of its parent holds for it in any case.
     max_total_cost_usd: given?.max_total_cost_usd ?? 0,

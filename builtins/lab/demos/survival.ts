@@ -48,7 +48,11 @@ async function presets(svc: PluginHandle, model: string): Promise<Record<string,
   const files: Record<string, string> = {}
   for (const preset of PRESETS) {
     const profile = await svc.use(Profiles).read(preset)
-    files[`profiles/${preset}.yaml`] = JSON.stringify({ ...profile, model, toolkits: TOOLKITS, max_steps: 8 }, null, 2)
+    files[`profiles/${preset}.yaml`] = JSON.stringify(
+      { ...profile, model, toolkits: TOOLKITS, core: null, max_steps: 8 },
+      null,
+      2,
+    )
   }
   return files
 }

@@ -10,17 +10,17 @@ import { findCitizen } from './repository.ts'
 /** How the agent stands, in its prompts: its money and work, and its condition. */
 export function worldSections(svc: PluginHandle, config: EconomyConfig): PromptSection[] {
   const row = (agent_id: string) => findCitizen(svc.use(Store), agent_id)
-  const prompts = ['goal_generation', 'goal_pursuit'] as const
+  const common = { inner: 'economy', prompts: ['goal_generation', 'goal_pursuit'] } as const
   return [
     {
-      ...{ name: 'economic_status', stage: 40, prompts },
+      ...{ ...common, name: 'economic_status', stage: 40 },
       async text({ agent_id }) {
         const citizen = await row(agent_id)
         return citizen && `Economic status: ${statusLine(svc, config, citizen)}`
       },
     },
     {
-      ...{ name: 'condition', stage: 41, prompts },
+      ...{ ...common, name: 'condition', stage: 41 },
       async text({ agent_id }) {
         const citizen = await row(agent_id)
         return citizen && `Condition: ${conditionLine(citizen)}`

@@ -41,6 +41,7 @@ export function identitySection(of: (agent: AgentRow) => Promise<IdentityRecord>
   return {
     name: 'identity',
     stage: 10,
+    inner: 'persona',
     prompts: ['goal_generation', 'goal_pursuit'],
     text: async (agent, _profile, { identity }) => identityText(identity ?? (await of(agent))),
   }

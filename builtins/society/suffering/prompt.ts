@@ -29,6 +29,7 @@ export function innerSections(stateOf: (agent: AgentRow) => Promise<SufferingSta
     {
       name: 'suffering',
       stage: 60,
+      inner: 'mood',
       prompts: ['goal_generation', 'goal_pursuit'],
       async text(agent) {
         const state = await stateOf(agent)
@@ -38,6 +39,7 @@ export function innerSections(stateOf: (agent: AgentRow) => Promise<SufferingSta
     {
       name: 'mood',
       stage: 61,
+      inner: 'mood',
       prompts: ['goal_pursuit'],
       async text(agent) {
         const state = await stateOf(agent)

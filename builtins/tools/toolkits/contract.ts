@@ -28,6 +28,8 @@ export interface Tool<P extends z.ZodType = z.ZodType> {
   danger?: string
   /** Whether a person is to agree to each call first; in a project they are asked where `approval.enabled` is on. */
   requires_approval?: boolean
+  /** Whether it is left out of prompts until `find_tools` finds it, also where the rest of its toolkit is in view. */
+  hidden?: boolean
   /** The result for the model: text, or something that becomes JSON. A throw becomes an error that the model reads. */
   execute(args: z.output<P>, call: ToolCall): unknown
 }
@@ -53,9 +55,9 @@ export interface Toolkit {
   name: string
   /** A name by which several are meant at once: `plugins` for those of plugin files. */
   group?: string
-  /** One line for the system prompt of agents that have it. */
+  /** One line for the system prompt of agents that have it in view. */
   instructions?: string
-  /** Whether these tools are offered first where a prompt cannot hold all; true for plugin files by default. */
+  /** Whether it is in view for agents whose profile names no toolkits; true for plugin files by default. Others are found with `find_tools`. */
   everyday?: boolean
   tools: readonly Tool[]
 }

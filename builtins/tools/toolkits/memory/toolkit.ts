@@ -14,7 +14,6 @@ export function memoryToolkit(svc: PluginHandle): Toolkit {
   const valuesOf = (agent_id: string) => svc.use(Memory).values(agent_id)
   return {
     name: 'memory',
-    everyday: true,
     tools: [
       tool({
         name: 'memory_get',

@@ -13,6 +13,7 @@ const window = {
 export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: NotepadConfig): Toolkit {
   return {
     name: 'notepad',
+    everyday: true,
     instructions:
       'Your notepad outlives your goals: write down what you will need later (findings, decisions, what to do next), and read it before you begin.',
     tools: [
@@ -38,6 +39,7 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
         description: 'Remove all entries of your notepad. They cannot be brought back.',
         parameters: z.object({}),
         idempotent: true,
+        hidden: true,
         danger: 'deletes',
         async execute(_, { agent_id }) {
           await notepads.clear(agent_id)
@@ -49,6 +51,7 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
         description: "Read the newest entries of another agent's notepad, where the operator allows it.",
         parameters: z.object({ agent_id: z.string().min(1).max(128).describe('Id or name of the agent'), ...window }),
         idempotent: true,
+        hidden: true,
         async execute({ agent_id: asked, limit, offset }, call) {
           if (asked === call.agent_id) return notepads.read(asked, limit, offset)
           if (!config.notepad_shared) {
