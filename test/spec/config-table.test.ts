@@ -74,6 +74,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   'tools.file_max_write_bytes': count(10_000_000, 1),
   'tools.shell_allow_dev_commands': bool(false),
   'tools.shell_pass_env': bool(false),
+  'tools.shell_sandboxed_programs': bool(true),
   'tools.sub_agent_toolkits': { default: null, takes: [['file'], []], refuses: ['file', [7]] },
   'memory.unified': bool(true),
   'telemetry.enabled': bool(false, 'SVC_TELEMETRY'),

@@ -245,7 +245,7 @@ describe('the restricted tier', () => {
     expect(await run('ls | wc -l')).toBe(
       'error: Nothing was run: this is one program with its arguments, and no shell: "|" is refused; run one command at a time; give text to the next one as `input`.',
     )
-    expect(await run('python3 -V')).toContain('the operator can set tools.shell_allow_dev_commands')
+    expect(await run('python3 -V')).toContain('set approval.enabled, or set tools.shell_allow_dev_commands')
     expect(await run('cd src')).toContain('give the folder as `cwd`')
     expect(await run('grep --colour x a')).toContain('it takes these options: -i -v')
     expect(await run('ls', { cwd: 'none' })).toContain('is no folder')

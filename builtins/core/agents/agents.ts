@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { type ImageInputs, keepGiven } from '#core/images/contract'
 import { Models } from '#core/models/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
@@ -15,6 +14,7 @@ import {
   type AgentSummary,
   type Agents,
   AmbiguousAgentError,
+  agentReach,
   Farewells,
   type Fleet,
   type FleetQuery,
@@ -25,6 +25,7 @@ import {
 } from './contract.ts'
 import { readFleet } from './fleet.ts'
 import { fleetPage } from './fleet-page.ts'
+import { changedFolders, foldersFor, type Wanted } from './folders.ts'
 import { leasesOver } from './leases.ts'
 import { frozenSince, nextOf } from './next.ts'
 import {
@@ -192,23 +193,37 @@ export class AgentDirectory implements Agents {
     return [agentDied({ agent_id }), appendEvent({ type: 'agent_died', agent_id, data: { agent_id } })]
   }
 
-  /** Makes an agent from a preset; it is due at once. @throws ProfileNotFoundError, ModelNameError */
-  async spawn(preset: string, model?: string, also: readonly Effect[] = []): Promise<AgentRow> {
+  /** Makes an agent from a preset; it is due at once. @throws ProfileNotFoundError, ModelNameError, FolderError */
+  async spawn(
+    preset: string,
+    { model, ...wanted }: Wanted & { model?: string | undefined },
+    also: readonly Effect[] = [],
+  ): Promise<AgentRow> {
     const profile = await this.#svc.use(Profiles).read(preset)
     if (model) await this.#svc.use(Models).resolve(model)
+    const folders = await foldersFor(this.#svc, wanted, profile)
     const agent_id = this.#svc.ports.ids.make(preset, 8)
     const { name, role } = profile
-    const agent = { agent_id, name, role, model: model ?? profile.model, preset, spawned_by: null }
+    const agent = { agent_id, name, role, model: model ?? profile.model, preset, spawned_by: null, ...folders }
     await this.#store.apply([...this.born(agent), ...also])
     return this.find(agent_id)
   }
 
-  async update(ref: string, changes: { model?: string | undefined; role?: string | undefined }): Promise<AgentDetail> {
-    const { agent_id } = await this.find(ref)
-    if (changes.model) await this.#svc.use(Models).resolve(changes.model)
+  /** @throws AgentNotFoundError, AmbiguousAgentError, ModelNameError, FolderError */
+  async update(
+    ref: string,
+    changes: Wanted & { model?: string | undefined; role?: string | undefined },
+  ): Promise<AgentDetail> {
+    const agent = await this.find(ref)
+    const { agent_id } = agent
+    const { model, role } = changes
+    if (model) await this.#svc.use(Models).resolve(model)
     const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
+    const movesFolders = changes.workspace !== undefined || changes.folders !== undefined
+    const was = { workspace: agent.workspace, folders: [...agent.folders] }
+    const folders = movesFolders ? await changedFolders(this.#svc, changes, was) : {}
     await this.#change(agent_id, [
-      updateAgent({ agent_id, ...given }),
+      updateAgent({ agent_id, model, role, ...folders }),
       appendEvent({ type: 'agent_changed', agent_id, data: { agent_id, changes: Object.keys(given) } }),
       wakeAgents({ agents: [agent_id], reason: 'changed' }),
     ])
@@ -298,9 +313,10 @@ export class AgentDirectory implements Agents {
       waiting_for: agent.waiting_for,
       error: agent.error,
       persona: profile?.persona ? { ...profile.persona, personality: profile.personality } : null,
-      ...{ suffering: null, mood: null, world: null, identity: null, budget: null, parameters: null },
+      ...{ suffering: null, mood: null, world: null, identity: null, budget: null, parameters: null, sandbox: null },
       ...(await this.#facets(agent)),
-      workspace: join(this.#svc.project.workspaces, agent.agent_id),
+      workspace: agentReach(this.#svc.project, agent).workspace,
+      folders: [...agent.folders],
       spawned_by: agent.spawned_by,
       created_at: isoTime(agent.created_at),
       last_active: agent.last_active === null ? null : isoTime(agent.last_active),

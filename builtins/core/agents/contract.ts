@@ -1,8 +1,9 @@
 import type { ImageRef } from '#core/images/contract'
 import { ModelParameters } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
-import { defineError, type Effect, point, token, z } from '#kernel'
+import { defineError, type Effect, type Project, point, token, z } from '#kernel'
 import { Page } from '#lib/list'
+import { GivenFolder, SandboxStatus } from '#safety/sandbox/contract'
 
 export const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'dead'] as const
 export const AgentStatus = z.enum(STATUSES)
@@ -82,7 +83,9 @@ export const AgentDetail = summary
     identity: z.record(z.string(), z.unknown()).nullable(),
     budget: AgentBudget.nullable().describe('Its limits beside what was spent; null where they are not known'),
     parameters: ModelParameters.nullable().describe('How its model answers; null where that is not known'),
-    workspace: z.string(),
+    workspace: z.string().describe('Folder that it works in'),
+    folders: z.array(GivenFolder).describe('Folders that the operator gave it; empty where it has its own only'),
+    sandbox: SandboxStatus.nullable().describe('What surrounds its programs; null where it was given no folder'),
     spawned_by: z.string().nullable(),
     created_at: z.iso.datetime(),
     last_active: z.iso.datetime().nullable(),
@@ -178,6 +181,9 @@ export interface AgentRow {
   held_by: string | null
   failures: number
   spawned_by: string | null
+  /** Which of its folders it works in; an empty string for its own. */
+  workspace: string
+  folders: readonly GivenFolder[]
   /** Who pays for it: the one at the top, where it works for another; else itself. */
   root_agent_id: string
   created_at: number
@@ -197,8 +203,17 @@ export interface NewAgent {
   given_role?: string | null
   model: string
   preset: string
-  /** The agent that it works for; null for one that works for nobody. */
+  /** The agent that it works for, whose folders it has too; null for one that works for no other. */
   spawned_by: string | null
+  /** The folders that the operator gave it, and which of them it works in. */
+  workspace?: string
+  folders?: readonly GivenFolder[]
+}
+
+/** Returns the folders within reach of an agent. */
+export function agentReach({ workspaces }: Project, agent: Pick<AgentRow, 'agent_id' | 'workspace' | 'folders'>) {
+  const scratch = `${workspaces}/${agent.agent_id}`
+  return { workspace: agent.workspace || scratch, scratch, folders: agent.folders }
 }
 
 /** So many of the operator's messages are told at a time. */
@@ -264,7 +279,7 @@ export function shapeProfile(
 
 /** What a room knows of an agent, shown as this field of its detail. */
 export interface AgentFacet {
-  name: 'persona' | 'suffering' | 'mood' | 'world' | 'identity' | 'budget' | 'parameters'
+  name: 'persona' | 'suffering' | 'mood' | 'world' | 'identity' | 'budget' | 'parameters' | 'sandbox'
   /** null when it has none */
   read(agent: AgentRow): Promise<AgentDetail[AgentFacet['name']]>
 }

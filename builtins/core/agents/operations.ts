@@ -3,6 +3,7 @@ import { ModelNameError } from '#core/models/contract'
 import { ProfileNotFoundError } from '#core/profiles/contract'
 import { defineError, operation, z } from '#kernel'
 import { Page } from '#lib/list'
+import { FolderError, FolderInput } from '#safety/sandbox/contract'
 import type { AgentDirectory } from './agents.ts'
 import {
   AgentDeadError,
@@ -18,7 +19,7 @@ import {
   NextRun,
   StatusEntry,
 } from './contract.ts'
-import { agentPage, nextSentence, STATUS_PAGE, statusPage } from './page.ts'
+import { agentPage, nextSentence, STATUS_PAGE, spawnedPage, statusPage } from './page.ts'
 
 const id = AgentRef
 const model = z
@@ -34,6 +35,18 @@ const role = z
   .max(2000)
   .meta({ examples: ['keeps the tests green'] })
   .describe('What it is, in a sentence')
+const given = {
+  workspace: FolderInput.nullish().describe(
+    "Folder to work in, read-write (<path>:ro: read-only); by default its profile's, null: a folder of its own",
+  ),
+  folders: z
+    .array(FolderInput)
+    .max(20)
+    .optional()
+    .describe('Further folder it may use, read-only (<path>:rw: read-write)'),
+}
+/** Options that take a path of the machine. */
+const FOLDER_OPTIONS = { workspace: 'workspace', folders: 'folder' }
 const StatusChange = z.object({ agent_id: AgentSummary.shape.agent_id, status: AgentStatus })
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
 
@@ -49,7 +62,7 @@ const NothingToChangeError = defineError({
   status: 422,
   exit: 2,
   title: 'Nothing to change',
-  sentence: () => 'Give a model, a role, or both.',
+  sentence: () => 'Give a model, a role, a workspace or folders.',
 })
 
 const Listed = Page.extend(AgentFilter.shape)
@@ -83,6 +96,7 @@ export function agentOperations(agents: AgentDirectory) {
           .meta({ examples: ['coder'] })
           .describe('Name of a profile'),
         model: model.nullish().describe("provider:model, or provider:lite|standard|pro (default: the profile's)"),
+        ...given,
       }),
       output: AgentDetail,
       http: {
@@ -92,14 +106,14 @@ export function agentOperations(agents: AgentDirectory) {
         idempotent: true,
         location: ({ agent_id }: AgentDetail) => `/agents/${agent_id}`,
       },
-      cli: { usage: 'spawn <preset>', short: { model: 'm' } },
+      cli: { usage: 'spawn <preset>', short: { model: 'm', workspace: 'w' }, paths: FOLDER_OPTIONS },
       mcp: true,
-      errors: [ProfileNotFoundError, ModelNameError],
-      async run({ preset, model }, { effects }) {
-        const { agent_id } = await agents.spawn(preset, model ?? undefined, effects)
+      errors: [ProfileNotFoundError, ModelNameError, FolderError],
+      async run({ preset, model, ...wanted }, { effects }) {
+        const { agent_id } = await agents.spawn(preset, { model: model ?? undefined, ...wanted }, effects)
         return agents.detail(agent_id)
       },
-      render: ({ agent_id, role }) => `${agent_id}  ${role}`,
+      render: spawnedPage,
     }),
     operation({
       name: 'agents.list',
@@ -171,21 +185,23 @@ export function agentOperations(agents: AgentDirectory) {
     }),
     operation({
       name: 'agents.update',
-      summary: "Change an agent's model or role",
-      description: 'A goal in pursuit continues with the new model.',
-      input: z.strictObject({ id, model: model.optional(), role: role.optional() }),
+      summary: "Change an agent's model, role or folders",
+      description:
+        'A goal in pursuit continues with the new model. `folders` replaces those that it had besides its workspace.',
+      input: z.strictObject({ id, model: model.optional(), role: role.optional(), ...given }),
       output: AgentDetail,
       http: { method: 'PATCH', path: '/agents/{id}' },
       cli: {
         usage: 'edit <id>',
-        short: { model: 'm', role: 'r' },
+        short: { model: 'm', role: 'r', workspace: 'w' },
+        paths: FOLDER_OPTIONS,
         example: 'edit coder-1a2b3c4d --model openai:pro',
       },
       mcp: true,
-      errors: [...found, NothingToChangeError, ModelNameError],
-      run({ id, model, role }) {
-        if (model === undefined && role === undefined) throw new NothingToChangeError()
-        return agents.update(id, { model, role })
+      errors: [...found, NothingToChangeError, ModelNameError, FolderError],
+      run({ id, ...changes }) {
+        if (Object.values(changes).every(value => value === undefined)) throw new NothingToChangeError()
+        return agents.update(id, changes)
       },
       render: ({ agent_id, model, role }) => `${agent_id}: ${role} (${model || 'the default model'})`,
     }),

@@ -1,5 +1,6 @@
 import { parametersLine } from '#core/models/contract'
 import { counted } from '#lib/counted'
+import { sandboxSentence } from '#safety/sandbox/contract'
 import type { AgentDetail, NextRun, StatusEntry } from './contract.ts'
 
 const MARKS = { working: '●', idle: '○', waiting: '◌', waiting_approval: '?', paused: '‖', dead: '×' } as const
@@ -51,12 +52,31 @@ export function agentPage(agent: AgentDetail): string {
       ['profile', preset === name ? preset : `${preset}; it is called ${name}`],
       ['spawned', `${agent.created_at}${agent.spawned_by ? ` by ${agent.spawned_by}` : ''}`],
       ['last active', agent.last_active ?? 'not yet'],
-      ['workspace', agent.workspace],
+      ...places(agent),
     ]),
     `More: svc goals ${agent_id}, and the same with memory, journal, identity, suffering, messages, tools and why`,
   ]
     .filter(part => part !== '')
     .join('\n\n')
+}
+
+/** What `svc spawn` answers: who it is, and what it may use of the machine. */
+export function spawnedPage(agent: AgentDetail): string {
+  const { agent_id, role } = agent
+  return [
+    `${agent_id}  ${role}`,
+    ...(agent.folders.length > 0 ? places(agent).map(row => `  ${row.join(': ')}`) : []),
+  ].join('\n')
+}
+
+/** The folders that an agent may use. */
+function places({ workspace, folders, sandbox }: AgentDetail): Row[] {
+  const given = folders.find(({ path }) => path === workspace)
+  return [
+    ['workspace', given ? `${workspace} (${given.access})` : workspace],
+    ...folders.filter(folder => folder !== given).map(({ path, access }): Row => ['folder', `${path} (${access})`]),
+    ...(sandbox ? [['programs', sandboxSentence(sandbox)] satisfies Row] : []),
+  ]
 }
 
 function now({ goal, goal_id, waiting_for, error, next }: AgentDetail): Row[] {

@@ -1,6 +1,7 @@
 import { ImageRef, readImages, writeImages } from '#core/images/contract'
 import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
+import { GivenFolder } from '#safety/sandbox/contract'
 import { type AgentFilter, type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } from './contract.ts'
 
 /** `run_at` of what never comes due by itself; the store parks leases there. */
@@ -25,7 +26,7 @@ function ofActiveGoal(column: string): string {
 }
 
 const ROW = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, ${STATUS} AS status, a.paused_at, a.died_at, a.error,
-  a.waiting_for, a.held_by, a.failures, a.spawned_by,
+  a.waiting_for, a.held_by, a.failures, a.spawned_by, a.workspace, a.folders,
   coalesce(a.root_agent_id, a.agent_id) AS root_agent_id, a.spawned_at AS created_at, nullif(l.claimed_at, 0) AS last_active, g.goal_id, g.objective,
   l.run_at, coalesce(l.cycle_num, 0) AS cycle_num
   FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
@@ -34,14 +35,21 @@ const ROW = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset,
 const BY_ID = `${ROW} WHERE a.agent_id = ?`
 const BY_AGE = 'ORDER BY a.spawned_at, a.rowid'
 
-export async function findAgents(store: Store, ref: string, over: number): Promise<AgentRow[]> {
-  const byId = await store.get<AgentRow>(BY_ID, [over, ref])
-  if (byId) return [byId]
-  return store.all<AgentRow>(`${ROW} WHERE a.name = ? AND a.died_at IS NULL ${BY_AGE}`, [over, ref])
+type StoredAgent = Omit<AgentRow, 'folders'> & { folders: string | null }
+
+function agentOf({ folders, ...row }: StoredAgent): AgentRow {
+  return { ...row, folders: folders === null ? [] : JSON.parse(folders) }
 }
 
-export function listAgents(store: Store, over: number, limit: number, offset: number): Promise<AgentRow[]> {
-  return store.all<AgentRow>(`${ROW} ${BY_AGE} LIMIT ? OFFSET ?`, [over, limit, offset])
+export async function findAgents(store: Store, ref: string, over: number): Promise<AgentRow[]> {
+  const byId = await store.get<StoredAgent>(BY_ID, [over, ref])
+  if (byId) return [agentOf(byId)]
+  const named = `${ROW} WHERE a.name = ? AND a.died_at IS NULL ${BY_AGE}`
+  return (await store.all<StoredAgent>(named, [over, ref])).map(agentOf)
+}
+
+export async function listAgents(store: Store, over: number, limit: number, offset: number): Promise<AgentRow[]> {
+  return (await store.all<StoredAgent>(`${ROW} ${BY_AGE} LIMIT ? OFFSET ?`, [over, limit, offset])).map(agentOf)
 }
 
 /** A piece of the list: what a summary shows, and the place of the next piece. */
@@ -229,20 +237,23 @@ export const insertAgent = defineEffect({
     model: z.string(),
     preset: z.string(),
     spawned_by: z.string().nullable(),
+    workspace: z.string().optional(),
+    folders: z.array(GivenFolder).readonly().optional(),
   }),
-  statements: (agent, now) => [
+  statements: ({ agent_id, spawned_by, ...agent }, now) => [
     {
-      sql: `INSERT INTO agents (agent_id, name, role, given_role, model, preset, spawned_by, root_agent_id, spawned_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(root_agent_id, agent_id) FROM agents WHERE agent_id = ?), ?)`,
+      sql: `INSERT INTO agents (agent_id, name, role, given_role, model, preset, spawned_by, workspace, folders, root_agent_id, spawned_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, coalesce(?, (SELECT workspace FROM agents WHERE agent_id = ?), ''),
+            coalesce(?, (SELECT folders FROM agents WHERE agent_id = ?)),
+            (SELECT coalesce(root_agent_id, agent_id) FROM agents WHERE agent_id = ?), ?)`,
       params: [
-        ...[agent.agent_id, agent.name, agent.role, agent.given_role, agent.model, agent.preset],
-        ...[agent.spawned_by, agent.spawned_by],
-        now,
+        ...[agent_id, agent.name, agent.role, agent.given_role, agent.model, agent.preset, spawned_by],
+        ...[agent.workspace, spawned_by, writeFolders(agent.folders), spawned_by, spawned_by, now],
       ],
     },
     {
       sql: 'INSERT INTO leases (id, agent_id, run_at) VALUES (?, ?, ?)',
-      params: [agent.agent_id, agent.agent_id, now],
+      params: [agent_id, agent_id, now],
     },
   ],
 })
@@ -250,15 +261,25 @@ export const insertAgent = defineEffect({
 export const updateAgent = defineEffect({
   name: 'agents.update',
   mustChange: true,
-  schema: z.object({ agent_id: z.string(), model: z.string().optional(), role: z.string().optional() }),
-  statements: ({ agent_id, model, role }) => [
+  schema: z.object({
+    agent_id: z.string(),
+    model: z.string().optional(),
+    role: z.string().optional(),
+    workspace: z.string().optional(),
+    folders: z.array(GivenFolder).readonly().optional(),
+  }),
+  statements: ({ agent_id, model, role, workspace, folders }) => [
     {
-      sql: `UPDATE agents SET model = coalesce(?, model), role = coalesce(?, role), given_role = coalesce(?, given_role)
-            WHERE agent_id = ?`,
-      params: [model, role, role, agent_id],
+      sql: `UPDATE agents SET model = coalesce(?, model), role = coalesce(?, role), given_role = coalesce(?, given_role),
+            workspace = coalesce(?, workspace), folders = coalesce(?, folders) WHERE agent_id = ?`,
+      params: [model, role, role, workspace, writeFolders(folders), agent_id],
     },
   ],
 })
+
+function writeFolders(folders: readonly GivenFolder[] | undefined): string | undefined {
+  return folders && JSON.stringify(folders)
+}
 
 export const deleteAgent = defineEffect({
   name: 'agents.delete',

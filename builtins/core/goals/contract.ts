@@ -5,6 +5,7 @@ import type { InnerLife, Profile } from '#core/profiles/contract'
 import type { Claim, PlannedCall } from '#core/runtime/contract'
 import { defineError, type Effect, point, token, type Undo, z } from '#kernel'
 import { appendEvent } from '#platform/store/contract'
+import type { Reach } from '#safety/sandbox/contract'
 
 export const Goal = z
   .object({
@@ -212,13 +213,11 @@ export const News = point<NewsSource>('news', {
   asked: 'news',
 })
 
-/** What an agent says it achieved, with what it was to achieve. */
-export interface GoalClaim extends Claim {
+/** What an agent says it achieved, with what it was to achieve; its evidence names files relative to its workspace. */
+export interface GoalClaim extends Claim, Reach {
   agent_id: string
   goal_id: string
   objective: string
-  /** The agent's folder: its evidence names files relative to it. */
-  workspace: string
   /** Aborted when the cycle's time is over. */
   signal: AbortSignal
 }

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import { join } from 'node:path'
-import { Agents } from '#core/agents/contract'
+import { Agents, agentReach } from '#core/agents/contract'
 import { type ImageRef, imagesOf } from '#core/images/contract'
 import { isRefusedForGood, type Message } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
@@ -193,8 +192,8 @@ class Pursuit {
     const { agent_id, cycle_num, lease, signal } = this.#cycle
     const { goal_id } = this.#goal
     const runtime = this.#svc.use(Runtime)
-    const workspace = join(this.#svc.project.workspaces, agent_id)
-    await recordInput('workspace', () => this.#makeOnce(workspace))
+    const reach = agentReach(this.#svc.project, agent)
+    await recordInput('workspace', () => this.#makeOnce(reach.scratch))
     const system_parts = pursuitParts(
       profile,
       await this.#svc.use(Profiles).skills(profile),
@@ -206,7 +205,7 @@ class Pursuit {
       goal_id,
       cycle_num,
       signal,
-      workspace,
+      ...reach,
       unanswered,
       waiting,
       // Asked anew at each step: a toolkit may come or go in the middle of a pursuit.
@@ -260,8 +259,8 @@ class Pursuit {
     if (open.length > 0)
       return `${open.length} of its subgoals are active still. They come first; you will be told how they ended.`
     const { signal } = this.#cycle
-    const workspace = join(this.#svc.project.workspaces, agent_id)
-    return refuted(this.#svc, { ...claim, agent_id, goal_id, objective, workspace, signal }, this.#config.tool_timeout)
+    const reach = agentReach(this.#svc.project, assembled(this.#cycle).agent)
+    return refuted(this.#svc, { ...claim, ...reach, agent_id, goal_id, objective, signal }, this.#config.tool_timeout)
   }
 
   /** Once in each process: tools make what somebody removes meanwhile. */

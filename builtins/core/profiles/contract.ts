@@ -1,5 +1,6 @@
 import { ModelParameters } from '#core/models/contract'
 import { defineError, token, z } from '#kernel'
+import { FolderInput } from '#safety/sandbox/contract'
 
 const unit = z.number().min(0).max(1)
 
@@ -74,7 +75,15 @@ export const Profile = z.object({
     .describe(
       'Toolkits that are in view from the first step, in this order; the others are found with find_tools. null: those of `toolkits`, or the everyday ones',
     ),
-  workspace: z.string().default('').describe('Taken and passed over: each agent has a workspace of its own'),
+  workspace: z
+    .union([z.string(), FolderInput])
+    .default('')
+    .describe('Folder that its agents work in, relative to the project; empty gives each agent a folder of its own'),
+  folders: z
+    .array(FolderInput)
+    .max(20)
+    .default([])
+    .describe('Further folders that its agents may use; read-only by default'),
   autonomy: z.string().default('medium').describe('Taken and passed over: persona.autonomy_level is what counts'),
 })
 export type Profile = z.infer<typeof Profile>

@@ -2,6 +2,7 @@ import type { CallPurpose, Message, ModelCall, ModelRequest, Spend, ToolSpec } f
 import type { Profile } from '#core/profiles/contract'
 import { type Effect, type Issue, point, token } from '#kernel'
 import { isTree } from '#lib/tree'
+import type { Reach } from '#safety/sandbox/contract'
 import type { Tool } from '#tools/toolkits/contract'
 
 /** The tool by which an agent says that its goal is reached. It ends the run; the end is written as such, so it has no journal entry. */
@@ -90,7 +91,7 @@ export type RunEnd =
   /** `yields` said that there is something else to do first. */
   | { status: 'yielded'; steps: number }
 
-export interface RunRequest {
+export interface RunRequest extends Reach {
   agent_id: string
   goal_id: string | null
   cycle_num: number
@@ -113,7 +114,6 @@ export interface RunRequest {
   transcript: readonly Message[]
   tools: ToolSet
   signal: AbortSignal
-  workspace: string
   /** Seconds that one tool call may take; 0 sets no limit. */
   tool_timeout: number
   /** Asked before each model call: messages that arrived in the meantime. */

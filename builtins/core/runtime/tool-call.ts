@@ -146,6 +146,8 @@ async function run(tool: Tool, args: unknown, call: PlannedCall, request: RunReq
       return end.signal
     },
     workspace: request.workspace,
+    scratch: request.scratch ?? request.workspace,
+    folders: request.folders ?? [],
     idempotency_key: call.call_id,
     effect: effect => void effects.push(effect),
   }

@@ -1,5 +1,4 @@
-import { join } from 'node:path'
-import type { AgentRow } from '#core/agents/contract'
+import { type AgentRow, agentReach } from '#core/agents/contract'
 import { imagesOf, readImages } from '#core/images/contract'
 import { type Message, mergeParameters } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
@@ -51,9 +50,9 @@ export async function prepareRun(
 ): Promise<Prepared> {
   const { agent_id, task_id } = row
   const tools = () => taskTools(svc, toolkits, profile)
-  const workspace = join(svc.project.workspaces, agent_id)
+  const reach = agentReach(svc.project, agent)
   // What was under way may have tools to run first.
-  if (said.length > 0) await makeWorkspace(svc, workspace)
+  if (said.length > 0) await makeWorkspace(svc, reach.scratch)
   const remembered = isAlone ? [] : rememberedMessages(await earlierExchanges(svc.use(Store), row, REMEMBERED_TASKS))
   const asked: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }
   const first: Message[] = said.length === 0 ? [asked] : []
@@ -62,7 +61,7 @@ export async function prepareRun(
   return {
     ...{ profile, model, tools },
     request: {
-      ...{ agent_id, goal_id: null, cycle_num, workspace, model },
+      ...{ agent_id, goal_id: null, cycle_num, ...reach, model },
       ...(said.length === 0 ? {} : await unansweredCalls(svc.use(Store), task_id)),
       call_prefix: `${task_id}:${row.epoch}`,
       purpose: { agent_id, goal_id: null, cycle_num, kind: 'task', task_id, max_cost_usd: profile.max_cost_usd },

@@ -234,7 +234,7 @@ export class TaskRun {
       return
     }
     const { calls, spend } = event
-    if (calls.length > 0) await makeWorkspace(this.#svc, request.workspace)
+    if (calls.length > 0) await makeWorkspace(this.#svc, request.scratch ?? request.workspace)
     const message = { ...event.message, content: await this.#checked(event.message.content) }
     this.#output = message.content.trim() === '' ? this.#output : message.content
     this.journal.answered({ ...event, message })

@@ -15,6 +15,8 @@ export interface CliFace {
   files?: Record<string, string>
   /** Options that may be repeated and name files, whose names and bytes in base64 are a field's list: `{ images: 'image' }` is `--image <file>`. */
   attachments?: Record<string, string>
+  /** Options that name files or folders of the machine, relative to where the command is typed; a list may be repeated. */
+  paths?: Record<string, string>
   /** Short names of options: `{ limit: 'n' }`. */
   short?: Record<string, string>
   /** What help shows to type, where its words with a value in each place that must be filled are not enough: `pause --all`. */
@@ -28,7 +30,7 @@ declare module '#kernel' {
 }
 
 /** What a text on the command line becomes before it reaches the operation. `list`: may be given several times. `file`: names a file of JSON. */
-export type ValueType = 'text' | 'number' | 'boolean' | 'list' | 'json' | 'file' | 'files'
+export type ValueType = 'text' | 'number' | 'boolean' | 'list' | 'json' | 'file' | 'files' | 'path' | 'paths'
 
 /** A value by its place, written `<id>`, `[id]` or `<message...>`. */
 export interface ArgumentSpec {

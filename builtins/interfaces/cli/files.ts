@@ -1,10 +1,11 @@
-import { basename } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { type Ports, sentenceOf } from '#kernel'
 import { type CommandSpec, UsageError } from './contract.ts'
 import { usageOf } from './help.ts'
 
 /**
- * Returns the input with what is in the files that options name: JSON, or the names and bytes of attachments.
+ * Returns the input with what is in the files that options name: JSON, or the names and bytes of attachments; and with paths
+ * that begin where the command is typed made absolute.
  * @throws UsageError when one cannot be read, or is not JSON
  */
 export async function withFiles(
@@ -20,7 +21,14 @@ export async function withFiles(
       const paths = input[field] as string[]
       return [field, await Promise.all(paths.map(path => readBytes(spec, name, path, files)))]
     })
-  return { ...input, ...Object.fromEntries(await Promise.all([...read, ...attached])) }
+  const paths = spec.options.filter(({ type }) => type === 'path' || type === 'paths').map(({ field }) => field)
+  const absolute = paths.filter(field => input[field] !== undefined).map(field => [field, absoluteOf(input[field])])
+  return { ...input, ...Object.fromEntries([...(await Promise.all([...read, ...attached])), ...absolute]) }
+}
+
+function absoluteOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(absoluteOf)
+  return typeof value === 'string' && !value.startsWith('~') ? resolve(value) : value
 }
 
 /** Most that a request may have; what is larger is not worth reading. */

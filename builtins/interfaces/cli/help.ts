@@ -126,6 +126,7 @@ function kindOf(option: OptionSpec): string {
   if (option.choices) return option.choices.join('|')
   if (option.hint) return option.hint
   if (option.type === 'files') return 'file, again for more'
+  if (option.type === 'paths') return 'path, again for more'
   return option.type === 'list' ? 'text, again for more' : option.type
 }
 

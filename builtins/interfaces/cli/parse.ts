@@ -73,7 +73,7 @@ function fieldKey(option: OptionSpec): string {
 function declared(option: OptionSpec): unknown {
   const names = option.short ? `-${option.short},--${option.name}` : `--${option.name}`
   if (option.type === 'boolean') return Option.Boolean(names)
-  return option.type === 'list' || option.type === 'files' ? Option.Array(names) : Option.String(names)
+  return ['list', 'files', 'paths'].includes(option.type) ? Option.Array(names) : Option.String(names)
 }
 
 function place(spec: CommandSpec, words: readonly string[]): Record<string, unknown> {

@@ -78,14 +78,22 @@ function argumentOf(place: Place, fields: ReadonlyMap<string, Schema>): Argument
 function optionOf(field: string, schema: Schema, face: CliFace, required: readonly string[]): OptionSpec {
   return {
     field,
-    name: face.files?.[field] ?? face.attachments?.[field] ?? field.replaceAll('_', '-'),
+    name: face.files?.[field] ?? face.attachments?.[field] ?? face.paths?.[field] ?? field.replaceAll('_', '-'),
     short: face.short?.[field] ?? null,
-    type: face.attachments?.[field] ? 'files' : face.files?.[field] ? 'file' : typeOf(schema),
+    type: optionTypeOf(field, schema, face),
     required: required.includes(field),
     default: face.defaults?.[field] ?? schema.default ?? null,
     choices: choicesOf(schema),
     description: schema.description ?? '',
   }
+}
+
+function optionTypeOf(field: string, schema: Schema, face: CliFace): ValueType {
+  if (face.attachments?.[field]) return 'files'
+  if (face.files?.[field]) return 'file'
+  const type = typeOf(schema)
+  if (!face.paths?.[field]) return type
+  return type === 'list' ? 'paths' : 'path'
 }
 
 function choicesOf(schema: Schema): string[] | null {

@@ -1,6 +1,7 @@
 import type { Verdict } from '#core/runtime/contract'
 import { defineError, point, token, z } from '#kernel'
 import type { Tool } from '#tools/toolkits/contract'
+import { GivenFolder } from '../sandbox/contract.ts'
 
 export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'consumed'] as const
 
@@ -21,6 +22,7 @@ export const ApprovalSummary = z.object({
   session_id: z.string().nullable(),
   goal_id: z.string().nullable(),
   task_id: z.string().nullable(),
+  folders: z.array(GivenFolder).describe('Folders that its agent was given, which the call may use'),
   reason: z.string().nullable(),
   edited: z.boolean().describe('The arguments were changed before they were approved'),
   resolved_at: z.iso.datetime().nullable(),

@@ -21,10 +21,13 @@ export interface ApprovalRow {
   resolved_by: string | null
   used_at: number | null
   used_by: string | null
+  /** The folders that its agent was given, as JSON. */
+  folders: string | null
 }
 
 const COLUMNS = `approval_id, agent_id, session_id, goal_id, task_id, tool_name, danger, arguments, original_arguments, args_hash,
-  status, reason, created_at, resolved_at, resolved_by, used_at, used_by`
+  status, reason, created_at, resolved_at, resolved_by, used_at, used_by,
+  (SELECT a.folders FROM agents a WHERE a.agent_id = approvals.agent_id) AS folders`
 
 export function findApproval(store: Store, approval_id: string): Promise<ApprovalRow | undefined> {
   return store.get<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals WHERE approval_id = ?`, [approval_id])
@@ -146,7 +149,7 @@ export function settledByThemselves(store: Store, overdue: number | null): Promi
   return store.all(
     `SELECT ${COLUMNS}, moot FROM (SELECT p.*, EXISTS (SELECT 1 FROM goals g WHERE g.goal_id = p.goal_id
        AND g.status <> 'active') OR EXISTS (SELECT 1 FROM task_runs t WHERE t.task_id = p.task_id
-       AND t.ended_at IS NOT NULL) AS moot FROM approvals p WHERE p.status = 'pending') asked
+       AND t.ended_at IS NOT NULL) AS moot FROM approvals p WHERE p.status = 'pending') approvals
      WHERE moot OR created_at <= ? ORDER BY created_at, approval_id`,
     [overdue ?? -1],
   )

@@ -23,6 +23,7 @@ export function summary(row: ApprovalRow, limit: number | null): ApprovalSummary
     session_id: row.session_id,
     goal_id: row.goal_id,
     task_id: row.task_id,
+    folders: row.folders === null ? [] : JSON.parse(row.folders),
     reason: row.reason,
     edited: row.original_arguments !== null,
     resolved_at: timeOrNull(row.resolved_at),
@@ -58,7 +59,7 @@ function timeOrNull(ms: number | null): string | null {
 /** For people: what is asked for, in full, or its length and hash. */
 export function renderQueue(approvals: readonly ApprovalSummary[]): string {
   if (approvals.length === 0) return 'nothing waits for a decision'
-  return approvals.map(each => `${headline(each)}\n  ${shortArguments(each)}`).join('\n')
+  return approvals.flatMap(each => [headline(each), `  ${shortArguments(each)}`, ...foldersLine(each)]).join('\n')
 }
 
 function headline({
@@ -72,6 +73,12 @@ function headline({
 }: ApprovalSummary): string {
   const decided = status === 'pending' ? '' : `  ${status} by ${resolved_by}`
   return `${approval_id}  ${agent_id}  ${tool_name}${danger ? ` (${oneLine(danger)})` : ''}  since ${created_at}${decided}`
+}
+
+/** What of the machine the call may use. */
+function foldersLine({ folders }: ApprovalSummary): string[] {
+  if (folders.length === 0) return []
+  return [`  its folders: ${folders.map(({ path, access }) => `${path} (${access})`).join(', ')}`]
 }
 
 function shortArguments({ arguments: args, args_chars, args_sha256, approval_id }: ApprovalSummary): string {
@@ -94,6 +101,7 @@ export function renderApproval(approval: Approval): string {
     headline(approval),
     goal_id && `  for goal ${goal_id}`,
     task_id && `  for task ${task_id}`,
+    ...foldersLine(approval),
     reason && `  reason: ${oneLine(reason)}`,
     expires_at && `  denied by itself at ${expires_at}`,
     `  arguments: ${args_chars} characters, sha256 ${args_sha256}`,

@@ -1,4 +1,6 @@
+import { join } from 'node:path'
 import type { Ports } from '#kernel'
+import type { Area } from './reach.ts'
 
 /** What programs need of the machine, to read. What is missing is passed over. */
 const SYSTEM = ['/usr', '/opt', '/nix/store', '/gnu/store', '/run/current-system/sw']
@@ -12,7 +14,10 @@ const SETTINGS = [
 const NETWORK = ['hosts', 'resolv.conf', 'host.conf', 'gai.conf', 'services', 'protocols'].map(name => `/etc/${name}`)
 
 export interface Wall {
-  workspace: string
+  /** The folders within reach, by their real paths. */
+  areas: readonly Area[]
+  /** What of them must not be seen. */
+  closed: readonly string[]
   cwd: string
   network: boolean
   read: readonly string[]
@@ -21,10 +26,13 @@ export interface Wall {
 
 /**
  * The words that put bubblewrap before a program: namespaces of its own for users, processes, network and the rest, no
- * capabilities, an empty machine in which only the system's programs can be read and only the workspace can be written.
- * Whoever sees no file, socket or process of ours needs no list of what is forbidden.
+ * capabilities, an empty machine in which only the system's programs and the folders within reach can be seen. What sees no
+ * file, socket or process of ours needs no list of what is forbidden.
  */
-export async function walled(files: Ports['files'], { workspace, cwd, network, read, write }: Wall): Promise<string[]> {
+export async function walled(
+  files: Ports['files'],
+  { areas, closed, cwd, network, read, write }: Wall,
+): Promise<string[]> {
   const roots = await Promise.all(
     ROOTS.map(async path => {
       const target = await files.readlink(path).catch(() => undefined)
@@ -32,6 +40,8 @@ export async function walled(files: Ports['files'], { workspace, cwd, network, r
     }),
   )
   const readable = [...SYSTEM, ...SETTINGS, ...(network ? NETWORK : []), ...read]
+  const given = areas.filter(area => !area.own).reverse()
+  const own = areas.filter(area => area.own)
   return [
     ...['--unshare-user', '--unshare-all', ...(network ? ['--share-net'] : [])],
     ...['--die-with-parent', '--cap-drop', 'ALL', '--hostname', 'sandbox'],
@@ -39,11 +49,32 @@ export async function walled(files: Ports['files'], { workspace, cwd, network, r
     ...roots.flat(),
     ...readable.flatMap(path => ['--ro-bind-try', path, path]),
     ...write.flatMap(path => ['--bind-try', path, path]),
-    ...['--bind', workspace, workspace],
+    ...given.flatMap(({ path, access }) => [access === 'read-write' ? '--bind' : '--ro-bind', path, path]),
+    ...(await Promise.all(given.map(area => repository(files, area)))).flat(),
+    ...(await Promise.all(closed.map(path => covered(files, path)))).flat(),
+    // After what is covered: in a given project the agent's own folder lies in `.svc`.
+    ...own.flatMap(({ path }) => ['--bind', path, path]),
     // A file of the agent's own must not be what we run or read by path.
     ...['--remount-ro', '/'],
     ...['--chdir', cwd, '--'],
   ]
+}
+
+/** Keeps the settings and hooks of a given repository: git runs them later with the operator's rights. */
+async function repository(files: Ports['files'], { path, access }: Area): Promise<string[]> {
+  const git = join(path, '.git')
+  const found = await files.lstat(git).catch(() => undefined)
+  if (access !== 'read-write' || !found?.isDirectory()) return []
+  // As a mount of its own it cannot be renamed, and another put in its place.
+  const kept = ['config', 'hooks'].flatMap(name => ['--ro-bind-try', join(git, name), join(git, name)])
+  return ['--bind', git, git, ...kept]
+}
+
+/** An empty folder or file in the place of what is closed. */
+async function covered(files: Ports['files'], path: string): Promise<string[]> {
+  const found = await files.stat(path).catch(() => undefined)
+  if (!found) return []
+  return found.isDirectory() ? ['--tmpfs', path] : ['--ro-bind', '/dev/null', path]
 }
 
 /** Where the system's programs are, so that only others have to be let in. */

@@ -1,13 +1,45 @@
 import type { FileHandle } from 'node:fs/promises'
 import { defineError, token, z } from '#kernel'
 
+export const FOLDER_ACCESS = ['read-only', 'read-write'] as const
+
+/** A folder of the machine that the operator gave to an agent. */
+export const GivenFolder = z
+  .strictObject({
+    path: z.string().meta({ examples: ['/home/ada/project'] }),
+    access: z.enum(FOLDER_ACCESS),
+  })
+  .meta({ id: 'GivenFolder' })
+export type GivenFolder = z.infer<typeof GivenFolder>
+
+const folderPath = z.string().trim().min(1).max(4096)
+/** A folder as the operator writes it down. */
+export const FolderInput = z.union([
+  folderPath.meta({ examples: ['/home/ada/project'] }),
+  z.strictObject({ path: folderPath, access: z.enum(FOLDER_ACCESS).optional() }),
+])
+export type FolderInput = z.infer<typeof FolderInput>
+
+/** The folders that files and programs of an agent may use. A tool's call is one. */
+export interface Reach {
+  /** Where the agent works, absolute; relative paths begin here. */
+  readonly workspace: string
+  /** The agent's own folder, for its temporary files and long outputs; the workspace by default. It may be written. */
+  readonly scratch?: string | undefined
+  /** The folders that the operator gave it, absolute; by default it has its own only. */
+  readonly folders?: readonly GivenFolder[] | undefined
+}
+
+/** Returns the folders within reach of a call alone. */
+export function reachOf({ workspace, scratch, folders }: Reach): Reach {
+  return { workspace, scratch, folders }
+}
+
 /** A program to run for an agent. */
-export interface ProcessRequest {
+export interface ProcessRequest extends Reach {
   /** The program and its arguments. No shell reads them. */
   argv: readonly [string, ...string[]]
-  /** The agent's own folder, absolute: all that the program may write. */
-  workspace: string
-  /** Where it runs; the workspace unless told. Absolute, and known to lie in the workspace. */
+  /** Folder it runs in; the workspace by default. Absolute, and known to lie within reach. */
   cwd?: string
   /** Variables beside those that every program gets, and in their place. */
   env?: Readonly<Record<string, string>>
@@ -65,6 +97,13 @@ export const SandboxStatus = z
   .meta({ id: 'SandboxStatus' })
 export type SandboxStatus = z.infer<typeof SandboxStatus>
 
+/** Says it to people. */
+export function sandboxSentence({ wall, network, reason }: SandboxStatus): string {
+  return wall === 'none'
+    ? `Programs of agents run with your own rights, without a sandbox: ${reason}.`
+    : `Programs of agents run in a sandbox: ${reason}; ${network ? 'they reach the network' : 'no network'}.`
+}
+
 /** Runs the programs that agents ask for, and is the one place where that happens. */
 export interface Sandbox {
   /**
@@ -75,19 +114,19 @@ export interface Sandbox {
    */
   run(request: ProcessRequest): Promise<ProcessEnd>
   /**
-   * What a model reads of it. What is too long for that is kept in a file of the workspace, which is named.
+   * What a model reads of it. What is too long for that is kept in a file of the agent, which is named.
    * @param chars of the answer, about
    */
-  tell(end: ProcessEnd, workspace: string, chars?: number): Promise<string>
-  /** Puts a text that is too long for a model where its agent can read it. @returns the file's path in the workspace */
-  keep(workspace: string, text: string): Promise<string>
+  tell(end: ProcessEnd, reach: Reach, chars?: number): Promise<string>
+  /** Keeps a text that is too long for a model in the agent's own folder. @returns the file's path, as its file tools take it */
+  keep(reach: Reach, text: string): Promise<string>
   status(): Promise<SandboxStatus>
   /** The file that a program's name means on our PATH, if there is one. */
   find(program: string): Promise<string | undefined>
 }
 export const Sandbox = token<Sandbox>('sandbox')
 
-/** An open folder that lies inside a jail, whatever is renamed or linked meanwhile. */
+/** An open folder within reach of an agent, even if something is renamed or linked meanwhile. */
 export interface JailFolder {
   readonly path: string
   /** The path of an entry, good while the folder is open. */
@@ -97,16 +136,38 @@ export interface JailFolder {
   close(): Promise<void>
 }
 
-/** The files below one folder, by any spelling that leads there, and nothing else. Paths are relative to it, or absolute. */
+/** A path within reach of an agent. */
+export interface ReachedPath {
+  /** Its real path. What is there may change after this answer. */
+  real: string
+  exists: boolean
+  /** The real path of the folder that reaches it. */
+  folder: string
+  access: GivenFolder['access']
+}
+
+/**
+ * The files that an agent may use, by any spelling that leads there, and nothing else. Paths are relative to the workspace, or
+ * absolute. In folders that the operator gave, `.svc`, `plugins`, `profiles` and `logs` of a project are closed.
+ */
 export interface Jail {
   /** Opens a regular file for reading. The caller closes it. @throws OutsideError, PathError */
-  open(root: string, path: string): Promise<FileHandle>
+  open(reach: Reach, path: string): Promise<FileHandle>
   /** Opens a folder. The caller closes it. @throws OutsideError, PathError */
-  folder(root: string, path: string): Promise<JailFolder>
-  /** Replaces a file as a whole, or makes it together with its folders. @throws OutsideError, PathError */
-  replace(root: string, path: string, bytes: Uint8Array): Promise<void>
-  /** The real path of what is there, or is to be made. Whoever uses it later may find something else. @throws OutsideError, PathError */
-  resolve(root: string, path: string): Promise<{ real: string; exists: boolean }>
+  folder(reach: Reach, path: string): Promise<JailFolder>
+  /** Replaces a file as a whole, or makes it together with its folders. @throws OutsideError, PathError, ReadOnlyError */
+  replace(reach: Reach, path: string, bytes: Uint8Array): Promise<void>
+  /** Returns where a path leads, whether something is there or not. @throws OutsideError, PathError */
+  resolve(reach: Reach, path: string): Promise<ReachedPath>
+  /**
+   * Checks a folder that the operator gives to an agent, and returns it by its real path.
+   * @param usual its access where it says nothing
+   * @param base the folder that a relative path begins in; without one it is refused
+   * @throws FolderError
+   */
+  admit(given: FolderInput, usual: GivenFolder['access'], base?: string): Promise<GivenFolder>
+  /** Returns the real paths of the closed folders that lie in a folder within reach. */
+  closed(reach: Reach): Promise<string[]>
 }
 export const Jail = token<Jail>('jail')
 
@@ -118,12 +179,27 @@ export const OutsideError = defineError({
   sentence: (p: { path: string }) =>
     `${JSON.stringify(p.path)} lies outside your workspace; use a path inside it, such as "notes/today.md".`,
 })
+export const ReadOnlyError = defineError({
+  code: 'read_only_folder',
+  name: 'ReadOnlyError',
+  status: 403,
+  title: 'Read-only folder',
+  sentence: (p: { path: string; folder: string }) =>
+    `${JSON.stringify(p.path)} was not changed: the operator gave you ${p.folder} to read only. Write in another folder of yours.`,
+})
 export const PathError = defineError({
   code: 'bad_path',
   name: 'PathError',
   status: 422,
   title: 'Bad path',
   sentence: (p: { path: string; problem: string }) => `${JSON.stringify(p.path)} ${p.problem}.`,
+})
+export const FolderError = defineError({
+  code: 'bad_folder',
+  name: 'FolderError',
+  status: 422,
+  title: 'Bad folder',
+  sentence: (p: { path: string; problem: string }) => `The folder ${JSON.stringify(p.path)} ${p.problem}.`,
 })
 export const NoSandboxError = defineError({
   code: 'no_sandbox',

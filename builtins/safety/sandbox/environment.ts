@@ -12,10 +12,11 @@ const SECRET_NAME =
 const LOADING = /^(LD_|DYLD_|NODE_OPTIONS$|BASH_ENV$|ENV$|PYTHONSTARTUP$|PERL5OPT$|RUBYOPT$|GIT_)/
 
 /**
- * The variables that a program of an agent gets: few, named here, and none that leads out of its workspace.
+ * The variables that a program of an agent gets: few, named here, and none that leads out of its folders.
+ * @param home the agent's own folder
  * @param secrets values that show nowhere, whatever the variable is called
  */
-export function cleanEnv(own: Env, workspace: string, passed: boolean, secrets: readonly string[]) {
+export function cleanEnv(own: Env, home: string, cwd: string, passed: boolean, secrets: readonly string[]) {
   const isPassed = (name: string, value: string) =>
     HANDED_ON.test(name) ||
     (passed && !SECRET_NAME.test(name) && !LOADING.test(name) && !secrets.some(secret => value.includes(secret)))
@@ -26,9 +27,9 @@ export function cleanEnv(own: Env, workspace: string, passed: boolean, secrets: 
   return {
     PATH,
     ...Object.fromEntries(kept),
-    HOME: workspace,
-    TMPDIR: join(workspace, '.tmp'),
-    PWD: workspace,
+    HOME: home,
+    TMPDIR: join(home, '.tmp'),
+    PWD: cwd,
     TERM: 'dumb',
     NO_COLOR: '1',
   }

@@ -1,78 +1,106 @@
-import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
-import type { Ids, Ports } from '#kernel'
-import { type Jail, type JailFolder, OutsideError, PathError } from './contract.ts'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import type { Ports } from '#kernel'
+import { admitted } from './admit.ts'
+import {
+  type FolderInput,
+  type GivenFolder,
+  type Jail,
+  type JailFolder,
+  OutsideError,
+  PathError,
+  type Reach,
+  type ReachedPath,
+  ReadOnlyError,
+} from './contract.ts'
+import { type Area, areaOf, areasOf, closedIn, isInside, refuseClosed } from './reach.ts'
 
 type Files = Ports['files']
 type FileHandle = Awaited<ReturnType<Files['open']>>
 
 /** Linux names every open folder below /proc; a path that begins there cannot be swapped on the way. */
 const LINUX = process.platform === 'linux'
-const FOLDER_MODE = 0o700
-const FILE_MODE = 0o600
+/** In the agent's own folder. What it makes in a folder of the operator is as what the operator makes there. */
+const OWN_MODES = { folder: 0o700, file: 0o600 }
+const GIVEN_MODES = { folder: 0o777, file: 0o666 }
 /** What git keeps in a repository can make it run programs; only git itself writes there. */
 const GIT = /^\.git$/i
 
-/** Files of a workspace, reached by paths that cannot lead out of it, through whatever links. */
+/** The files within reach of agents, by paths that cannot lead elsewhere, through whatever links. */
 export class FileJail implements Jail {
+  readonly #ports: Pick<Ports, 'files' | 'ids' | 'env'>
   readonly #files: Files
-  readonly #ids: Ids
 
-  constructor({ files, ids }: Pick<Ports, 'files' | 'ids'>) {
-    this.#files = files
-    this.#ids = ids
+  constructor(ports: Pick<Ports, 'files' | 'ids' | 'env'>) {
+    this.#ports = ports
+    this.#files = ports.files
   }
 
-  open(root: string, path: string): Promise<FileHandle> {
-    return openInside(this.#files, root, path)
+  admit(given: FolderInput, usual: GivenFolder['access'], base?: string): Promise<GivenFolder> {
+    return admitted(this.#ports, given, usual, base)
   }
 
-  folder(root: string, path: string): Promise<JailFolder> {
-    return openFolder(this.#files, root, path)
+  open(reach: Reach, path: string): Promise<FileHandle> {
+    return openInside(this.#files, reach, path)
   }
 
-  replace(root: string, path: string, bytes: Uint8Array): Promise<void> {
-    return replaceInside(this.#files, root, path, bytes, `.${this.#ids.make('tmp', 16)}`)
+  folder(reach: Reach, path: string): Promise<JailFolder> {
+    return openFolder(this.#files, reach, path)
   }
 
-  resolve(root: string, path: string): Promise<{ real: string; exists: boolean }> {
+  replace(reach: Reach, path: string, bytes: Uint8Array): Promise<void> {
+    return replaceInside(this.#files, reach, path, bytes, `.${this.#ports.ids.make('tmp', 16)}`)
+  }
+
+  resolve(reach: Reach, path: string): Promise<ReachedPath> {
     return telling(path, async () => {
-      const { real, missing } = await locate(this.#files, root, path)
-      return { real: join(real, ...missing), exists: missing.length === 0 }
+      await makeOwn(this.#files, reach)
+      const { area, real, missing } = await locate(this.#files, reach, path)
+      const { path: folder, access } = area
+      return { real: join(real, ...missing), exists: missing.length === 0, folder, access }
     })
+  }
+
+  async closed(reach: Reach): Promise<string[]> {
+    const areas = await areasOf(this.#files, reach)
+    return (await Promise.all(areas.map(area => closedIn(this.#files, area)))).flat()
   }
 }
 
-/** Whether a path, relative to a workspace, leads to what git keeps there. */
+/** Returns whether a path, relative to a folder within reach, leads to what git keeps there. */
 function isOfGit(path: string): boolean {
   return path.split('/').some(name => GIT.test(name))
 }
 
 /**
- * An open folder that lies inside the jail. What is reached through it stays inside, whatever is renamed or linked meanwhile:
- * on Linux names are resolved from the open folder itself, elsewhere from its real path, checked when it is opened.
+ * An open folder within reach. What is reached through it stays there, whatever is renamed or linked meanwhile: on Linux names
+ * are resolved from the open folder itself, elsewhere from its real path, checked when it is opened.
  */
 class Folder implements JailFolder {
   readonly path: string
+  readonly area: Area
   readonly #files: Files
-  readonly #base: string
+  readonly #areas: readonly Area[]
   readonly #handle: FileHandle
 
-  private constructor(files: Files, base: string, path: string, handle: FileHandle) {
+  private constructor(files: Files, areas: readonly Area[], area: Area, path: string, handle: FileHandle) {
     this.#files = files
-    this.#base = base
+    this.#areas = areas
+    this.area = area
     this.path = path
     this.#handle = handle
   }
 
-  /** @throws OutsideError when what was opened does not lie in `base` */
-  static async open(files: Files, base: string, path: string, asked: string): Promise<Folder> {
+  /** @throws OutsideError when what was opened is not within reach, PathError when it is closed */
+  static async open(files: Files, areas: readonly Area[], path: string, asked: string): Promise<Folder> {
     const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = files.constants
     const handle = await files.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
     try {
       const real = LINUX ? await files.readlink(`/proc/self/fd/${handle.fd}`) : await files.realpath(path)
       const same = LINUX || (await handle.stat()).ino === (await files.stat(real)).ino
-      if (!same || !isInside(real, base)) throw new OutsideError({ path: asked })
-      return new Folder(files, base, real, handle)
+      const area = areaOf(areas, real)
+      if (!same || !area) throw new OutsideError({ path: asked })
+      await refuseClosed(files, area, real, asked)
+      return new Folder(files, areas, area, real, handle)
     } catch (error) {
       await handle.close()
       throw error
@@ -86,7 +114,7 @@ class Folder implements JailFolder {
 
   /** The folder of this name in this one; a link is not followed. */
   below(name: string, asked: string): Promise<Folder> {
-    return Folder.open(this.#files, this.#base, this.at(name), asked)
+    return Folder.open(this.#files, this.#areas, this.at(name), asked)
   }
 
   close(): Promise<void> {
@@ -94,24 +122,19 @@ class Folder implements JailFolder {
   }
 }
 
-/**
- * Opens a regular file below `root` for reading, by any spelling that leads there; links are followed as long as they stay inside.
- * @param path relative to `root`, or absolute below it
- * @returns the open file; the caller closes it
- * @throws OutsideError, PathError
- */
-function openInside(files: Files, root: string, path: string): Promise<FileHandle> {
+/** Opens a regular file for reading; links are followed as long as they stay within reach. The caller closes it. */
+function openInside(files: Files, reach: Reach, path: string): Promise<FileHandle> {
   return telling(path, async () => {
-    const { base, real, missing } = await locate(files, root, path)
+    const { areas, area, real, missing } = await locate(files, reach, path)
     if (missing.length > 0) throw new PathError({ path, problem: PROBLEMS.ENOENT! })
-    if (real === base) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
-    const folder = await Folder.open(files, base, dirname(real), path)
+    if (real === area.path) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
+    const folder = await Folder.open(files, areas, dirname(real), path)
     try {
       const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = files.constants
       // Without O_NONBLOCK opening a pipe would wait for its other end.
       const handle = await files.open(folder.at(basename(real)), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
       try {
-        refuseSpecial(await handle.stat(), path)
+        refuseSpecial(await handle.stat(), folder.area, path)
         return handle
       } catch (error) {
         await handle.close()
@@ -123,33 +146,34 @@ function openInside(files: Files, root: string, path: string): Promise<FileHandl
   })
 }
 
-/** Opens a folder below `root`. The caller closes it. @throws OutsideError, PathError */
-function openFolder(files: Files, root: string, path: string): Promise<Folder> {
+/** Opens a folder; the agent's own is made first. The caller closes it. */
+function openFolder(files: Files, reach: Reach, path: string): Promise<Folder> {
   return telling(path, async () => {
-    const { base, real, missing } = await locate(files, root, path)
+    await makeOwn(files, reach)
+    const { areas, real, missing } = await locate(files, reach, path)
     if (missing.length > 0) throw new PathError({ path, problem: PROBLEMS.ENOENT! })
-    return Folder.open(files, base, real, path)
+    return Folder.open(files, areas, real, path)
   })
 }
 
 /**
- * Replaces a file below `root` as a whole, or makes it together with its folders: written beside, flushed, renamed. It keeps
- * its permissions; a reader sees the old or the new bytes.
+ * Replaces a file as a whole, or makes it together with its folders: written beside, flushed, renamed. It keeps its
+ * permissions; a reader sees the old or the new bytes.
  * @param beside name of the file that is written first, unused so far
- * @throws OutsideError, PathError
  */
-function replaceInside(files: Files, root: string, path: string, bytes: Uint8Array, beside: string): Promise<void> {
+function replaceInside(files: Files, reach: Reach, path: string, bytes: Uint8Array, beside: string): Promise<void> {
   return telling(path, async () => {
     if (/\/\.?$/.test(path)) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
-    await files.mkdir(root, { recursive: true, mode: FOLDER_MODE })
-    const { base, real, missing } = await locate(files, root, path)
-    if (real === base && missing.length === 0) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
-    if (isOfGit(relative(base, join(real, ...missing)))) {
+    await makeOwn(files, reach)
+    const { areas, area, real, missing } = await locate(files, reach, path)
+    if (real === area.path && missing.length === 0) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
+    if (isOfGit(relative(area.path, join(real, ...missing)))) {
       throw new PathError({ path, problem: 'is where git keeps its own; the git tools change it' })
     }
     const name = missing.at(-1) ?? basename(real)
     const start = missing.length > 0 ? real : dirname(real)
-    const folder = await makeFolders(files, await Folder.open(files, base, start, path), missing.slice(0, -1), path)
+    const opened = writable(await Folder.open(files, areas, start, path), path)
+    const folder = await makeFolders(files, await opened, missing.slice(0, -1), path)
     try {
       await replaceIn(files, folder, name, path, bytes, beside)
     } finally {
@@ -158,12 +182,27 @@ function replaceInside(files: Files, root: string, path: string, bytes: Uint8Arr
   })
 }
 
+/** @throws ReadOnlyError */
+async function writable(folder: Folder, path: string): Promise<Folder> {
+  if (folder.area.access === 'read-write') return folder
+  await folder.close()
+  throw new ReadOnlyError({ path, folder: folder.area.path })
+}
+
+function makeOwn(files: Files, { workspace, scratch = workspace }: Reach): Promise<unknown> {
+  return files.mkdir(scratch, { recursive: true, mode: OWN_MODES.folder })
+}
+
+function modesIn({ own }: Area) {
+  return own ? OWN_MODES : GIVEN_MODES
+}
+
 async function makeFolders(files: Files, start: Folder, names: readonly string[], path: string): Promise<Folder> {
   let folder = start
   for (const name of names) {
     try {
-      await files.mkdir(folder.at(name), FOLDER_MODE).catch(unlessCode('EEXIST'))
-      const next = await folder.below(name, path)
+      await files.mkdir(folder.at(name), modesIn(folder.area).folder).catch(unlessCode('EEXIST'))
+      const next = await writable(await folder.below(name, path), path)
       await folder.close()
       folder = next
     } catch (error) {
@@ -176,9 +215,10 @@ async function makeFolders(files: Files, start: Folder, names: readonly string[]
 
 async function replaceIn(files: Files, folder: Folder, name: string, path: string, bytes: Uint8Array, beside: string) {
   const old = await files.lstat(folder.at(name)).catch(unlessCode('ENOENT'))
-  if (old) refuseSpecial(old, path)
+  if (old) refuseSpecial(old, folder.area, path)
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = files.constants
-  const handle = await files.open(folder.at(beside), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE)
+  const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
+  const handle = await files.open(folder.at(beside), flags, modesIn(folder.area).file)
   try {
     try {
       await handle.writeFile(bytes)
@@ -194,24 +234,26 @@ async function replaceIn(files: Files, folder: Folder, name: string, path: strin
   }
 }
 
-/** Only regular files with one name: a second name may be that of a file elsewhere. */
-function refuseSpecial(stats: Awaited<ReturnType<Files['lstat']>>, path: string): void {
+/**
+ * Only regular files, and in the agent's own folder only such with one name: a second name may be that of a file elsewhere. In
+ * the operator's folders hard links are the operator's, as those that package managers make.
+ */
+function refuseSpecial(stats: Awaited<ReturnType<Files['lstat']>>, { own }: Area, path: string): void {
   if (stats.isDirectory()) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
   if (!stats.isFile()) throw new PathError({ path, problem: PROBLEMS.ENXIO! })
-  if (stats.nlink > 1) {
+  if (own && stats.nlink > 1) {
     throw new PathError({ path, problem: 'is a hard link, which may lead out of your workspace; use another file' })
   }
 }
 
 /** Where a path leads: the real path of what exists of it, and the names below that do not exist yet. */
-async function locate(files: Files, root: string, path: string) {
+async function locate(files: Files, reach: Reach, path: string) {
   refuseSpelling(path)
-  const base = await files.realpath(root).catch(error => {
-    if (codeOf(error) !== 'ENOENT') throw error
-    throw new PathError({ path, problem: 'does not exist: your workspace is still empty' })
-  })
-  const full = resolve(root, path)
-  if (!isInside(full, resolve(root)) && !isInside(full, base)) throw new OutsideError({ path })
+  const areas = await areasOf(files, reach)
+  const { workspace, scratch = workspace, folders: given = [] } = reach
+  const full = resolve(workspace, path)
+  const folders = [...given.map(folder => folder.path), resolve(scratch), ...areas.map(area => area.path)]
+  if (!folders.some(folder => isInside(full, folder))) throw new OutsideError({ path })
   const missing: string[] = []
   for (let at = full; ; at = dirname(at)) {
     const real = await files.realpath(at).catch(unlessCode('ENOENT', 'ENOTDIR'))
@@ -219,8 +261,16 @@ async function locate(files: Files, root: string, path: string) {
       missing.unshift(basename(at))
       continue
     }
-    if (!isInside(real, base)) throw new OutsideError({ path })
-    return { base, real, missing }
+    const area = areaOf(areas, real)
+    if (!area) {
+      const isThere = areas.some(({ given }) => isInside(full, given))
+      const gone = isThere ? undefined : folders.find(folder => isInside(full, folder))
+      if (gone === undefined) throw new OutsideError({ path })
+      const problem = gone === resolve(scratch) ? 'your workspace is still empty' : `the folder ${gone} is gone`
+      throw new PathError({ path, problem: `does not exist: ${problem}` })
+    }
+    await refuseClosed(files, area, join(real, ...missing), path)
+    return { areas, area, real, missing }
   }
 }
 
@@ -232,12 +282,6 @@ function refuseSpelling(path: string): void {
   if (path.includes('\\')) refuse('holds a backslash; write "/" between folders')
   if (/^~/.test(path)) refuse('begins with "~", which means nothing here; paths begin in your workspace')
   if (path.length > 4096) refuse('is longer than 4,096 characters')
-}
-
-/** Whether a path is `folder` or below it; both absolute. */
-function isInside(path: string, folder: string): boolean {
-  const below = relative(folder, path)
-  return below !== '..' && !below.startsWith('../') && !isAbsolute(below)
 }
 
 const PROBLEMS: Record<string, string> = {

@@ -1,5 +1,5 @@
 import { operation, type PluginHandle, z } from '#kernel'
-import { Sandbox, SandboxStatus } from './contract.ts'
+import { Sandbox, SandboxStatus, sandboxSentence } from './contract.ts'
 
 /** What stands between agents' programs and the machine. */
 export function sandboxStatus(svc: PluginHandle) {
@@ -13,9 +13,6 @@ export function sandboxStatus(svc: PluginHandle) {
     cli: { usage: 'sandbox' },
     mcp: true,
     run: () => svc.use(Sandbox).status(),
-    render: ({ wall, network, reason }) =>
-      wall === 'none'
-        ? `Programs of agents run with your own rights, without a sandbox: ${reason}.`
-        : `Programs of agents run in a sandbox: ${reason}; ${network ? 'they reach the network' : 'no network'}.`,
+    render: sandboxSentence,
   })
 }

@@ -1,21 +1,24 @@
 import { isAbsolute, join } from 'node:path'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { type PluginHandle, type Ports, sentenceOf } from '#kernel'
 import { secretsIn } from '#lib/secrets'
 import { isOfSystem, walled } from './bubblewrap.ts'
 import type { SandboxConfig } from './config.ts'
 import {
   Jail,
   NoSandboxError,
+  PathError,
   type ProcessEnd,
   type ProcessLimits,
   type ProcessRequest,
   ProgramError,
+  type Reach,
   type Sandbox,
   type SandboxStatus,
 } from './contract.ts'
 import { cleanEnv } from './environment.ts'
 import { runGroup } from './group.ts'
 import { ends, textOf } from './output.ts'
+import { areasOf, closedIn } from './reach.ts'
 
 /** POSIX knows these limits; the shell that sets them reads nothing of what the program is given. Blocks are of 512 bytes. */
 const LIMITED = 'ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; shift 3; exec "$@"'
@@ -41,22 +44,24 @@ export class Processes implements Sandbox {
   async run(request: ProcessRequest): Promise<ProcessEnd> {
     const { files, env: own } = this.#svc.ports
     const [name, ...args] = request.argv
-    await files.mkdir(request.workspace, { recursive: true, mode: 0o700 })
-    const workspace = await files.realpath(request.workspace)
+    const { workspace, scratch = workspace } = request
+    await files.mkdir(scratch, { recursive: true, mode: 0o700 })
+    const home = await files.realpath(scratch)
     // What is there already, and is no folder, is the agent's own business.
-    await files.mkdir(join(workspace, '.tmp'), { mode: 0o700 }).catch(() => {})
+    await files.mkdir(join(home, '.tmp'), { mode: 0o700 }).catch(() => {})
+    const cwd = request.cwd ?? (await realFolder(files, workspace))
     const program = await this.find(name)
     if (program === undefined) throw new ProgramError({ program: name, problem: 'this machine has no such program' })
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
     return runGroup(this.#svc.ports, {
       argv: [
         ...limited({ ...this.#limits, ...request.limits }),
-        ...(await this.#wall(program, workspace, request)),
+        ...(await this.#wall(program, cwd, request)),
         program,
         ...args,
       ],
-      cwd: request.cwd ?? workspace,
-      env: { ...cleanEnv(own, workspace, request.pass_env ?? false, secrets), ...request.env },
+      cwd,
+      env: { ...cleanEnv(own, home, cwd, request.pass_env ?? false, secrets), ...request.env },
       input: request.input ?? '',
       time_limit_ms: request.time_limit_ms,
       signal: request.signal,
@@ -82,24 +87,25 @@ export class Processes implements Sandbox {
     return undefined
   }
 
-  async tell(end: ProcessEnd, workspace: string, chars = ANSWER_CHARS): Promise<string> {
+  async tell(end: ProcessEnd, reach: Reach, chars = ANSWER_CHARS): Promise<string> {
     const [out, err] = [textOf(end.stdout).trimEnd(), textOf(end.stderr).trimEnd()]
     const whole = err === '' ? out : [out, '[What it wrote to its error output:]', err].filter(Boolean).join('\n')
     const shown = ends(whole, chars)
     const notes = [outcomeOf(end)]
     if (shown !== whole) {
-      const path = await this.keep(workspace, whole).catch(error => this.#svc.log.warn({}, sentenceOf(error)))
+      const path = await this.keep(reach, whole).catch(error => this.#svc.log.warn({}, sentenceOf(error)))
       if (path) notes.push(`All of it is in ${path}, for file_read.`)
     }
     return [...(shown === '' ? [] : [shown]), ...notes.map(note => `[${note}]`)].join('\n')
   }
 
   /** The oldest ones go. */
-  async keep(workspace: string, text: string): Promise<string> {
+  async keep({ workspace, scratch = workspace }: Reach, text: string): Promise<string> {
     const jail = this.#svc.use(Jail)
+    const own = { workspace: scratch }
     const path = `${OUTPUTS}/${this.#svc.ports.ids.make(String(this.#svc.clock.ms()), 4)}.txt`
-    await jail.replace(workspace, path, Buffer.from(text))
-    const folder = await jail.folder(workspace, OUTPUTS)
+    await jail.replace(own, path, Buffer.from(text))
+    const folder = await jail.folder(own, OUTPUTS)
     try {
       const names = (await this.#svc.ports.files.readdir(folder.at('.'))).filter(name => /^\d+-\w+\.txt$/.test(name))
       for (const name of names.sort().slice(0, -MOST_OUTPUTS)) {
@@ -108,7 +114,7 @@ export class Processes implements Sandbox {
     } finally {
       await folder.close()
     }
-    return path
+    return scratch === workspace ? path : join(scratch, path)
   }
 
   get #limits(): ProcessLimits {
@@ -117,19 +123,23 @@ export class Processes implements Sandbox {
   }
 
   /** What stands before the program; nothing where there is no wall. @throws NoSandboxError, ProgramError */
-  async #wall(program: string, workspace: string, request: ProcessRequest): Promise<string[]> {
+  async #wall(program: string, cwd: string, request: ProcessRequest): Promise<string[]> {
     const found = await this.#found()
     if ('reason' in found) {
       if (this.#config.sandbox === 'required') throw new NoSandboxError({ reason: found.reason })
       return []
     }
-    const { cwd = workspace, network = this.#config.sandbox_network, write = [] } = request
+    const { files } = this.#svc.ports
+    const { network = this.#config.sandbox_network, write = [] } = request
+    const areas = await areasOf(files, request)
     const read = [...this.#config.sandbox_read, ...(request.read ?? [])]
-    if (!isOfSystem(program) && ![...read, ...write, workspace].some(path => program.startsWith(`${path}/`))) {
+    const seen = [...read, ...write, ...areas.map(area => area.path)]
+    if (!isOfSystem(program) && !seen.some(path => program.startsWith(`${path}/`))) {
       const problem = `it lies in ${program}, which cannot be seen inside the sandbox; the operator can add its folder to tools.sandbox_read`
       throw new ProgramError({ program: request.argv[0], problem })
     }
-    return [found.path, ...(await walled(this.#svc.ports.files, { workspace, cwd, network, read, write }))]
+    const closed = (await Promise.all(areas.map(area => closedIn(files, area)))).flat()
+    return [found.path, ...(await walled(files, { areas, closed, cwd, network, read, write }))]
   }
 
   #found() {
@@ -142,11 +152,13 @@ export class Processes implements Sandbox {
   async #probe(): Promise<{ path: string } | { reason: string }> {
     const path = await this.find('bwrap')
     if (path === undefined) return { reason: 'bubblewrap (bwrap) is not installed' }
-    const { root: workspace } = this.#svc.project
-    const wall = await walled(this.#svc.ports.files, { workspace, cwd: workspace, network: false, read: [], write: [] })
+    const { root: cwd } = this.#svc.project
+    const areas = await areasOf(this.#svc.ports.files, { workspace: cwd })
+    const nothing = { closed: [], network: false, read: [], write: [] }
+    const wall = await walled(this.#svc.ports.files, { areas, cwd, ...nothing })
     try {
       const { code, stderr } = await runGroup(this.#svc.ports, {
-        ...{ argv: [path, ...wall, 'true'], cwd: workspace, env: cleanEnv({}, workspace, false, []) },
+        ...{ argv: [path, ...wall, 'true'], cwd, env: cleanEnv({}, cwd, cwd, false, []) },
         ...{ input: '', time_limit_ms: PROBE_LIMIT_MS, signal: undefined, started: undefined },
       })
       if (code === 0) return { path }
@@ -155,6 +167,13 @@ export class Processes implements Sandbox {
       return { reason: `bubblewrap does not work here: ${sentenceOf(error)}` }
     }
   }
+}
+
+/** @throws PathError when the folder is gone */
+async function realFolder(files: Ports['files'], folder: string): Promise<string> {
+  const real = await files.realpath(folder).catch(() => undefined)
+  if (real === undefined) throw new PathError({ path: folder, problem: 'does not exist any more' })
+  return real
 }
 
 function limited({ cpu_seconds, memory_mb, file_mb }: ProcessLimits): string[] {

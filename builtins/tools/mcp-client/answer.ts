@@ -11,11 +11,11 @@ const ANSWER_CHARS = 8_000
 const KEPT_CHARS = 1_000_000
 const ERROR_CHARS = 2_000
 
-/** What a model reads of a server's answer; one that is too long for that is kept in a file of the workspace, which is named. */
-export async function answerOf(svc: PluginHandle, who: string, text: string, { workspace }: ToolCall): Promise<string> {
+/** What a model reads of a server's answer; one that is too long for that is kept in a file of the agent, which is named. */
+export async function answerOf(svc: PluginHandle, who: string, text: string, call: ToolCall): Promise<string> {
   if (text.trim() === '') return '[The tool gave no text.]'
   if (text.length <= ANSWER_CHARS) return untrusted(`what ${who} gave`, text)
-  const file = await svc.use(Sandbox).keep(workspace, cut(text, KEPT_CHARS))
+  const file = await svc.use(Sandbox).keep(call, cut(text, KEPT_CHARS))
   const note = `[It has ${text.length} characters; read on in ${file} with file_read.]`
   return `${untrusted(`the beginning of what ${who} gave`, cut(text, ANSWER_CHARS))}\n${note}`
 }

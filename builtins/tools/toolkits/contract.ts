@@ -9,8 +9,11 @@ export interface ToolCall {
   readonly cycle_num: number
   /** Aborted at the tool's time limit, or when the cycle ends. */
   readonly signal: AbortSignal
-  /** The agent's own folder, absolute. */
+  /** Where the agent works, absolute: its own folder, or one that the operator gave it. */
   readonly workspace: string
+  /** The agent's own folder, where that is another; and the folders that it was given. */
+  readonly scratch?: string
+  readonly folders?: readonly { path: string; access: 'read-only' | 'read-write' }[]
   /** `agent:epoch:step`, for services that take an idempotency key. */
   readonly idempotency_key: string
   /** Adds a write that is committed together with the outcome of this call: exactly once. */

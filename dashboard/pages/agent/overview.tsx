@@ -41,6 +41,7 @@ export function Overview({ agent, reload }: ViewProps) {
           <Nudge agent={agent} onSent={reload} />
         </div>
         <div class="stack">
+          <Folders agent={agent} />
           <Persona agent={agent} />
           <Recent agent={agent} />
           <Happened agent={agent} />
@@ -95,6 +96,31 @@ function Now({ agent }: { agent: Agent }) {
         <p>{visible(goal)}</p>
         <Steps goal_id={goal_id} agent_id={agent_id} limit={8} />
       </div>
+    </Card>
+  )
+}
+
+/** What it may use of the machine. */
+function Folders({ agent: { folders, workspace, sandbox } }: { agent: Agent }) {
+  if (folders.length === 0) return null
+  return (
+    <Card title="Folders">
+      <ul class="plain list">
+        {folders.map(({ path, access }) => (
+          <li key={path}>
+            <Tag kind={access === 'read-write' ? 'warn' : ''}>{access}</Tag>
+            <code>{visible(path)}</code>
+            {path === workspace && <small>works here</small>}
+          </li>
+        ))}
+      </ul>
+      {sandbox && (
+        <p class="soft">
+          {sandbox.wall === 'none'
+            ? visible(`Its programs run with your rights, without a sandbox: ${sandbox.reason}.`)
+            : `Its programs run in a sandbox, ${sandbox.network ? 'with network' : 'without network'}.`}
+        </p>
+      )}
     </Card>
   )
 }

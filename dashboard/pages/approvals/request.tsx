@@ -116,6 +116,11 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
       ) : (
         <Arguments value={approval.arguments} whole={whole !== undefined} asked={whole !== undefined} />
       )}
+      {approval.folders.length > 0 && (
+        <p class="hint">
+          Its folders: {visible(approval.folders.map(({ path, access }) => `${path} (${access})`).join(', '))}
+        </p>
+      )}
       <p class="hint">
         {args_chars.toLocaleString('en')} characters · SHA-256{' '}
         <code title={args_sha256}>{args_sha256.slice(0, 16)}…</code>

@@ -32,14 +32,18 @@ export function Spawn({ onSpawned }: { onSpawned: () => void }) {
 
 function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
   const profiles = useQuery('profiles', { ask: () => api.profiles.list(), on: never })
-  const spawn = useAction(async (preset: string, model: string) => {
-    const { agent_id } = await api.agents.spawn({ preset, ...(model ? { model } : {}) })
+  const spawn = useAction(async (preset: string, model: string, workspace: string) => {
+    const given = { ...(model ? { model } : {}), ...(workspace ? { workspace } : {}) }
+    const { agent_id } = await api.agents.spawn({ preset, ...given })
     onSpawned(agent_id)
   }, 'It lives.')
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget as HTMLFormElement)
-    void spawn.run(String(form.get('preset')), String(form.get('model')).trim())
+    const [preset = '', model = '', workspace = ''] = ['preset', 'model', 'workspace'].map(name =>
+      String(form.get(name)).trim(),
+    )
+    void spawn.run(preset, model, workspace)
   }
   return (
     <Loaded query={profiles}>
@@ -58,6 +62,11 @@ function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
           <label>
             Model
             <input name="model" placeholder="the preset's, or the default" pattern="\S*" title="Without spaces" />
+          </label>
+          <label>
+            Folder to work in
+            <input name="workspace" placeholder="one of its own, or /home/ada/project" />
+            <span class="hint">Read and written by the agent; with :ro at the end only read.</span>
           </label>
           <Trouble fault={spawn.fault} />
           <div class="row">

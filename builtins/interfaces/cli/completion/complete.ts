@@ -126,7 +126,7 @@ async function offer(
       typed,
       place.choices.map(word => ({ word, about: '' })),
     )
-  if (place.type === 'file' || place.type === 'files' || place.field === 'file') return undefined
+  if (/^(file|path)s?$/.test(place.type) || place.field === 'file') return undefined
   const kind = kindOf(spec, place.field)
   if (!kind) return []
   const head = /^.*,/.exec(typed)?.[0] ?? ''

@@ -1,14 +1,17 @@
 import { isImage, withImages } from '#core/images/contract'
 import { type PluginHandle, z } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
-import { Jail, PathError } from '#safety/sandbox/contract'
+import { Jail, PathError, type Reach } from '#safety/sandbox/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 import type { FileConfig } from './config.ts'
 import { replaceOnce } from './edit.ts'
 import { listTree } from './tree.ts'
 import { windowOf } from './window.ts'
 
-const path = z.string().min(1).describe('Relative to your workspace, as in "notes/today.md"')
+const path = z
+  .string()
+  .min(1)
+  .describe('Relative to your workspace, as in "notes/today.md"; or absolute, in a folder that you were given')
 
 /** The tools that work on the files of an agent's workspace, and nowhere else. */
 export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
@@ -16,8 +19,8 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
   const inTurn = keyedMutex()
   const { files } = svc.ports
 
-  const read = async (workspace: string, at: string) => {
-    const handle = await svc.use(Jail).open(workspace, at)
+  const read = async (reach: Reach, at: string) => {
+    const handle = await svc.use(Jail).open(reach, at)
     try {
       const { size } = await handle.stat()
       if (size > limits.file_max_read_bytes) throw tooLarge(at, size, limits.file_max_read_bytes)
@@ -26,10 +29,10 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
       await handle.close()
     }
   }
-  const write = async (workspace: string, at: string, text: string) => {
+  const write = async (reach: Reach, at: string, text: string) => {
     const bytes = Buffer.from(text)
     if (bytes.length > limits.file_max_write_bytes) throw tooLarge(at, bytes.length, limits.file_max_write_bytes)
-    await svc.use(Jail).replace(workspace, at, bytes)
+    await svc.use(Jail).replace(reach, at, bytes)
     return bytes.length
   }
 
@@ -37,7 +40,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
     name: 'file',
     everyday: true,
     instructions:
-      'Your workspace is a folder of your own. The file tools take paths relative to it, and nothing outside can be reached.',
+      'The file tools take paths relative to your workspace, or absolute ones of other folders that you were given. Nothing else can be reached.',
     tools: [
       tool({
         name: 'file_read',
@@ -50,7 +53,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         }),
         idempotent: true,
         async execute({ path, offset, limit }, call) {
-          const bytes = await read(call.workspace, path)
+          const bytes = await read(call, path)
           if (isImage(bytes)) return withImages(`${path} is an image.`, { data: bytes, name: path.slice(-200) })
           return windowOf(textOf(bytes, path), offset, limit)
         },
@@ -65,7 +68,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         execute: ({ path, content }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
-            return `Wrote ${await write(call.workspace, path, content)} bytes to ${path}.`
+            return `Wrote ${await write(call, path, content)} bytes to ${path}.`
           }),
       }),
       tool({
@@ -81,8 +84,8 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         execute: ({ path, old_text, new_text }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
-            const text = replaceOnce(path, textOf(await read(call.workspace, path), path), old_text, new_text)
-            return `Changed ${path}, which now has ${await write(call.workspace, path, text)} bytes.`
+            const text = replaceOnce(path, textOf(await read(call, path), path), old_text, new_text)
+            return `Changed ${path}, which now has ${await write(call, path, text)} bytes.`
           }),
       }),
       tool({
@@ -96,8 +99,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         }),
         idempotent: true,
         async execute({ path, max_depth, offset, limit }, call) {
-          await files.mkdir(call.workspace, { recursive: true, mode: 0o700 })
-          const folder = await svc.use(Jail).folder(call.workspace, path)
+          const folder = await svc.use(Jail).folder(call, path)
           return listTree(files, folder, path, { depth: max_depth, offset, limit, signal: call.signal })
         },
       }),

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path'
 import { defineError, type PluginHandle } from '#kernel'
-import { Jail, type ProcessEnd, Sandbox } from '#safety/sandbox/contract'
+import { Jail, type ProcessEnd, type Reach, reachOf, Sandbox } from '#safety/sandbox/contract'
 
 const GitError = defineError({
   code: 'git_refused',
@@ -32,31 +32,29 @@ const SETTINGS = [
 /** The repository of one workspace: its own `.git`, and never one of a folder above. */
 export class Repository {
   readonly #svc: PluginHandle
+  readonly #reach: Reach
   readonly #workspace: string
   readonly #agent: string
   readonly #signal: AbortSignal
 
   /** @param workspace its real path */
-  private constructor(svc: PluginHandle, workspace: string, agent: string, signal: AbortSignal) {
+  private constructor(svc: PluginHandle, reach: Reach, workspace: string, agent: string, signal: AbortSignal) {
     this.#svc = svc
+    this.#reach = reach
     this.#workspace = workspace
     this.#agent = agent
     this.#signal = signal
   }
 
-  static async of(
-    svc: PluginHandle,
-    call: { workspace: string; agent_id: string; signal: AbortSignal },
-  ): Promise<Repository> {
-    const { files } = svc.ports
-    await files.mkdir(call.workspace, { recursive: true, mode: 0o700 })
-    return new Repository(svc, await files.realpath(call.workspace), call.agent_id, call.signal)
+  static async of(svc: PluginHandle, call: Reach & { agent_id: string; signal: AbortSignal }): Promise<Repository> {
+    const { real } = await svc.use(Jail).resolve(call, '.')
+    return new Repository(svc, reachOf(call), real, call.agent_id, call.signal)
   }
 
   /** Makes the repository; one that is there stays. */
-  async init(): Promise<string> {
-    if ((await this.#kind()) !== 'none') await this.#vet()
-    return this.#tell(await this.#git(['init', '--quiet', '--initial-branch=main', '--template=']))
+  async init(): Promise<void> {
+    if ((await this.#kind()) !== 'none') return this.#vet()
+    await this.#tell(await this.#git(['init', '--quiet', '--initial-branch=main', '--template=']))
   }
 
   /** Runs a command and gives what a model reads of it. @throws GitError */
@@ -66,7 +64,7 @@ export class Repository {
   }
 
   #tell(end: ProcessEnd): Promise<string> {
-    return this.#svc.use(Sandbox).tell(end, this.#workspace)
+    return this.#svc.use(Sandbox).tell(end, this.#reach)
   }
 
   async #kind(): Promise<'none' | 'folder' | 'other'> {
@@ -88,6 +86,7 @@ export class Repository {
         throw new GitError({ problem: `.git/${name} leads out of the repository; remove it` })
       }
     }
+    if (await this.#isContained()) return
     const { stdout, code } = await this.#git([
       'config',
       '--file',
@@ -106,12 +105,18 @@ export class Repository {
     }
   }
 
+  /** Returns whether what the operator's repository makes git run stays in the sandbox, where agents cannot write its settings. */
+  async #isContained(): Promise<boolean> {
+    if (!this.#reach.folders?.length) return false
+    return (await this.#svc.use(Sandbox).status()).wall === 'bubblewrap'
+  }
+
   #git(args: readonly string[], input = ''): Promise<ProcessEnd> {
     const workspace = this.#workspace
     const email = `${this.#agent}@agents.invalid`
     return this.#svc.use(Sandbox).run({
       argv: ['git', '--no-pager', '--no-optional-locks', ...SETTINGS, ...args],
-      workspace,
+      ...this.#reach,
       env: {
         GIT_DIR: join(workspace, '.git'),
         GIT_WORK_TREE: workspace,
@@ -135,7 +140,7 @@ export class Repository {
 
   /** A path as git is to be given it. @throws OutsideError, PathError, GitError */
   async path(path: string): Promise<string> {
-    const { real } = await this.#svc.use(Jail).resolve(this.#workspace, path)
+    const { real } = await this.#svc.use(Jail).resolve(this.#reach, path)
     if (basename(real) === '.git')
       throw new GitError({ problem: 'what git keeps for itself is no part of the repository' })
     return path

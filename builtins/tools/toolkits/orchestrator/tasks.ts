@@ -1,5 +1,5 @@
 import { defineError, type PluginHandle, sentenceOf } from '#kernel'
-import { Jail, Sandbox } from '#safety/sandbox/contract'
+import { Jail, type Reach, reachOf, Sandbox } from '#safety/sandbox/contract'
 import type { ToolCall } from '#tools/toolkits/contract'
 import type { OrchestratorConfig } from './config.ts'
 import { needsOf, type Program, wordsFor } from './programs.ts'
@@ -48,7 +48,8 @@ export class CodeTasks {
   }
 
   /** Begins a task, and waits a while for its end. @throws CodeTaskError, OutsideError, PathError */
-  async begin(asked: Asked, { agent_id, workspace, signal }: ToolCall): Promise<CodeTask> {
+  async begin(asked: Asked, call: ToolCall): Promise<CodeTask> {
+    const { agent_id, signal } = call
     const most = this.#config.code_max_tasks
     if (this.#running.size >= most) {
       throw new CodeTaskError({
@@ -66,9 +67,9 @@ export class CodeTasks {
       ...{ started_at: clock.ms(), ended_at: null, watched_by: process.pid },
     }
     try {
-      const cwd = await this.#folder(workspace, folder)
+      const cwd = await this.#folder(call, folder)
       await this.#records.write(record)
-      running.ended = this.#run(record, asked, { workspace, cwd, signal: running.stop.signal }).finally(() =>
+      running.ended = this.#run(record, asked, { ...reachOf(call), cwd, signal: running.stop.signal }).finally(() =>
         this.#running.delete(task_id),
       )
     } catch (error) {
@@ -116,7 +117,7 @@ export class CodeTasks {
   async #run(
     record: CodeTask,
     { program, path, model, task }: Asked,
-    place: { workspace: string; cwd: string; signal: AbortSignal },
+    place: Reach & { cwd: string; signal: AbortSignal },
   ): Promise<void> {
     const ends = (status: CodeTask['status'], reason: string | null, output?: string) =>
       this.#records.write({ ...record, status, reason, ended_at: this.#svc.clock.ms() }, output)
@@ -129,7 +130,7 @@ export class CodeTasks {
         ...needsOf(program, path, this.#svc, code_pass_env),
         limits: { ...LIMITS, cpu_seconds: Math.ceil(code_timeout) * 4 },
       })
-      const output = await sandbox.tell(end, place.workspace, OUTPUT_CHARS)
+      const output = await sandbox.tell(end, place, OUTPUT_CHARS)
       const status = end.timed_out ? 'timeout' : end.code === 0 ? 'completed' : 'failed'
       await ends(status, end.timed_out ? `it took longer than ${code_timeout} s` : null, output)
     } catch (error) {
@@ -138,10 +139,9 @@ export class CodeTasks {
     }
   }
 
-  async #folder(workspace: string, folder: string): Promise<string> {
+  async #folder(reach: Reach, folder: string): Promise<string> {
     const { files } = this.#svc.ports
-    await files.mkdir(workspace, { recursive: true, mode: 0o700 })
-    const { real } = await this.#svc.use(Jail).resolve(workspace, folder)
+    const { real } = await this.#svc.use(Jail).resolve(reach, folder)
     const found = await files.stat(real).catch(() => undefined)
     if (found?.isDirectory()) return real
     throw new CodeTaskError({ sentence: `${JSON.stringify(folder)} is no folder of your workspace; make it first.` })

@@ -1,14 +1,19 @@
 import { join, normalize, relative } from 'node:path'
-import type { Jail } from '#safety/sandbox/contract'
+import { type Jail, type Reach, ReadOnlyError } from '#safety/sandbox/contract'
 import { CommandError } from './errors.ts'
 import { DEV_COMMANDS, RULES, type Rule } from './rules.ts'
 
 export interface Place {
-  jail: Pick<Jail, 'resolve'>
-  /** Real paths. */
-  workspace: string
+  jail: Pick<Jail, 'resolve' | 'closed'>
+  reach: Reach
+  /** The real path of the folder that it runs in. */
   cwd: string
+  /** Whether it runs in a sandbox, in which closed folders cannot be seen. */
+  walled: boolean
 }
+
+/** Which programs may run: those with rules, those of developers too, or any. */
+export type Allowed = 'restricted' | 'development' | 'any'
 
 /** A command as it is run. */
 export interface Checked {
@@ -21,20 +26,28 @@ export interface Checked {
  * all links, to places inside the workspace.
  * @throws CommandError, OutsideError, PathError
  */
-export async function checked(words: readonly string[], dev: boolean, place: Place): Promise<Checked> {
+export async function checked(words: readonly string[], allowed: Allowed, place: Place): Promise<Checked> {
   const [name = '', ...args] = words
   const rule = Object.hasOwn(RULES, name) ? RULES[name] : undefined
   if (rule) return new Check(name, rule, place).all(args)
-  if (!DEV_COMMANDS.includes(name)) throw new CommandError({ problem: unknown(name, dev) })
-  if (!dev) {
-    const problem = `${name} is a development command, and those are off; the operator can set tools.shell_allow_dev_commands`
+  if (name === 'cd') throw new CommandError({ problem: 'each command runs on its own; give the folder as `cwd`' })
+  if (allowed === 'any') return { argv: [await programIn(place, name), ...args], env: {} }
+  const isDev = DEV_COMMANDS.includes(name)
+  if (!isDev) throw new CommandError({ problem: unknown(name, allowed === 'development') })
+  if (allowed === 'restricted') {
+    const problem = `${name} can do anything, and there is no sandbox; the operator can install bubblewrap, set approval.enabled, or set tools.shell_allow_dev_commands`
     throw new CommandError({ problem })
   }
   return { argv: [name, ...args], env: {} }
 }
 
+/** A program that is named by its path lies within reach. @throws OutsideError, PathError */
+async function programIn({ jail, reach, cwd }: Place, name: string): Promise<string> {
+  if (!name.includes('/') || name.startsWith('/')) return name
+  return (await jail.resolve(reach, join(cwd, name))).real
+}
+
 function unknown(name: string, dev: boolean): string {
-  if (name === 'cd') return 'each command runs on its own; give the folder as `cwd`'
   const known = [...Object.keys(RULES), ...(dev ? DEV_COMMANDS : [])].join(' ')
   return `${JSON.stringify(name.slice(0, 100))} is none of the programs that may be run. There are: ${known}`
 }
@@ -46,6 +59,8 @@ class Check {
   /** The first of the other arguments is a path too: its text came as an option. */
   #given = false
   readonly #rest: string[] = []
+  /** The real paths of its arguments. */
+  readonly #reached: string[] = []
 
   constructor(name: string, rule: Rule, place: Place) {
     this.#name = name
@@ -59,6 +74,8 @@ class Check {
     const options = await this.#options(args)
     const given: string[] = []
     for (const [n, arg] of this.#rest.entries()) given.push(await this.#other(arg, n))
+    if (!this.#place.walled && (this.#name === 'mv' || options.some(option => this.#isDeep(option))))
+      await this.#refuseClosed()
     const end = bare ? [] : ['--']
     return { argv: [this.#name, ...(process.platform === 'linux' ? forced : []), ...options, ...end, ...given], env }
   }
@@ -135,11 +152,13 @@ class Check {
 
   /** The path in a spelling that means the same to the program as it did to the check. */
   async #path(path: string): Promise<string> {
-    const { jail, workspace, cwd } = this.#place
+    const { jail, reach, cwd } = this.#place
     // The system would go up from where a link leads; taken out first, ".." means what it seems to.
     const plain = normalize(path)
-    const { real } = await jail.resolve(workspace, plain.startsWith('/') ? plain : join(cwd, plain))
-    const below = relative(workspace, real)
+    const { real, folder, access } = await jail.resolve(reach, plain.startsWith('/') ? plain : join(cwd, plain))
+    const below = relative(folder, real)
+    if (this.#rule.changes && access === 'read-only') throw new ReadOnlyError({ path, folder })
+    this.#reached.push(real)
     if (this.#rule.changes && below.split('/').some(name => name.toLowerCase() === '.git')) {
       throw new CommandError({ problem: `${JSON.stringify(path)} is where git keeps its own; the git tools change it` })
     }
@@ -147,6 +166,23 @@ class Check {
       throw new CommandError({ problem: 'your whole workspace is not removed; name what is in it' })
     }
     return plain
+  }
+
+  /** Whether an option has it work on whole folders; `mv` does so by itself. */
+  #isDeep(option: string): boolean {
+    const { deep = '' } = this.#rule
+    return option === '--recursive' || (option.length === 2 && deep.includes(option[1]!))
+  }
+
+  /** Without a sandbox it would come upon what is closed. */
+  async #refuseClosed(): Promise<void> {
+    const { jail, reach, cwd } = this.#place
+    const closed = await jail.closed(reach)
+    const reached = this.#reached.length > 0 ? this.#reached : [cwd]
+    const met = closed.find(path => reached.some(folder => path.startsWith(`${folder}/`)))
+    if (!met) return
+    const problem = `it would come upon ${met}, which is closed to you; name the folders beside it`
+    throw new CommandError({ problem })
   }
 
   #refuse(arg: string): never {

@@ -4,7 +4,11 @@ export const ShellConfig = z.object({
   shell_allow_dev_commands: z
     .boolean()
     .default(false)
-    .describe('Whether shell_exec also runs compilers, interpreters, git and the like, which can do anything'),
+    .describe('Whether shell_exec also runs compilers, interpreters, git and the like where there is no sandbox'),
+  shell_sandboxed_programs: z
+    .boolean()
+    .default(true)
+    .describe('Whether shell_exec runs any program where there is a sandbox: interpreters, compilers, tests'),
   shell_full: z
     .boolean()
     .default(false)

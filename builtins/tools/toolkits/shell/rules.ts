@@ -16,6 +16,8 @@ export interface Rule {
   instead?: string
   /** It changes what is at the paths. */
   changes?: boolean
+  /** Its options of one letter with which it works on whole folders. */
+  deep?: string
   /** Given always: it would follow or write through links else. */
   forced?: readonly string[]
   env?: Readonly<Record<string, string>>
@@ -27,7 +29,7 @@ export interface Rule {
 
 /** The programs of the restricted tier. */
 export const RULES: Readonly<Record<string, Rule>> = {
-  ls: { flags: 'lahARtrS1dsFpin', rest: 'paths' },
+  ls: { flags: 'lahARtrS1dsFpin', deep: 'R', rest: 'paths' },
   cat: { flags: 'nbsAETv', rest: 'paths' },
   head: {
     flags: 'qv',
@@ -45,6 +47,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   },
   grep: {
     flags: 'ivnclLowxrEFPqhHsaz',
+    deep: 'r',
     values: { e: 'text', A: 'text', B: 'text', C: 'text', m: 'text' },
     long: {
       ...{ regexp: 'text', include: 'text', exclude: 'text', 'exclude-dir': 'text' },
@@ -63,6 +66,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   },
   diff: {
     flags: 'urqNwbiByacdEs',
+    deep: 'r',
     values: { U: 'text', C: 'text' },
     ...{ long: { brief: null, unified: null, 'side-by-side': null }, rest: 'paths', forced: ['--no-dereference'] },
   },
@@ -83,10 +87,11 @@ export const RULES: Readonly<Record<string, Rule>> = {
   mkdir: { flags: 'pv', long: { parents: null }, rest: 'paths', changes: true },
   cp: {
     flags: 'rRapvnfu',
+    deep: 'rRa',
     ...{ long: { recursive: null }, rest: 'paths', changes: true, forced: ['--remove-destination'] },
   },
   mv: { flags: 'vnfu', rest: 'paths', changes: true },
-  rm: { flags: 'rRfvd', long: { recursive: null, force: null }, rest: 'paths', changes: true },
+  rm: { flags: 'rRfvd', deep: 'rR', long: { recursive: null, force: null }, rest: 'paths', changes: true },
 }
 
 /** Programs that run whatever they are told to: with them, the sandbox is the wall. */

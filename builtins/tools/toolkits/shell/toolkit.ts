@@ -1,8 +1,8 @@
 import { type PluginHandle, z } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
-import { Jail, type ProcessRequest, Sandbox } from '#safety/sandbox/contract'
+import { Jail, type ProcessRequest, reachOf, Sandbox } from '#safety/sandbox/contract'
 import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
-import { checked } from './check.ts'
+import { type Allowed, checked } from './check.ts'
 import type { ShellConfig } from './config.ts'
 import { CommandError } from './errors.ts'
 import { wordsOf } from './words.ts'
@@ -14,26 +14,35 @@ export function shellToolkit(svc: PluginHandle, config: ShellConfig): Toolkit {
   // A check holds as long as nothing of the same agent moves what was checked.
   const inTurn = keyedMutex()
 
-  const place = async ({ workspace }: ToolCall, folder: string) => {
-    await svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 })
-    const root = await svc.ports.files.realpath(workspace)
-    const { real } = await svc.use(Jail).resolve(root, folder)
+  const place = async (call: ToolCall, folder: string) => {
+    const jail = svc.use(Jail)
+    const { real } = await jail.resolve(call, folder)
     const found = await svc.ports.files.stat(real).catch(() => undefined)
     if (!found?.isDirectory()) throw new CommandError({ problem: `${JSON.stringify(folder)} is no folder` })
-    return { jail: svc.use(Jail), workspace: root, cwd: real }
+    const walled = (await svc.use(Sandbox).status()).wall === 'bubblewrap'
+    return { jail, reach: reachOf(call), cwd: real, walled }
   }
   const run = async (call: ToolCall, request: Pick<ProcessRequest, 'argv' | 'cwd' | 'env' | 'input'>) => {
     const sandbox = svc.use(Sandbox)
-    const { workspace, signal } = call
+    const reach = reachOf(call)
     const pass_env = config.shell_pass_env
     const time_limit_ms = config.shell_timeout * 1000
-    return sandbox.tell(await sandbox.run({ ...request, workspace, signal, pass_env, time_limit_ms }), workspace)
+    return sandbox.tell(
+      await sandbox.run({ ...request, ...reach, signal: call.signal, pass_env, time_limit_ms }),
+      reach,
+    )
+  }
+
+  /** In the sandbox any; without one those that can do anything only where a person agreed, or looks at each call. */
+  const allowed = ({ walled }: { walled: boolean }): Allowed => {
+    if (walled && config.shell_sandboxed_programs) return 'any'
+    return config.shell_allow_dev_commands || isGated(svc) ? 'development' : 'restricted'
   }
 
   const exec = tool({
     name: 'shell_exec',
     description:
-      'Run one program in your workspace, such as: grep -rn "total" src. No pipes, redirections, variables or wildcards. Gives what it wrote and its exit code.',
+      'Run one program in your workspace, such as: grep -rn "total" src, or npm test. No pipes, redirections, variables or wildcards. Gives what it wrote and its exit code.',
     parameters: z.object({
       command: z.string().min(1).max(20_000).describe('The program and its arguments, quoted as in a shell'),
       cwd,
@@ -45,7 +54,7 @@ export function shellToolkit(svc: PluginHandle, config: ShellConfig): Toolkit {
       inTurn(call.workspace, async () => {
         call.signal.throwIfAborted()
         const at = await place(call, cwd)
-        const { argv, env } = await checked(wordsOf(command), config.shell_allow_dev_commands, at)
+        const { argv, env } = await checked(wordsOf(command), allowed(at), at)
         return run(call, { argv, env, input, cwd: at.cwd })
       }),
   })
@@ -69,6 +78,12 @@ export function shellToolkit(svc: PluginHandle, config: ShellConfig): Toolkit {
 
 function offered(exec: Tool, script: Tool, full: boolean): Tool[] {
   return full ? [exec, script] : [exec]
+}
+
+/** Returns whether a person looks at each command before it runs. */
+function isGated({ config }: PluginHandle): boolean {
+  const without = config.get('approval.auto_approve') ?? []
+  return config.get('approval.enabled') === true && !(without as readonly string[]).includes('shell_exec')
 }
 
 /** A whole shell is for where a person sees each script before it runs. */

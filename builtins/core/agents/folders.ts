@@ -1,0 +1,57 @@
+import type { Profile } from '#core/profiles/contract'
+import type { PluginHandle } from '#kernel'
+import { type FolderInput, type GivenFolder, Jail } from '#safety/sandbox/contract'
+
+/** Folders that the operator gives to an agent, as written down. */
+export interface Wanted {
+  /** null is the agent's own folder. */
+  workspace?: FolderInput | null | undefined
+  folders?: readonly FolderInput[] | undefined
+}
+
+/** The folders of an agent, checked. */
+export interface Folders {
+  /** One of them; an empty string for the agent's own. */
+  workspace: string
+  folders: GivenFolder[]
+}
+
+/** What earlier versions wrote into profiles, and passed over. */
+const PASSED_OVER = /^(\.\/)?workspaces\//
+
+/**
+ * Returns the folders of a new agent: those that are asked for, else those of its profile.
+ * @throws FolderError
+ */
+export async function foldersFor(svc: PluginHandle, wanted: Wanted, profile: Profile): Promise<Folders> {
+  const { workspace } = profile
+  const own = workspace === '' || (typeof workspace === 'string' && PASSED_OVER.test(workspace))
+  const place = wanted.workspace === undefined ? (own ? null : workspace) : wanted.workspace
+  const base = wanted.workspace === undefined ? svc.project.root : undefined
+  const further = wanted.folders ?? profile.folders
+  return checked(svc, place, further, { place: base, further: wanted.folders ? undefined : svc.project.root })
+}
+
+/** Returns the folders of an agent after a change; what is not named stays. @throws FolderError */
+export async function changedFolders(svc: PluginHandle, wanted: Wanted, was: Folders): Promise<Folders> {
+  const stays = was.folders.find(({ path }) => path === was.workspace) ?? null
+  const place = wanted.workspace === undefined ? stays : wanted.workspace
+  const further = wanted.folders ?? was.folders.filter(({ path }) => path !== was.workspace)
+  return checked(svc, place, further, {})
+}
+
+async function checked(
+  svc: PluginHandle,
+  place: FolderInput | null,
+  further: readonly FolderInput[],
+  bases: { place?: string | undefined; further?: string | undefined },
+): Promise<Folders> {
+  if (place === null && further.length === 0) return { workspace: '', folders: [] }
+  const jail = svc.use(Jail)
+  const first = place === null ? undefined : await jail.admit(place, 'read-write', bases.place)
+  const others = await Promise.all(further.map(folder => jail.admit(folder, 'read-only', bases.further)))
+  const all = [...(first ? [first] : []), ...others]
+  // Of one that is named twice, the first counts.
+  const folders = all.filter(({ path }, n) => all.findIndex(other => other.path === path) === n)
+  return { workspace: first?.path ?? '', folders }
+}

@@ -1,0 +1,68 @@
+import { isAbsolute, join, resolve } from 'node:path'
+import { type Ports, sentenceOf } from '#kernel'
+import { FOLDER_ACCESS, FolderError, type FolderInput, type GivenFolder } from './contract.ts'
+import { isClosed, isInside } from './reach.ts'
+
+/** The machine's own folders. */
+const SYSTEM = [
+  ...['/bin', '/boot', '/dev', '/etc', '/lib', '/lib32', '/lib64', '/proc', '/run', '/sbin', '/sys', '/usr'],
+  ...['/Library', '/System', '/private/etc'],
+]
+/** Folders that hold those of everyone, and of every program. */
+const SHARED = [
+  ...['/', '/home', '/media', '/mnt', '/opt', '/srv', '/tmp', '/var', '/var/lib', '/var/log'],
+  ...['/Users', '/Volumes', '/private', '/private/tmp', '/private/var'],
+]
+/** Folders of a home that hold keys. */
+const KEYS = [
+  ...['.aws', '.azure', '.config', '.docker', '.gnupg', '.kube', '.mozilla', '.password-store', '.ssh'],
+  'Library',
+]
+
+/**
+ * Checks a folder that the operator gives to an agent.
+ * @param usual its access where it says nothing
+ * @param base the folder that a relative path begins in; without one it is refused
+ * @returns the folder by its real path
+ * @throws FolderError
+ */
+export async function admitted(
+  { files, env }: Pick<Ports, 'files' | 'env'>,
+  given: FolderInput,
+  usual: GivenFolder['access'],
+  base?: string,
+): Promise<GivenFolder> {
+  const { path: named, access } = folderOf(given, usual)
+  const refuse = (problem: string): never => {
+    throw new FolderError({ path: named, problem })
+  }
+  const home = env.HOME && resolve(env.HOME)
+  const spelled = home ? named.replace(/^~(?=\/|$)/, home) : named
+  if (base === undefined && !isAbsolute(spelled))
+    refuse('is not absolute; write the whole path, such as /home/ada/project')
+  const path = await files
+    .realpath(resolve(base ?? '/', spelled))
+    .catch(error => refuse(isMissing(error) ? 'does not exist; make it first' : sentenceOf(error)))
+  if (!(await files.stat(path)).isDirectory()) refuse('is no folder')
+  if (SHARED.includes(path) || (home && isInside(home, path)))
+    refuse('holds more than one project; give the folder of one')
+  const system = SYSTEM.find(folder => isInside(path, folder))
+  if (system) refuse(`lies in ${system}, which belongs to the machine; give the folder of a project`)
+  const keys = home && KEYS.map(name => join(home, name)).find(folder => isInside(path, folder))
+  if (keys) refuse(`lies in ${keys}, which holds keys; give the folder of a project`)
+  if (await isClosed(files, path))
+    refuse(`lies in a folder that is closed to agents (.svc, plugins, profiles or logs of a svc project)`)
+  return { path, access }
+}
+
+/** Reads `/home/ada/project:ro`, or an object. */
+function folderOf(given: FolderInput, usual: GivenFolder['access']): GivenFolder {
+  if (typeof given !== 'string') return { path: given.path, access: given.access ?? usual }
+  const [, path = given, short] = /^(.+):(ro|rw)$/.exec(given) ?? []
+  const [readOnly, readWrite] = FOLDER_ACCESS
+  return { path, access: short === undefined ? usual : short === 'ro' ? readOnly : readWrite }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
