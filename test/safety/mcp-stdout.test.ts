@@ -10,6 +10,7 @@ const WAYS = ['console', 'stream', 'descriptor', 'child']
 
 const loud = (pidFile: string) => `
 import { spawnSync } from 'node:child_process'
+import { writeFileSync, writeSync } from 'node:fs'
 import { definePlugin, z } from 'svc'
 const print = (when: string) => {
   console.log('console', when)

@@ -11,6 +11,7 @@ const KINDS = ['global', 'module', 'promise', 'iterator', 'required', 'imported'
 function ticking(log: string): Record<string, string> {
   return {
     'plugins/ticking.ts': `
+import { appendFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { setInterval as every } from 'node:timers'
 import { setTimeout as sleep, setInterval as beats } from 'timers/promises'

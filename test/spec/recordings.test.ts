@@ -702,6 +702,7 @@ export default definePlugin({ name: 'thirst', config: z.object({ drink: z.string
 
 /** Goals, a part of the prompt and decisions out of files, and a handler that takes its time. */
 const READER = `import { ApprovalReviewers, definePlugin, PromptSections } from 'svc'
+import { join } from 'node:path'
 export default definePlugin({ name: 'reader', setup(svc) {
   const read = name => svc.ports.files.readFile(join(svc.project.root, name), 'utf8')
   svc.goalStrategy({ generateGoal: async () => ({ objective: \`\${await read('goal.txt')} \${svc.clock.ms()}\`, cost_usd: 0, tokens: 0 }) })
