@@ -9,7 +9,7 @@ export interface Place {
 
 function placeOf(hash: string): Place {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?')
-  const [page = '', ...parts] = path.split('/').map(decoded)
+  const [page = '', ...parts] = path.split('/').map(decodeOrSame)
   return { page, parts: parts.filter(Boolean), query: Object.fromEntries(new URLSearchParams(query)) }
 }
 
@@ -38,14 +38,14 @@ export function refine(query: Record<string, string | undefined>): void {
 export function usePlace(): Place {
   const [place, setPlace] = useState(() => placeOf(location.hash))
   useEffect(() => {
-    const moved = () => setPlace(placeOf(location.hash))
-    addEventListener('hashchange', moved)
-    return () => removeEventListener('hashchange', moved)
+    const onHashChange = () => setPlace(placeOf(location.hash))
+    addEventListener('hashchange', onHashChange)
+    return () => removeEventListener('hashchange', onHashChange)
   }, [])
   return place
 }
 
-function decoded(part: string): string {
+function decodeOrSame(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {

@@ -1,5 +1,5 @@
 import { StructuredParseError, type TaskResponse } from '#core/tasks/contract'
-import { type Exchange, remembered } from '#core/tasks/prompt'
+import { type Exchange, recentExchanges } from '#core/tasks/prompt'
 import type { LogOptions, Ports, z } from '#kernel'
 import type { Review } from '#safety/approvals/contract'
 import type { Tool } from '#tools/toolkits/contract'
@@ -173,7 +173,7 @@ export class Agent {
     const result = await room.run({ ...options, instruction, exchanges: this.#exchanges }, tell)
     if (this.#options.memory && result.status === 'completed') {
       // What fits no prompt any more is not kept either.
-      this.#exchanges = remembered([{ instruction, output: result.output }, ...this.#exchanges])
+      this.#exchanges = recentExchanges([{ instruction, output: result.output }, ...this.#exchanges])
     }
     return result
   }

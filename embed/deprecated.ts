@@ -1,6 +1,10 @@
 /** Earlier names of what `import … from 'svc'` gives. */
 
+import { ImportedAgent, type UnpackedPart } from '#core/checkpoints/contract'
+import { ApplyResult } from '#interfaces/plugins-admin/contract'
+import type { DemoContext, DemoTrial } from '#lab/demos/contract'
 import { keyedMutex } from '#lib/keyed-mutex'
+import { pluralize } from '#lib/pluralize'
 import {
   type ExecutionIdentity,
   inContext,
@@ -14,6 +18,11 @@ import {
   withoutRecording,
 } from '#lib/recording-context'
 import { type HeartbeatControl, neverHasWork } from '#platform/heartbeat/contract'
+import type { WatchedPath } from '#platform/waking/contract'
+import type { CheckedText } from '#safety/guardrails/contract'
+import { type FetchedPage, fence, markUntrusted } from '#safety/net/contract'
+import type { PreparedMessage } from '#society/a2a/contract'
+import type { CitizenAction } from '#society/economy/contract'
 
 /** @deprecated Use `keyedMutex`. */
 export const turns = keyedMutex
@@ -41,3 +50,33 @@ export type Draw = NondeterministicValue
 export type Noted = WrittenStatement
 /** @deprecated Use `ExecutionIdentity`. */
 export type Right = ExecutionIdentity
+/** @deprecated Use `pluralize`. */
+export const counted = pluralize
+/** @deprecated Use `fence`. */
+export const fenced = fence
+/** @deprecated Use `markUntrusted`. */
+export const untrusted = markUntrusted
+/** @deprecated Use `ImportedAgent`. */
+export const Imported = ImportedAgent
+/** @deprecated Use `ApplyResult`. */
+export const Applied = ApplyResult
+/** @deprecated Use `ImportedAgent`. */
+export type Imported = ImportedAgent
+/** @deprecated Use `ApplyResult`. */
+export type Applied = ApplyResult
+/** @deprecated Use `PreparedMessage`. */
+export type Posted = PreparedMessage
+/** @deprecated Use `UnpackedPart`. */
+export type Unpacked = UnpackedPart
+/** @deprecated Use `CitizenAction`. */
+export type Deed = CitizenAction
+/** @deprecated Use `FetchedPage`. */
+export type Fetched = FetchedPage
+/** @deprecated Use `DemoContext`. */
+export type DemoStage = DemoContext
+/** @deprecated Use `DemoTrial`. */
+export type DemoHouse = DemoTrial
+/** @deprecated Use `CheckedText`. */
+export type Checked = CheckedText
+/** @deprecated Use `WatchedPath`. */
+export type Watched = WatchedPath

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { AgentDetail, AgentSummary } from '#core/agents/contract'
-import { structured } from '#core/tasks/answer-form'
+import { schemaWithOriginal } from '#core/tasks/answer-form'
 import { StructuredParseError, type TaskResponse } from '#core/tasks/contract'
 import { NoProjectError } from '#interfaces/cli/contract'
 import { isProject } from '#interfaces/cli/project'
@@ -286,7 +286,7 @@ function asked(
   const input = {
     ...{ ...unknown, id, instruction, session_id: sessionId, session_key: sessionKey },
     ...(maxSteps === undefined ? {} : { max_steps: maxSteps }),
-    ...(schema ? { response_schema: structured(schema) } : {}),
+    ...(schema ? { response_schema: schemaWithOriginal(schema) } : {}),
   }
   const call = {
     ...(user === undefined ? {} : { tenant: user }),

@@ -49,10 +49,10 @@ const Run = z.strictObject({
   exchanges: z.unknown(),
   schema: z.unknown().optional(),
   signal: z.unknown().optional(),
-} satisfies Record<keyof Asked, z.ZodType>)
+} satisfies Record<keyof StandaloneTask, z.ZodType>)
 
 /** What one run is asked. */
-export interface Asked extends RunOptions {
+export interface StandaloneTask extends RunOptions {
   instruction: string
   /** What was asked and answered before, newest first. */
   exchanges: readonly Exchange[]
@@ -82,7 +82,7 @@ export class Standalone {
   }
 
   /** @throws what is no answer of the model: see `Agent.run` */
-  async run(asked: Asked, tell: (event: AgentEvent) => void): Promise<AgentResult<unknown>> {
+  async run(asked: StandaloneTask, tell: (event: AgentEvent) => void): Promise<AgentResult<unknown>> {
     check(Run, 'The run', asked)
     const { schema, signal } = asked
     const { parseRepairs = 1, maxTokens = 4096 } = this.#options
@@ -121,7 +121,7 @@ export class Standalone {
     throw new UnknownPriceError({ model, why, remedy: 'leave the limit out, or use a model with a known price' })
   }
 
-  #request(asked: Asked, account: Account, form: AnswerForm | undefined, tell: (event: AgentEvent) => void) {
+  #request(asked: StandaloneTask, account: Account, form: AnswerForm | undefined, tell: (event: AgentEvent) => void) {
     const {
       model = null,
       instructions,
@@ -164,19 +164,19 @@ export class Standalone {
     const run = { verdict: 'run', arguments: args } as const
     if (!requires_approval) return run
     const { onApproval } = this.#options
-    if (!onApproval) return refused('It needs the approval of a person, and nobody is there to give it.')
+    if (!onApproval) return refuseVerdict('It needs the approval of a person, and nobody is there to give it.')
     const ask = async () => onApproval({ call_id, tool_name: name, arguments: args, danger: danger ?? null })
     // Who has ended the run waits for no answer, and none that comes later runs the tool.
     const decided = await orAbort(signal, ask())
     if (decided === true) return run
-    if (decided === false) return refused('It was denied.')
+    if (decided === false) return refuseVerdict('It was denied.')
     switch (decided?.decision) {
       case 'approve':
         return run
       case 'edit':
         return { verdict: 'run', arguments: decided.arguments }
       case 'deny':
-        return refused(decided.reason ? `It was denied: ${decided.reason}` : 'It was denied.')
+        return refuseVerdict(decided.reason ? `It was denied: ${decided.reason}` : 'It was denied.')
     }
     // Nobody has allowed it: what a program without types answers by mistake must not run the tool.
     throw new TypeError(
@@ -251,14 +251,14 @@ function eventsOf(event: RunEvent): AgentEvent[] {
 }
 
 /** @throws InvalidInputError */
-function check(given: z.ZodObject, what: string, options: AgentOptions | Asked): void {
+function check(given: z.ZodObject, what: string, options: AgentOptions | StandaloneTask): void {
   const { error } = given.safeParse(options)
   if (!error) return
   const issues = issuesOf(error)
   throw new InvalidInputError({ what, issues }, { errors: issues })
 }
 
-function refused(reason: string): Verdict {
+function refuseVerdict(reason: string): Verdict {
   return { verdict: 'refuse', reason }
 }
 

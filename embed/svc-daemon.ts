@@ -31,7 +31,7 @@ export class SvcDaemon {
     }
     this.#stopped = new AbortController()
     if (cycles === undefined) return this.#kernel.use(Daemon).start({ join })
-    const lived = new Lived(this.#kernel, cycles)
+    const lived = new CycleCounter(this.#kernel, cycles)
     try {
       await this.#kernel.use(Daemon).start({ join })
       await lived.over(this.#stopped.signal)
@@ -63,7 +63,7 @@ export class SvcDaemon {
 }
 
 /** Counts heartbeats, and how often each agent has lived since. */
-class Lived {
+class CycleCounter {
   readonly #kernel: Kernel
   readonly #cycles: number
   readonly #count = new Map<string, number>()
@@ -71,24 +71,24 @@ class Lived {
   #beats = 0
   /** A heartbeat has passed since the last one that counts: whoever has not begun by then does not. */
   #late = false
-  #changed: () => void = () => {}
+  #onChange: () => void = () => {}
 
   constructor(kernel: Kernel, cycles: number) {
     this.#kernel = kernel
     this.#cycles = cycles
     this.#undo = [
-      kernel.hooks.on('beat', () => this.#beat(), 'lived cycles'),
-      kernel.hooks.on('cycle_end', ({ agent_id }) => this.#lived(agent_id), 'lived cycles'),
+      kernel.hooks.on('beat', () => this.#countHeartbeat(), 'lived cycles'),
+      kernel.hooks.on('cycle_end', ({ agent_id }) => this.#countCycle(agent_id), 'lived cycles'),
     ]
   }
 
   /** Resolves when enough was lived, or the signal is aborted. */
   async over(signal: AbortSignal): Promise<void> {
     const { clock } = this.#kernel.ports
-    signal.addEventListener('abort', () => this.#changed(), { once: true })
+    signal.addEventListener('abort', () => this.#onChange(), { once: true })
     while (!signal.aborted) {
       const changed = new Promise<void>(resolve => {
-        this.#changed = resolve
+        this.#onChange = resolve
       })
       if (await this.#isOver()) return
       await changed
@@ -101,21 +101,21 @@ class Lived {
     for (const undo of this.#undo) void undo()
   }
 
-  #beat(): void {
+  #countHeartbeat(): void {
     if (++this.#beats === this.#cycles) {
       const heartbeat = Number(this.#kernel.config.get('daemon.heartbeat'))
       const cancel = this.#kernel.ports.clock.after(heartbeat * 1000, () => {
         this.#late = true
-        this.#changed()
+        this.#onChange()
       })
       this.#undo.push(cancel)
     }
-    this.#changed()
+    this.#onChange()
   }
 
-  #lived(agent_id: string): void {
+  #countCycle(agent_id: string): void {
     this.#count.set(agent_id, (this.#count.get(agent_id) ?? 0) + 1)
-    this.#changed()
+    this.#onChange()
   }
 
   async #isOver(): Promise<boolean> {

@@ -9,7 +9,7 @@ const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 
 /** Classes that are two halves of one thing, a file each. */
 const PARTNERS = [
-  'builtins/observability/recordings/recorder.ts → builtins/observability/recordings/recorded-actor.ts → builtins/observability/recordings/recorder.ts',
+  'builtins/observability/recordings/recorder.ts → builtins/observability/recordings/recorded-context.ts → builtins/observability/recordings/recorder.ts',
   'builtins/platform/cluster/scheduler.ts → builtins/platform/cluster/store.ts → builtins/platform/cluster/scheduler.ts',
   'builtins/platform/store/neighbours.ts → builtins/platform/store/database.ts → builtins/platform/store/neighbours.ts',
   'embed/agent.ts → embed/standalone.ts → embed/agent.ts',

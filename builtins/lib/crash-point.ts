@@ -1,7 +1,7 @@
-type Reached = (point: string, effect?: string) => void
+type OnReached = (point: string, effect?: string) => void
 
 /** Set by tests before the program is loaded; the program itself cannot crash on purpose. */
-const reached = Reflect.get(globalThis, Symbol.for('svc.crash_point')) as Reached | undefined
+const reached = Reflect.get(globalThis, Symbol.for('svc.crash_point')) as OnReached | undefined
 
 /**
  * Names a place in the code between two steps, at which a test can kill the process to see what survives. In the store's

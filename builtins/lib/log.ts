@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import type { Log, LogOptions } from '#kernel'
-import { maskText, written } from '#lib/secrets'
+import { escapeForJson, maskText } from '#lib/secrets'
 
 /** Returns a log of JSON lines with a fixed set of fields, redacted by value. */
 export function createLog(options: LogOptions = {}): Log {
@@ -10,7 +10,7 @@ export function createLog(options: LogOptions = {}): Log {
     write(line: string) {
       const secrets = options.secrets?.() ?? []
       // A secret stands in the line as JSON writes it.
-      const masked = maskText(line, secrets.map(written))
+      const masked = maskText(line, secrets.map(escapeForJson))
       try {
         write(masked)
       } catch {

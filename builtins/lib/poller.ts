@@ -29,7 +29,7 @@ export function inRound(clock: Clock, ms: number, fn: () => void): () => void {
     const at = roundAfter(now, ms)
     const rounds = waiting.get(clock) ?? new Map<number, Round>()
     waiting.set(clock, rounds)
-    const round = rounds.get(at) ?? begun(clock, rounds, at, Math.max(1, at - now))
+    const round = rounds.get(at) ?? beginRound(clock, rounds, at, Math.max(1, at - now))
     // The same function given twice is called twice.
     const call = () => fn()
     round.due.add(call)
@@ -63,7 +63,7 @@ export function eachRound(clock: Clock, ms: number, work: () => Promise<void>): 
   }
 }
 
-function begun(clock: Clock, rounds: Map<number, Round>, at: number, ms: number): Round {
+function beginRound(clock: Clock, rounds: Map<number, Round>, at: number, ms: number): Round {
   const due = new Set<() => void>()
   const cancel = clock.after(ms, () => {
     rounds.delete(at)

@@ -27,14 +27,14 @@ export function maskText(text: string, secrets: readonly string[]): string {
 }
 
 /** Returns a value as JSON writes it. */
-export function written(secret: string): string {
+export function escapeForJson(secret: string): string {
   return JSON.stringify(secret).slice(1, -1)
 }
 
 /** Returns a secret as it is, and as JSON writes it once and twice, as for the arguments of a call within a message. */
 function formsOf(secret: string): string[] {
-  const form = written(secret)
-  return form === secret ? [secret] : [secret, form, written(form)]
+  const form = escapeForJson(secret)
+  return form === secret ? [secret] : [secret, form, escapeForJson(form)]
 }
 
 /** Minimum length of a secret; shorter values are too common in other text. */
@@ -43,11 +43,11 @@ export const SHORTEST_SECRET = 8
 /** Masks these secrets in the strings of JSON. */
 export function maskJson(json: string, secrets: readonly string[]): string {
   const inside = secrets.filter(
-    secret => secret.length >= SHORTEST_SECRET && formsOf(secret).some(form => json.includes(written(form))),
+    secret => secret.length >= SHORTEST_SECRET && formsOf(secret).some(form => json.includes(escapeForJson(form))),
   )
   if (inside.length === 0) return json
-  const masked = (_: string, value: unknown) => (typeof value === 'string' ? maskText(value, inside) : value)
-  return JSON.stringify(JSON.parse(json), masked)
+  const maskValue = (_: string, value: unknown) => (typeof value === 'string' ? maskText(value, inside) : value)
+  return JSON.stringify(JSON.parse(json), maskValue)
 }
 
 /** Names of environment variables whose values are secrets. */

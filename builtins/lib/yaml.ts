@@ -109,7 +109,7 @@ export interface YamlChange {
  */
 export function editYaml({ file, text }: YamlFile, changes: readonly YamlChange[]): YamlFile {
   const { document, ...parsed } = parseYaml(file, text)
-  const values = unshared(parsed.values) as Tree
+  const values = copyAliases(parsed.values) as Tree
   for (const { path, value } of changes) {
     if (value === undefined) {
       deleteIn(values, path)
@@ -149,9 +149,11 @@ function takeAway(document: Document, path: readonly string[]): void {
 }
 
 /** Copies a value so that places that an alias shares have objects of their own. */
-function unshared(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(unshared)
-  return isTree(value) ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, unshared(each)])) : value
+function copyAliases(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyAliases)
+  return isTree(value)
+    ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, copyAliases(each)]))
+    : value
 }
 
 function tooLarge(file: string) {

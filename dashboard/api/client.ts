@@ -3,12 +3,12 @@ import { access, headerOf, onAccess } from './access.ts'
 import { timedFetch } from './clock.ts'
 
 /** The REST API in the name of this tab's key and tenant. It is the same client that programs use. */
-export let api: Client = made()
+export let api: Client = makeClient()
 onAccess(() => {
-  api = made()
+  api = makeClient()
 })
 
-function made(): Client {
+function makeClient(): Client {
   const { key, tenant } = access()
   return createClient({
     baseUrl: location.origin,

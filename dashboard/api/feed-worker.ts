@@ -33,7 +33,7 @@ addEventListener('connect', event => {
     const key = JSON.stringify(data.headers)
     if (key !== mine) leave()
     mine = key
-    const follower = followers.get(key) ?? begun(key, data.headers)
+    const follower = followers.get(key) ?? startFollower(key, data.headers)
     if (!follower.tabs.has(port!)) {
       if (follower.state) port!.postMessage(follower.state)
       port!.postMessage({ type: 'events', events: follower.latest } satisfies ToTab)
@@ -42,9 +42,9 @@ addEventListener('connect', event => {
   }
 })
 
-function begun(key: string, headers: Record<string, string>): Follower {
+function startFollower(key: string, headers: Record<string, string>): Follower {
   const tabs = new Map<MessagePort, number>()
-  const tell = (message: ToTab) => {
+  const send = (message: ToTab) => {
     if (message.type === 'state') follower.state = message
     else if (message.type === 'anew') follower.latest = []
     else if (message.type === 'events') follower.latest = [...follower.latest, ...message.events].slice(-KEPT)
@@ -55,6 +55,6 @@ function begun(key: string, headers: Record<string, string>): Follower {
   }
   const follower: Follower = { tabs, state: undefined, latest: [], stop: () => {} }
   followers.set(key, follower)
-  follower.stop = followFeed(headers, tell)
+  follower.stop = followFeed(headers, send)
   return follower
 }

@@ -20,10 +20,10 @@ class Feed {
 
   constructor() {
     if (typeof SharedWorker === 'undefined') this.#alone()
-    else this.#shared()
+    else this.#connectWorker()
   }
 
-  #shared(): void {
+  #connectWorker(): void {
     const worker = new SharedWorker('/assets/feed.js', { type: 'module', name: 'svc events' })
     const { port } = worker
     this.#port = port
@@ -31,7 +31,7 @@ class Feed {
       this.#port = undefined
       this.#alone()
     }
-    port.onmessage = ({ data }: MessageEvent<ToTab>) => this.#heard(data)
+    port.onmessage = ({ data }: MessageEvent<ToTab>) => this.#receive(data)
     this.#hello()
     setInterval(() => this.#hello(), HELLO_MS)
     addEventListener('pagehide', () => this.#say({ type: 'bye' }))
@@ -58,7 +58,7 @@ class Feed {
   #alone(): void {
     const begin = () => {
       this.#stop()
-      this.#stop = followFeed(headers(), message => this.#heard(message))
+      this.#stop = followFeed(headers(), message => this.#receive(message))
     }
     begin()
     onAccess(begin)
@@ -72,7 +72,7 @@ class Feed {
     this.#port?.postMessage(message)
   }
 
-  #heard(message: ToTab): void {
+  #receive(message: ToTab): void {
     if (message.type === 'state') {
       this.state = message.state
       for (const watcher of this.#watchers) watcher()
@@ -105,10 +105,10 @@ export const feed = new Feed()
 export function useFeedState(): FeedState {
   const [state, setState] = useState(feed.state)
   useEffect(() => {
-    const told = () => setState(feed.state)
+    const update = () => setState(feed.state)
     // It may have changed before this was looked at.
-    told()
-    return feed.onState(told)
+    update()
+    return feed.onState(update)
   }, [])
   return state
 }

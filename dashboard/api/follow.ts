@@ -10,21 +10,21 @@ const LISTEN_MS = 5_000
 const GATHER_MS = 50
 
 /** Follows `/events` until it is stopped, over every break of the connection, without loss or repetition. */
-export function followFeed(headers: Record<string, string>, tell: (message: ToTab) => void): () => void {
+export function followFeed(headers: Record<string, string>, send: (message: ToTab) => void): () => void {
   const stopped = new AbortController()
-  void follow(headers, tell, stopped.signal)
+  void follow(headers, send, stopped.signal)
   return () => stopped.abort()
 }
 
-async function follow(headers: Record<string, string>, tell: (message: ToTab) => void, signal: AbortSignal) {
+async function follow(headers: Record<string, string>, send: (message: ToTab) => void, signal: AbortSignal) {
   let after: string | undefined
   let pause = FIRST_PAUSE_MS
   let gathered: Happening[] = []
   const flush = () => {
-    if (gathered.length > 0) tell({ type: 'events', events: gathered })
+    if (gathered.length > 0) send({ type: 'events', events: gathered })
     gathered = []
   }
-  tell({ type: 'state', state: 'connecting' })
+  send({ type: 'state', state: 'connecting' })
   while (!signal.aborted) {
     let refused = false
     const ear = new Ear(signal)
@@ -38,18 +38,18 @@ async function follow(headers: Record<string, string>, tell: (message: ToTab) =>
       // What is asked for is gone: begin anew.
       if (answer.status === 410) after = undefined
       if (!answer.ok || !answer.body) throw new Error(`${answer.status}`)
-      tell({ type: 'state', state: 'live' })
+      send({ type: 'state', state: 'live' })
       pause = FIRST_PAUSE_MS
       const parser = createParser({
         onEvent({ event, id, data }) {
           if (event === 'open' && Number(id) < Number(after ?? 0)) {
             after = undefined
             gathered = []
-            tell({ type: 'anew' })
+            send({ type: 'anew' })
             throw new Error('The events that were heard are of another database.')
           }
           if (id) after = id
-          if (event === 'notice') tell({ type: 'notice', notice: JSON.parse(data) })
+          if (event === 'notice') send({ type: 'notice', notice: JSON.parse(data) })
           if (event !== 'message') return
           if (gathered.length === 0) setTimeout(flush, GATHER_MS)
           gathered.push(JSON.parse(data))
@@ -60,7 +60,7 @@ async function follow(headers: Record<string, string>, tell: (message: ToTab) =>
       for (;;) {
         const { value, done } = await reader.read()
         if (done) break
-        ear.heard()
+        ear.touch()
         parser.feed(decoder.decode(value, { stream: true }))
       }
     } catch {
@@ -68,8 +68,8 @@ async function follow(headers: Record<string, string>, tell: (message: ToTab) =>
     } finally {
       ear.close()
     }
-    tell({ type: 'state', state: refused ? 'refused' : 'lost' })
-    await rested(pause)
+    send({ type: 'state', state: refused ? 'refused' : 'lost' })
+    await sleepUntilOnline(pause)
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
   }
 }
@@ -88,7 +88,7 @@ class Ear {
     }, LISTEN_MS)
   }
 
-  heard(): void {
+  touch(): void {
     this.#last = Date.now()
   }
 
@@ -99,7 +99,7 @@ class Ear {
 }
 
 /** A pause; shorter where the network comes back meanwhile. */
-function rested(ms: number): Promise<void> {
+function sleepUntilOnline(ms: number): Promise<void> {
   return new Promise(resolve => {
     const done = () => {
       clearTimeout(timer)

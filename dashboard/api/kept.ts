@@ -2,7 +2,7 @@
  * An answer as data that stand already, as far as they are equal: whatever has not changed is the same object as before, so
  * that nothing is drawn anew for it. Rows of lists are known by where they stand, or by their first field, which is their id.
  */
-export function kept<T>(had: unknown, came: T): T {
+export function keepUnchanged<T>(had: unknown, came: T): T {
   if (Object.is(had, came) || !isData(had) || !isData(came)) return came
   if (Array.isArray(had) !== Array.isArray(came)) return came
   return (Array.isArray(came) ? listOf(had as unknown[], came) : recordOf(had as Fields, came as Fields)) as T
@@ -14,13 +14,13 @@ const isData = (value: unknown): value is object => typeof value === 'object' &&
 
 function listOf(had: readonly unknown[], came: readonly unknown[]): readonly unknown[] {
   const byId = new Map(had.map(each => [idOf(each), each]))
-  const list = came.map((each, at) => kept(isData(each) ? byId.get(idOf(each)) : had[at], each))
+  const list = came.map((each, at) => keepUnchanged(isData(each) ? byId.get(idOf(each)) : had[at], each))
   return list.length === had.length && list.every((each, at) => each === had[at]) ? had : list
 }
 
 function recordOf(had: Fields, came: Fields): Fields {
   const names = Object.keys(came)
-  const record = Object.fromEntries(names.map(name => [name, kept(had[name], came[name])]))
+  const record = Object.fromEntries(names.map(name => [name, keepUnchanged(had[name], came[name])]))
   const isSame = names.length === Object.keys(had).length && names.every(name => record[name] === had[name])
   return isSame ? had : record
 }

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Access, access, onAccess, setRefused } from './access.ts'
 import { type Fault, faultOf } from './client.ts'
 import { feed, type Happening } from './feed.ts'
-import { kept } from './kept.ts'
+import { keepUnchanged } from './kept.ts'
 
 /** Answers are asked for again at most so often, however much happens. */
 const REST_MS = 700
@@ -20,7 +20,7 @@ export interface Query<T> {
   reload(): Promise<void>
 }
 
-export interface Asked<T> {
+export interface QueryOptions<T> {
   ask: () => Promise<T>
   /** Which events and notices make it ask again; by default all. */
   on?: (event: Change) => boolean
@@ -31,12 +31,12 @@ type Change = Pick<Happening, 'type'> & Partial<Pick<Happening, 'agent_id' | 'da
 
 /** A part of the page that looks at an answer. */
 interface Looker<T> {
-  asked: Asked<T>
-  told(): void
+  asked: QueryOptions<T>
+  onChange(): void
 }
 
 /** One answer of the server, however many parts of the page look at it: asked for once for all of them. */
-class Shared<T> {
+class SharedQuery<T> {
   data: T | undefined
   fault: Fault | undefined
   readonly #lookers = new Set<Looker<T>>()
@@ -101,7 +101,7 @@ class Shared<T> {
     this.#asked = performance.now()
     const had = [this.data, this.fault]
     try {
-      const answer = kept(this.data, await ask())
+      const answer = keepUnchanged(this.data, await ask())
       if (isOther(who)) return
       setRefused(false)
       this.data = answer
@@ -112,7 +112,7 @@ class Shared<T> {
       if (this.fault.status === 401) setRefused(true)
     }
     this.#rest = Math.max(REST_MS, REST_SHARE * (performance.now() - this.#asked))
-    if (had[0] !== this.data || had[1] !== this.fault) for (const { told } of this.#lookers) told()
+    if (had[0] !== this.data || had[1] !== this.fault) for (const { onChange } of this.#lookers) onChange()
   }
 
   async #now(): Promise<void> {
@@ -156,25 +156,25 @@ function isOther(who: Access): boolean {
 }
 
 /** By key, what was answered last: a page that is come back to shows it at once. */
-const known = new Map<string, Shared<unknown>>()
+const known = new Map<string, SharedQuery<unknown>>()
 onAccess(() => {
   for (const shared of known.values()) shared.forget()
 })
 
-function sharedOf<T>(key: string): Shared<T> {
-  const shared = known.get(key) ?? new Shared<unknown>()
+function sharedOf<T>(key: string): SharedQuery<T> {
+  const shared = known.get(key) ?? new SharedQuery<unknown>()
   known.set(key, shared)
-  return shared as Shared<T>
+  return shared as SharedQuery<T>
 }
 
 /**
  * What the server answers, asked for again when something happens that concerns it, and when the stream of events is back.
  * @param key names the answer; null asks for nothing
  */
-export function useQuery<T>(key: string | null, asked: Asked<T>): Query<T> {
+export function useQuery<T>(key: string | null, asked: QueryOptions<T>): Query<T> {
   const [, render] = useState(0)
   const shared = key === null ? undefined : sharedOf<T>(key)
-  const looker = useRef<Looker<T>>({ asked, told: () => render(n => n + 1) })
+  const looker = useRef<Looker<T>>({ asked, onChange: () => render(n => n + 1) })
   looker.current.asked = asked
   useEffect(() => shared?.look(looker.current), [key])
   return {

@@ -16,7 +16,7 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
     toast('Used from now on.')
   }
   // As what is typed, not as an attribute: the key stands nowhere in the page's markup.
-  const filled = (name: 'key' | 'tenant') => (field: HTMLInputElement | null) => {
+  const fillField = (name: 'key' | 'tenant') => (field: HTMLInputElement | null) => {
     if (field && field.value === '') field.value = access()[name]
   }
   return (
@@ -39,7 +39,7 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
             type="password"
             autocomplete="off"
             spellcheck={false}
-            ref={useCallback(filled('key'), [])}
+            ref={useCallback(fillField('key'), [])}
           />
         </label>
         <label>
@@ -51,7 +51,7 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
             placeholder="default"
             pattern="[A-Za-z0-9._@\-]{1,128}"
             title="Letters, digits and . _ @ -"
-            ref={useCallback(filled('tenant'), [])}
+            ref={useCallback(fillField('tenant'), [])}
           />
         </label>
         <button type="submit">Use</button>

@@ -1,5 +1,5 @@
 import { Code } from './code.tsx'
-import { focused } from './focus.ts'
+import { focusOnMount } from './focus.ts'
 import { visible } from './words.ts'
 
 interface ArgumentsProps {
@@ -20,7 +20,7 @@ export function Arguments({ value, whole = false, asked = false }: ArgumentsProp
   const each = Object.entries(value)
     .map(([name, argument]) => ({ name, text: textOf(argument) }))
     .sort((a, b) => a.text.length - b.text.length)
-  const ref = asked ? focused : null
+  const ref = asked ? focusOnMount : null
   return (
     // biome-ignore lint/a11y: what scrolls must be reachable by the keyboard, and is no set of fields.
     <div ref={ref} role="group" class={whole ? 'code whole' : 'code'} tabIndex={0} aria-label="Arguments">

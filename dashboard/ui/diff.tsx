@@ -7,7 +7,7 @@ const MOST_LINES = 2_000
 
 /** Two values side by side as text, line by line: what went and what came. */
 export function Diff({ before, after, label }: { before: unknown; after: unknown; label: string }) {
-  const lines = compared(textOf(before), textOf(after))
+  const lines = compareLines(textOf(before), textOf(after))
   return (
     // biome-ignore lint/a11y: what scrolls must be reachable by the keyboard, and is no set of fields.
     <div role="group" class="code diff" tabIndex={0} aria-label={label}>
@@ -24,7 +24,7 @@ export function Diff({ before, after, label }: { before: unknown; after: unknown
 const textOf = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'undefined'))
 
 /** The longest common subsequence of lines, by the textbook's table (Wagner and Fischer). */
-function compared(before: string, after: string): Line[] {
+function compareLines(before: string, after: string): Line[] {
   const a = before.split('\n')
   const b = after.split('\n')
   if (a.length + b.length > MOST_LINES) {

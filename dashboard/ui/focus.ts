@@ -1,4 +1,4 @@
 /** As `ref` of a field that came because somebody asked for it. */
-export function focused(element: HTMLElement | null): void {
+export function focusOnMount(element: HTMLElement | null): void {
   element?.focus()
 }

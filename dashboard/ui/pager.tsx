@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { type Asked, type Query, useLasting, useQuery } from '../api/query.ts'
+import { type Query, type QueryOptions, useLasting, useQuery } from '../api/query.ts'
 import { type Place, refine, usePlace } from '../routes.ts'
 import { integer, plural } from './words.ts'
 
@@ -61,7 +61,7 @@ interface ListPage<T> {
   pager: ComponentChildren
 }
 
-interface AskedPage<T> extends Pick<Asked<unknown>, 'on'> {
+interface AskedPage<T> extends Pick<QueryOptions<unknown>, 'on'> {
   /** What the list is narrowed to, in words of the key. */
   filter?: string
   ask: (window: Window) => Promise<readonly T[]>

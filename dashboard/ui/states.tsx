@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import type { Fault } from '../api/client.ts'
 import type { Query } from '../api/query.ts'
-import { timed, visible } from './words.ts'
+import { visible, withLocalTimes } from './words.ts'
 
 /** What went wrong: the server's sentence, and where several things are wrong, each of them. */
 export function Trouble({ fault, retry }: { fault: Fault | undefined; retry?: () => void }) {
   if (!fault) return null
   return (
     <div class="trouble" role="alert">
-      <p>{visible(timed(fault.message))}</p>
+      <p>{visible(withLocalTimes(fault.message))}</p>
       {fault.errors.length > 1 && (
         <ul>
           {fault.errors.map(({ path, message }) => (

@@ -72,12 +72,12 @@ export function duration(ms: number): string {
   if (ms < 9_950) return `${(ms / 1000).toFixed(1)} s`
   const s = Math.round(ms / 1000)
   if (s < 60) return `${s} s`
-  if (s < 3_600) return parted(Math.floor(s / 60), 'min', s % 60, 's')
+  if (s < 3_600) return twoUnits(Math.floor(s / 60), 'min', s % 60, 's')
   const minutes = Math.round(s / 60)
-  return parted(Math.floor(minutes / 60), 'h', minutes % 60, 'min')
+  return twoUnits(Math.floor(minutes / 60), 'h', minutes % 60, 'min')
 }
 
-const parted = (n: number, unit: string, rest: number, small: string) =>
+const twoUnits = (n: number, unit: string, rest: number, small: string) =>
   rest === 0 ? `${n} ${unit}` : `${n} ${unit} ${rest} ${small}`
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
@@ -95,7 +95,7 @@ export function shortMoment(at: string, now: number): string {
   return isToday ? timeOfDay(at) : `${MONTHS[date.getMonth()]} ${date.getDate()}, ${timeOfDay(at)}`
 }
 /** A sentence of the server, its moments as the reader's clock has them. */
-export const timed = (text: string) => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, moment)
+export const withLocalTimes = (text: string) => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, moment)
 /** The time of day alone. */
 function timeOfDay(at: string): string {
   const date = new Date(at)

@@ -8,7 +8,7 @@ import { Profile, Profiles } from '#core/profiles/contract'
 import runtime from '#core/runtime/index'
 import { definePlugin, type Kernel, type PluginDefinition, z } from '#kernel'
 import type { Cycle } from '#platform/heartbeat/contract'
-import { Database, planned } from '#platform/store/database'
+import { Database, fixedPlan } from '#platform/store/database'
 import store from '#platform/store/index'
 import budget from '#safety/budget/index'
 import { tool } from '#tools/toolkits/contract'
@@ -149,7 +149,7 @@ function bareLoop(file: string) {
   db.pragma('cache_size = -16384')
   const prepared = new Map<string, Sqlite.Statement>()
   const statement = (sql: string) => {
-    const made = prepared.get(sql) ?? db.prepare(planned(sql))
+    const made = prepared.get(sql) ?? db.prepare(fixedPlan(sql))
     prepared.set(sql, made)
     return made
   }

@@ -10,7 +10,7 @@ import { type ModelEvent, ModelProviders, type ModelRequest } from '#core/models
 import { definePlugin, type Kernel, type PluginHandle } from '#kernel'
 import { type ExecutionIdentity, type Tape, TapeToken } from '#lib/recording-context'
 import { beginRecording, type LiveRecording } from '#observability/recordings/recording'
-import { RecordingShelf } from '#observability/recordings/shelf'
+import { RecordingFiles } from '#observability/recordings/recording-files'
 import { Runs } from '#observability/runs/contract'
 import runs from '#observability/runs/index'
 import type { Cycle } from '#platform/heartbeat/contract'
@@ -131,7 +131,7 @@ class Switch {
         return typeof value === 'function' ? value.bind(own) : value
       },
     })
-    this.live = (await beginRecording(svc, new RecordingShelf(svc), config, run, () => {}, true))!
+    this.live = (await beginRecording(svc, new RecordingFiles(svc), config, run, () => {}, true))!
     return this.live
   }
 }

@@ -62,10 +62,10 @@ export class SoakPeople {
     this.#parts = {
       ...{ dice: this.#dice, presets: Object.keys(PRESETS), journal: { write: () => {} } },
       look: lookAt(db),
-      witness: {
+      checker: {
         counts: this.counts,
         asks: () => () => {},
-        nudged: (agent_id, nudge_id) => void this.nudges.set(nudge_id, { agent_id, at: Date.now() }),
+        onNudge: (agent_id, nudge_id) => void this.nudges.set(nudge_id, { agent_id, at: Date.now() }),
         decidedTwice: (id, decisions) => void this.broken.push(`${id}: ${decisions.join(' and ')} were both taken`),
       },
     }

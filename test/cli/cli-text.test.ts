@@ -5,7 +5,7 @@ import { agentPage, statusPage } from '#core/agents/page'
 import { OWN_COMMANDS } from '#interfaces/cli/commands/index'
 import type { CommandTree } from '#interfaces/cli/contract'
 import { allCommandsOf, helpOf, overviewOf, section } from '#interfaces/cli/help'
-import { draw } from '#interfaces/cli/table'
+import { renderOutput } from '#interfaces/cli/table'
 import { styleOf, Terminal } from '#interfaces/cli/terminal'
 import { TOPICS } from '#interfaces/cli/topics'
 import { fold, take, widthOf, wrap } from '#interfaces/cli/width'
@@ -22,11 +22,11 @@ const AGENT = {
 
 describe('a table', () => {
   it('as wide as it is stands as it is, and has all of its columns', () => {
-    expect(draw([{ a: 1, b: null }])).toBe('A  B\n1  -')
+    expect(renderOutput([{ a: 1, b: null }])).toBe('A  B\n1  -')
   })
 
   it('in a narrower terminal breaks sentences into lines, cuts nothing, and leaves out what nobody has', () => {
-    const drawn = draw([AGENT, { ...AGENT, agent_id: 'writer-5e6f7a8b' }], { columns: 60 })
+    const drawn = renderOutput([AGENT, { ...AGENT, agent_id: 'writer-5e6f7a8b' }], { columns: 60 })
     const lines = drawn.split('\n')
     expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(60)
     expect(lines[0]).toMatch(/^AGENT_ID +ROLE$/)
@@ -36,14 +36,14 @@ describe('a table', () => {
   })
 
   it.each([20, 8])('in %d columns becomes a list, with every id whole', columns => {
-    const drawn = draw([AGENT], { columns })
+    const drawn = renderOutput([AGENT], { columns })
     expect(drawn).toContain('coder-1a2b3c4d')
     expect(drawn.replaceAll(/\s+/g, ' ')).toContain('one finished piece at a time')
   })
 
   it('has no JSON where words do: lists and small objects in a line, greater ones in a part below, texts line by line', () => {
     const run = { participants: ['a-1', 'b-2'], spent: { usd: 0, tokens: 5 }, budget: {}, said: 'one\ntwo' }
-    const drawn = draw({
+    const drawn = renderOutput({
       ...run,
       result: { sides: ['a', 'b'], rounds: 3, why: { a: 1, b: 2, c: 3, d: 4 }, winner: null },
     })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemPorts } from '#lib/system-ports'
 import { Connections } from '#platform/cluster/connection'
-import { Asked } from '#platform/cluster/kept'
+import { PreparedQuery } from '#platform/cluster/kept'
 import { postgresOr, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
@@ -20,7 +20,7 @@ describe.skipIf(!server)('a statement that is asked again and again', () => {
   })
 
   const rows = async (sql: string, ...params: unknown[]) =>
-    (await connections.ask([new Asked(sql, params)]))[0]!.rows as Record<string, unknown>[]
+    (await connections.ask([new PreparedQuery(sql, params)]))[0]!.rows as Record<string, unknown>[]
   const preparedStatements = async () =>
     (await connections.query('SELECT statement FROM pg_prepared_statements'))[0]!.rows.map(({ statement }) =>
       String(statement),

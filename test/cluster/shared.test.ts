@@ -48,7 +48,7 @@ describe.skipIf(!server)('what agents know, on two machines', () => {
       await there.kernel.invoke('checkpoints.restore', { id, checkpoint_id: saved.checkpoint_id })
 
       await here.kernel.invoke('daemon.pause')
-      expect(await there.kernel.use(Freeze).frozen()).toBe(true)
+      expect(await there.kernel.use(Freeze).isFrozen()).toBe(true)
     } finally {
       await database.drop()
     }

@@ -3,7 +3,7 @@ import { get, type IncomingHttpHeaders } from 'node:http'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import dashboard from '#interfaces/dashboard/index'
-import { ago, count, dollars, duration, moment, shortMoment, timed } from '../../dashboard/ui/words.ts'
+import { ago, count, dollars, duration, moment, shortMoment, withLocalTimes } from '../../dashboard/ui/words.ts'
 import { startRestServer } from './rest-server.ts'
 
 const startDashboard = (env: Record<string, string> = {}) => startRestServer({ plugins: [dashboard], env })
@@ -132,7 +132,9 @@ describe('the dashboard’s page', () => {
     const clock = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
     for (let month = 0; month < 12; month++) {
       const at = new Date(Date.UTC(2026, month, 2 * month + 1, 2 * month, month, 7)).toISOString()
-      expect(timed(`Frozen since ${at}; svc daemon resume`)).toBe(`Frozen since ${moment(at)}; svc daemon resume`)
+      expect(withLocalTimes(`Frozen since ${at}; svc daemon resume`)).toBe(
+        `Frozen since ${moment(at)}; svc daemon resume`,
+      )
       expect(moment(at)).toBe(clock.format(new Date(at)))
       expect(shortMoment(at, Date.parse(at))).toBe(moment(at).split(', ')[2])
       expect(shortMoment(at, Date.parse(at) + 86_400_000)).toBe(moment(at).replace(/, \d{4}/, ''))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { WorldTime } from '#lab/simulation/clock'
+import { SimulatedTime } from '#lab/simulation/clock'
 import { Dice } from '#lab/simulation/dice'
 import type { Access } from '#lab/simulation/disk/access'
 import { Disk } from '#lab/simulation/disk/disk'
@@ -9,7 +9,7 @@ const isAlive = () => true
 
 describe("a world's time", () => {
   it('moves when nothing is left to do, and then to the next timer', async () => {
-    const time = new WorldTime(new Dice(1, 'ties'))
+    const time = new SimulatedTime(new Dice(1, 'ties'))
     const clock = time.clockFor(isAlive)
     const seen: (string | number)[] = []
     const work = async () => {
@@ -24,7 +24,7 @@ describe("a world's time", () => {
   })
 
   it('gives a dead process nothing any more', async () => {
-    const time = new WorldTime(new Dice(1, 'ties'))
+    const time = new SimulatedTime(new Dice(1, 'ties'))
     let alive = true
     let woke = false
     void time

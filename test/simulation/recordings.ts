@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { ModelProviders } from '#core/models/contract'
 import { definePlugin, type PluginDefinition, type PluginHandle } from '#kernel'
 import { simulatedToolkit } from '#lab/simulation/tools'
-import type { World } from '#lab/simulation/world'
+import type { SimulatedWorld } from '#lab/simulation/world'
 import { TapeToken } from '#lib/recording-context'
 import type { ReplayVerdict } from '#observability/recordings/contract'
 import { type Entry, TAPE_VERSION } from '#observability/recordings/entries'
 import { eventsOf } from '#observability/recordings/log'
-import { TapeRecorder } from '#observability/recordings/recorder'
+import { Recorder } from '#observability/recordings/recorder'
 import { type Original, replay } from '#observability/recordings/replay'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { isoTime, Store } from '#platform/store/contract'
@@ -20,7 +20,7 @@ import { openKernel } from '../../embed/compose.ts'
 interface OpenRecording {
   run_id: string
   process: number
-  recorder: TapeRecorder
+  recorder: Recorder
   state: Buffer
   config: Record<string, unknown>
   started_at: number
@@ -35,7 +35,7 @@ interface OpenRecording {
 /** Records every run of the daemon in the worlds that it is hung into. */
 export class SimulationRecordings {
   readonly #tapes: OpenRecording[] = []
-  #world: World | undefined
+  #world: SimulatedWorld | undefined
   #alive = new Set<number>()
   #opened = 0
 
@@ -59,7 +59,7 @@ export class SimulationRecordings {
   })
 
   /** Follows the processes of a world. */
-  follow(world: World): void {
+  follow(world: SimulatedWorld): void {
     this.#world = world
     this.#tapes.length = 0
     this.#alive.clear()
@@ -85,7 +85,7 @@ export class SimulationRecordings {
       "SELECT run_id FROM runs WHERE kind = 'daemon' ORDER BY rowid DESC LIMIT 1",
     )
     const folder = mkdtempSync(join(tmpdir(), 'svc-tapes-'))
-    const recorder = new TapeRecorder(text => text)
+    const recorder = new Recorder(text => text)
     try {
       const copied = store.copyTo!(join(folder, 'state.db'))
       const undo = svc.provide(TapeToken, recorder)

@@ -2,8 +2,8 @@ import type { PluginDefinition } from '#kernel'
 import type { SimulatedRun, SimulationOptions } from '#lab/simulation/contract'
 import { Ground } from '#lab/simulation/ground'
 import { NOTHING } from '#lab/simulation/rules'
-import { watched } from '#lab/simulation/simulation'
-import { World, type WorldParts } from '#lab/simulation/world'
+import { runWatched } from '#lab/simulation/simulation'
+import { SimulatedWorld, type SimulationParts } from '#lab/simulation/world'
 import type { Opener } from '#lib/opener'
 import type { Original } from '#observability/recordings/replay'
 import { BUILTINS } from '../../builtins/index.ts'
@@ -20,24 +20,24 @@ type Options = Partial<SimulationOptions> & { seed: number }
 
 async function simulationOf(
   options: Options,
-  more: Partial<Pick<WorldParts, 'rewrite' | 'also'>> = {},
-): Promise<World> {
+  more: Partial<Pick<SimulationParts, 'rewrite' | 'also'>> = {},
+): Promise<SimulatedWorld> {
   laid ??= Ground.prepare(opener, turn)
   // What the last world left is only given back between two turns of the event loop.
   await turn()
   const needs = (more.also ?? []).flatMap(plugin => plugin.needs ?? [])
   const parts = { opener, ground: await laid, also: [], belongings: { ...NOTHING, needs }, ...more }
-  return new World({ cycles: CYCLES, faults: 'some', ...options }, parts)
+  return new SimulatedWorld({ cycles: CYCLES, faults: 'some', ...options }, parts)
 }
 
 /** One world, whose statements may be others than the program's: a broken build. */
 export async function live(options: Options, rewrite?: (sql: string) => string): Promise<SimulatedRun> {
-  return watched(await simulationOf(options, rewrite ? { rewrite } : {}), turn)
+  return runWatched(await simulationOf(options, rewrite ? { rewrite } : {}), turn)
 }
 
 /** One world with a plugin of its own. */
 export async function runWith(plugin: PluginDefinition, options: Options): Promise<SimulatedRun> {
-  return watched(await simulationOf(options, { also: [plugin] }), turn)
+  return runWatched(await simulationOf(options, { also: [plugin] }), turn)
 }
 
 /** One world, and the recordings of the daemon's runs in it. */
@@ -45,7 +45,7 @@ export async function runRecorded(options: Options): Promise<{ run: SimulatedRun
   const tapes = new SimulationRecordings()
   const world = await simulationOf(options, { also: [tapes.plugin] })
   tapes.follow(world)
-  return { run: await watched(world, turn), recordings: await tapes.recordings() }
+  return { run: await runWatched(world, turn), recordings: await tapes.recordings() }
 }
 
 /** Of each world of these tests, unless told. */

@@ -5,7 +5,7 @@ import memory from '#core/memory/index'
 import sessions from '#core/sessions/index'
 import tasks from '#core/tasks/index'
 import { benchmarkOf } from '#lab/benchmark/benchmark'
-import { type Called, examine } from '#lab/benchmark/checks'
+import { type CompletedCall, examine } from '#lab/benchmark/checks'
 import {
   Benchmark,
   type BenchmarkOptions,
@@ -196,7 +196,7 @@ describe('scenarios', () => {
 describe('checks', () => {
   const passes = (
     check: object,
-    found: { answer?: string; parsed?: unknown; called?: Called[]; files?: Record<string, string> },
+    found: { answer?: string; parsed?: unknown; called?: CompletedCall[]; files?: Record<string, string> },
   ) =>
     examine([ScenarioCheck.parse({ what: '-', ...check })], {
       ...{ answer: '', parsed: null, called: [], file: async path => found.files?.[path] },

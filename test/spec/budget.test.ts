@@ -177,7 +177,7 @@ describe('a limit', () => {
       limits: { usd: 0.01, tokens: null },
       message: expect.stringMatching(/^exceeded: \$0\.\d+ of \$0\.01 are spent; no model is called/),
     })
-    expect(await budgetOf(home).exceeded()).toBe(true)
+    expect(await budgetOf(home).isExceeded()).toBe(true)
     expect(await eventsOf(home, 'budget_exceeded')).toHaveLength(1)
     for (const id of [first, second]) expect((await detail(home, id)).status).not.toBe('dead')
     await expect(call(home)).rejects.toMatchObject({ code: 'budget_exhausted', status: 409 })

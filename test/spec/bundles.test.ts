@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type BundlePart, BundleParts, type Imported } from '#core/checkpoints/contract'
+import { type BundlePart, BundleParts, type ImportedAgent } from '#core/checkpoints/contract'
 import { Memory } from '#core/memory/contract'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
@@ -23,7 +23,7 @@ interface Bundle {
 
 const pack = async ({ kernel }: TestHost, id: string) => (await kernel.invoke('bundles.export', { id })) as Bundle
 const unpack = ({ kernel }: TestHost, bundle: unknown, more = {}) =>
-  kernel.invoke('bundles.import', { bundle, ...more }) as Promise<Imported>
+  kernel.invoke('bundles.import', { bundle, ...more }) as Promise<ImportedAgent>
 const memoriesOf = ({ kernel }: TestHost, id: string) => kernel.use(Memory).of(id).recent(1000)
 
 /** As somebody would who knows how bundles are sealed. */
@@ -55,7 +55,7 @@ async function settledLife(home: TestHost) {
     at: home.clock.ms() + 86_400_000,
     created_by: 'operator' as const,
   }
-  await kernel.use(Store).apply((await kernel.use(Alarms).made(alarm)).effects)
+  await kernel.use(Store).apply((await kernel.use(Alarms).make(alarm)).effects)
   return id
 }
 

@@ -76,7 +76,7 @@ describe('while the daemon is frozen', () => {
     expect(new Set(home.seen.ended.map(({ result }) => result))).toEqual(new Set(['guarded']))
     expect(home.seen.entered).toEqual([])
     expect(calls(home)).toBe(0)
-    expect(await home.kernel.use(Freeze).frozen()).toBe(true)
+    expect(await home.kernel.use(Freeze).isFrozen()).toBe(true)
 
     const resumed = await home.post('/daemon/resume')
     expect([resumed.status, resumed.json]).toEqual([200, { status: 'running', frozen_since: null }])

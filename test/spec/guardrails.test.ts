@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { definePlugin, z } from '#kernel'
 import metrics from '#observability/metrics/index'
 import store from '#platform/store/index'
-import { type Checked, GuardrailRules, Guardrails, type Stage } from '#safety/guardrails/contract'
+import { type CheckedText, GuardrailRules, Guardrails, type Stage } from '#safety/guardrails/contract'
 import guardrails from '#safety/guardrails/index'
 import { tool } from '#tools/toolkits/contract'
 import { startRestServer } from '../faces/rest-server.ts'
@@ -41,7 +41,7 @@ const testHostWithGuardrails = (
   )
 }
 
-const check = ({ kernel }: TestHost, stage: Stage, given: string): Promise<Checked> =>
+const check = ({ kernel }: TestHost, stage: Stage, given: string): Promise<CheckedText> =>
   kernel.use(Guardrails).check(stage, given, { agent_id: null })
 
 const hitsOf = async (home: TestHost) =>

@@ -21,7 +21,7 @@ async function keeping() {
   const held = new Set<string>()
   const holder = definePlugin({
     name: 'holder',
-    setup: svc => void svc.add(ImageHolders, { name: 'holder', held: async () => [...held] }),
+    setup: svc => void svc.add(ImageHolders, { name: 'holder', heldHashes: async () => [...held] }),
   })
   const builtins = [store, images, retention, holder]
   const home = await testHost({ builtins, roles: ['cli'], config: { retention: { days: 30 } } })

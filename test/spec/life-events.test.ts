@@ -6,7 +6,7 @@ import { keyedRandom } from '#lib/keyed-random'
 import daemon from '#platform/daemon/index'
 import { CATEGORIES, type LifeChoice } from '#society/economy/contract'
 import { LifeCatalogue } from '#society/economy/life/catalogue'
-import { LUCK, luckOf, scaled } from '#society/economy/life/outcome'
+import { LUCK, luckOf, scaleChoice } from '#society/economy/life/outcome'
 import { choiceIn, lifePrompt } from '#society/economy/life/prompt'
 import { roll } from '#society/economy/life/roll'
 import type { CitizenRow } from '#society/economy/repository'
@@ -146,7 +146,7 @@ describe('the catalogue', () => {
     expect(Math.min(...drawn)).toBeGreaterThanOrEqual(LUCK.least)
     expect(Math.max(...drawn)).toBeLessThanOrEqual(LUCK.most)
     const choice: LifeChoice = { label: 'x', money: -200, happiness: 0.1 }
-    expect(scaled(choice, 1250)).toMatchObject({ money: -25_000, stats: { happiness: 125, health: 0 } })
+    expect(scaleChoice(choice, 1250)).toMatchObject({ money: -25_000, stats: { happiness: 125, health: 0 } })
   })
 })
 

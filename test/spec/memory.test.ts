@@ -87,9 +87,9 @@ describe('an agent remembers', () => {
     const records = memoryOf(home)
     await records.store('blue', { kind: 'kv', key: 'colour' })
     for (let n = 0; n < 300; n++) await records.store(`noise ${n}`)
-    expect((await records.named('key', 'colour'))?.thought).toBe('blue')
+    expect((await records.findNamed('key', 'colour'))?.thought).toBe('blue')
     await records.store('green', { kind: 'kv', key: 'colour' })
-    expect((await records.named('key', 'colour'))?.thought).toBe('green')
+    expect((await records.findNamed('key', 'colour'))?.thought).toBe('green')
   })
 
   it('a thing in place of another under the same id, as the newest, as often used, and found by its new words only', async () => {
@@ -212,12 +212,12 @@ describe('the file', () => {
   it('takes over what an earlier program kept, once', async () => {
     const legacy = JSON.stringify({ colour: 'blue', list: [1, 2] })
     await using home = await open({ files: { '.svc/agent_memory/worker-1.json': legacy } })
-    expect((await memoryOf(home).named('key', 'colour'))?.thought).toBe('blue')
-    expect((await memoryOf(home).named('key', 'list'))?.thought).toBe('[1,2]')
-    const { memory_id } = (await memoryOf(home).named('key', 'colour'))!
+    expect((await memoryOf(home).findNamed('key', 'colour'))?.thought).toBe('blue')
+    expect((await memoryOf(home).findNamed('key', 'list'))?.thought).toBe('[1,2]')
+    const { memory_id } = (await memoryOf(home).findNamed('key', 'colour'))!
     await memoryOf(home).forget(memory_id)
     await using again = await open({ root: home.root })
-    expect(await memoryOf(again).named('key', 'colour')).toBeUndefined()
+    expect(await memoryOf(again).findNamed('key', 'colour')).toBeUndefined()
 
     await writeFile(join(home.root, '.svc/agent_memory/worker-2.json'), '{ torn')
     expect(await memoryOf(home, 'worker-2').count()).toBe(0)

@@ -8,10 +8,10 @@ import { CycleEnd } from '#lib/recording-context'
 import { type Recording, Recordings } from '#observability/recordings/contract'
 import { Digester } from '#observability/recordings/digest'
 import { CONTRIBUTED, type Entry } from '#observability/recordings/entries'
-import { RecordedActor } from '#observability/recordings/recorded-actor'
-import { TapeRecorder } from '#observability/recordings/recorder'
+import { RecordedContext } from '#observability/recordings/recorded-context'
+import { Recorder } from '#observability/recordings/recorder'
+import { RecordingFiles } from '#observability/recordings/recording-files'
 import { Score } from '#observability/recordings/score'
-import { RecordingShelf } from '#observability/recordings/shelf'
 import { Runs } from '#observability/runs/contract'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { FencedError } from '#platform/heartbeat/contract'
@@ -46,7 +46,7 @@ async function oneGoal(home: Awaited<ReturnType<typeof testHostWithRecordings>>)
 }
 
 const recordingsOf = ({ kernel }: TestHost) =>
-  new RecordingShelf({ ports: kernel.ports, project: kernel.project } as never)
+  new RecordingFiles({ ports: kernel.ports, project: kernel.project } as never)
 
 test('ten runs of several agents at once, with approvals, nudges, pauses and faults of the model, replay to the same log', async () => {
   await using home = await testHostWithRecordings(busyModel(11))
@@ -366,7 +366,7 @@ test('one altered result of a tool is found as the first divergence', async () =
   const entries = await recordingsOf(home).entries(run)
   const altered = JSON.parse(JSON.stringify(entries).replace(/saw 0/, 'saw 1')) as typeof entries
   await writeFile(tape, '')
-  const written = await recordingsOf(home).tape(run)
+  const written = await recordingsOf(home).openLog(run)
   await written.append(JSON.stringify(altered))
   await written.close()
   const verdict = await replayOf(home, run)
@@ -386,7 +386,7 @@ test('a prompt that is another one is found, and said to be', async () => {
   )
   expect(altered).not.toEqual(entries)
   await writeFile(join(home.root, '.svc', 'recordings', run, 'tape.gz'), '')
-  const written = await recordingsOf(home).tape(run)
+  const written = await recordingsOf(home).openLog(run)
   await written.append(JSON.stringify(altered))
   await written.close()
   const { same, divergence } = await replayOf(home, run)
@@ -395,7 +395,7 @@ test('a prompt that is another one is found, and said to be', async () => {
 })
 
 test('what was given cannot be changed on the tape any more', () => {
-  const recorder = new TapeRecorder(text => text)
+  const recorder = new Recorder(text => text)
   const right = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
   const actor = recorder.begin(right, new CycleEnd())!
   const given = actor.take('tool look', () => ({ result: 'four sheep' })) as { result: string }
@@ -416,7 +416,7 @@ test('what was given cannot be changed on the tape any more', () => {
 })
 
 test('a long answer that comes again stands on the tape once', () => {
-  const recorder = new TapeRecorder(text => text)
+  const recorder = new Recorder(text => text)
   const right = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
   const actor = recorder.begin(right, new CycleEnd())!
   const answers = ['model', 'tool look', 'model', 'tool look'].map(what => {
@@ -431,7 +431,7 @@ test('a long answer that comes again stands on the tape once', () => {
 })
 
 test('that a cycle was over before it began stands on the tape', () => {
-  const tape = new TapeRecorder(text => text)
+  const tape = new Recorder(text => text)
   const end = new CycleEnd()
   end.abort(new FencedError({ agent_id: 'a' }))
   tape.begin({ id: 'a', kind: 'agent', owner: 'o', epoch: 1, cycle_num: 1 }, end)
@@ -450,7 +450,10 @@ test('a tape in the form of an earlier version is repeated as well', async () =>
     return digest
   })
   // Each read had its place, by its text.
-  const reads = vi.spyOn(RecordedActor.prototype, 'read').mockImplementation(function (this: RecordedActor, ...read) {
+  const reads = vi.spyOn(RecordedContext.prototype, 'read').mockImplementation(function (
+    this: RecordedContext,
+    ...read
+  ) {
     return this.turn(...read)
   })
   await using home = await testHostWithRecordings(numberedGoals(look('a'), look('b'), finish))
@@ -462,7 +465,7 @@ test('a tape in the form of an earlier version is repeated as well', async () =>
   expect(length).toBeGreaterThan(100)
   const asBefore = earlierForm(digests)
   await writeFile(join(home.root, '.svc', 'recordings', run, 'tape.gz'), '')
-  const written = await recordingsOf(home).tape(run)
+  const written = await recordingsOf(home).openLog(run)
   await written.append(JSON.stringify(entries.flatMap(asBefore)))
   await written.close()
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
@@ -563,7 +566,7 @@ test('a replay differs where what was written belongs to rows that another proce
   const spawns = entries.find(entry => entry[0] === 's' && /INSERT INTO agents\b/.test(entry[2]))?.[1]
   const without = entries.map(entry => (entry[0] === 'o' ? ['o', entry[1].filter(([sql]) => sql !== spawns)] : entry))
   await writeFile(join(recordingsOf(home).folderOf(run), 'tape.gz'), '')
-  const written = await recordingsOf(home).tape(run)
+  const written = await recordingsOf(home).openLog(run)
   await written.append(JSON.stringify(without))
   await written.close()
   const { same, divergence } = await replayOf(home, run)
@@ -754,9 +757,9 @@ export default definePlugin({ name: 'lenient', setup(svc) {
 }, 60_000)
 
 test('where an earlier version had cycles work out what plugins answer, a replay and its fork do so', async () => {
-  const { take } = RecordedActor.prototype
-  const spy = vi.spyOn(RecordedActor.prototype, 'take').mockImplementation(function (
-    this: RecordedActor,
+  const { take } = RecordedContext.prototype
+  const spy = vi.spyOn(RecordedContext.prototype, 'take').mockImplementation(function (
+    this: RecordedContext,
     what,
     work,
     asked,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import daemon from '#platform/daemon/index'
-import { slotAfter, slotsPassed, timeOf } from '#platform/schedules/calendar'
+import { passedSlots, slotAfter, timeOf } from '#platform/schedules/calendar'
 import type { Schedule } from '#platform/schedules/contract'
 import schedules from '#platform/schedules/index'
 import { MIGRATIONS } from '#platform/store/migrations/index'
@@ -325,7 +325,7 @@ describe('the calendar', () => {
   })
 
   it('comes once at a time that there is twice', async () => {
-    const { count } = await slotsPassed(
+    const { count } = await passedSlots(
       berlin('30 2 * * *'),
       Date.UTC(2026, 9, 25, 0, 30),
       Date.UTC(2026, 9, 25, 23),
@@ -336,7 +336,7 @@ describe('the calendar', () => {
 
   it('counts years of missed minutes without end, up to a bound', async () => {
     const first = Date.UTC(2026, 0, 1)
-    const passed = await slotsPassed(berlin('* * * * *'), first, first + 10 * 365 * 86_400_000, heldClock())
+    const passed = await passedSlots(berlin('* * * * *'), first, first + 10 * 365 * 86_400_000, heldClock())
     expect(passed.count).toBe(2_000)
     expect(passed.next).toBe(first + 10 * 365 * 86_400_000 + 60_000)
   })

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Profile } from '#core/profiles/contract'
 import { SufferingConfig } from '#society/suffering/config'
 import { PERSONA_FIELDS, type PersonaFields } from '#society/suffering/contract'
-import { eased, GONE, judged, laid, pass, type Settings, thresholdsOf } from '#society/suffering/dynamics'
+import { applyVerdict, easeStressor, GONE, laid, pass, type Settings, thresholdsOf } from '#society/suffering/dynamics'
 import { circumplex, feelingOf } from '#society/suffering/mood'
 import { afterOutcome, baseOf, crisisShare, effectiveOf, shapedBy } from '#society/suffering/persona'
 import { DEFAULT_HOME, eachField, type Inner, loadOf, newborn } from '#society/suffering/state'
@@ -45,11 +45,11 @@ function applyAction(inner: Inner, each: Action, home: PersonaFields = DEFAULT_H
   switch (each.do) {
     case 'raise':
     case 'resolve':
-      return judged(inner, each.name, each.do, 0, settings)
+      return applyVerdict(inner, each.name, each.do, 0, settings)
     case 'add':
       return laid(inner, each.name, each.severity, 0, settings)
     case 'ease':
-      return eased(inner, each.name, 0.5)
+      return easeStressor(inner, each.name, 0.5)
     case 'goal':
       return afterOutcome(inner, each.done ? 'completed' : 'abandoned', home)
     case 'pass':
@@ -101,13 +101,13 @@ describe('suffering as a system', () => {
   })
 
   it('S: what was raised begins with the initial severity, and being raised again adds nothing', () => {
-    const once = judged(newborn(), 'futility', 'raise', 7, settings)
+    const once = applyVerdict(newborn(), 'futility', 'raise', 7, settings)
     expect(once.stressors).toEqual([{ stressor: 'futility', severity: 0.2, peak: 0.2, trend: 'rising', since: 7 }])
-    expect(judged(once, 'futility', 'raise', 8, settings)).toEqual(once)
+    expect(applyVerdict(once, 'futility', 'raise', 8, settings)).toEqual(once)
     // To and fro: fading and rising by turns pumps nothing up.
     let inner = once
     for (let n = 0; n < 50; n++)
-      inner = judged(judged(inner, 'futility', 'resolve', n, settings), 'futility', 'raise', n, settings)
+      inner = applyVerdict(applyVerdict(inner, 'futility', 'resolve', n, settings), 'futility', 'raise', n, settings)
     expect(severityOf(inner, 'futility')).toBe(0.2)
   })
 

@@ -127,7 +127,7 @@ describe('swarm learning', () => {
     let frozen = true
     const freeze = definePlugin({
       name: 'frost',
-      setup: svc => void svc.provide(Freeze, { frozen: async () => frozen, since: async () => (frozen ? 1 : null) }),
+      setup: svc => void svc.provide(Freeze, { isFrozen: async () => frozen, since: async () => (frozen ? 1 : null) }),
     })
     await using home = await openHost({ builtins: [freeze] })
     await beaten(home, 5)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin, z } from '#kernel'
 import type { ApprovalSummary } from '#safety/approvals/contract'
-import { type Checked, Guardrails, type Stage, WITHHELD } from '#safety/guardrails/contract'
+import { type CheckedText, Guardrails, type Stage, WITHHELD } from '#safety/guardrails/contract'
 import guardrails from '#safety/guardrails/index'
 import { tool } from '#tools/toolkits/contract'
 import { runHeartbeat, tempDir, text, together, toolCall, until } from '../support/index.ts'
@@ -242,7 +242,7 @@ describe('a task with a tool that needs approval', () => {
 function guards(enabled = true) {
   const seen: [Stage, string][] = []
   const finding = { rule: 'r', kind: 'test', start: 0, end: 1 }
-  const check = async (stage: Stage, given: string): Promise<Checked> => {
+  const check = async (stage: Stage, given: string): Promise<CheckedText> => {
     seen.push([stage, given])
     if (/forget|secret/.test(given)) return { action: 'block', text: '', findings: [{ ...finding, action: 'block' }] }
     const clean = given.replaceAll('555', '[REDACTED]')

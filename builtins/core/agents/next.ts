@@ -85,7 +85,7 @@ export function ownHolds(svc: PluginHandle): Hold[] {
       name: 'budget',
       stage: 40,
       async why() {
-        if (!svc.has(Budget) || !(await svc.use(Budget).exceeded())) return undefined
+        if (!svc.has(Budget) || !(await svc.use(Budget).isExceeded())) return undefined
         return { reason: (await svc.use(Budget).status()).message, at: null }
       },
     },

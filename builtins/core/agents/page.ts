@@ -1,5 +1,5 @@
 import { parametersLine } from '#core/models/contract'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { sandboxSentence } from '#safety/sandbox/contract'
 import type { AgentDetail, NextRun, StatusEntry } from './contract.ts'
 
@@ -47,7 +47,7 @@ export function agentPage(agent: AgentDetail): string {
     section('Work and money', [
       ['model', agent.model || 'the default one'],
       ...optional('parameters', agent.parameters && parametersLine(agent.parameters)),
-      ['spent', `$${agent.cost_usd.toFixed(4)}, ${agent.tokens} tokens, in ${counted(agent.cycle_count, 'cycle')}`],
+      ['spent', `$${agent.cost_usd.toFixed(4)}, ${agent.tokens} tokens, in ${pluralize(agent.cycle_count, 'cycle')}`],
       ...limits(agent),
       ['profile', preset === name ? preset : `${preset}; it is called ${name}`],
       ['spawned', `${agent.created_at}${agent.spawned_by ? ` by ${agent.spawned_by}` : ''}`],

@@ -8,7 +8,7 @@ export function agentsForget(svc: PluginHandle): void {
   forgets(svc, { name: 'nudges', key: 'nudge_id', where: 'delivered_at < ?' })
   svc.add(ImageHolders, {
     name: 'nudges',
-    async held(agent_id) {
+    async heldHashes(agent_id) {
       const rows = await svc
         .use(Store)
         .all<{ images: string }>(

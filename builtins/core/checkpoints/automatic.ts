@@ -1,9 +1,9 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
+import type { CheckpointService } from './checkpoint-service.ts'
 import type { CheckpointsConfig } from './config.ts'
-import type { CheckpointKeeper } from './keeper.ts'
-import { livingAgents } from './repository.ts'
+import { liveAgents } from './repository.ts'
 
 /** Of a stop no more than these are looked at: nobody waits for a million. */
 const MOST_AT_ONCE = 10_000
@@ -12,7 +12,7 @@ const MOST_AT_ONCE = 10_000
 export function afterCycle(
   svc: PluginHandle,
   config: CheckpointsConfig,
-  keeper: CheckpointKeeper,
+  keeper: CheckpointService,
   { agent_id, cycle_num }: { agent_id: string; cycle_num: number },
 ): Promise<unknown> | undefined {
   if (config.every_cycles === 0 || cycle_num % config.every_cycles !== 0) return undefined
@@ -25,18 +25,18 @@ export function afterCycle(
 export async function atShutdown(
   svc: PluginHandle,
   config: CheckpointsConfig,
-  keeper: CheckpointKeeper,
+  keeper: CheckpointService,
 ): Promise<void> {
   if (!config.at_shutdown) return
   const { clock, log } = svc
   const until = clock.monotonic() + config.grace * 1000
-  const agents = await livingAgents(svc.use(Store), MOST_AT_ONCE)
+  const agents = await liveAgents(svc.use(Store), MOST_AT_ONCE)
   for (const [n, { agent_id }] of agents.entries()) {
     if (clock.monotonic() >= until) {
       const late = agents.length - n
       log.warn(
         {},
-        `the checkpoints of ${counted(late, 'agent')} were left out: checkpoints.grace is over; their rows are safe`,
+        `the checkpoints of ${pluralize(late, 'agent')} were left out: checkpoints.grace is over; their rows are safe`,
       )
       return
     }

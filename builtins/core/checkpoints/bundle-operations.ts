@@ -3,7 +3,7 @@ import { ModelNameError } from '#core/models/contract'
 import { ProfileNotFoundError } from '#core/profiles/contract'
 import { operation, type PluginHandle, z } from '#kernel'
 import { Bundles } from './bundles.ts'
-import { BadBundleError, Bundle, BundleTooLargeError, Imported } from './contract.ts'
+import { BadBundleError, Bundle, BundleTooLargeError, ImportedAgent } from './contract.ts'
 
 /** The command line has words of its own for these, because files are what it reads and writes. */
 export function bundleOperations(svc: PluginHandle) {
@@ -28,13 +28,13 @@ export function bundleOperations(svc: PluginHandle) {
         preset: z.string().min(1).max(64).optional().describe('A profile that it is to live by instead of its own'),
         model: z.string().min(1).max(200).optional().describe('provider:model instead of its own'),
       }),
-      output: Imported,
+      output: ImportedAgent,
       http: {
         method: 'POST',
         path: '/bundles',
         status: 201,
         idempotent: true,
-        location: ({ agent_id }: Imported) => `/agents/${agent_id}`,
+        location: ({ agent_id }: ImportedAgent) => `/agents/${agent_id}`,
       },
       errors: [BadBundleError, ProfileNotFoundError, ModelNameError],
       run: ({ bundle, ...options }, { effects }) => bundles.unpack(bundle, options, effects),

@@ -12,10 +12,10 @@ import {
   BundleParts,
   BundleTooLargeError,
   CheckpointParts,
-  type Imported,
+  type ImportedAgent,
   LARGEST_BUNDLE,
 } from './contract.ts'
-import { EnvelopeError, opened, sealed } from './envelope.ts'
+import { EnvelopeError, openEnvelope, seal } from './envelope.ts'
 import { dangerIn } from './stranger.ts'
 
 const FORMAT = 'svc-agent'
@@ -80,7 +80,7 @@ export class Bundles {
     }
     const harmless = (key: string, value: unknown) => (key === '__proto__' ? undefined : value)
     const masked = JSON.parse(secretMasker(this.#svc)(JSON.stringify(content)), harmless) as Bundle['content']
-    const bundle = sealed(FORMAT, VERSION, masked)
+    const bundle = seal(FORMAT, VERSION, masked)
     const bytes = Buffer.byteLength(JSON.stringify(bundle))
     if (bytes > LARGEST_BUNDLE) throw new BundleTooLargeError({ bytes, limit: LARGEST_BUNDLE })
     return bundle
@@ -91,7 +91,7 @@ export class Bundles {
    * @param bundle parsed JSON, from a stranger
    * @throws BadBundleError, ProfileNotFoundError, ModelNameError, GuardrailBlockedError where guardrails watch the memory
    */
-  async unpack(bundle: unknown, options: ImportOptions = {}, also: readonly Effect[] = []): Promise<Imported> {
+  async unpack(bundle: unknown, options: ImportOptions = {}, also: readonly Effect[] = []): Promise<ImportedAgent> {
     const content = contentOf(bundle)
     const undo: (() => Promise<void>)[] = []
     try {
@@ -108,9 +108,9 @@ export class Bundles {
     options: ImportOptions,
     also: readonly Effect[],
     undo: (() => Promise<void>)[],
-  ): Promise<Imported> {
+  ): Promise<ImportedAgent> {
     const known = this.#parts().filter(({ name }) => Object.hasOwn(parts, name))
-    const values = new Map(known.map(part => [part, understood(part, parts[part.name])]))
+    const values = new Map(known.map(part => [part, parsePart(part, parts[part.name])]))
     const model = options.model ?? agent.model
     if (model) await this.#svc.use(Models).resolve(model)
     const preset = options.preset ?? agent.preset
@@ -182,7 +182,7 @@ function contentOf(bundle: unknown): z.output<typeof Content> {
   const problem = dangerIn(bundle)
   if (problem) throw new BadBundleError({ problem })
   try {
-    return parse(Content, opened(FORMAT, VERSION, bundle), 'Its content')
+    return parse(Content, openEnvelope(FORMAT, VERSION, bundle), 'Its content')
   } catch (error) {
     if (error instanceof BadBundleError) throw error
     throw new BadBundleError({ problem: problemOf(error) }, { cause: error })
@@ -190,7 +190,7 @@ function contentOf(bundle: unknown): z.output<typeof Content> {
 }
 
 /** @throws BadBundleError */
-function understood(part: BundlePart, value: unknown): unknown {
+function parsePart(part: BundlePart, value: unknown): unknown {
   try {
     return parse(part.schema, value, `Its part "${part.name}"`)
   } catch (error) {

@@ -120,9 +120,9 @@ export interface BundlePart<T = unknown> {
    * What gives it to a new agent whose row is written in the same transaction, before these effects.
    * @param ids ids of the bundle, with those that stand for them here; goals are in it from stage 0 on
    */
-  unpack(agent_id: string, value: T, ids: Map<string, string>): Promise<Unpacked>
+  unpack(agent_id: string, value: T, ids: Map<string, string>): Promise<UnpackedPart>
 }
-export interface Unpacked {
+export interface UnpackedPart {
   effects: readonly Effect[]
   /** Takes back what was written besides, when the agent comes to nothing. */
   undo?: () => Promise<void>
@@ -148,7 +148,7 @@ export const Bundle = z
 export type Bundle = z.infer<typeof Bundle>
 
 /** What came of a bundle. */
-export const Imported = z.object({
+export const ImportedAgent = z.object({
   agent_id: z.string().meta({ examples: ['coder-5e6f7a8b'] }),
   was: z.string().describe('The id of the agent that was exported'),
   preset: z.string(),
@@ -156,7 +156,7 @@ export const Imported = z.object({
   left_out: z.array(z.string()).describe('Parts whose room is not here'),
   profile_written: z.string().nullable().describe('The file of the preset, where there was none of that name'),
 })
-export type Imported = z.infer<typeof Imported>
+export type ImportedAgent = z.infer<typeof ImportedAgent>
 
 declare module '#kernel' {
   interface Events {

@@ -19,23 +19,23 @@ export class EnvelopeError extends Error {
 }
 
 /** A JSON value with its format, its version and the SHA-256 of its content, by which a torn or edited text is told from a whole one. */
-export function sealed<C>(format: string, version: number, content: C): z.infer<typeof Envelope> & { content: C } {
+export function seal<C>(format: string, version: number, content: C): z.infer<typeof Envelope> & { content: C } {
   return { format, version, sha256: digest(content), content }
 }
 
 /** @throws EnvelopeError */
-export function unsealed(format: string, version: number, text: string): unknown {
+export function unseal(format: string, version: number, text: string): unknown {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     throw new EnvelopeError('it is no JSON, or only a part of it')
   }
-  return opened(format, version, value)
+  return openEnvelope(format, version, value)
 }
 
 /** The same for what has been parsed. @throws EnvelopeError */
-export function opened(format: string, version: number, value: unknown): unknown {
+export function openEnvelope(format: string, version: number, value: unknown): unknown {
   const parsed = Envelope.safeParse(value)
   if (!parsed.success || parsed.data.format !== format) throw new EnvelopeError(`it is no ${format} file`)
   const { version: found, sha256, content } = parsed.data

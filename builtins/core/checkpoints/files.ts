@@ -3,7 +3,7 @@ import type { PluginHandle, Ports } from '#kernel'
 import { replaceFile } from '#lib/yaml'
 import { SharedFiles } from '#platform/store/contract'
 import { Checkpoint, CheckpointNotFoundError, type CheckpointSummary, CheckpointUnreadableError } from './contract.ts'
-import { EnvelopeError, sealed, unsealed } from './envelope.ts'
+import { EnvelopeError, seal, unseal } from './envelope.ts'
 
 const FORMAT = 'svc-checkpoint'
 const VERSION = 1
@@ -26,7 +26,7 @@ export class CheckpointFiles {
   }
 
   /** Where several machines share what agents know, they are there, and none on disk. */
-  get #shared(): SharedFiles | undefined {
+  get #sharedFiles(): SharedFiles | undefined {
     return this.#svc.has(SharedFiles) ? this.#svc.use(SharedFiles) : undefined
   }
 
@@ -34,8 +34,8 @@ export class CheckpointFiles {
   async write(checkpoint: Checkpoint, mask: (json: string) => string): Promise<void> {
     const content: unknown = JSON.parse(mask(JSON.stringify(checkpoint)))
     const file = this.#file(checkpoint.agent_id, checkpoint.checkpoint_id)
-    const text = JSON.stringify(sealed(FORMAT, VERSION, content))
-    const shared = this.#shared
+    const text = JSON.stringify(seal(FORMAT, VERSION, content))
+    const shared = this.#sharedFiles
     if (shared) return void (await shared.replace(this.#path(file), text, 0))
     await this.#files.mkdir(this.#folder(checkpoint.agent_id), { recursive: true, mode: 0o700 })
     await replaceFile(this.#files, file, text)
@@ -67,7 +67,7 @@ export class CheckpointFiles {
   async remove(agent_id: string, checkpoint_id: string): Promise<boolean> {
     if (!ID.test(checkpoint_id)) return false
     const file = this.#file(agent_id, checkpoint_id)
-    if (this.#shared) return this.#shared.remove(this.#path(file))
+    if (this.#sharedFiles) return this.#sharedFiles.remove(this.#path(file))
     return this.#files.unlink(file).then(
       () => true,
       error => absent(error, false),
@@ -76,7 +76,7 @@ export class CheckpointFiles {
 
   /** The agents of which there are checkpoints. */
   async agents(): Promise<string[]> {
-    const shared = await this.#shared?.list('checkpoints/')
+    const shared = await this.#sharedFiles?.list('checkpoints/')
     if (shared) return [...new Set(shared.map(({ path }) => path.split('/')[1]!))]
     const entries = await this.#files
       .readdir(join(this.#svc.project.svc, 'checkpoints'), { withFileTypes: true })
@@ -85,7 +85,7 @@ export class CheckpointFiles {
   }
 
   async #ids(agent_id: string): Promise<string[]> {
-    const shared = await this.#shared?.list(`${this.#path(this.#folder(agent_id))}/`)
+    const shared = await this.#sharedFiles?.list(`${this.#path(this.#folder(agent_id))}/`)
     const names =
       shared?.map(({ path }) => basename(path)) ??
       (await this.#files.readdir(this.#folder(agent_id)).catch(error => absent(error, [])))
@@ -94,7 +94,7 @@ export class CheckpointFiles {
 
   async #writtenAt(agent_id: string, id: string): Promise<number> {
     const file = this.#file(agent_id, id)
-    if (this.#shared) return (await this.#shared.list(this.#path(file)))[0]?.at ?? Number.POSITIVE_INFINITY
+    if (this.#sharedFiles) return (await this.#sharedFiles.list(this.#path(file)))[0]?.at ?? Number.POSITIVE_INFINITY
     const stat = await this.#files.stat(file).catch(error => absent(error, undefined))
     return stat?.mtimeMs ?? Number.POSITIVE_INFINITY
   }
@@ -102,13 +102,13 @@ export class CheckpointFiles {
   async #read(agent_id: string, checkpoint_id: string): Promise<{ checkpoint: Checkpoint; bytes: number } | undefined> {
     if (!ID.test(checkpoint_id)) return undefined
     const file = this.#file(agent_id, checkpoint_id)
-    const shared = this.#shared
+    const shared = this.#sharedFiles
     const text = shared
       ? (await shared.read(this.#path(file)))?.text
       : await this.#files.readFile(file, 'utf8').catch(error => absent(error, undefined))
     if (text === undefined) return undefined
     try {
-      const checkpoint = Checkpoint.safeParse(unsealed(FORMAT, VERSION, text))
+      const checkpoint = Checkpoint.safeParse(unseal(FORMAT, VERSION, text))
       if (!checkpoint.success) throw new EnvelopeError('it is whole, but no checkpoint')
       if (checkpoint.data.checkpoint_id !== checkpoint_id || checkpoint.data.agent_id !== agent_id)
         throw new EnvelopeError('it is the checkpoint of something else')
@@ -117,15 +117,15 @@ export class CheckpointFiles {
       if (!(error instanceof EnvelopeError)) throw error
       const problem = error.newer
         ? error.message
-        : `${error.message}; it was set aside as ${await this.#setAside(file)}`
+        : `${error.message}; it was set aside as ${await this.#moveToSide(file)}`
       this.#svc.log.warn({ agent_id }, `${file}: ${problem}`)
       throw new CheckpointUnreadableError({ checkpoint_id, problem }, { cause: error })
     }
   }
 
   /** Under a name that nothing has yet. */
-  async #setAside(file: string): Promise<string> {
-    const shared = this.#shared
+  async #moveToSide(file: string): Promise<string> {
+    const shared = this.#sharedFiles
     if (shared) {
       const path = this.#path(file)
       const found = await shared.read(path)

@@ -3,9 +3,9 @@ import { DaemonStarts } from '#platform/daemon/contract'
 import { Effects } from '#platform/store/contract'
 import { afterCycle, atShutdown } from './automatic.ts'
 import { bundleOperations } from './bundle-operations.ts'
+import { CheckpointService } from './checkpoint-service.ts'
 import { CheckpointsConfig } from './config.ts'
 import { CheckpointRestored, CheckpointSaved, Checkpoints } from './contract.ts'
-import { CheckpointKeeper } from './keeper.ts'
 import { checkpointOperations } from './operations.ts'
 import { CHECKPOINT_EFFECTS } from './repository.ts'
 import { checkpointsForget } from './retention.ts'
@@ -17,7 +17,7 @@ export default definePlugin({
   section: 'checkpoints',
   config: CheckpointsConfig,
   setup(svc, config) {
-    const keeper = new CheckpointKeeper(svc, config)
+    const keeper = new CheckpointService(svc, config)
     svc.provide(Checkpoints, keeper)
     for (const effect of CHECKPOINT_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of checkpointOperations(svc, config, keeper)) svc.operation(operation)

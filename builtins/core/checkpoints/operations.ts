@@ -1,6 +1,7 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { InvalidInputError, operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
+import type { CheckpointService } from './checkpoint-service.ts'
 import type { CheckpointsConfig } from './config.ts'
 import {
   Checkpoint,
@@ -12,7 +13,6 @@ import {
   CheckpointUnreadableError,
   RestoreInterruptedError,
 } from './contract.ts'
-import type { CheckpointKeeper } from './keeper.ts'
 
 const id = AgentRef
 const checkpoint_id = z
@@ -24,7 +24,7 @@ const checkpoint_id = z
 const found = [AgentNotFoundError, AmbiguousAgentError]
 const readable = [...found, CheckpointNotFoundError, CheckpointUnreadableError]
 
-export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfig, checkpoints: CheckpointKeeper) {
+export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfig, checkpoints: CheckpointService) {
   const idOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
   return [
     operation({

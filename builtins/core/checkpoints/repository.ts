@@ -38,7 +38,7 @@ export const releaseAgent = defineEffect({
 })
 
 /** So many at most, of those that live, the one that was active last first. */
-export function livingAgents(store: Store, limit: number): Promise<{ agent_id: string }[]> {
+export function liveAgents(store: Store, limit: number): Promise<{ agent_id: string }[]> {
   return store.all(
     `SELECT a.agent_id FROM agents a JOIN leases l ON l.id = a.agent_id WHERE a.died_at IS NULL
      ORDER BY l.claimed_at DESC, a.agent_id LIMIT ?`,

@@ -1,9 +1,9 @@
 import type { PluginHandle } from '#kernel'
 import { RetentionRules } from '#platform/retention/contract'
-import type { CheckpointKeeper } from './keeper.ts'
+import type { CheckpointService } from './checkpoint-service.ts'
 
 /** What of this room may go: automatic checkpoints, but for the newest of each agent. What somebody asked for stays. */
-export function checkpointsForget(svc: PluginHandle, { files }: CheckpointKeeper): void {
+export function checkpointsForget(svc: PluginHandle, { files }: CheckpointService): void {
   const old = async (before: number, limit = Number.POSITIVE_INFINITY) => {
     const found: { agent_id: string; checkpoint_id: string }[] = []
     for (const agent_id of await files.agents()) {

@@ -15,7 +15,7 @@ import {
   type Verdict,
 } from '#core/runtime/contract'
 import { defineError, type Effect, type PluginHandle } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { recordInput, withoutRecording } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
@@ -85,7 +85,7 @@ export async function pursue(
       return
     case 'max_steps':
       if (config.max_steps_policy === 'abandon') {
-        cycle.effects.push(...ended(goal, 'abandoned', `Not finished within ${counted(end.steps, 'step')}.`))
+        cycle.effects.push(...ended(goal, 'abandoned', `Not finished within ${pluralize(end.steps, 'step')}.`))
         cycle.result = 'abandoned'
         return
       }

@@ -19,7 +19,7 @@ export function goalsForget(svc: PluginHandle): void {
   })
   svc.add(ImageHolders, {
     name: 'goals',
-    async held(agent_id) {
+    async heldHashes(agent_id) {
       const store = svc.use(Store)
       const of = 'agent_id = coalesce(?, agent_id)'
       const goals = await store.all<{ images: string }>(

@@ -2,16 +2,16 @@ import type { BundlePart } from '#core/checkpoints/contract'
 import { type PluginHandle, z } from '#kernel'
 import { ImageHolders, ImageInput, Images } from './contract.ts'
 
-const Packed = z.array(ImageInput.pick({ data: true })).max(1_000)
-type Packed = z.infer<typeof Packed>
+const PackedImages = z.array(ImageInput.pick({ data: true })).max(1_000)
+type PackedImages = z.infer<typeof PackedImages>
 
 /** The images in what an agent is doing, so that its messages show them elsewhere too. */
 export function imagesBundle(svc: PluginHandle): BundlePart {
-  const part: BundlePart<Packed> = {
+  const part: BundlePart<PackedImages> = {
     name: 'images',
-    schema: Packed,
+    schema: PackedImages,
     async pack(agent_id) {
-      const held = await Promise.all(svc.list(ImageHolders).map(holder => holder.held(agent_id)))
+      const held = await Promise.all(svc.list(ImageHolders).map(holder => holder.heldHashes(agent_id)))
       const kept = await svc.use(Images).load([...new Set(held.flat())])
       return kept.size > 0 ? [...kept.values()].map(data => ({ data })) : undefined
     },

@@ -92,7 +92,7 @@ export const Images = token<Images>('images')
 export interface ImageHolder {
   name: string
   /** Hashes of the images that are referred to; with an agent, by what that agent was sent and is doing. */
-  held(agent_id?: string): Promise<readonly string[]>
+  heldHashes(agent_id?: string): Promise<readonly string[]>
 }
 export const ImageHolders = point<ImageHolder>('image_holders', {
   key: holder => holder.name,

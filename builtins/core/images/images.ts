@@ -11,7 +11,7 @@ import {
 } from './contract.ts'
 import { readHeader } from './header.ts'
 import { findImages, keepImage } from './repository.ts'
-import { isSmall, MAX_KEPT_BYTES, MAX_SIDE, type Scaled, scaled } from './scale.ts'
+import { isSmall, MAX_KEPT_BYTES, MAX_SIDE, type ScaledImage, scaleImage } from './scale.ts'
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
@@ -24,7 +24,7 @@ export class KeptImages implements Images {
   }
 
   async keep({ data, name }: ImageSource): Promise<ImageRef> {
-    const { bytes, media_type, width, height } = await checked(data).catch(error => {
+    const { bytes, media_type, width, height } = await checkImage(data).catch(error => {
       throw new ImageRefusedError({ name, problem: sentenceOf(error).replace(/\.$/, '') })
     })
     const image = { sha256: hash('sha256', bytes), media_type, width, height, bytes: bytes.length }
@@ -47,7 +47,7 @@ export class KeptImages implements Images {
 }
 
 /** An image that is whole, and small enough to be kept. @throws Error that says what is wrong, and the limit */
-async function checked(data: Uint8Array | string): Promise<Scaled> {
+async function checkImage(data: Uint8Array | string): Promise<ScaledImage> {
   const bytes = bytesOf(data)
   if (bytes.length > MAX_IMAGE_BYTES)
     throw tooLarge(`${megabytes(bytes.length)} MB`, `${megabytes(MAX_IMAGE_BYTES)} MB`)
@@ -55,7 +55,7 @@ async function checked(data: Uint8Array | string): Promise<Scaled> {
   const { width, height } = header
   if (width * height > MAX_IMAGE_PIXELS)
     throw tooLarge(`${width} × ${height} pixels`, `${MAX_IMAGE_PIXELS / 1_000_000} million pixels`)
-  const small = await scaled(bytes, header, MAX_IMAGE_PIXELS).catch(error => {
+  const small = await scaleImage(bytes, header, MAX_IMAGE_PIXELS).catch(error => {
     throw new Error(`it cannot be decoded (${sentenceOf(error).replace(/[.\s]+$/, '')})`)
   })
   if (small) return small

@@ -3,7 +3,7 @@ import { AMONG, defineEffect, listed, type Store } from '#platform/store/contrac
 import { ImageRef } from './contract.ts'
 
 const Kept = ImageRef.omit({ name: true }).extend({ data: z.string().describe('Base64') })
-export type Kept = z.infer<typeof Kept>
+export type ImageRow = z.infer<typeof Kept>
 
 /** Keeps an image; one that is there already is young again. */
 export const keepImage = defineEffect({
@@ -27,10 +27,11 @@ export const removeImages = defineEffect({
   ],
 })
 
-export function findImages(store: Store, hashes: readonly string[]): Promise<Kept[]> {
-  return store.all<Kept>(`SELECT sha256, media_type, width, height, bytes, data FROM images WHERE sha256 ${AMONG}`, [
-    listed(hashes),
-  ])
+export function findImages(store: Store, hashes: readonly string[]): Promise<ImageRow[]> {
+  return store.all<ImageRow>(
+    `SELECT sha256, media_type, width, height, bytes, data FROM images WHERE sha256 ${AMONG}`,
+    [listed(hashes)],
+  )
 }
 
 /** Hashes of images that were kept before a time, oldest first. */

@@ -9,7 +9,7 @@ export function imagesForget(svc: PluginHandle): void {
   const unheld = async (before: number): Promise<string[]> => {
     const old = await oldImages(svc.use(Store), before)
     if (old.length === 0) return []
-    const held = await Promise.all(svc.list(ImageHolders).map(holder => holder.held()))
+    const held = await Promise.all(svc.list(ImageHolders).map(holder => holder.heldHashes()))
     const kept = new Set(held.flat())
     return old.filter(sha256 => !kept.has(sha256))
   }

@@ -9,7 +9,7 @@ export const MAX_SIDE = 1568
 export const MAX_KEPT_BYTES = 1_000_000
 const QUALITIES = [85, 70, 50]
 
-export interface Scaled extends ImageHeader {
+export interface ScaledImage extends ImageHeader {
   bytes: Buffer
 }
 
@@ -24,7 +24,11 @@ export function isSmall({ width, height }: ImageHeader, bytes: Buffer): boolean 
  * @returns undefined where the package sharp is not installed
  * @throws Error of sharp for what cannot be decoded
  */
-export async function scaled(bytes: Buffer, header: ImageHeader, max_pixels: number): Promise<Scaled | undefined> {
+export async function scaleImage(
+  bytes: Buffer,
+  header: ImageHeader,
+  max_pixels: number,
+): Promise<ScaledImage | undefined> {
   const sharp = await load()
   if (!sharp) return undefined
   const open = () => sharp(bytes, { failOn: 'truncated', limitInputPixels: max_pixels })
@@ -52,9 +56,9 @@ export async function scaled(bytes: Buffer, header: ImageHeader, max_pixels: num
   return undefined
 }
 
-type Made = { data: Buffer; info: { width: number; height: number } }
+type ImageOutput = { data: Buffer; info: { width: number; height: number } }
 
-function scaledOf(media_type: 'image/png' | 'image/jpeg', { data, info }: Made): Scaled {
+function scaledOf(media_type: 'image/png' | 'image/jpeg', { data, info }: ImageOutput): ScaledImage {
   return { media_type, width: info.width, height: info.height, bytes: data }
 }
 

@@ -30,7 +30,7 @@ export class Accesses {
   }
 
   /** A record with those that wait. */
-  counted(record: MemoryRecord): MemoryRecord {
+  withAccesses(record: MemoryRecord): MemoryRecord {
     const waiting = this.#counts.get(record.memory_id)
     if (!waiting) return record
     return { ...record, access_count: record.access_count + waiting.times, last_accessed: waiting.accessed }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { BundlePart } from '#core/checkpoints/contract'
 import { type PluginHandle, z } from '#kernel'
 import { MemoryRecord } from './contract.ts'
-import type { MemoryShelf } from './shelf.ts'
+import type { MemoryCache } from './memory-cache.ts'
 
 /** The newest go into a bundle, and no more are taken out of one. */
 const MOST_RECORDS = 100_000
@@ -20,7 +20,7 @@ const Records = z
 type Records = z.infer<typeof Records>
 
 /** What an agent remembers, the oldest first. It is in the file before the agent is there, so that no agent is without it. */
-export function memoryBundle(svc: PluginHandle, shelf: MemoryShelf): BundlePart {
+export function memoryBundle(svc: PluginHandle, shelf: MemoryCache): BundlePart {
   const part: BundlePart<Records> = {
     name: 'memory',
     schema: Records,
@@ -34,7 +34,7 @@ export function memoryBundle(svc: PluginHandle, shelf: MemoryShelf): BundlePart 
         await svc.ports.files.rm(join(svc.project.svc, 'memory', agent_id), { recursive: true, force: true })
       }
       try {
-        await shelf.of(agent_id).take(records.map(record => ({ ...record, metadata: renamed(record.metadata, ids) })))
+        await shelf.of(agent_id).take(records.map(record => ({ ...record, metadata: renameIds(record.metadata, ids) })))
       } catch (error) {
         await undo()
         throw error
@@ -46,7 +46,7 @@ export function memoryBundle(svc: PluginHandle, shelf: MemoryShelf): BundlePart 
 }
 
 /** Where it came from, by the ids of here. */
-function renamed(metadata: MemoryRecord['metadata'], ids: ReadonlyMap<string, string>): MemoryRecord['metadata'] {
+function renameIds(metadata: MemoryRecord['metadata'], ids: ReadonlyMap<string, string>): MemoryRecord['metadata'] {
   return Object.fromEntries(
     Object.entries(metadata).map(([key, value]) => [
       key,

@@ -1,5 +1,5 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { Store, setValue } from '#platform/store/contract'
 import type { MemoryConfig } from './config.ts'
 import type { Memory } from './contract.ts'
@@ -27,7 +27,7 @@ export class Consolidation {
   }
 
   /** Begins with the next piece, aside; while one is going on there is no other. */
-  beat(): void {
+  onHeartbeat(): void {
     if (this.#config.consolidate_days === 0) return
     this.#working ??= this.#piece()
       .catch(error => this.#svc.log.warn({}, `memories are not consolidated: ${sentenceOf(error)}`))
@@ -61,7 +61,7 @@ export class Consolidation {
     try {
       const removed = await this.#memory.of(agent_id).consolidate(consolidate_days, consolidate_min_access)
       if (removed > 0)
-        this.#svc.log.info({ agent_id }, `${counted(removed, 'memory', 'memories')}, old and not used, removed`)
+        this.#svc.log.info({ agent_id }, `${pluralize(removed, 'memory', 'memories')}, old and not used, removed`)
     } catch (error) {
       this.#svc.log.warn({ agent_id }, `its memory is not consolidated: ${sentenceOf(error)}`)
     }

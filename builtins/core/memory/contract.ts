@@ -35,7 +35,7 @@ export interface AgentMemory {
   /** One record, which counts as accessed. */
   recall(memory_id: string): Promise<MemoryRecord | undefined>
   /** The newest record whose metadata has this value under this key, which counts as accessed. */
-  named(key: string, value: string): Promise<MemoryRecord | undefined>
+  findNamed(key: string, value: string): Promise<MemoryRecord | undefined>
   /** The same as `search` and `recall` for whoever looks on from outside: nothing counts as accessed. */
   look(query: string, top_k: number): Promise<MemoryHit[]>
   peek(memory_id: string): Promise<MemoryRecord | undefined>

@@ -10,7 +10,7 @@ export async function admit(svc: PluginHandle, agent_id: string, text: string): 
 }
 
 /** A remembered text as a prompt may hold it; undefined when it may not. What stands in files was not always checked. */
-export async function recalled(svc: PluginHandle, agent_id: string, text: string): Promise<string | undefined> {
+export async function recallText(svc: PluginHandle, agent_id: string, text: string): Promise<string | undefined> {
   const checked = await check(svc, agent_id, text)
   return checked?.action === 'block' ? undefined : (checked?.text ?? text)
 }

@@ -5,8 +5,8 @@ import { memoryBundle } from './bundle.ts'
 import { MemoryConfig } from './config.ts'
 import { Consolidation } from './consolidation.ts'
 import { Memory } from './contract.ts'
+import { MemoryCache } from './memory-cache.ts'
 import { memoryOperations } from './operations.ts'
-import { MemoryShelf } from './shelf.ts'
 
 export default definePlugin({
   name: 'memory',
@@ -14,7 +14,7 @@ export default definePlugin({
   needs: ['store', 'agents'],
   config: MemoryConfig,
   setup(svc, config) {
-    const shelf = new MemoryShelf(svc, config)
+    const shelf = new MemoryCache(svc, config)
     const achievements = new Achievements(svc, shelf)
     const consolidation = new Consolidation(svc, config, shelf)
     svc.provide(Memory, shelf)
@@ -22,7 +22,7 @@ export default definePlugin({
     for (const operation of memoryOperations(svc, shelf)) svc.operation(operation)
     svc.on('goal_completed', () => achievements.look())
     svc.on('agent_deleted', ({ agent_id }) => shelf.drop(agent_id))
-    svc.on('beat', () => consolidation.beat())
+    svc.on('beat', () => consolidation.onHeartbeat())
     svc.start(() => {
       const looked = achievements
         .look()

@@ -80,7 +80,7 @@ export class Journal {
     } finally {
       await handle?.close()
     }
-    if (broken.length > 0) await this.#setAside(broken)
+    if (broken.length > 0) await this.#moveBrokenLines(broken)
     return broken.length > 0
   }
 
@@ -90,7 +90,7 @@ export class Journal {
    */
   append(values: readonly unknown[], line?: (value: unknown) => void): Promise<void> {
     const { files, stampOf } = this.#parts.ports
-    return this.#locked(async () => {
+    return this.#withLock(async () => {
       const handle = await files.open(this.#file, 'a+', 0o600)
       try {
         const before = await handle.stat()
@@ -117,7 +117,7 @@ export class Journal {
    * @param values asked for under the lock, when all that others wrote has been read
    */
   replace(values: () => Promise<readonly unknown[]>): Promise<void> {
-    return this.#locked(async () => {
+    return this.#withLock(async () => {
       const { files, clock, stampOf } = this.#parts.ports
       const lines: string[] = []
       let turn = clock.monotonic()
@@ -186,7 +186,7 @@ export class Journal {
     }
   }
 
-  async #locked(work: () => Promise<void>): Promise<void> {
+  async #withLock(work: () => Promise<void>): Promise<void> {
     const { ports } = this.#parts
     const lock = () => lockFile(`${this.#file}.lock`, ports)
     const release = await lock().catch(async error => {
@@ -201,7 +201,7 @@ export class Journal {
     }
   }
 
-  async #setAside(broken: readonly string[]): Promise<void> {
+  async #moveBrokenLines(broken: readonly string[]): Promise<void> {
     const corrupt = `${this.#file}.corrupt`
     this.#parts.log.warn({}, `${this.#file} has ${broken.length} broken lines; they are set aside in ${corrupt}`)
     await this.#parts.ports.files.appendFile(corrupt, `${broken.join('\n')}\n`, { mode: 0o600 })

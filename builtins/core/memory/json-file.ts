@@ -32,7 +32,7 @@ export class JsonFile<T> {
   /** The newest is the last. */
   async read(): Promise<Map<string, T>> {
     const { ports, log } = this.#parts
-    if (this.#elsewhere) return this.#thingsIn((await this.#shared())?.text)
+    if (this.#elsewhere) return this.#thingsIn((await this.#readShared())?.text)
     const text = await ports.files.readFile(this.#file, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error
       return '{}'
@@ -57,7 +57,7 @@ export class JsonFile<T> {
     await ports.files.mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
     const release = await lockFile(`${this.#file}.lock`, ports)
     try {
-      const text = changed(await this.read(), change)
+      const text = applyChange(await this.read(), change)
       if (text === undefined) return false
       await replaceFile(ports.files, this.#file, text)
       return true
@@ -70,14 +70,14 @@ export class JsonFile<T> {
   async #changeShared(change: (things: Map<string, T>) => boolean): Promise<boolean> {
     const { shared, path } = this.#elsewhere!
     for (;;) {
-      const found = await this.#shared()
-      const text = changed(this.#thingsIn(found?.text), change)
+      const found = await this.#readShared()
+      const text = applyChange(this.#thingsIn(found?.text), change)
       if (text === undefined) return false
       if (await shared.replace(path, text, found?.version ?? 0)) return true
     }
   }
 
-  #shared() {
+  #readShared() {
     const { shared, path } = this.#elsewhere!
     return shared.read(path)
   }
@@ -88,7 +88,7 @@ export class JsonFile<T> {
 }
 
 /** What is to be written; undefined when nothing was changed. @throws ValuesFullError */
-function changed<T>(things: Map<string, T>, change: (things: Map<string, T>) => boolean): string | undefined {
+function applyChange<T>(things: Map<string, T>, change: (things: Map<string, T>) => boolean): string | undefined {
   const before = sizeOf(things)
   if (!change(things)) return undefined
   const size = sizeOf(things)

@@ -8,7 +8,7 @@ import { KEYED, keyedId } from './values.ts'
 export interface Legacy {
   records: readonly { memory_id: string; thought: string; metadata: Record<string, unknown>; ts?: string }[]
   /** Called when they are stored: they are not looked for again. */
-  done(): Promise<void>
+  markStored(): Promise<void>
 }
 
 /** Where plain values and notes are kept. */
@@ -46,7 +46,7 @@ export async function readLegacy(
       ...(notes ?? []).map(([memory_id, note]) => ({ memory_id, ...note })),
       ...(values ?? []).map(([key, value]) => recordOf(key, value)),
     ],
-    async done() {
+    async markStored() {
       if (shared) return void (await shared.replace(relative(svc, marker), '', 0))
       await files.mkdir(dirname(marker), { recursive: true, mode: 0o700 })
       await files.writeFile(marker, '', { mode: 0o600 })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Clock, type Log, sentenceOf, within, z } from '#kernel'
 import type { MemoryEmbeddings } from './contract.ts'
 import type { Lines } from './journal.ts'
-import { type Kept, wordsOf } from './records.ts'
+import { type IndexedRecord, wordsOf } from './records.ts'
 
 /** Texts that are sent at a time, the query among them. */
 const BATCH = 64
@@ -53,7 +53,7 @@ export class Meanings {
    * The vector of a query. With it go the newest records that have none yet; when there are more, the rest follows behind.
    * @returns undefined when nobody can tell: then words must do
    */
-  async of(query: string, ask: () => Promise<ReadonlyMap<string, Kept>>): Promise<Float32Array | undefined> {
+  async of(query: string, ask: () => Promise<ReadonlyMap<string, IndexedRecord>>): Promise<Float32Array | undefined> {
     const backend = this.#backend()
     if (!backend || this.#clock.monotonic() < this.#restsUntil) return undefined
     try {
@@ -85,9 +85,9 @@ export class Meanings {
   }
 
   /** The newest without a vector, as many as fit beside a query. */
-  #waiting(records: ReadonlyMap<string, Kept>): Kept[] {
+  #waiting(records: ReadonlyMap<string, IndexedRecord>): IndexedRecord[] {
     if (this.#vectors.size >= records.size) return []
-    const found: Kept[] = []
+    const found: IndexedRecord[] = []
     for (const record of [...records.values()].reverse()) {
       if (found.length === BATCH - 1) break
       if (!this.#vectors.has(record.doc)) found.push(record)
@@ -95,7 +95,7 @@ export class Meanings {
     return found
   }
 
-  async #fill(backend: MemoryEmbeddings, ask: () => Promise<ReadonlyMap<string, Kept>>): Promise<void> {
+  async #fill(backend: MemoryEmbeddings, ask: () => Promise<ReadonlyMap<string, IndexedRecord>>): Promise<void> {
     this.#filling = true
     try {
       for (let records = await ask(); this.#waiting(records).length > 0; records = await ask()) {
@@ -113,7 +113,7 @@ export class Meanings {
   async #embed(
     backend: MemoryEmbeddings,
     texts: readonly string[],
-    records: ReadonlyMap<string, Kept>,
+    records: ReadonlyMap<string, IndexedRecord>,
   ): Promise<Float32Array[]> {
     const held = this.#vectors
     const waiting = this.#waiting(records)
@@ -141,7 +141,7 @@ export class Meanings {
   }
 
   /** Takes what was made before of the same texts. */
-  async #load(by: string, records: ReadonlyMap<string, Kept>): Promise<void> {
+  async #load(by: string, records: ReadonlyMap<string, IndexedRecord>): Promise<void> {
     const held = new Map<number, Float32Array>()
     this.#vectors = held
     const lines = new Map<string, z.infer<typeof Line>>()
@@ -170,7 +170,7 @@ export class Meanings {
   }
 }
 
-function hashOf(record: Kept): string {
+function hashOf(record: IndexedRecord): string {
   return createHash('sha256').update(wordsOf(record)).digest('base64url').slice(0, 16)
 }
 

@@ -6,7 +6,7 @@ import type { AgentMemory, MemoryHit, MemoryRecord, Only } from './contract.ts'
 import type { Lines } from './journal.ts'
 import type { Legacy } from './legacy.ts'
 import type { Meanings } from './meanings.ts'
-import { isOf, type Kept, Line, shown, wordsOf } from './records.ts'
+import { type IndexedRecord, isOf, Line, toRecord, wordsOf } from './records.ts'
 import { TfIdf } from './tfidf.ts'
 
 const DAY_MS = 86_400_000
@@ -31,8 +31,8 @@ export class Memories implements AgentMemory {
   readonly #ports: Pick<Ports, 'clock' | 'ids'>
   readonly #accesses: Accesses
   readonly #meanings: Meanings | undefined
-  #records = new Map<string, Kept>()
-  #byDoc: (Kept | undefined)[] = []
+  #records = new Map<string, IndexedRecord>()
+  #byDoc: (IndexedRecord | undefined)[] = []
   #index = new TfIdf()
   /** Of the file. */
   #lines = 0
@@ -88,18 +88,18 @@ export class Memories implements AgentMemory {
   peek(memory_id: string): Promise<MemoryRecord | undefined> {
     return this.#inTurn(async () => {
       const record = this.#records.get(memory_id)
-      return record && this.#shown(record)
+      return record && this.#toRecord(record)
     })
   }
 
   recall(memory_id: string): Promise<MemoryRecord | undefined> {
-    return this.#inTurn(async () => this.#accessed(this.#records.get(memory_id)))
+    return this.#inTurn(async () => this.#recordAccess(this.#records.get(memory_id)))
   }
 
-  named(key: string, value: string): Promise<MemoryRecord | undefined> {
+  findNamed(key: string, value: string): Promise<MemoryRecord | undefined> {
     return this.#inTurn(async () => {
       const [newest] = this.#newest({ [key]: value })
-      return this.#accessed(newest)
+      return this.#recordAccess(newest)
     })
   }
 
@@ -126,7 +126,7 @@ export class Memories implements AgentMemory {
       let skip = offset
       for (const record of this.#newest(only)) {
         if (found.length >= limit) break
-        if (skip-- <= 0) found.push(this.#shown(record))
+        if (skip-- <= 0) found.push(this.#toRecord(record))
       }
       return found
     })
@@ -162,7 +162,7 @@ export class Memories implements AgentMemory {
     const ts = this.#now()
     const fresh = legacy.records.filter(({ memory_id }) => !this.#records.has(memory_id))
     if (fresh.length > 0) await this.#write(fresh.map(record => ({ ts, ...record })))
-    await legacy.done()
+    await legacy.markStored()
   }
 
   /** One after the other, each with all that was written before. */
@@ -179,7 +179,7 @@ export class Memories implements AgentMemory {
   }
 
   /** Newest first: documents are numbered in the order in which they came. */
-  *#newest(only?: Only): Generator<Kept> {
+  *#newest(only?: Only): Generator<IndexedRecord> {
     for (let doc = this.#byDoc.length - 1; doc >= 0; doc--) {
       const record = this.#byDoc[doc]
       if (record && isOf(record, only)) yield record
@@ -199,7 +199,7 @@ export class Memories implements AgentMemory {
       const hits = meanings ? this.#both(query, top_k, accept, meanings) : this.#index.search(query, top_k, accept)
       return hits.flatMap(({ doc, score }) => {
         const record = this.#byDoc[doc]
-        return record ? [{ ...this.#shown(record), score }] : []
+        return record ? [{ ...this.#toRecord(record), score }] : []
       })
     })
   }
@@ -246,7 +246,7 @@ export class Memories implements AgentMemory {
     }
   }
 
-  #remove(record: Kept): void {
+  #remove(record: IndexedRecord): void {
     const { memory_id, doc } = record
     this.#index.remove(doc, wordsOf(record))
     this.#meanings?.remove(doc)
@@ -255,7 +255,7 @@ export class Memories implements AgentMemory {
   }
 
   /** @param before what it takes the place of */
-  #add({ replaces: _, ...line }: MemoryRecord & { replaces: boolean }, before?: Kept): void {
+  #add({ replaces: _, ...line }: MemoryRecord & { replaces: boolean }, before?: IndexedRecord): void {
     const used = before && { access_count: before.access_count, last_accessed: before.last_accessed }
     const record = { ...line, ...used, doc: this.#index.add(wordsOf(line)) }
     this.#records.set(line.memory_id, record)
@@ -273,12 +273,12 @@ export class Memories implements AgentMemory {
 
   async #rewrite(stays: (record: MemoryRecord) => boolean): Promise<void> {
     await this.#write([])
-    let going: Kept[] = []
+    let going: IndexedRecord[] = []
     await this.#journal.replace(async () => {
       await this.#catchUp()
       going = [...this.#records.values()].filter(record => !stays(record))
       const gone = new Set(going)
-      return [...this.#records.values()].filter(record => !gone.has(record)).map(shown)
+      return [...this.#records.values()].filter(record => !gone.has(record)).map(toRecord)
     })
     for (const record of going) this.#remove(record)
     this.#lines = this.#records.size
@@ -287,14 +287,14 @@ export class Memories implements AgentMemory {
     await this.#catchUp()
   }
 
-  #accessed(record: Kept | undefined): MemoryRecord | undefined {
+  #recordAccess(record: IndexedRecord | undefined): MemoryRecord | undefined {
     if (!record) return undefined
     this.#accesses.add([record], this.#now())
-    return this.#shown(record)
+    return this.#toRecord(record)
   }
 
-  #shown(record: Kept): MemoryRecord {
-    return this.#accesses.counted(shown(record))
+  #toRecord(record: IndexedRecord): MemoryRecord {
+    return this.#accesses.withAccesses(toRecord(record))
   }
 
   #now(): string {

@@ -17,11 +17,11 @@ export const Line = z.union([
 ])
 
 /** A record as it is held, with its number in the index. */
-export interface Kept extends MemoryRecord {
+export interface IndexedRecord extends MemoryRecord {
   doc: number
 }
 
-export function shown({ doc: _, ...record }: Kept): MemoryRecord {
+export function toRecord({ doc: _, ...record }: IndexedRecord): MemoryRecord {
   return record
 }
 

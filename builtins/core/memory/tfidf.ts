@@ -45,19 +45,19 @@ export class TfIdf {
     this.#live++
     this.#changes++
     if (doc >= this.#gone.length) {
-      this.#gone = grown(this.#gone)
-      this.#scales = grown(this.#scales)
-      this.#scores = grown(this.#scores)
-      this.#touched = grown(this.#touched)
+      this.#gone = growArray(this.#gone)
+      this.#scales = growArray(this.#scales)
+      this.#scores = growArray(this.#scores)
+      this.#touched = growArray(this.#touched)
     }
     let square = 0
-    for (const [term, times] of counted(termsOf(text))) {
+    for (const [term, times] of countTerms(termsOf(text))) {
       let postings = this.#terms.get(term)
       if (!postings) {
         postings = { pairs: new Uint32Array(4), used: 0, live: 0 }
         this.#terms.set(term, postings)
       }
-      if (postings.used === postings.pairs.length) postings.pairs = grown(postings.pairs)
+      if (postings.used === postings.pairs.length) postings.pairs = growArray(postings.pairs)
       postings.pairs[postings.used++] = doc
       postings.pairs[postings.used++] = times
       postings.live++
@@ -92,7 +92,7 @@ export class TfIdf {
     const touched = this.#touched
     let many = 0
     let square = 0
-    for (const [term, times] of counted(termsOf(query))) {
+    for (const [term, times] of countTerms(termsOf(query))) {
       const postings = this.#terms.get(term)
       const idf = postings ? this.#idf(postings) : 1
       square += (times * idf) ** 2
@@ -156,7 +156,7 @@ export class TfIdf {
 }
 
 /** How often each term is there. */
-function counted(terms: readonly string[]): Map<string, number> {
+function countTerms(terms: readonly string[]): Map<string, number> {
   const times = new Map<string, number>()
   for (const term of terms) times.set(term, (times.get(term) ?? 0) + 1)
   return times
@@ -176,7 +176,7 @@ function scaleOf(square: number): number {
   return square === 0 ? 0 : 1 / Math.sqrt(square)
 }
 
-function grown<A extends Uint8Array | Uint32Array | Float64Array>(array: A): A {
+function growArray<A extends Uint8Array | Uint32Array | Float64Array>(array: A): A {
   const larger = new (array.constructor as new (length: number) => A)(array.length * 2)
   larger.set(array)
   return larger

@@ -13,11 +13,11 @@ export const keyedId = (key: string) => idOf(`${KEYED}:${key}`)
 export function rememberedValues(records: AgentMemory): Values {
   return {
     // Earlier programs gave each value an id of its own.
-    get: async key => ((await records.recall(keyedId(key))) ?? (await records.named('key', key)))?.thought,
+    get: async key => ((await records.recall(keyedId(key))) ?? (await records.findNamed('key', key)))?.thought,
     set: (key, value, metadata) => records.put(keyedId(key), value, { ...metadata, kind: KEYED, key }),
     async remove(key) {
       let found = await records.forget(keyedId(key))
-      for (let old = await records.named('key', key); old; old = await records.named('key', key)) {
+      for (let old = await records.findNamed('key', key); old; old = await records.findNamed('key', key)) {
         found = (await records.forget(old.memory_id)) || found
       }
       return found

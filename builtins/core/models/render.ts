@@ -1,5 +1,5 @@
 import { columns } from '#lib/columns'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { STALE_DAYS, TIERS } from './catalogue.ts'
 import type { ModelsOverview } from './overview.ts'
 import { parametersLine } from './parameters/contract.ts'
@@ -38,7 +38,7 @@ function renderStale(prices: readonly Listed[]): string {
   if (prices.length === 0) return `no price is older than ${STALE_DAYS} days`
   const rows = prices.map(entry => [...entryOf(entry), entry.source ?? ''])
   return [
-    `${counted(prices.length, 'price')} older than ${STALE_DAYS} days; write what is right now into models.yaml:`,
+    `${pluralize(prices.length, 'price')} older than ${STALE_DAYS} days; write what is right now into models.yaml:`,
     ...columns([[...ENTRY, 'SOURCE'], ...rows]),
   ].join('\n')
 }

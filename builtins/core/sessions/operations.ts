@@ -3,15 +3,15 @@ import { operation, type PluginHandle, z } from '#kernel'
 import { DatedPage, Store } from '#platform/store/contract'
 import { OtherAgentSessionError, SESSION_STATUSES, Session, SessionNotFoundError } from './contract.ts'
 import { countSessions, listSessions, type SessionFilter } from './repository.ts'
-import { type SessionBook, shown } from './sessions.ts'
+import { type SessionBook, toSession } from './sessions.ts'
 
 const agent_id = AgentRef
 const session_id = z.string().min(1).max(128).describe("A session's id")
 /** Longest metadata, in characters of its JSON. */
 const MAX_METADATA = 16_384
 
-const Opened = Session.extend({ created: z.boolean().describe('Whether this request made it') })
-type Opened = z.infer<typeof Opened>
+const OpenedSession = Session.extend({ created: z.boolean().describe('Whether this request made it') })
+type OpenedSession = z.infer<typeof OpenedSession>
 
 export function sessionOperations(svc: PluginHandle, book: SessionBook) {
   const filter = async (wanted: Omit<SessionFilter, 'user_id'>, user_id: string): Promise<SessionFilter> => {
@@ -36,15 +36,15 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
           .nullish()
           .describe('Whatever the client wants to find again'),
       }),
-      output: Opened,
+      output: OpenedSession,
       http: {
         method: 'POST',
         path: '/sessions',
         status: 201,
         idempotent: true,
         statuses: { 200: 'It was open already' },
-        statusOf: ({ created }: Opened) => (created ? 201 : 200),
-        location: ({ session_id }: Opened) => `/sessions/${session_id}`,
+        statusOf: ({ created }: OpenedSession) => (created ? 201 : 200),
+        location: ({ session_id }: OpenedSession) => `/sessions/${session_id}`,
       },
       cli: { usage: 'sessions open <agent_id>', short: { session_key: 'k' } },
       mcp: true,
@@ -71,7 +71,7 @@ export function sessionOperations(svc: PluginHandle, book: SessionBook) {
       async run({ limit, offset, order, ...wanted }, { tenant }) {
         const page = { limit, offset, order }
         const rows = await listSessions(svc.use(Store), await filter(wanted, tenant), book.idleBefore, page)
-        return rows.map(shown)
+        return rows.map(toSession)
       },
       count: async (wanted, { tenant }) => countSessions(svc.use(Store), await filter(wanted, tenant), book.idleBefore),
       render: sessions => sessions.map(line).join('\n') || 'no sessions yet',

@@ -72,7 +72,7 @@ export class SessionBook implements Sessions {
   async get(session_id: string, tenant: string): Promise<Session> {
     const row = await this.#row(session_id, tenant)
     if (!row || row.status === 'expired') throw new SessionNotFoundError({ session_id })
-    return shown(row)
+    return toSession(row)
   }
 
   /** Nothing works, or waits, in what is closed. Closing what is closed changes nothing. */
@@ -121,7 +121,14 @@ function ofAgent(row: SessionRow, agent_id: string): SessionRow {
   throw new OtherAgentSessionError({ session, agent_id: row.agent_id })
 }
 
-export function shown({ started_at, last_active, completed_at, cost_micros, metadata, ...row }: SessionRow): Session {
+export function toSession({
+  started_at,
+  last_active,
+  completed_at,
+  cost_micros,
+  metadata,
+  ...row
+}: SessionRow): Session {
   return {
     ...row,
     started_at: isoTime(started_at),

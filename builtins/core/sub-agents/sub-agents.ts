@@ -2,7 +2,7 @@ import { type AgentRow, Agents } from '#core/agents/contract'
 import { Goals, sanitizeLine } from '#core/goals/contract'
 import { Profiles } from '#core/profiles/contract'
 import type { Effect, PluginHandle } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import type { Gate } from '#platform/heartbeat/contract'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
 import { GuardrailBlockedError, Guardrails } from '#safety/guardrails/contract'
@@ -240,7 +240,7 @@ function expired({ max_cycles }: { max_cycles: number }): Ending {
   return {
     status: 'expired',
     result: null,
-    ending: `It used up its ${counted(max_cycles, 'cycle')} and did not finish.`,
+    ending: `It used up its ${pluralize(max_cycles, 'cycle')} and did not finish.`,
   }
 }
 

@@ -1,6 +1,6 @@
 import { sanitize } from '#core/goals/contract'
 import { type PluginHandle, z } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
@@ -139,7 +139,7 @@ export function outcomeOf({ status, result, ending }: Pick<SubAgent, 'status' | 
 }
 
 function line({ sub_agent_id, name, status, cycles, max_cycles, task }: SubAgent): string {
-  return `- ${name} (${sub_agent_id}): ${status}, ${cycles} of ${counted(max_cycles, 'cycle')}; ${cut(task)}`
+  return `- ${name} (${sub_agent_id}): ${status}, ${cycles} of ${pluralize(max_cycles, 'cycle')}; ${cut(task)}`
 }
 
 function cut(text: string): string {

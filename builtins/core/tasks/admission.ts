@@ -18,13 +18,13 @@ export interface TaskInput {
 }
 
 /** An instruction that may be kept, and why its task must all the same fail. */
-export interface Admitted {
+export interface AdmittedInstruction {
   instruction: string
   blocked?: SvcError
 }
 
 /** What of an instruction goes on, after the budget and the guardrails had their say. @throws BudgetExhaustedError */
-export async function admit(svc: PluginHandle, agent_id: string, instruction: string): Promise<Admitted> {
+export async function admit(svc: PluginHandle, agent_id: string, instruction: string): Promise<AdmittedInstruction> {
   if (svc.has(Budget)) await refuseOverBudget(svc.use(Budget))
   const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
   if (!guardrails?.enabled) return { instruction }
@@ -39,16 +39,16 @@ const CENTS = { minimumFractionDigits: 2, maximumFractionDigits: 6 }
 
 /** Refuses what could only fail at its first model call. */
 async function refuseOverBudget(budget: Budget): Promise<void> {
-  if (!(await budget.exceeded())) return
+  if (!(await budget.isExceeded())) return
   const { spent, limits, problem } = await budget.status()
   // What is not known is told by the model call.
   if (problem !== null) return
-  const shown = ({ usd, tokens }: { usd: number | null; tokens: number | null }) =>
+  const describeLimits = ({ usd, tokens }: { usd: number | null; tokens: number | null }) =>
     [
       ...(limits.usd === null ? [] : [`$${(usd ?? 0).toLocaleString('en-US', CENTS)}`]),
       ...(limits.tokens === null ? [] : [`${(tokens ?? 0).toLocaleString('en-US')} tokens`]),
     ].join(' and ')
-  throw new BudgetExhaustedError({ spent: shown(spent), limit: shown(limits) })
+  throw new BudgetExhaustedError({ spent: describeLimits(spent), limit: describeLimits(limits) })
 }
 
 /** What makes two requests the same. */

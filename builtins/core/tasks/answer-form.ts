@@ -41,7 +41,7 @@ export function jsonSchemaOf(schema: z.ZodType): Json {
 const originals = new WeakMap<object, z.ZodType>()
 
 /** The same, remembered: a task that begins in this process is then checked by the zod schema itself, with its refinements. */
-export function structured(schema: z.ZodType): Json {
+export function schemaWithOriginal(schema: z.ZodType): Json {
   const json = jsonSchemaOf(schema)
   originals.set(json, schema)
   return json

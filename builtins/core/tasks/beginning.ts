@@ -7,7 +7,7 @@ import { appendEvent } from '#platform/store/contract'
 import type { TaskRow } from './repository.ts'
 
 /** As whom an agent works on a task: its profile of the moment, and what its skills say. */
-export interface Lives {
+export interface WorkingProfile {
   profile: Profile
   skills: string
 }
@@ -18,7 +18,7 @@ export function modelOf(agent: AgentRow, profile: Profile): string | null {
 }
 
 /** What an agent lives by: its preset as that is now, and the preset's skills. */
-export async function livesBy(svc: PluginHandle, agent: AgentRow): Promise<Lives> {
+export async function workingProfileOf(svc: PluginHandle, agent: AgentRow): Promise<WorkingProfile> {
   const profile = await svc.use(Agents).profileOf(agent)
   return { profile, skills: await svc.use(Profiles).skills(profile) }
 }
@@ -38,9 +38,9 @@ export function taskStarted(task: TaskPlace, run_id: string | null, traceparent:
 }
 
 /** A run of a task is written down: its log is kept from now on, and a recording knows whose it is. */
-export function runBegun(svc: PluginHandle, run_id: string): void {
-  svc.use(Runs).begun(run_id, 'task')
-  if (svc.has(Recordings)) svc.use(Recordings).holds(run_id)
+export function recordRunStart(svc: PluginHandle, run_id: string): void {
+  svc.use(Runs).recordStart(run_id, 'task')
+  if (svc.has(Recordings)) svc.use(Recordings).addTaskRun(run_id)
 }
 
 /**
@@ -51,8 +51,8 @@ export async function beginsAs(
   svc: PluginHandle,
   agent: AgentRow,
   { traceparent, ...place }: { task_id: string; session_id: string; traceparent: string | undefined },
-): Promise<{ effects: Effect[]; first: { lives: Lives; begun: { run_id: string | null } } } | undefined> {
-  const lives = await livesBy(svc, agent).catch(() => undefined)
+): Promise<{ effects: Effect[]; first: { lives: WorkingProfile; begun: { run_id: string | null } } } | undefined> {
+  const lives = await workingProfileOf(svc, agent).catch(() => undefined)
   if (!lives) return undefined
   const task = { ...place, agent_id: agent.agent_id }
   const begins = svc.has(Runs)

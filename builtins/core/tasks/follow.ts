@@ -2,13 +2,13 @@ import type { PluginHandle } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import { Store } from '#platform/store/contract'
 import { RESET, SUPPRESSED } from './contract.ts'
-import type { TaskDesk } from './desk.ts'
 import { type TaskRow, textAfter } from './repository.ts'
 import { endOf } from './shape.ts'
+import type { TaskService } from './task-service.ts'
 import type { Piece } from './text.ts'
 
 /** What a reader finds at its place: a piece of text, which is empty where all before it is taken back. */
-type Found = Piece | 'nothing yet' | { end: TaskRow }
+type FollowState = Piece | 'nothing yet' | { end: TaskRow }
 
 /**
  * A task's stream, from a place in its text: in whatever process it runs, while it runs and afterwards. It reads when it is
@@ -21,7 +21,7 @@ type Found = Piece | 'nothing yet' | { end: TaskRow }
  */
 export async function* followTask(
   svc: PluginHandle,
-  desk: TaskDesk,
+  desk: TaskService,
   task_id: string,
   after: string | undefined,
   signal: AbortSignal | undefined,
@@ -41,9 +41,9 @@ export async function* followTask(
             yield* eventsOf(piece, place)
             place = piece.until
           } else if (live.over) {
-            isLost = live.unsaved
+            isLost = live.isUnsaved
             break
-          } else await live.changed()
+          } else await live.waitForChange()
         }
       } finally {
         signal?.removeEventListener('abort', live.wake)
@@ -76,11 +76,11 @@ function* eventsOf({ until, text }: Piece, place: number): Generator<StreamEvent
 /** What the database knows, of one that does not run here or whose text is not in memory any more. */
 async function look(
   svc: PluginHandle,
-  desk: TaskDesk,
+  desk: TaskService,
   task_id: string,
   place: number,
   signal: AbortSignal | undefined,
-): Promise<Found> {
+): Promise<FollowState> {
   // First the row, then the text: what ended before was written together with its last words.
   const row = await desk.find(task_id)
   const piece = await textAfter(svc.use(Store), task_id, place)

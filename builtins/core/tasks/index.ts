@@ -3,12 +3,12 @@ import { ConfigChecks } from '#platform/settings/contract'
 import { Effects } from '#platform/store/contract'
 import { TasksConfig } from './config.ts'
 import { TaskDriver, TaskEnded, TaskStarted, Tasks } from './contract.ts'
-import { TaskDesk } from './desk.ts'
 import { TASK_EFFECTS } from './effects.ts'
 import { taskOperations } from './operations.ts'
 import { tasksForget } from './retention.ts'
 import { tasksService } from './service.ts'
 import { sweepNowAndThen } from './sweep.ts'
+import { TaskService } from './task-service.ts'
 import { toolkitsCheck, warnOfToolkits } from './toolkit-names.ts'
 
 export default definePlugin({
@@ -18,7 +18,7 @@ export default definePlugin({
   section: 'tasks',
   config: TasksConfig,
   setup(svc, config) {
-    const desk = new TaskDesk(svc, config)
+    const desk = new TaskService(svc, config)
     for (const effect of TASK_EFFECTS) svc.add(Effects, effect.kind)
     tasksForget(svc)
     for (const operation of taskOperations(svc, desk)) svc.operation(operation)

@@ -8,7 +8,7 @@ import { recordInput } from '#lib/recording-context'
 import { type RunBeginning, Runs } from '#observability/runs/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { bookSpend } from '#safety/budget/contract'
-import { runBegun, taskStarted } from './beginning.ts'
+import { recordRunStart, taskStarted } from './beginning.ts'
 import {
   chargeTask,
   endTask,
@@ -73,17 +73,17 @@ export class TaskJournal {
   }
 
   /** Work begins that is written down as begun already. */
-  async begun({ run_id }: { run_id: string | null }): Promise<void> {
+  async resume({ run_id }: { run_id: string | null }): Promise<void> {
     this.#run_id = run_id
-    if (run_id) await this.#runBegun(run_id)
+    if (run_id) await this.#recordRunStart(run_id)
   }
 
   /** Work begins, in a run of its own where runs are kept. @throws LostTask */
   async begin(about: RunBeginning, traceparent: string | undefined): Promise<void> {
     const isFirst = this.#row.epoch === 1
-    const started = () => (isFirst ? [taskStarted(this.#row, this.#run_id, traceparent)] : [])
+    const startEffects = () => (isFirst ? [taskStarted(this.#row, this.#run_id, traceparent)] : [])
     if (!this.#svc.has(Runs)) {
-      if (isFirst) await this.#save(started())
+      if (isFirst) await this.#save(startEffects())
       return
     }
     const runs = this.#svc.use(Runs)
@@ -91,20 +91,20 @@ export class TaskJournal {
       const { run_id, effects } = await recordInput('run begins', () => runs.begins('task', about))
       this.#run_id = run_id
       // Refused: a run of another process has this id.
-      if (await this.#saved([...effects, ...started()])) return this.#runBegun(run_id)
+      if (await this.#trySave([...effects, ...startEffects()])) return this.#recordRunStart(run_id)
     }
   }
 
   /** By this a recording knows whose run it is. */
-  async #runBegun(run_id: string): Promise<void> {
+  async #recordRunStart(run_id: string): Promise<void> {
     await recordInput('run', async () => {
-      runBegun(this.#svc, run_id)
+      recordRunStart(this.#svc, run_id)
       return run_id
     })
   }
 
   /** The model answered. It is written with what comes next. */
-  answered({ heard, message, spend, step }: Step): void {
+  recordStep({ heard, message, spend, step }: Step): void {
     const rows = this.#transcript.answer(heard, message)
     const whose = { agent_id: this.#row.agent_id, goal_id: null, run_id: this.#run_id }
     this.#last = { rows, booked: bookSpend({ ...spend, ...whose, kind: 'task', step }), spend }
@@ -134,7 +134,7 @@ export class TaskJournal {
   }
 
   /** A model call that brought no answer. What it cost has been booked; here it only counts for the task and its session. */
-  async charged(spend: Spend): Promise<void> {
+  async bookSpend(spend: Spend): Promise<void> {
     const { task_id, session_id } = this.#row
     const used = usedOf(spend)
     await this.#save([chargeTask({ task_id, ...used }), sessionUsed({ session_id, ...used, duration_ms: 0 })])
@@ -172,7 +172,7 @@ export class TaskJournal {
   /** What is done once the end of its run is written. */
   async runEnded(): Promise<void> {
     const run = this.#run
-    if (run) await recordInput('run_end', async () => run.runs.ended(run.run_id))
+    if (run) await recordInput('run_end', async () => run.runs.recordEnd(run.run_id))
   }
 
   /** The log of the run is a record beside the task: what goes wrong with it is not the task's failure. */
@@ -204,11 +204,11 @@ export class TaskJournal {
 
   /** Writes, as long as the task is ours. @throws LostTask */
   async #save(effects: readonly Effect[]): Promise<void> {
-    if (!(await this.#saved(effects))) throw new Error('what a tool asked to be written was refused')
+    if (!(await this.#trySave(effects))) throw new Error('what a tool asked to be written was refused')
   }
 
   /** The same. @returns false when something else of it was refused */
-  async #saved(effects: readonly Effect[]): Promise<boolean> {
+  async #trySave(effects: readonly Effect[]): Promise<boolean> {
     const store = this.#svc.use(Store)
     const hold = holdTask(this.#hold)
     if (await store.apply([hold, ...effects])) return true

@@ -18,10 +18,10 @@ import {
   TaskOverError,
   TaskResponse,
 } from './contract.ts'
-import type { TaskDesk } from './desk.ts'
 import { followTask } from './follow.ts'
 import { countMessages, countTasks, listTasks, sessionMessages, type TaskRow } from './repository.ts'
 import { responseOf, taskOf } from './shape.ts'
+import type { TaskService } from './task-service.ts'
 
 /** Longest instruction, in code points. */
 const MAX_INSTRUCTION = 100_000
@@ -82,7 +82,7 @@ const OPTIONS = {
 const KEY =
   'It ends when its client goes away, unless the request has an Idempotency-Key: then it goes on, is taken up again by another process when this one dies, and the same request again gives the same task.'
 
-export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
+export function taskOperations(svc: PluginHandle, desk: TaskService) {
   /** Tasks are their users' own; of others they are as if they were not. */
   const mine = async (task_id: string, { tenant }: OperationCall): Promise<TaskRow> => {
     await desk.settleLost()
@@ -105,9 +105,9 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
       async run(input, call) {
         const { task_id, carried } = await desk.begin(input, call, false)
         // A run that ends with its client is waited for, so that its end is told.
-        return responseOf(await desk.settled(task_id, carried ? undefined : call.signal))
+        return responseOf(await desk.waitUntilSettled(task_id, carried ? undefined : call.signal))
       },
-      render: shown,
+      render: renderTask,
       exit: exitOf,
     }),
     stream({
@@ -170,9 +170,9 @@ export function taskOperations(svc: PluginHandle, desk: TaskDesk) {
       async run({ task_id }, call) {
         await mine(task_id, call)
         await desk.resume(task_id)
-        return responseOf(await desk.settled(task_id, call.signal))
+        return responseOf(await desk.waitUntilSettled(task_id, call.signal))
       },
-      render: shown,
+      render: renderTask,
       exit: exitOf,
     }),
     operation({
@@ -237,7 +237,7 @@ function exitOf({ status }: TaskResponse): number {
   return status === 'failed' ? 1 : 0
 }
 
-function shown({ status, output, parsed, error, approval_ids }: TaskResponse): string {
+function renderTask({ status, output, parsed, error, approval_ids }: TaskResponse): string {
   if (parsed) return JSON.stringify(parsed, null, 2)
   if (error) return `${output ? `${output}\n\n` : ''}${status}: ${error.detail}`
   if (approval_ids.length === 0) return status === 'completed' ? output : `${output}\n\n${status}`.trim()

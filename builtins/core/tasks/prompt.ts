@@ -36,7 +36,7 @@ export function taskSystem(profile: Profile, skills: string, tools: ToolSet, str
 
 /** What was asked and answered before in this session, oldest first, as far back as fits. @param exchanges newest first */
 export function rememberedMessages(exchanges: readonly Exchange[]): Message[] {
-  return remembered(exchanges)
+  return recentExchanges(exchanges)
     .reverse()
     .flatMap(({ instruction, images, output }) => [
       { role: 'user', content: instruction, ...imagesOf(readImages(images ?? null)) },
@@ -45,7 +45,7 @@ export function rememberedMessages(exchanges: readonly Exchange[]): Message[] {
 }
 
 /** Those exchanges that fit, newest first as they are given. */
-export function remembered(exchanges: readonly Exchange[]): Exchange[] {
+export function recentExchanges(exchanges: readonly Exchange[]): Exchange[] {
   let left = REMEMBERED_CHARS
   const tooMany = exchanges.findIndex(({ instruction, output }) => {
     left -= instruction.length + output.length

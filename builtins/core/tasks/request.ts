@@ -7,7 +7,7 @@ import type { PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { Store } from '#platform/store/contract'
 import type { AnswerForm } from './answer-form.ts'
-import { type Lives, modelOf } from './beginning.ts'
+import { modelOf, type WorkingProfile } from './beginning.ts'
 import { REMEMBERED_TASKS, rememberedMessages, taskSystem } from './prompt.ts'
 import { earlierExchanges, type TaskRow, unansweredCalls } from './repository.ts'
 import { parametersIn } from './shape.ts'
@@ -17,7 +17,7 @@ import { taskTools } from './tools.ts'
 const TOOL_TIMEOUT_S = 60
 
 /** What the loop is asked for a task, but for who listens. */
-export interface Prepared {
+export interface PreparedRequest {
   request: Omit<RunRequest, 'signal' | 'tools'>
   profile: Profile
   model: string | null
@@ -34,7 +34,7 @@ export async function makeWorkspace({ ports: { files } }: PluginHandle, workspac
 export interface Work {
   row: TaskRow
   agent: AgentRow
-  lives: Lives
+  lives: WorkingProfile
   /** It is the first of its session. */
   isAlone: boolean
   /** What was said in the task so far; nothing yet begins it. */
@@ -47,7 +47,7 @@ export async function prepareRun(
   svc: PluginHandle,
   toolkits: readonly string[],
   { row, agent, lives: { profile, skills }, isAlone, said, form }: Work,
-): Promise<Prepared> {
+): Promise<PreparedRequest> {
   const { agent_id, task_id } = row
   const tools = () => taskTools(svc, toolkits, profile)
   const reach = agentReach(svc.project, agent)

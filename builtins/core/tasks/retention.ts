@@ -14,7 +14,7 @@ export function tasksForget(svc: PluginHandle): void {
   svc.add(ImageHolders, {
     name: 'tasks',
     // Tasks do not go with an agent that is exported.
-    async held(agent_id) {
+    async heldHashes(agent_id) {
       if (agent_id !== undefined) return []
       const store = svc.use(Store)
       const asked = await store.all<{ images: string }>('SELECT images FROM task_runs WHERE images IS NOT NULL')

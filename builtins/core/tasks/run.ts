@@ -11,20 +11,20 @@ import { usdOf } from '#platform/store/contract'
 import { Approvals } from '#safety/approvals/contract'
 import { Guardrails, WITHHELD } from '#safety/guardrails/contract'
 import { AnswerForm } from './answer-form.ts'
-import { type Lives, livesBy, runOf } from './beginning.ts'
+import { runOf, type WorkingProfile, workingProfileOf } from './beginning.ts'
 import type { TasksConfig } from './config.ts'
 import { TaskCostLimitError, TaskInterruptedError } from './contract.ts'
 import { type Ending, endingOf } from './ending.ts'
 import { LostTask, TaskJournal } from './journal.ts'
 import type { TaskRow } from './repository.ts'
-import { makeWorkspace, type Prepared, prepareRun } from './request.ts'
+import { makeWorkspace, type PreparedRequest, prepareRun } from './request.ts'
 import { LiveText, type Piece } from './text.ts'
 
 /** What only the process knows in which a task began. */
 export interface FirstTime {
   /** Whose it is, and as whom that works on it, as far as that is known. */
   agent?: AgentRow | undefined
-  lives?: Lives | undefined
+  lives?: WorkingProfile | undefined
   /** It was written down as begun, with this run. */
   begun?: { run_id: string | null } | undefined
   /** It is the first of its session. */
@@ -70,7 +70,7 @@ export class TaskRun {
     this.text = new LiveText(before)
     this.journal = new TaskJournal(svc, row, this.text)
     this.#cost_micros = row.cost_micros
-    this.ended = this.#recorded()
+    this.ended = this.#runRecorded()
   }
 
   /** Ends it as failed for this reason; for a stop, a detached one is left for another process to go on with. */
@@ -79,7 +79,7 @@ export class TaskRun {
   }
 
   /** Works, and has it recorded where that is wanted. */
-  async #recorded(): Promise<void> {
+  async #runRecorded(): Promise<void> {
     const begins = this.#svc.has(Recordings) ? this.#svc.use(Recordings).follow() : undefined
     if (begins) await begins
     const { agent_id: id, task_id, owner, epoch } = this.row
@@ -93,7 +93,7 @@ export class TaskRun {
     const began = this.#svc.clock.monotonic()
     this.#asked = began
     try {
-      const ending = await this.#drive().catch(error => this.#failed(error))
+      const ending = await this.#drive().catch(error => this.#endByError(error))
       if (ending) await this.#end(ending, this.#svc.clock.monotonic() - began)
       else await this.journal.interruptRun()
       this.text.end(ending ? undefined : new StoppingError())
@@ -113,14 +113,14 @@ export class TaskRun {
 
   async #drive(): Promise<Ending> {
     const { traceparent, begun, agent, isAlone } = await recordInput('task', () => this.#asWasAsked())
-    if (begun) await this.journal.begun(begun)
+    if (begun) await this.journal.resume(begun)
     const said = await this.journal.read()
     this.#output = said.findLast(isText)?.content ?? ''
     this.#form = this.#formAfter(said)
-    const question = await this.#reviewed(said.at(-1))
+    const question = await this.#reviewAnswer(said.at(-1))
     if (this.#form?.value) return { status: 'completed' }
     if (this.#form?.error && !question) return { status: 'failed', error: this.#form.error }
-    const lives = await recordInput('lives by', async () => this.#first.lives ?? livesBy(this.#svc, agent))
+    const lives = await recordInput('lives by', async () => this.#first.lives ?? workingProfileOf(this.#svc, agent))
     const work = { row: this.row, agent, lives, isAlone, said, form: this.#form }
     const prepared = await prepareRun(this.#svc, this.#settings.toolkits, work)
     this.#max_cost_usd = prepared.profile.max_cost_usd
@@ -154,7 +154,7 @@ export class TaskRun {
   }
 
   /** An answer that was written down before anybody had looked at it. @returns what the model is to be told of it */
-  async #reviewed(last: Message | undefined): Promise<string | undefined> {
+  async #reviewAnswer(last: Message | undefined): Promise<string | undefined> {
     if (!this.#form || !last || !isAnswer(last)) return undefined
     this.#output = last.content
     return this.#review()
@@ -166,7 +166,7 @@ export class TaskRun {
   }
 
   /** @param question what the model is told first */
-  async #loop(prepared: Prepared, question: string | undefined): Promise<RunEnd> {
+  async #loop(prepared: PreparedRequest, question: string | undefined): Promise<RunEnd> {
     const asked: Message[] = question ? [{ role: 'user', content: question }] : []
     const news = async () => {
       // It was not the last one.
@@ -228,16 +228,16 @@ export class TaskRun {
     if (this.#output !== '') this.text.say(this.#output)
   }
 
-  async #write(event: RunEvent, { tools, request }: Prepared): Promise<void> {
+  async #write(event: RunEvent, { tools, request }: PreparedRequest): Promise<void> {
     if (event.type === 'outcome') {
       await this.journal.outcome(event, this.#svc.clock.monotonic() - this.#asked)
       return
     }
     const { calls, spend } = event
     if (calls.length > 0) await makeWorkspace(this.#svc, request.scratch ?? request.workspace)
-    const message = { ...event.message, content: await this.#checked(event.message.content) }
+    const message = { ...event.message, content: await this.#checkOutput(event.message.content) }
     this.#output = message.content.trim() === '' ? this.#output : message.content
-    this.journal.answered({ ...event, message })
+    this.journal.recordStep({ ...event, message })
     if (calls.length > 0) {
       const approvals = this.#svc.has(Approvals) ? this.#svc.use(Approvals) : undefined
       const planned = calls.map(call => {
@@ -261,19 +261,19 @@ export class TaskRun {
   }
 
   /** What people may read of a text of the model. */
-  async #checked(text: string): Promise<string> {
+  async #checkOutput(text: string): Promise<string> {
     if (!this.#isGuarded || text.trim() === '') return text
     const checked = await this.#svc.use(Guardrails).check('output', text, { agent_id: this.row.agent_id })
     return checked.action === 'block' ? WITHHELD : checked.text
   }
 
   /** What becomes of a task whose work was broken off; undefined leaves it to another process. @throws LostTask */
-  async #failed(thrown: unknown): Promise<Ending | undefined> {
+  async #endByError(thrown: unknown): Promise<Ending | undefined> {
     if (thrown instanceof LostTask) throw thrown
     await this.journal.goesOn()
     const { aborted, reason } = this.#abort.signal
     const { spend, text } = thrown as { spend?: Spend | null; text?: string }
-    if (spend) await this.journal.charged(spend)
+    if (spend) await this.journal.bookSpend(spend)
     if (aborted && reason instanceof StoppingError && this.row.detached) {
       await this.journal.release()
       return undefined

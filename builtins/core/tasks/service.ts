@@ -1,14 +1,14 @@
 import type { OperationCall, PluginHandle } from '#kernel'
 import { TaskNotFoundError, type Tasks } from './contract.ts'
-import type { TaskDesk } from './desk.ts'
 import { followTask } from './follow.ts'
 import { taskOf } from './shape.ts'
+import type { TaskService } from './task-service.ts'
 
 /** Answers of the model after which a task ends that nobody says more of. */
 const MAX_STEPS = 25
 
 /** One-shot tasks for other rooms. */
-export function tasksService(svc: PluginHandle, desk: TaskDesk): Tasks {
+export function tasksService(svc: PluginHandle, desk: TaskService): Tasks {
   const mine = async (task_id: string, tenant: string) => {
     await desk.settleLost()
     const row = await desk.find(task_id)

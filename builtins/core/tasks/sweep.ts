@@ -1,12 +1,12 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
 import { sleepToRound } from '#lib/poller'
-import type { TaskDesk } from './desk.ts'
+import type { TaskService } from './task-service.ts'
 
 /** How often a process looks, in milliseconds. */
 const SWEEP_MS = 5_000
 
 /** Takes up tasks that others left, or that were decided elsewhere, as long as the process stays. @returns what ends that */
-export function sweepNowAndThen(svc: PluginHandle, desk: TaskDesk) {
+export function sweepNowAndThen(svc: PluginHandle, desk: TaskService) {
   const goOn = ({ task_id }: { task_id: string | null }) => {
     if (task_id === null) return
     desk.resume(task_id).catch(error => svc.log.warn({ task_id }, `it was not taken up: ${sentenceOf(error)}`))

@@ -41,11 +41,11 @@ export class LiveText {
   }
 
   /** Whether something is not written down yet. */
-  get unsaved(): boolean {
+  get isUnsaved(): boolean {
     return this.#saved < this.until
   }
 
-  get failed(): boolean {
+  get hasFailed(): boolean {
     return this.#failure !== undefined
   }
 
@@ -87,7 +87,7 @@ export class LiveText {
   }
 
   /** Resolves when there is more, or no more to come, or somebody wakes the readers. */
-  changed(): Promise<void> {
+  waitForChange(): Promise<void> {
     if (this.#ended) return Promise.resolve()
     return new Promise(resolve => this.#waiting.push(resolve))
   }

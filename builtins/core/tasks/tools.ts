@@ -24,13 +24,13 @@ export function taskTools(svc: PluginHandle, names: readonly string[], profile: 
     ...set,
     find(name) {
       const tool = set.find(name)
-      return tool && guarded.has(name) ? checked(svc, tool) : tool
+      return tool && guarded.has(name) ? withCheckedResult(svc, tool) : tool
     },
   }
 }
 
 /** What comes from other agents is checked before the model reads it. */
-function checked(svc: PluginHandle, tool: Tool): Tool {
+function withCheckedResult(svc: PluginHandle, tool: Tool): Tool {
   return {
     ...tool,
     async execute(args: never, call) {

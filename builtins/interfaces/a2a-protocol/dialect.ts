@@ -3,20 +3,20 @@ import type { Task } from '#core/tasks/contract'
 type Json = Record<string, unknown>
 
 /** A task with the name of the conversation that it belongs to. */
-export interface Shown {
+export interface NamedTask {
   task: Task
   contextId: string
 }
 
 /** How a version of the protocol writes what it sends. */
 export interface Dialect {
-  task(shown: Shown, historyLength?: number | null): Json
+  task(shown: NamedTask, historyLength?: number | null): Json
   /** The answer to a message. */
-  sent(task: Json): Json
+  messageAnswer(task: Json): Json
   /** Items of a stream: the task as it is, a piece of its answer, how it stands at the end. */
-  begun(task: Json): Json
-  piece(shown: Shown, text: string, last: boolean, append: boolean): Json
-  status(shown: Shown): Json
+  taskItem(task: Json): Json
+  piece(shown: NamedTask, text: string, last: boolean, append: boolean): Json
+  status(shown: NamedTask): Json
 }
 
 const STATES = {
@@ -57,8 +57,8 @@ export const V1: Dialect = {
       metadata: { agent_id, cost_usd, tokens },
     }
   },
-  sent: task => ({ task }),
-  begun: task => ({ task }),
+  messageAnswer: task => ({ task }),
+  taskItem: task => ({ task }),
   piece: ({ task, contextId }, said, lastChunk, append) => ({
     artifactUpdate: {
       ...{ taskId: task.task_id, contextId, append, lastChunk },
@@ -73,8 +73,8 @@ export const V1: Dialect = {
 /** Version 0.3: the same with `kind`, and states and roles in lower case. */
 export const V03: Dialect = {
   task: (shown, historyLength) => older({ kind: 'task', ...V1.task(shown, historyLength) }),
-  sent: task => task,
-  begun: task => task,
+  messageAnswer: task => task,
+  taskItem: task => task,
   piece: (...args) => older({ kind: 'artifact-update', ...(V1.piece(...args).artifactUpdate as Json) }),
   status(shown) {
     const final = shown.task.status !== 'running'

@@ -39,7 +39,7 @@ const ASKED_WRONGLY = [
 ]
 
 /** An error as the protocol has it, with our own code as its reason; undefined for one that nobody was to see. */
-export function told(error: unknown): RpcError | undefined {
+export function rpcErrorOf(error: unknown): RpcError | undefined {
   if (error instanceof RpcError) return error
   if (!(error instanceof SvcError)) return undefined
   const of = (code: keyof typeof CODES) => new RpcError(code, error.message, error.code)

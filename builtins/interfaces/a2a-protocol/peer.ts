@@ -4,15 +4,15 @@ import { type Task, Tasks } from '#core/tasks/contract'
 import { type OperationCall, type PluginHandle, parse } from '#kernel'
 import { Store } from '#platform/store/contract'
 import type { PublicConfig } from './config.ts'
-import { type Dialect, type Shown, V1, V03 } from './dialect.ts'
+import { type Dialect, type NamedTask, V1, V03 } from './dialect.ts'
 import { RpcError } from './errors.ts'
-import { livingAgents } from './repository.ts'
+import { liveAgents } from './repository.ts'
 import { OneTask, Send, textOf } from './wire.ts'
 
 type Json = Record<string, unknown>
 
 /** A request of an agent of others. */
-export interface Asked {
+export interface PeerRequest {
   method: string
   params: unknown
   /** The agent in the path, if one is there. */
@@ -20,7 +20,7 @@ export interface Asked {
   call: OperationCall
 }
 
-type Answer = (asked: Asked, dialect: Dialect) => Promise<Json> | AsyncGenerator<Json>
+type Answer = (asked: PeerRequest, dialect: Dialect) => Promise<Json> | AsyncGenerator<Json>
 
 /** What agents of others may ask of ours: one-shot tasks, which go on when nobody listens. */
 export class Peer {
@@ -47,7 +47,7 @@ export class Peer {
   }
 
   /** One answer, or several as they come. @throws RpcError, SvcError */
-  answer(asked: Asked): Promise<Json> | AsyncGenerator<Json> {
+  answer(asked: PeerRequest): Promise<Json> | AsyncGenerator<Json> {
     const { method } = asked
     const known = this.#methods.get(method)
     if (known) return known.answer(asked, known.dialect)
@@ -60,31 +60,31 @@ export class Peer {
     throw new RpcError('method_not_found', `There is no method "${method}".`)
   }
 
-  async #send(asked: Asked, dialect: Dialect): Promise<Json> {
+  async #send(asked: PeerRequest, dialect: Dialect): Promise<Json> {
     const { configuration, ...send } = parse(Send, asked.params, 'The message')
     const begun = await this.#begin(asked, send)
     const waits = !(configuration?.returnImmediately ?? configuration?.blocking === false)
-    const task = waits ? await this.#settled(begun, asked.call) : begun
-    return dialect.sent(dialect.task(await this.#shown(task, asked.call), configuration?.historyLength))
+    const task = waits ? await this.#waitUntilSettled(begun, asked.call) : begun
+    return dialect.messageAnswer(dialect.task(await this.#namedTask(task, asked.call), configuration?.historyLength))
   }
 
-  async *#stream(asked: Asked, dialect: Dialect): AsyncGenerator<Json> {
+  async *#stream(asked: PeerRequest, dialect: Dialect): AsyncGenerator<Json> {
     const { configuration, ...send } = parse(Send, asked.params, 'The message')
     const task = await this.#begin(asked, send)
     yield* this.#follow(task, asked, dialect, configuration?.historyLength)
   }
 
-  async #get(asked: Asked, dialect: Dialect): Promise<Json> {
+  async #get(asked: PeerRequest, dialect: Dialect): Promise<Json> {
     const { historyLength, ...one } = parse(OneTask, asked.params, 'The request')
-    return dialect.task(await this.#shown(await this.#find(asked, one), asked.call), historyLength)
+    return dialect.task(await this.#namedTask(await this.#find(asked, one), asked.call), historyLength)
   }
 
-  async #cancel(asked: Asked, dialect: Dialect): Promise<Json> {
+  async #cancel(asked: PeerRequest, dialect: Dialect): Promise<Json> {
     const { task_id } = await this.#find(asked, parse(OneTask, asked.params, 'The request'))
-    return dialect.task(await this.#shown(await this.#tasks.cancel(task_id, asked.call.tenant), asked.call))
+    return dialect.task(await this.#namedTask(await this.#tasks.cancel(task_id, asked.call.tenant), asked.call))
   }
 
-  async *#subscribe(asked: Asked, dialect: Dialect): AsyncGenerator<Json> {
+  async *#subscribe(asked: PeerRequest, dialect: Dialect): AsyncGenerator<Json> {
     const task = await this.#find(asked, parse(OneTask, asked.params, 'The request'))
     if (task.status !== 'running')
       throw new RpcError('unsupported_operation', `The task ${task.task_id} does not run: it is ${task.status}.`)
@@ -96,7 +96,7 @@ export class Peer {
   }
 
   /** A message begins a task; the same message again is the same task. */
-  async #begin({ agent, call }: Asked, { tenant, message }: Omit<Send, 'configuration'>): Promise<Task> {
+  async #begin({ agent, call }: PeerRequest, { tenant, message }: Omit<Send, 'configuration'>): Promise<Task> {
     const { messageId, contextId, taskId, parts } = message
     const instruction = textOf(parts)
     if (instruction === undefined)
@@ -125,7 +125,7 @@ export class Peer {
     const agents = this.#svc.use(Agents)
     if (ref !== undefined) return agents.find(ref)
     if (this.#config.agent !== '') return agents.find(this.#config.agent)
-    const living = await livingAgents(this.#svc.use(Store), 2)
+    const living = await liveAgents(this.#svc.use(Store), 2)
     if (living.length === 1) return agents.find(living[0]!)
     if (living.length === 0) throw new RpcError('invalid_params', 'No agent lives here.')
     const { total, dead } = await agents.counts()
@@ -133,31 +133,31 @@ export class Peer {
     throw new RpcError('invalid_params', `${total - dead} agents live here; ${which}`)
   }
 
-  async #find({ agent, call }: Asked, { id }: OneTask): Promise<Task> {
+  async #find({ agent, call }: PeerRequest, { id }: OneTask): Promise<Task> {
     const task = await this.#tasks.find(id, call.tenant)
     if (agent === undefined || (await this.#agent(agent)).agent_id === task.agent_id) return task
     throw new RpcError('task_not_found', `That agent has no task "${id}".`)
   }
 
-  async #shown(task: Task, { tenant }: OperationCall): Promise<Shown> {
+  async #namedTask(task: Task, { tenant }: OperationCall): Promise<NamedTask> {
     const { session_key, session_id } = await this.#svc.use(Sessions).get(task.session_id, tenant)
     return { task, contextId: session_key ?? session_id }
   }
 
   /** The task at its end, or when it waits for the operator. */
-  async #settled({ task_id }: Task, { tenant, signal }: OperationCall): Promise<Task> {
+  async #waitUntilSettled({ task_id }: Task, { tenant, signal }: OperationCall): Promise<Task> {
     for await (const { event } of this.#tasks.follow(task_id, undefined, signal)) if (isEnd(event)) break
     return this.#tasks.find(task_id, tenant)
   }
 
   async *#follow(
     task: Task,
-    { call }: Asked,
+    { call }: PeerRequest,
     dialect: Dialect,
     historyLength: number | null | undefined,
   ): AsyncGenerator<Json> {
-    const shown = await this.#shown(task, call)
-    yield dialect.begun(dialect.task(shown, historyLength))
+    const shown = await this.#namedTask(task, call)
+    yield dialect.taskItem(dialect.task(shown, historyLength))
     let said = false
     for await (const { event, data } of this.#tasks.follow(task.task_id, '0', call.signal)) {
       if (event === 'token') {

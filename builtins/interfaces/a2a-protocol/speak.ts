@@ -3,7 +3,7 @@ import type { ProtocolExchange } from '#interfaces/rest/contract'
 import { describeIssues, issuesOf, type PluginHandle, sentenceOf } from '#kernel'
 import { secretMasker } from '#lib/secrets'
 import { VERSIONS, versionIn } from './address.ts'
-import { errorAnswer, RpcError, told } from './errors.ts'
+import { errorAnswer, RpcError, rpcErrorOf } from './errors.ts'
 import type { Peer } from './peer.ts'
 import { Request } from './wire.ts'
 
@@ -17,7 +17,7 @@ type Json = Record<string, unknown>
 /** Speaks JSON-RPC on the server's listener: what is asked is answered at once, or bit by bit as server-sent events. */
 export function speaker(svc: PluginHandle, peer: Peer): (exchange: ProtocolExchange) => Promise<void> {
   const mask = secretMasker(svc)
-  const written = (value: unknown) => mask(JSON.stringify(value))
+  const toMaskedJson = (value: unknown) => mask(JSON.stringify(value))
 
   return async exchange => {
     const { response, call } = exchange
@@ -26,14 +26,14 @@ export function speaker(svc: PluginHandle, peer: Peer): (exchange: ProtocolExcha
     let id: string | number | null = null
     try {
       id = idOf(exchange.body)
-      const answer = peer.answer({ ...asked(exchange), call: { ...call, signal } })
-      if (answer instanceof Promise) return send(response, written({ jsonrpc: '2.0', id, result: await answer }))
+      const answer = peer.answer({ ...parseRequest(exchange), call: { ...call, signal } })
+      if (answer instanceof Promise) return send(response, toMaskedJson({ jsonrpc: '2.0', id, result: await answer }))
       // What is wrong with the request is told before the stream begins.
       const first = await answer.next()
       exchange.stream(() => stop.abort())
-      await tell(svc, response, withFirst(first, answer), result => written({ jsonrpc: '2.0', id, result }))
+      await writeStream(svc, response, withFirst(first, answer), result => toMaskedJson({ jsonrpc: '2.0', id, result }))
     } catch (error) {
-      const known = written(errorAnswer(id, shown(svc, error, call.request_id)))
+      const known = toMaskedJson(errorAnswer(id, shownRpcError(svc, error, call.request_id)))
       if (!response.headersSent) return send(response, known)
       response.end(`data: ${known}\n\n`)
     } finally {
@@ -43,7 +43,7 @@ export function speaker(svc: PluginHandle, peer: Peer): (exchange: ProtocolExcha
 }
 
 /** What is asked. @throws RpcError when it is no request, or in another version of the protocol */
-function asked({ body, params, request }: ProtocolExchange) {
+function parseRequest({ body, params, request }: ProtocolExchange) {
   const { data, error } = Request.safeParse(body)
   if (error) throw new RpcError('invalid_request', `That is no request: ${describeIssues(issuesOf(error))}`)
   const version = versionIn(request)
@@ -56,8 +56,8 @@ function idOf(body: unknown): string | number | null {
   return Request.pick({ id: true }).safeParse(body).data?.id ?? null
 }
 
-function shown(svc: PluginHandle, error: unknown, request_id: string): RpcError {
-  const known = told(error)
+function shownRpcError(svc: PluginHandle, error: unknown, request_id: string): RpcError {
+  const known = rpcErrorOf(error)
   if (known) return known
   svc.log.error({ request_id, err: error }, `a request of another agent failed: ${sentenceOf(error)}`)
   return new RpcError('internal', 'Something went wrong here; the log of this service has more.')
@@ -74,11 +74,11 @@ async function* withFirst(first: IteratorResult<Json>, rest: AsyncGenerator<Json
 }
 
 /** Tells all that comes, as fast as it is taken. */
-async function tell(
+async function writeStream(
   svc: PluginHandle,
   response: ServerResponse,
   results: AsyncGenerator<Json>,
-  written: (result: Json) => string,
+  toMaskedJson: (result: Json) => string,
 ): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const over = new AbortController()
@@ -93,7 +93,7 @@ async function tell(
   try {
     for await (const result of results) {
       if (response.destroyed) return
-      if (!response.write(`data: ${written(result)}\n\n`)) await drained(svc, response)
+      if (!response.write(`data: ${toMaskedJson(result)}\n\n`)) await waitForDrain(svc, response)
     }
     response.end()
   } finally {
@@ -102,11 +102,11 @@ async function tell(
 }
 
 /** Waits until the reader has taken what was written, or is gone; one that stalls is let go. */
-async function drained({ clock }: PluginHandle, response: ServerResponse): Promise<void> {
+async function waitForDrain({ clock }: PluginHandle, response: ServerResponse): Promise<void> {
   const settled = new AbortController()
-  const done = () => settled.abort()
-  response.once('drain', done).once('close', done)
+  const settle = () => settled.abort()
+  response.once('drain', settle).once('close', settle)
   await clock.sleep(STALL_MS, settled.signal)
-  response.off('drain', done).off('close', done)
+  response.off('drain', settle).off('close', settle)
   if (!settled.signal.aborted) response.destroy()
 }

@@ -4,8 +4,8 @@ import type { Rehearsal } from '#platform/plugin-files/contract'
 import type { Toolkit } from '#tools/toolkits/contract'
 import type { PluginCheck } from './contract.ts'
 
-type Registered = PluginCheck['registers'][number]
-type Detail = Registered['detail']
+type Registration = PluginCheck['registers'][number]
+type Detail = Registration['detail']
 
 /** How things are called that are no contributions to a point. */
 const KINDS: Readonly<Record<string, string>> = {
@@ -35,7 +35,7 @@ const DETAILS: Readonly<Record<string, (contribution: never) => Detail>> = {
 }
 
 /** A rehearsal in words and schemas. @param file the plugin's, as it is shown */
-export function describeRehearsal(rehearsal: Rehearsal, file: string): PluginCheck {
+export function describeDryRun(rehearsal: Rehearsal, file: string): PluginCheck {
   const { definition, registered, contributions, config, resources } = rehearsal
   const { name, description = '', version = '', needs = [] } = definition
   return {
@@ -48,7 +48,7 @@ export function describeRehearsal(rehearsal: Rehearsal, file: string): PluginChe
   }
 }
 
-function describeLabel(label: string, contributions: Rehearsal['contributions']): Registered[] {
+function describeLabel(label: string, contributions: Rehearsal['contributions']): Registration[] {
   const contribution = contributions.get(label)
   if (contribution !== undefined) {
     const [kind, name] = cut(label, ': ')

@@ -1,7 +1,7 @@
 import { join, relative, resolve } from 'node:path'
 import { HostToken, operation, PluginError, type PluginHandle, z } from '#kernel'
 import { INDEX_FILES } from '#lib/plugin-file'
-import { describeRehearsal } from './check.ts'
+import { describeDryRun } from './check.ts'
 import { PluginCheck, PluginFileMissingError } from './contract.ts'
 import { renderCheck } from './render.ts'
 
@@ -19,7 +19,7 @@ export function pluginsCheck(svc: PluginHandle) {
     async run({ file: named }, { face }) {
       const { root } = svc.project
       const file = await findFile(svc, resolve(face === 'cli' ? process.cwd() : root, named))
-      return describeRehearsal(await svc.use(HostToken).check(file), shownAs(file, root))
+      return describeDryRun(await svc.use(HostToken).check(file), shownAs(file, root))
     },
     render: renderCheck,
   })

@@ -30,7 +30,7 @@ export async function spawnMissing(kernel: Kernel, presets: readonly string[]): 
 }
 
 /** One thing that a process says of itself: a line for people, and the same for programs. */
-export interface Said {
+export interface AnnouncedFact {
   label: string
   text: string
   facts?: Readonly<Record<string, unknown>>
@@ -43,13 +43,13 @@ export interface Announcement {
 }
 
 /** Lines of what is where, one label each. */
-export function announce(version: string, root: string, said: readonly Said[]): Announcement {
+export function announce(version: string, root: string, said: readonly AnnouncedFact[]): Announcement {
   const lines = said.map(({ label, text }) => `${`${label}:`.padEnd(11)}${text}`)
   const facts = Object.assign({ version, root }, ...said.map(each => each.facts ?? {})) as Announcement['facts']
   return { text: [`svc ${version} in ${root}`, ...lines].join('\n'), facts }
 }
 
-export async function daemonLines(kernel: Kernel): Promise<Said[]> {
+export async function daemonLines(kernel: Kernel): Promise<AnnouncedFact[]> {
   const heartbeat = Number(kernel.config.get('daemon.heartbeat'))
   const some = await kernel.use(Agents).list({ limit: MOST_NAMED })
   const { total, dead } = await kernel.use(Agents).counts()
@@ -68,7 +68,7 @@ function agentsLine(ids: readonly string[], living: number): string {
 }
 
 /** Which model agents call, and plainly so when it is none. */
-export async function modelLine(kernel: Kernel): Promise<Said> {
+export async function modelLine(kernel: Kernel): Promise<AnnouncedFact> {
   const label = 'Model'
   try {
     const { provider, id } = await kernel.use(Models).resolve(null)
@@ -92,7 +92,7 @@ export async function modelLine(kernel: Kernel): Promise<Said> {
 }
 
 /** What the prices of the models in use mean for the dollar limit, where a person should know. */
-export async function budgetLines(kernel: Kernel): Promise<Said[]> {
+export async function budgetLines(kernel: Kernel): Promise<AnnouncedFact[]> {
   const warnings = kernel.services.has(Budget) ? await kernel.use(Budget).warnings() : []
   return warnings.map(({ message, remedy }) => ({ label: 'Budget', text: `${message}. To change that: ${remedy}.` }))
 }

@@ -26,19 +26,19 @@ export async function askDaemon(
   root: string,
   operation: OperationRef,
   input: Readonly<Record<string, unknown>>,
-  { house, ports, tree }: Pick<Context, 'house' | 'ports' | 'tree'>,
+  { program, ports, tree }: Pick<Context, 'program' | 'ports' | 'tree'>,
   signal?: AbortSignal,
 ): Promise<{ output: unknown; around?: Surroundings } | undefined> {
   const request = requestOf(operation, input)
   if (!request) return undefined
   const svc = join(root, '.svc')
-  const found = await house.findDaemon(ports, svc)
+  const found = await program.findDaemon(ports, svc)
   if (!found?.alive || found.stalled) return undefined
-  const stalled = async () => (await house.findDaemon(ports, svc))?.stalled === true
-  const answer = await whileNot(stalled, ports.clock, signal, ending =>
+  const isStalled = async () => (await program.findDaemon(ports, svc))?.stalled === true
+  const answer = await whileNot(isStalled, ports.clock, signal, ending =>
     send(resolve(svc, found.holder.socket), request, ending),
   ).catch(async error => {
-    if (signal?.aborted || !(await stalled())) throw error
+    if (signal?.aborted || !(await isStalled())) throw error
     if (request.method === 'GET') return undefined
     throw new DaemonAnswerError({ problem: 'its loop has not moved for 10 s; it may yet do what it was told' })
   })
@@ -50,7 +50,7 @@ export async function askDaemon(
 
 /** Does work that can be aborted, also by what is looked for now and then. */
 async function whileNot<T>(
-  found: () => Promise<boolean>,
+  findDaemon: () => Promise<boolean>,
   clock: Clock,
   signal: AbortSignal | undefined,
   work: (ending: AbortSignal) => Promise<T>,
@@ -59,7 +59,7 @@ async function whileNot<T>(
   const look = async () => {
     await clock.sleep(LOOK_MS, over.signal)
     if (over.signal.aborted) return
-    if (await found()) ending.abort()
+    if (await findDaemon()) ending.abort()
     else await look()
   }
   void look()
@@ -121,18 +121,18 @@ async function send(
       }
       const parts: Buffer[] = []
       response.on('data', part => parts.push(part))
-      response.once('error', failed)
+      response.once('error', onError)
       response.once('end', () => {
         const json = /\bjson\b/.test(headers['content-type'] ?? '')
         const around = { hidden: Number(headers['x-hidden-count'] ?? 0), notice: String(headers['x-notice'] ?? '') }
         resolve({ status, json, text: Buffer.concat(parts).toString('utf8'), around })
       })
     })
-    const failed = (error: NodeJS.ErrnoException) => {
+    const onError = (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined)
       else reject(new DaemonAnswerError({ problem: error.message }))
     }
-    sent.once('error', failed)
+    sent.once('error', onError)
     sent.end(body)
   })
 }

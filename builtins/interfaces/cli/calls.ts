@@ -48,11 +48,11 @@ export class Calls implements AsyncDisposable {
   #here(purpose: 'reading' | 'acting'): Promise<Kernel> {
     const begun = this.#kernels.get(purpose)
     if (begun) return begun
-    const { house } = this.#context
+    const { program } = this.#context
     const opened =
       purpose === 'reading'
         ? openReading(this.#root, this.#context, { roles: ['cli'], log: { level: 'silent' } })
-        : house.open({ root: this.#root, roles: ['cli'], log: { level: 'silent' } })
+        : program.open({ root: this.#root, roles: ['cli'], log: { level: 'silent' } })
     this.#kernels.set(purpose, opened)
     // One that could not come up is tried again: the configuration may be corrected meanwhile.
     opened.catch(() => this.#kernels.delete(purpose))

@@ -8,11 +8,11 @@ import type { DatabaseFiles } from '#platform/store/contract'
 import type { CommandSpec, CommandTree } from './contract.ts'
 import type { Terminal } from './terminal.ts'
 
-/** What the command line is told by the program that it is a part of. */
-export interface House {
+/** What the program provides to its command line. */
+export interface CliProgram {
   /** The folder of package.json, `dist/` and `profiles/`. */
   readonly packageRoot: string
-  /** Brings up a process of this house. */
+  /** Opens a kernel in this process. */
   open(options: {
     root: string
     roles: readonly Role[]
@@ -53,7 +53,7 @@ export interface House {
 
 /** What every command is given. */
 export interface Context {
-  readonly house: House
+  readonly program: CliProgram
   readonly ports: Ports
   readonly terminal: Terminal
   /** The builtins' commands and the version. */

@@ -44,10 +44,10 @@ export async function detach(root: string, words: readonly string[], context: Co
 }
 
 /** A process that a plugin held up while it came up is killed by its watchdog, and started again without that plugin. */
-async function successor(root: string, { house, ports }: Context): Promise<Message | undefined> {
+async function successor(root: string, { program, ports }: Context): Promise<Message | undefined> {
   const until = ports.clock.monotonic() + SUCCESSOR_MS
   while (ports.clock.monotonic() < until) {
-    const found = await house.findDaemon(ports, join(root, '.svc'))
+    const found = await program.findDaemon(ports, join(root, '.svc'))
     if (found?.alive) {
       const why = `a plugin held up the first process; ${join(root, 'logs', 'svc.log')} names it`
       return { ready: `The daemon runs with PID ${found.holder.pid} (${why}).` }

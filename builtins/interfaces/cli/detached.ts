@@ -11,7 +11,7 @@ export function isDetached(env: Ports['env']): boolean {
 }
 
 /** @returns false when nobody waits */
-export async function tell(env: Ports['env'], message: Message): Promise<boolean> {
+export async function sendToParent(env: Ports['env'], message: Message): Promise<boolean> {
   if (!isDetached(env) || !process.connected) return false
   // Told before it may end: what is still on its way is lost then.
   await new Promise(told => process.send!(message, told))

@@ -24,14 +24,14 @@ export class Frugal {
     if (spare !== this.#isOn) setFlagsFromString(`--heap-growing-percent=${spare ? GROWTH : 0}`)
     this.#isOn = spare
     if (!spare) this.#endTidying()
-    else if (!this.#tidying && scattered() >= UNTIDY) this.#tidy()
+    else if (!this.#tidying && unusedHeap() >= UNTIDY) this.#tidy()
   }
 
   #tidy(): void {
     let collections = 0
     this.#tidying = new PerformanceObserver(list => {
       if (!list.getEntries().some(isOfOld)) return
-      if (scattered() < TIDY || ++collections >= COLLECTIONS) this.#endTidying()
+      if (unusedHeap() < TIDY || ++collections >= COLLECTIONS) this.#endTidying()
     })
     this.#tidying.observe({ entryTypes: ['gc'] })
     setFlagsFromString('--optimize-for-size')
@@ -52,7 +52,7 @@ function isOfOld(entry: PerformanceEntry): boolean {
   return detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR
 }
 
-function scattered(): number {
+function unusedHeap(): number {
   const { space_size, space_used_size } = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')!
   return space_size / space_used_size - 1
 }

@@ -13,12 +13,12 @@ export function heartbeatOf(text: unknown): number | undefined {
 
 /** Into the file, so that the first reload keeps it; nothing else of what is in force gets there. Says so where the environment overrides it. */
 export async function writeHeartbeat(
-  { house, ports, terminal }: Pick<Context, 'house' | 'ports' | 'terminal'>,
+  { program, ports, terminal }: Pick<Context, 'program' | 'ports' | 'terminal'>,
   root: string,
   heartbeat: number | undefined,
 ): Promise<void> {
   if (heartbeat === undefined) return
-  const config = await house.configOf(ports, root)
+  const config = await program.configOf(ports, root)
   config.section('daemon', HeartbeatConfig, 'kernel').add()
   await config.patch({ daemon: { heartbeat } })
   const over = config.keys().find(({ path, source }) => path === 'daemon.heartbeat' && source === 'env')

@@ -53,10 +53,10 @@ const FIRST_COMMANDS: Readonly<Record<string, readonly string[]>> = {
 
 /** The commands that people begin with, on one screen. */
 export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, paper: Paper): string {
-  const named = (words: string) => commands.filter(({ path }) => path.join(' ') === words)
+  const commandsNamed = (words: string) => commands.filter(({ path }) => path.join(' ') === words)
   const topics = Object.entries(FIRST_COMMANDS).map(([topic, words]) => ({
     topic,
-    rows: words.flatMap(named).map(lineOf),
+    rows: words.flatMap(commandsNamed).map(lineOf),
   }))
   const width = Math.max(...topics.flatMap(({ rows }) => rows.map(([usage]) => usage.length)))
   return [

@@ -1,6 +1,6 @@
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 
 /** What a list leaves out, and how it is shown. @param name one of them, as in `ended sub-agent` */
 export function hiddenLine(hidden: number, name: string): string {
-  return `${counted(hidden, name)} hidden; --all shows them`
+  return `${pluralize(hidden, name)} hidden; --all shows them`
 }

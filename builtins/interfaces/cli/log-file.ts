@@ -27,7 +27,7 @@ export class LogFile {
   }
 
   /** The last lines that are wanted. Read from the end, so that the length of the log does not matter. */
-  async tail(count: number, wanted: (line: string) => boolean): Promise<Tail> {
+  async tail(count: number, isWanted: (line: string) => boolean): Promise<Tail> {
     const found: string[] = []
     let at: Tail['at']
     for (let n = 0; n <= SET_ASIDE && (found.length < count || n === 0); n++) {
@@ -38,7 +38,7 @@ export class LogFile {
         if (n === 0) at = { inode: ino, offset: size }
         for await (const line of backwards(handle, size)) {
           if (found.length >= count) break
-          if (wanted(line)) found.push(line)
+          if (isWanted(line)) found.push(line)
         }
       } finally {
         await handle.close()

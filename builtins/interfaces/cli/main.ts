@@ -2,14 +2,14 @@ import { join } from 'node:path'
 import { type Ports, SvcError, sentenceOf } from '#kernel'
 import { systemPorts } from '#lib/system-ports'
 import { OWN_COMMANDS } from './commands/index.ts'
-import type { Context, House } from './context.ts'
+import type { CliProgram, Context } from './context.ts'
 import type { CommandSpec, CommandTree } from './contract.ts'
-import { tell } from './detached.ts'
+import { sendToParent } from './detached.ts'
 import { withFiles } from './files.ts'
 import { below, find, unknown } from './find.ts'
 import { groupOf, helpOf, overviewOf } from './help.ts'
 import { INTERRUPTED } from './interrupt.ts'
-import { explained } from './making.ts'
+import { explainReadOnly } from './making.ts'
 import { parse } from './parse.ts'
 import { findProject } from './project.ts'
 import { report } from './report.ts'
@@ -21,39 +21,39 @@ import { hasPlugins, trustByCommand } from './trust.ts'
  * The command line: finds the command, reads its words, runs it. Everything that costs time is imported by the command.
  * @returns the exit code, as `svc help exit-codes` tells it
  */
-export async function main(argv: readonly string[], house: House): Promise<number> {
+export async function main(argv: readonly string[], program: CliProgram): Promise<number> {
   const ports = systemPorts()
   const terminal = new Terminal(ports.env)
   const unwatch = watchStrays(terminal)
   try {
-    const exit = await run(argv, house, ports, terminal).catch(thrown =>
-      failed(thrown, ports, terminal, asksFor(argv, '--json')),
+    const exit = await run(argv, program, ports, terminal).catch(thrown =>
+      reportFailure(thrown, ports, terminal, asksFor(argv, '--json')),
     )
     // Who was interrupted waits for no reader.
-    if (exit !== INTERRUPTED) await terminal.flushed()
+    if (exit !== INTERRUPTED) await terminal.flush()
     return exit
   } finally {
     await unwatch()
   }
 }
 
-async function failed(thrown: unknown, { env }: Ports, terminal: Terminal, json: boolean): Promise<number> {
-  const error = explained(thrown)
+async function reportFailure(thrown: unknown, { env }: Ports, terminal: Terminal, json: boolean): Promise<number> {
+  const error = explainReadOnly(thrown)
   const exit = report(error, terminal, json)
-  await tell(env, { failed: sentenceOf(error), exit })
+  await sendToParent(env, { failed: sentenceOf(error), exit })
   return exit
 }
 
-async function run(argv: readonly string[], house: House, ports: Ports, terminal: Terminal): Promise<number> {
+async function run(argv: readonly string[], program: CliProgram, ports: Ports, terminal: Terminal): Promise<number> {
   const { named, json: first, words } = takeGlobal(argv)
-  const tree = await readTree(ports, join(house.packageRoot, 'dist', 'commands.json'))
-  if (!tree) throw new Error(`${house.packageRoot} is not built; build it with: npm run build`)
+  const tree = await readTree(ports, join(program.packageRoot, 'dist', 'commands.json'))
+  if (!tree) throw new Error(`${program.packageRoot} is not built; build it with: npm run build`)
   if (words[0] === '--version' || words[0] === '-v') {
     terminal.out(tree.version)
     return 0
   }
   const commands = [...OWN_COMMANDS, ...tree.commands, ...(await projectCommands(ports, named))]
-  const context = { house, ports, terminal, tree, commands, named, json: false }
+  const context = { program, ports, terminal, tree, commands, named, json: false }
   // What shells ask at each Tab is not parsed: it is half a line.
   if (words[0] === '__complete') return (await import('./completion/answer.ts')).answer(words.slice(1), context)
   if (words[0] === '__schema') {

@@ -31,7 +31,7 @@ export function cannotWrite(path: string, cause: unknown): Error {
 }
 
 /** The same of what went wrong anywhere, where the system's own words do not say what would be right. */
-export function explained(error: unknown): unknown {
+export function explainReadOnly(error: unknown): unknown {
   const { code, path } = error as NodeJS.ErrnoException
   return code === 'EROFS' && path !== undefined && !(error instanceof SvcError) ? cannotWrite(path, error) : error
 }

@@ -31,7 +31,7 @@ type Collect = (options?: { type: 'minor' }) => void
  * in a process of our own; the heap of a program that embeds us is that program's.
  */
 export function giveMemoryBack(clock: Clock): Undo {
-  let seen = used(clock)
+  let seen = processorTime(clock)
   let calm = 0
   /** How large the old was after it was collected last, and how often the new has been since. */
   let kept = 0
@@ -39,7 +39,7 @@ export function giveMemoryBack(clock: Clock): Undo {
   const grown = seen.at + YOUNG_MS
   const frugal = new Frugal()
   const look = () => {
-    const now = used(clock)
+    const now = processorTime(clock)
     const share = (now.cpu - seen.cpu) / (now.at - seen.at)
     calm = share < AT_REST ? calm + 1 : 0
     seen = now
@@ -100,7 +100,7 @@ function compact(): void {
 }
 
 /** Milliseconds: of the processor, and that have gone by. */
-function used(clock: Clock): { cpu: number; at: number } {
+function processorTime(clock: Clock): { cpu: number; at: number } {
   const { user, system } = process.cpuUsage()
   return { cpu: (user + system) / 1000, at: clock.monotonic() }
 }

@@ -11,7 +11,7 @@ import { invokeMasked } from './masked.ts'
 import { printable, printableJson } from './printable.ts'
 import { findProject } from './project.ts'
 import { openReading, readsWithBuiltins } from './reading.ts'
-import { draw } from './table.ts'
+import { renderOutput } from './table.ts'
 import { whileWaiting } from './waiting.ts'
 import { warningsOn } from './warnings.ts'
 import { fold } from './width.ts'
@@ -33,8 +33,8 @@ export async function runOperation(
     if (!told) return runHere(root, spec, input, context, signal)
     const isAsked = (rendered && !json) || judged
     const as = isAsked ? await shownAs(spec.operation!, root, context) : undefined
-    const shown = show(told.output, as, asked(spec, input, told.around), context, signal)
-    return await (endless ? shown.catch(error => stopped(error, context)) : shown)
+    const shown = show(told.output, as, answerContext(spec, input, told.around), context, signal)
+    return await (endless ? shown.catch(error => reportStopped(error, context)) : shown)
   })
   const interruption = exit === INTERRUPTED ? interruptionOf(name, input) : undefined
   if (interruption) terminal.err(printable(interruption))
@@ -70,7 +70,7 @@ async function setInChild(
 }
 
 /** What is followed for as long as it goes on has come to its end with the daemon that told it. */
-function stopped(error: SvcError, { terminal }: Context): number {
+function reportStopped(error: SvcError, { terminal }: Context): number {
   if (error.code !== 'server_stopping') throw error
   terminal.err(`svc: ${printable(error.message)}`)
   return 0
@@ -92,7 +92,7 @@ function narrowing({ arguments: places, options, operation }: CommandSpec, input
 }
 
 /** What was asked, for the words around its answer. */
-interface Asked {
+interface AnswerContext {
   narrowed: string
   /** The rows that it leaves out, in words; empty when none. */
   hidden: string
@@ -101,11 +101,11 @@ interface Asked {
   interruption: string | undefined
 }
 
-function asked(
+function answerContext(
   spec: CommandSpec,
   input: Record<string, unknown>,
   { hidden = 0, notice = '' }: Surroundings = {},
-): Asked {
+): AnswerContext {
   const name = spec.operation?.hides
   return {
     narrowed: narrowing(spec, input),
@@ -119,7 +119,7 @@ function asked(
 async function show(
   output: unknown,
   as: ShownAs | undefined,
-  { narrowed, hidden, notice, interruption }: Asked,
+  { narrowed, hidden, notice, interruption }: AnswerContext,
   context: Context,
   signal: AbortSignal,
 ): Promise<number> {
@@ -134,13 +134,13 @@ async function show(
   if (notice && !json) terminal.out(printable(notice))
   if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
   else if (narrowed && Array.isArray(output) && output.length === 0) terminal.out(printable(`none with ${narrowed}`))
-  else if (render) terminal.out(fitted(printable(render(output as never)), terminal.columns))
-  else terminal.out(draw(output, { columns: terminal.columns, head: terminal.style.bold }))
+  else if (render) terminal.out(fitToColumns(printable(render(output as never)), terminal.columns))
+  else terminal.out(renderOutput(output, { columns: terminal.columns, head: terminal.style.bold }))
   if (hidden && !json) terminal.out(hidden)
   return exit?.(output as never) ?? 0
 }
 
-function fitted(text: string, columns: number | undefined): string {
+function fitToColumns(text: string, columns: number | undefined): string {
   return columns === undefined ? text : fold(text, columns)
 }
 
@@ -163,10 +163,10 @@ async function runHere(
   const output = await whileWaiting(terminal, ports.clock, () =>
     invokeMasked(kernel, name, input, { signal, progress }),
   )
-  const operation = await defined(kernel, name)
+  const operation = await findOperation(kernel, name)
   const around = operation ? await surroundingsOf(operation, input) : {}
   // Awaited here: a stream needs the process that it comes from.
-  return await show(output, operation, asked(spec, input, around), context, signal)
+  return await show(output, operation, answerContext(spec, input, around), context, signal)
 }
 
 async function surroundingsOf(operation: Operation, input: Record<string, unknown>): Promise<Surroundings> {
@@ -181,7 +181,7 @@ async function shownAs(operation: OperationRef, root: string, context: Context):
     // The daemon has done the work: all that is needed is how the answer is written.
     const asRead = { ...operation, http: { method: 'GET', path: '' } }
     await using kernel = await openProject(root, context, [], asRead)
-    return await defined(kernel, name)
+    return await findOperation(kernel, name)
   } catch (error) {
     context.terminal.err(`svc: warning: ${printable(sentenceOf(error))}`)
     // The answer is shown; whether it means success is unknown.
@@ -189,7 +189,7 @@ async function shownAs(operation: OperationRef, root: string, context: Context):
   }
 }
 
-async function defined(kernel: Kernel, name: string): Promise<Operation | undefined> {
+async function findOperation(kernel: Kernel, name: string): Promise<Operation | undefined> {
   const { Operations } = await import('#kernel')
   return kernel.points.find(Operations, name)
 }
@@ -208,12 +208,12 @@ async function openProject(
   roles: readonly Role[],
   operation?: Pick<OperationRef, 'name' | 'http' | 'reach'>,
 ): Promise<Kernel> {
-  const { house, terminal } = context
+  const { program, terminal } = context
   const lenient = operation?.reach === 'config'
   if (operation && readsWithBuiltins(operation, context)) return openReading(root, context, { roles, lenient })
   // Who asks about plugins is told of the bad ones by the answer.
-  if (operation?.name.startsWith('plugins.')) return house.open({ root, roles, log: { level: 'silent' } })
+  if (operation?.name.startsWith('plugins.')) return program.open({ root, roles, log: { level: 'silent' } })
   const log = { level: 'warn', write: warningsOn(terminal) } as const
-  if (lenient) return house.open({ root, roles, log, lenient, pluginFiles: isChild(context) ? 'trusted' : 'none' })
-  return house.open({ root, roles, log })
+  if (lenient) return program.open({ root, roles, log, lenient, pluginFiles: isChild(context) ? 'trusted' : 'none' })
+  return program.open({ root, roles, log })
 }

@@ -3,7 +3,7 @@ import { near } from '#kernel'
 import { type ArgumentSpec, type CommandSpec, type OptionSpec, UsageError, type ValueType } from './contract.ts'
 import { usageOf } from './help.ts'
 
-export interface Parsed {
+export interface ParsedCommand {
   input: Record<string, unknown>
   json: boolean
   root: string | undefined
@@ -13,7 +13,7 @@ export interface Parsed {
  * Reads the words after a command's path.
  * @throws UsageError with the command's usage
  */
-export function parse(spec: CommandSpec, words: readonly string[]): Parsed {
+export function parse(spec: CommandSpec, words: readonly string[]): ParsedCommand {
   const command = process(spec, words)
   const { words: placed = [], json, root } = command
   const input: Record<string, unknown> = { ...spec.operation?.preset, ...place(spec, placed) }
@@ -37,14 +37,14 @@ function process(spec: CommandSpec, words: readonly string[]): Values {
 
     constructor() {
       super()
-      Object.assign(this, Object.fromEntries(spec.options.map(option => [fieldKey(option), declared(option)])))
+      Object.assign(this, Object.fromEntries(spec.options.map(option => [fieldKey(option), declareOption(option)])))
     }
 
     async execute() {}
   }
   try {
     return Cli.from(Words, { binaryName: 'svc', enableColors: false }).process(
-      glued(spec, words),
+      joinNegativeNumbers(spec, words),
       {},
     ) as unknown as Values
   } catch (error) {
@@ -53,7 +53,7 @@ function process(spec: CommandSpec, words: readonly string[]): Values {
 }
 
 /** A negative number after an option is its value, and no option. */
-function glued(spec: CommandSpec, words: readonly string[]): string[] {
+function joinNegativeNumbers(spec: CommandSpec, words: readonly string[]): string[] {
   const end = words.indexOf('--')
   const taken: string[] = []
   for (const word of end < 0 ? words : words.slice(0, end)) {
@@ -70,7 +70,7 @@ function fieldKey(option: OptionSpec): string {
   return `option:${option.field}`
 }
 
-function declared(option: OptionSpec): unknown {
+function declareOption(option: OptionSpec): unknown {
   const names = option.short ? `-${option.short},--${option.name}` : `--${option.name}`
   if (option.type === 'boolean') return Option.Boolean(names)
   return ['list', 'files', 'paths'].includes(option.type) ? Option.Array(names) : Option.String(names)

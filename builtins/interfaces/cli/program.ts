@@ -1,10 +1,10 @@
 /** The command line, put together: what a command may need of other rooms is loaded when it does. */
 import { fileURLToPath } from 'node:url'
 import { projectAt } from '#lib/project'
-import type { House } from './context.ts'
+import type { CliProgram } from './context.ts'
 import { main } from './main.ts'
 
-const house: House = {
+const program: CliProgram = {
   packageRoot: fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../..' : '..', import.meta.url)),
   async open({ root, ...options }) {
     const { Svc } = await import('../../../embed/embed.ts')
@@ -38,5 +38,5 @@ const house: House = {
 
 /** @param words those behind the program's name @returns what its process is to exit with */
 export function run(words: readonly string[]): Promise<number> {
-  return main(words, house)
+  return main(words, program)
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Kernel, LogOptions } from '#kernel'
-import type { Context, House } from './context.ts'
+import type { CliProgram, Context } from './context.ts'
 import { type CommandTree, type OperationRef, ReplacedError } from './contract.ts'
 import { sayUntrusted } from './trust.ts'
 import { warningsOn } from './warnings.ts'
@@ -21,11 +21,11 @@ export function readsWithBuiltins({ name, http }: Pick<OperationRef, 'name' | 'h
 export async function openReading(
   root: string,
   context: Context,
-  options: Pick<Parameters<House['open']>[0], 'roles' | 'lenient'> & { log?: LogOptions },
+  options: Pick<Parameters<CliProgram['open']>[0], 'roles' | 'lenient'> & { log?: LogOptions },
 ): Promise<Kernel> {
   const replaced = await replacedServices(root, context)
   await sayUntrusted(root, context)
-  return context.house.open({
+  return context.program.open({
     ...{ root, pluginFiles: 'none', log: { level: 'warn', write: warningsOn(context.terminal) }, ...options },
     prepare(kernel) {
       for (const { service, plugin, file } of replaced) {

@@ -31,14 +31,14 @@ export async function profileSchema(): Promise<Schema> {
   const [{ z }, { Profile }] = await Promise.all([import('#kernel'), import('#core/profiles/contract')])
   // A profile that has no name is called as its file is, and its role has a default.
   const options = { io: 'input', target: 'draft-7' } as const
-  return closed(z.toJSONSchema(Profile.partial({ name: true, role: true }), options)) as Schema
+  return closeObjects(z.toJSONSchema(Profile.partial({ name: true, role: true }), options)) as Schema
 }
 
 /** A key that is not known is taken with a warning by the program, and marked by an editor. */
-function closed(part: unknown): unknown {
-  if (Array.isArray(part)) return part.map(closed)
+function closeObjects(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(closeObjects)
   if (typeof part !== 'object' || part === null) return part
-  const made = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, closed(value)]))
+  const made = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, closeObjects(value)]))
   return made.type === 'object' && made.properties ? { additionalProperties: false, ...made } : made
 }
 
@@ -47,21 +47,21 @@ function closed(part: unknown): unknown {
  * @throws SvcError when they cannot be brought up
  */
 export async function writeConfigSchema(root: string, context: Context): Promise<boolean> {
-  const { house, ports } = context
+  const { program, ports } = context
   if (!isChild(context) && (await hasPlugins(ports, root))) {
     const { code, stdout, errors } = await runInChild(root, ['__schema'], context)
     if (code !== 0) throw new Error(errors.join(' ').replace(/^svc: /, ''))
     return stdout.trim() === 'true'
   }
-  await using kernel = await house.open({ root, roles: [], log: { level: 'silent' } })
+  await using kernel = await program.open({ root, roles: [], log: { level: 'silent' } })
   return write(ports.files, root, 'config.json', configSchema(kernel.config.keys()))
 }
 
 /** Puts the packaged schema of the configuration where there is none yet, for when the plugins cannot be asked. */
-export async function copyConfigSchema(root: string, { house, ports: { files } }: Context): Promise<boolean> {
+export async function copyConfigSchema(root: string, { program, ports: { files } }: Context): Promise<boolean> {
   const file = join(root, '.svc', 'schema', 'config.json')
   return files
-    .copyFile(join(house.packageRoot, 'dist', 'schema', 'config.json'), file, files.constants.COPYFILE_EXCL)
+    .copyFile(join(program.packageRoot, 'dist', 'schema', 'config.json'), file, files.constants.COPYFILE_EXCL)
     .then(
       () => true,
       () => false,

@@ -3,7 +3,7 @@ import { DaemonStarts } from '#platform/daemon/contract'
 import { Watchdog } from '#platform/watchdog/contract'
 import type { Announcement } from './announce.ts'
 import type { Context } from './context.ts'
-import { isDetached, tell } from './detached.ts'
+import { isDetached, sendToParent } from './detached.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { giveMemoryBack } from './memory.ts'
 import { narrate } from './narrate.ts'
@@ -48,7 +48,7 @@ export async function serveUntilSignal(
   }
   // Only the client on its pipes can start it again.
   const restart = roles.includes('mcp') ? [] : sameAgain(context)
-  const kernel = await context.house.open({ root, roles, restart, log, prepare }).catch(async error => {
+  const kernel = await context.program.open({ root, roles, restart, log, prepare }).catch(async error => {
     await journal.close()
     throw error
   })
@@ -60,7 +60,7 @@ export async function serveUntilSignal(
     await before(kernel)
     const told = await service.begin(kernel, journal)
     if (told && context.json) await life('ready', told.facts)
-    else if (told && !(await tell(context.ports.env, { ready: told.text }))) context.terminal.out(told.text)
+    else if (told && !(await sendToParent(context.ports.env, { ready: told.text }))) context.terminal.out(told.text)
     const reasons = [signal, ...(ended ? [ended] : []), ...(watchdog ? [watchdog.orphaned] : [])]
     const ends = Promise.race(reasons).then(why => ({ why, exit: 0 }))
     const breaks = watchdog?.broken.then(() => ({ why: 'an error of its own', exit: 1 }))
@@ -88,7 +88,7 @@ function lifeOf({ json, ports, terminal }: Context): Life {
     const line = printableJson(JSON.stringify({ event, at, pid: process.pid, ...facts }))
     // Whoever has left the terminal tells the one that waits for it, and nobody afterwards.
     if (!isDetached(ports.env)) terminal.out(line)
-    else if (event === 'ready') await tell(ports.env, { ready: line })
+    else if (event === 'ready') await sendToParent(ports.env, { ready: line })
   }
 }
 

@@ -20,13 +20,13 @@ export class Stand {
     const below = this.#lines
     this.#clear()
     this.#terminal.err(printable(line))
-    this.#draw(below)
+    this.#render(below)
   }
 
   show(lines: readonly string[]): void {
     if (this.#quiet || !this.#terminal.watched) return
     this.#clear()
-    this.#draw(lines)
+    this.#render(lines)
   }
 
   /** What was shown last stays, and nothing is drawn over it any more. */
@@ -37,7 +37,7 @@ export class Stand {
 
   #lines: readonly string[] = []
 
-  #draw(lines: readonly string[]): void {
+  #render(lines: readonly string[]): void {
     if (!this.#terminal.watched || lines.length === 0) return
     const columns = process.stderr.columns ?? 80
     this.#lines = lines

@@ -10,11 +10,11 @@ import type { Terminal } from './terminal.ts'
 export function watchStrays(terminal: Terminal): Undo {
   const isWatched = (event: string) => process.listenerCount(event) > 1
   const onRejection = (error: unknown) => {
-    if (!isWatched('unhandledRejection')) terminal.err(printable(`svc: warning: ${told(error)}`))
+    if (!isWatched('unhandledRejection')) terminal.err(printable(`svc: warning: ${describeError(error)}`))
   }
   const onException = (error: unknown) => {
     if (isWatched('uncaughtException')) return
-    terminal.err(`${terminal.errStyle.red('svc:')} ${printable(told(error))}`)
+    terminal.err(`${terminal.errStyle.red('svc:')} ${printable(describeError(error))}`)
     process.exit(1)
   }
   process.on('unhandledRejection', onRejection)
@@ -26,7 +26,7 @@ export function watchStrays(terminal: Terminal): Undo {
 }
 
 /** With the innermost place of its stack: most often a line of a plugin. */
-function told(error: unknown): string {
+function describeError(error: unknown): string {
   const stack = error instanceof Error ? error.stack : undefined
   const place = /^\s+at .*?(?:file:\/\/)?(\/.*:\d+:\d+)\)?$/m.exec(stack ?? '')?.[1]
   return `an error that nobody caught: ${sentenceOf(error)}${place ? ` (${place})` : ''}`

@@ -5,7 +5,7 @@ import { endIn, endOf } from './end.ts'
 import { GrowingAnswer } from './growing.ts'
 import { printable, printableJson } from './printable.ts'
 
-interface Shown {
+interface ShownEvent {
   text?: unknown
   message?: unknown
 }
@@ -25,7 +25,7 @@ export async function showStream(
   const answer = new GrowingAnswer(terminal)
   let exit = 0
   for await (const event of events) {
-    const data = event.data as Shown
+    const data = event.data as ShownEvent
     const end = endIn(event)
     if (end?.status === 'failed') exit = 1
     if (json) {

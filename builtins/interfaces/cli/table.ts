@@ -24,9 +24,9 @@ const INLINE = 3
  * part for each object in it. Nothing is ever cut: in a narrow terminal sentences are broken into lines, and a table that
  * still does not fit becomes a list of its rows.
  */
-export function draw(output: unknown, paper: Paper = {}): string {
+export function renderOutput(output: unknown, paper: Paper = {}): string {
   if (output === null || output === undefined) return ''
-  if (Array.isArray(output)) return drawList(output, paper)
+  if (Array.isArray(output)) return renderList(output, paper)
   if (!isRow(output)) return printableLine(String(output))
   const parts = Object.entries(output).filter(([, value]) => isPart(value))
   const plain = Object.entries(output).filter(([, value]) => !isPart(value))
@@ -35,20 +35,20 @@ export function draw(output: unknown, paper: Paper = {}): string {
       plain.map(([key, value]) => [printableLine(key), block(value)]),
       paper,
     ),
-    ...parts.map(([key, value]) => `${printableLine(key)}:\n${drawPart(value, paper)}`),
+    ...parts.map(([key, value]) => `${printableLine(key)}:\n${renderPart(value, paper)}`),
   ]
     .filter(part => part !== '')
     .join('\n\n')
 }
 
 /** Of a table its rows stand as they are, of an object its lines further in. */
-function drawPart(value: unknown, paper: Paper): string {
-  if (Array.isArray(value)) return drawList(value, paper)
+function renderPart(value: unknown, paper: Paper): string {
+  if (Array.isArray(value)) return renderList(value, paper)
   const columns = paper.columns === undefined ? undefined : Math.max(1, paper.columns - GAP.length)
-  return draw(value, { ...paper, columns }).replaceAll(/^(?=.)/gm, GAP)
+  return renderOutput(value, { ...paper, columns }).replaceAll(/^(?=.)/gm, GAP)
 }
 
-function drawList(list: readonly unknown[], paper: Paper): string {
+function renderList(list: readonly unknown[], paper: Paper): string {
   if (list.length === 0) return '(none)'
   if (!list.every(isRow)) return list.map(cell).join('\n')
   const all = [...new Set(list.flatMap(row => Object.keys(row)))]

@@ -74,7 +74,7 @@ export class Terminal {
   }
 
   /** Resolves once standard output was taken, or nobody reads it: a pipe holds 64 KiB, and the rest would go with the process. */
-  async flushed(): Promise<void> {
+  async flush(): Promise<void> {
     const { stdout } = process
     if (stdout.writableLength > 0) await new Promise<void>(resolve => stdout.write('', () => resolve()))
   }

@@ -8,11 +8,11 @@ const TELL_MS = 1_000
 export async function whileWaiting<T>(terminal: Terminal, clock: Clock, work: () => Promise<T>): Promise<T> {
   const began = clock.monotonic()
   let cancel = () => {}
-  const tell = () => {
+  const showProgress = () => {
     terminal.pass(`working… ${Math.round((clock.monotonic() - began) / 1000)} s (Ctrl-C ends it)`)
-    cancel = clock.after(TELL_MS, tell)
+    cancel = clock.after(TELL_MS, showProgress)
   }
-  cancel = clock.after(TELL_MS, tell)
+  cancel = clock.after(TELL_MS, showProgress)
   try {
     return await work()
   } finally {

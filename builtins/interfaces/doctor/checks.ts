@@ -1,7 +1,7 @@
 import { Models } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
 import { Sandbox } from '#safety/sandbox/contract'
@@ -60,7 +60,7 @@ async function profiles(svc: PluginHandle) {
 async function agents(svc: PluginHandle) {
   const [first, ...others] = await failingAgents(svc.use(Store))
   if (!first) return ok('none of them fails')
-  const many = others.length === 0 ? '' : `${counted(others.length + 1, 'agent')} fail; `
+  const many = others.length === 0 ? '' : `${pluralize(others.length + 1, 'agent')} fail; `
   const failed = `${first.agent_id} failed ${first.failures === 1 ? 'once' : `${first.failures} times in a row`}`
   return warn(`${many}${failed}: ${first.error}`, `svc why ${first.agent_id} says when it tries again`)
 }
@@ -77,7 +77,7 @@ async function plugins(svc: PluginHandle) {
     return warn(`${first.name} is ${first.state}: ${first.error ?? first.last_failure}`, 'svc plugins says more')
   const [left] = svc.use(HostToken).leftTimers()
   if (left) {
-    const started = `${counted(left.timers, 'timer')} of the npm package ${left.package} (${left.place})`
+    const started = `${pluralize(left.timers, 'timer')} of the npm package ${left.package} (${left.place})`
     return warn(`${started} still run, which the removed plugin ${left.plugin} used`, 'restart it: svc restart')
   }
   const hindrance = await svc.use(HostToken).hindrance()
@@ -105,7 +105,7 @@ async function budget(svc: PluginHandle) {
 
 async function eventLog(svc: PluginHandle) {
   const count = await eventCount(svc.use(Store), EVENTS_MOST)
-  const told = counted(count, 'event')
+  const told = pluralize(count, 'event')
   if (count <= EVENTS_MOST) return ok(told)
   return warn(
     told,

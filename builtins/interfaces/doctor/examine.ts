@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { sentenceOf } from '#kernel'
 import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'
 import { clock, diskSpace, nativeModule, nodeVersion, openFiles, permissions, port, watches } from './machine.ts'
-import { daemon, database, databaseLock, logs, rooms } from './project.ts'
+import { daemon, database, databaseLock, logs, moduleChecks } from './project.ts'
 
 const { ok, fail } = finding
 
@@ -43,6 +43,6 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
   const whole = ours && native && (await look('database', () => database(root, patient)))
   const free = whole && (await look('database_lock', () => databaseLock(root, patient)))
   progress('rooms')
-  if (ours && native) found.push(...(await rooms(patient, whole && free)))
+  if (ours && native) found.push(...(await moduleChecks(patient, whole && free)))
   return found
 }

@@ -56,18 +56,18 @@ export async function nativeModule({ database, packageRoot }: Patient): Promise<
 export async function permissions(root: string, { files }: Ports): Promise<DoctorFinding> {
   const svc = join(root, '.svc')
   const { R_OK, W_OK, X_OK } = files.constants
-  const refused = (path: string, mode: number) =>
+  const accessError = (path: string, mode: number) =>
     files.access(path, mode).then(
       () => undefined,
       ({ code }: NodeJS.ErrnoException) => (code === 'ENOENT' ? undefined : code),
     )
   const own = `sudo chown -R "$USER" ${shellWord(svc)} && chmod -R u+rwX ${shellWord(svc)}`
-  const blocked = await refused(svc, R_OK | W_OK | X_OK)
+  const blocked = await accessError(svc, R_OK | W_OK | X_OK)
   if (blocked === 'EROFS') return fail(`${svc} is on a file system that is read-only`, 'mount it for writing')
   if (blocked) return fail(`${svc} cannot be written by this user`, `give it to yourself: ${own}`)
   const wide: string[] = []
   for (const path of [svc, ...KEPT.map(name => join(svc, name))]) {
-    if (await refused(path, R_OK | W_OK)) {
+    if (await accessError(path, R_OK | W_OK)) {
       return fail(`${path} cannot be read and written by this user`, `give it to yourself: ${own}`)
     }
     const found = await files.stat(path).catch(() => undefined)

@@ -19,8 +19,8 @@ export function doctorChecks(svc: PluginHandle) {
       Promise.all(
         svc.list(DoctorChecks).map(async ({ name, run }) => {
           const what = `The check "${name}"`
-          const found = async () => parse(DoctorFinding, await run(), what)
-          const result = await within(svc.clock, LIMIT_MS, what, found()).catch((error: unknown) =>
+          const runCheck = async () => parse(DoctorFinding, await run(), what)
+          const result = await within(svc.clock, LIMIT_MS, what, runCheck()).catch((error: unknown) =>
             fail(sentenceOf(error), 'see svc logs'),
           )
           return { name, ...result }

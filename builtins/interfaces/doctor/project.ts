@@ -95,7 +95,7 @@ export async function logs(root: string, { files }: Ports): Promise<DoctorFindin
 }
 
 /** What only rooms know: in the daemon, if one answers, with its plugins and its environment; else in a process without them. */
-export async function rooms(patient: Patient, usable: boolean): Promise<DoctorReport[]> {
+export async function moduleChecks(patient: Patient, usable: boolean): Promise<DoctorReport[]> {
   const told = usable ? await patient.askDaemon() : undefined
   // Without a daemon the modules look at a copy: an opened database is written to.
   const file = join('root' in patient.project ? patient.project.root : '.', '.svc', 'svc.db')
@@ -144,8 +144,8 @@ async function look(
     ]
     if (!usable) return config
     const checks = told ?? ((await kernel.invoke('doctor.checks', {})) as DoctorReport[])
-    const isTold = (line: string) => checks.some(({ message }) => message.includes(line))
-    const others = warnings.filter(line => !unknown.some(({ path }) => line.includes(path)) && !isTold(line))
+    const isReported = (line: string) => checks.some(({ message }) => message.includes(line))
+    const others = warnings.filter(line => !unknown.some(({ path }) => line.includes(path)) && !isReported(line))
     const said = others.map((line): DoctorReport => ({ name: 'start', ...warn(line, 'see above') }))
     return [...config, ...checks, ...said]
   } finally {

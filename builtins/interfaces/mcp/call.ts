@@ -25,10 +25,10 @@ export async function callTool(
     refuseNest(operation, given)
     refuseUnknown(operation, given)
     const output = await offer.run(operation, given, call)
-    const whole = isStream(output) ? await followed(output, operation, call) : output
+    const whole = isStream(output) ? await followStream(output, operation, call) : output
     return answerOf(operation, whole)
   } catch (error) {
-    offer.failed(error, operation.name, call.request_id)
+    offer.errorMessage(error, operation.name, call.request_id)
     const shown = shownError(error)
     return {
       isError: true,
@@ -70,7 +70,7 @@ function answerOf(operation: Operation, output: unknown): CallToolResult {
 }
 
 /** Tells each event as progress; the last one, or all where none is the last, is the output. */
-async function followed(
+async function followStream(
   events: AsyncIterable<StreamEvent>,
   { events: schemas }: Operation,
   { progress, signal }: OperationCall,

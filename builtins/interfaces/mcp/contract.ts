@@ -62,7 +62,7 @@ export interface McpOffer {
   /** Takes secrets out of JSON. */
   hide(json: string): string
   /** An error that may be shown is told to nobody else; of any other the cause is logged. */
-  failed(error: unknown, what: string, request_id: string): void
+  errorMessage(error: unknown, what: string, request_id: string): void
 }
 
 /** The other end of one connection. */
@@ -70,7 +70,7 @@ export interface McpPeer {
   /** Offers it something else from now on. */
   offer(offer: McpOffer): void
   /** Tells that lists have changed. */
-  changed(lists: readonly McpList[]): void
+  notifyChanged(lists: readonly McpList[]): void
   /** A line for the client's log. */
   log(level: 'info' | 'warning' | 'error', message: string): void
 }

@@ -88,7 +88,7 @@ export class Sessions {
   async #begin(tenant: string): Promise<Session> {
     const { svc, config, offer, version, serve } = this.#parts
     if (this.#open.size + this.#opening >= config.max_sessions) {
-      const idle = [...this.#open.values()].find(session => !session.busy)
+      const idle = [...this.#open.values()].find(session => !session.isBusy)
       if (!idle) throw new TooManyMcpSessionsError({ max: config.max_sessions }, { retryAfter: 5 })
       this.#open.delete(idle.id)
       await idle.close()
@@ -131,22 +131,22 @@ class Session {
   readonly #parts: SessionParts
   readonly #clock: PluginHandle['clock']
   readonly #idle_ms: number
-  readonly #left: () => void
+  readonly #onLeave: () => void
   #answering = 0
   #cancel: Undo | undefined
   #closed = false
 
-  constructor(parts: SessionParts, clock: PluginHandle['clock'], idle_ms: number, left: () => void) {
+  constructor(parts: SessionParts, clock: PluginHandle['clock'], idle_ms: number, onLeave: () => void) {
     this.id = parts.id
     this.tenant = parts.tenant
     this.#parts = parts
     this.#clock = clock
     this.#idle_ms = idle_ms
-    this.#left = left
+    this.#onLeave = onLeave
   }
 
   /** Somebody waits for an answer, or follows. */
-  get busy(): boolean {
+  get isBusy(): boolean {
     return this.#answering > 0
   }
 
@@ -188,7 +188,7 @@ class Session {
     if (this.#closed) return
     this.#closed = true
     void this.#cancel?.()
-    this.#left()
+    this.#onLeave()
     await this.#parts.peer.close()
   }
 }

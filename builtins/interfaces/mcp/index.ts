@@ -33,7 +33,7 @@ export default definePlugin({
     svc.on('plugin_reloaded', ({ plugin, outcome }) => {
       const lists = changes.take()
       for (const peer of peers) {
-        peer.changed(lists)
+        peer.notifyChanged(lists)
         peer.log(GOOD.has(outcome) ? 'info' : 'warning', `plugin ${plugin}: ${outcome}`)
       }
     })

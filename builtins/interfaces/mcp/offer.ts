@@ -29,7 +29,7 @@ export function offerOf(svc: PluginHandle, more: readonly Operation[] = []): Mcp
     },
     invoke: (name, input, call) => svc.invoke(name, input, call),
     hide: secretMasker(svc),
-    failed(error, what, request_id) {
+    errorMessage(error, what, request_id) {
       if (error instanceof SvcError && error.status < 500) {
         svc.log.debug({ request_id, code: error.code }, `${what}: ${error.message}`)
       } else svc.log.error({ request_id, err: error }, `${what}: ${sentenceOf(error)}`)
@@ -48,6 +48,6 @@ export function bareOffer(operations: readonly Operation[], hide: (json: string)
       throw new UnknownOperationError({ name })
     },
     hide,
-    failed: () => {},
+    errorMessage: () => {},
   }
 }

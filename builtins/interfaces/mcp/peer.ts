@@ -8,7 +8,7 @@ import { callTool, shownError } from './call.ts'
 import type { McpList, McpOffer, McpPeer } from './contract.ts'
 import { Progress } from './progress.ts'
 import { promptNamed, promptOf, promptsOf } from './prompts.ts'
-import { completed, listResources, readResource, templatesOf } from './resources.ts'
+import { completeValue, listResources, readResource, templatesOf } from './resources.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, RpcError } from './rpc.ts'
 import { toolOf, toolsOf } from './tools.ts'
 import { Updates } from './updates.ts'
@@ -78,9 +78,9 @@ export class Peer implements McpPeer {
       clock: parts.ports.clock,
       offer: () => this.#offer,
       call: signal => this.#call(signal),
-      updated: uri => this.#tell({ method: 'notifications/resources/updated', params: { uri } }),
-      listed: () => this.changed(['resources']),
-      failed: error => this.log('error', `Changes are not told any more: ${shownError(error).message}`),
+      onUpdated: uri => this.#notify({ method: 'notifications/resources/updated', params: { uri } }),
+      onListed: () => this.notifyChanged(['resources']),
+      onError: error => this.log('error', `Changes are not told any more: ${shownError(error).message}`),
     })
     this.#answerTools()
     this.#answerResources()
@@ -92,8 +92,8 @@ export class Peer implements McpPeer {
     this.#offer = offer
   }
 
-  changed(lists: readonly McpList[]): void {
-    for (const list of lists) this.#tell({ method: LIST_CHANGED[list] })
+  notifyChanged(lists: readonly McpList[]): void {
+    for (const list of lists) this.#notify({ method: LIST_CHANGED[list] })
   }
 
   log(level: 'info' | 'warning' | 'error', message: string, logger = 'svc'): void {
@@ -124,11 +124,11 @@ export class Peer implements McpPeer {
       const progress = this.#progressOf(operation.name, extra)
       const traceparent = traceparentOf(extra._meta?.traceparent)
       const call = {
-        ...{ ...this.#call(extra.signal), progress: (message: string) => progress.tell(message) },
+        ...{ ...this.#call(extra.signal), progress: (message: string) => progress.send(message) },
         ...(traceparent === undefined ? {} : { traceparent }),
       }
       const answer = await callTool(this.#offer, operation, params.arguments ?? {}, call)
-      await progress.told()
+      await progress.flush()
       return answer
     })
   }
@@ -137,7 +137,7 @@ export class Peer implements McpPeer {
     const { ListResourcesRequestSchema, ListResourceTemplatesRequestSchema, ReadResourceRequestSchema } = this.#types
     const { SubscribeRequestSchema, UnsubscribeRequestSchema } = this.#types
     this.#server.setRequestHandler(ListResourcesRequestSchema, ({ params }, { signal }) =>
-      this.#shown('resources/list', async call => {
+      this.#answer('resources/list', async call => {
         const { items, ...next } = page(await listResources(this.#offer, call(signal)), params?.cursor)
         return { resources: items, ...next }
       }),
@@ -147,10 +147,10 @@ export class Peer implements McpPeer {
       return { resourceTemplates: items, ...next }
     })
     this.#server.setRequestHandler(ReadResourceRequestSchema, ({ params }, { signal }) =>
-      this.#shown(`the resource ${params.uri}`, call => readResource(this.#offer, params.uri, call(signal))),
+      this.#answer(`the resource ${params.uri}`, call => readResource(this.#offer, params.uri, call(signal))),
     )
     this.#server.setRequestHandler(SubscribeRequestSchema, ({ params }) =>
-      this.#shown(`following ${params.uri}`, async () => {
+      this.#answer(`following ${params.uri}`, async () => {
         await this.#updates.follow(params.uri)
         return {}
       }),
@@ -168,20 +168,20 @@ export class Peer implements McpPeer {
       return { prompts: items, ...next }
     })
     this.#server.setRequestHandler(GetPromptRequestSchema, ({ params }, { signal }) =>
-      this.#shown(`the prompt ${params.name}`, call =>
+      this.#answer(`the prompt ${params.name}`, call =>
         promptOf(this.#offer, params.name, params.arguments ?? {}, call(signal)),
       ),
     )
     this.#server.setRequestHandler(CompleteRequestSchema, ({ params: { ref, argument } }, { signal }) =>
-      this.#shown('completion', call => {
+      this.#answer('completion', call => {
         if (ref.type === 'ref/prompt') promptNamed(this.#offer, ref.name)
-        return completed(this.#offer, argument.name, argument.value, call(signal))
+        return completeValue(this.#offer, argument.name, argument.value, call(signal))
       }),
     )
   }
 
   /** What was thrown, as JSON-RPC has it; its cause is told in the log only. */
-  async #shown<T>(what: string, answer: (call: (signal: AbortSignal) => OperationCall) => Promise<T>): Promise<T> {
+  async #answer<T>(what: string, answer: (call: (signal: AbortSignal) => OperationCall) => Promise<T>): Promise<T> {
     let request_id = ''
     try {
       return await answer(signal => {
@@ -191,7 +191,7 @@ export class Peer implements McpPeer {
       })
     } catch (error) {
       if (error instanceof RpcError) throw error
-      this.#offer.failed(error, what, request_id)
+      this.#offer.errorMessage(error, what, request_id)
       const { status, message, code } = shownError(error)
       throw new RpcError(status < 500 ? INVALID_PARAMS : INTERNAL_ERROR, message, { code, request_id })
     }
@@ -213,7 +213,7 @@ export class Peer implements McpPeer {
     })
   }
 
-  #tell(notification: Protocol.ServerNotification): void {
+  #notify(notification: Protocol.ServerNotification): void {
     this.#server.notification(notification).catch(() => {})
   }
 }

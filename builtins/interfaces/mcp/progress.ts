@@ -14,14 +14,14 @@ export class Progress {
     this.#send = send
   }
 
-  tell(message: string): void {
+  send(message: string): void {
     const last = this.#waiting.length < MOST_WAITING ? '' : this.#waiting.pop()
     this.#waiting.push((last + message).slice(-LONGEST))
     this.#sending ??= this.#drain()
   }
 
   /** Resolves when all is told: an answer ends its progress. */
-  async told(): Promise<void> {
+  async flush(): Promise<void> {
     await this.#sending
   }
 

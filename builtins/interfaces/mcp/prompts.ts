@@ -1,7 +1,7 @@
 import type { GetPromptResult, Prompt } from '@modelcontextprotocol/sdk/types.js'
 import { InvalidInputError, type OperationCall } from '#kernel'
 import type { McpOffer, McpPrompt } from './contract.ts'
-import { filled, type Params, parametersOf, readResource } from './resources.ts'
+import { fillParameters, type Params, parametersOf, readResource } from './resources.ts'
 import { INVALID_PARAMS, RpcError } from './rpc.ts'
 
 const agent = { name: 'agent', description: "An agent's id", required: true }
@@ -85,8 +85,8 @@ export async function promptOf(
   }
   const params = Object.fromEntries(prompt.arguments.map(each => [each.name, given[each.name] ?? '']))
   const uris = (prompt.attach ?? []).filter(uri => parametersOf(uri).every(parameter => params[parameter] !== ''))
-  const attached = await Promise.all(uris.map(uri => attachment(offer, written(uri, params), call)))
-  const text = filled(prompt.text, params)
+  const attached = await Promise.all(uris.map(uri => attachment(offer, fillUri(uri, params), call)))
+  const text = fillParameters(prompt.text, params)
   return {
     description: prompt.description,
     messages: [{ role: 'user', content: { type: 'text', text } }, ...attached],
@@ -102,8 +102,8 @@ export function promptNamed(offer: McpOffer, name: string): McpPrompt {
 }
 
 /** An argument inside of a URI is a part of its path; one that is all of it is a URI itself. */
-function written(uri: string, params: Params): string {
-  return filled(uri, params, /^\{\w+\}$/.test(uri) ? undefined : encodeURIComponent)
+function fillUri(uri: string, params: Params): string {
+  return fillParameters(uri, params, /^\{\w+\}$/.test(uri) ? undefined : encodeURIComponent)
 }
 
 async function attachment(

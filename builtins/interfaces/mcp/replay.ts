@@ -5,7 +5,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 const MOST_MESSAGES = 1_000
 const MOST_CHARACTERS = 1024 * 1024
 
-interface Kept {
+interface KeptMessage {
   seq: number
   stream: string
   message: JSONRPCMessage
@@ -14,7 +14,7 @@ interface Kept {
 
 /** The last messages of a session, for a client that comes back with `Last-Event-ID`. */
 export class Replay implements EventStore {
-  #kept: Kept[] = []
+  #kept: KeptMessage[] = []
   #seq = 0
   #size = 0
 

@@ -23,7 +23,11 @@ const REFERENCES = {
 export type Params = Readonly<Record<string, string>>
 
 /** Text with `{name}` in it, with its values in place. */
-export function filled(text: string, params: Params, encode: (value: string) => string = value => value): string {
+export function fillParameters(
+  text: string,
+  params: Params,
+  encode: (value: string) => string = value => value,
+): string {
   return text.replace(PARAMETER, (whole, name: string) => (params[name] === undefined ? whole : encode(params[name])))
 }
 
@@ -33,12 +37,12 @@ export function parametersOf(text: string): string[] {
 }
 
 /** The resource that a URI names, and the parameters in it. */
-export function matched(offer: McpOffer, uri: string): { resource: McpResource; params: Params } | undefined {
+export function matchUri(offer: McpOffer, uri: string): { resource: McpResource; params: Params } | undefined {
   for (const resource of offer.resources()) {
     const names = parametersOf(resource.uri)
-    const parts = resource.uri.split(PARAMETER).map((part, at) => (at % 2 === 0 ? escaped(part) : '([^/?#]+)'))
+    const parts = resource.uri.split(PARAMETER).map((part, at) => (at % 2 === 0 ? escapePattern(part) : '([^/?#]+)'))
     const found = new RegExp(`^${parts.join('')}$`).exec(uri)
-    const values = found?.slice(1).map(decoded)
+    const values = found?.slice(1).map(decodeOrUndefined)
     if (!values || values.includes(undefined)) continue
     return { resource, params: Object.fromEntries(names.map((name, at) => [name, values[at]!])) }
   }
@@ -54,7 +58,7 @@ export async function listResources(offer: McpOffer, call: OperationCall): Promi
     if (!resource.listed || more.length > 0) return []
     const values = await valuesOf(offer, parameter, call)
     return values.slice(0, MOST_LISTED).map(value => ({
-      uri: filled(uri, { [parameter]: value }, encodeURIComponent),
+      uri: fillParameters(uri, { [parameter]: value }, encodeURIComponent),
       name: value,
       title: `${title}: ${value}`,
       description,
@@ -74,13 +78,13 @@ export function templatesOf(offer: McpOffer): ResourceTemplate[] {
 
 /** @throws RpcError for a URI that names nothing */
 export async function readResource(offer: McpOffer, uri: string, call: OperationCall): Promise<ReadResourceResult> {
-  const found = matched(offer, uri)
+  const found = matchUri(offer, uri)
   if (!found)
     throw new RpcError(NOT_FOUND, `There is no resource ${uri}; resources/list says which there are.`, { uri })
   const { resource, params } = found
   const input = Object.entries(resource.input ?? {}).map(([field, value]) => [
     field,
-    typeof value === 'string' ? filled(value, params) : value,
+    typeof value === 'string' ? fillParameters(value, params) : value,
   ])
   try {
     const output = await offer.invoke(resource.operation, Object.fromEntries(input), call)
@@ -92,7 +96,7 @@ export async function readResource(offer: McpOffer, uri: string, call: Operation
 }
 
 /** Values of a parameter or an argument that begin like this. */
-export async function completed(offer: McpOffer, name: string, begun: string, call: OperationCall) {
+export async function completeValue(offer: McpOffer, name: string, begun: string, call: OperationCall) {
   const fitting = (await valuesOf(offer, name, call)).filter(value => value.startsWith(begun))
   const values = fitting.slice(0, MOST_VALUES)
   return { completion: { values, total: fitting.length, hasMore: fitting.length > values.length } }
@@ -105,11 +109,11 @@ async function valuesOf(offer: McpOffer, parameter: string, call: OperationCall)
   return rows.map(row => String(row[field]))
 }
 
-function escaped(text: string): string {
+function escapePattern(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }
 
-function decoded(text: string): string | undefined {
+function decodeOrUndefined(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
   } catch {

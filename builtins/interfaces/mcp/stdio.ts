@@ -26,7 +26,7 @@ export const speak: McpStdioModule['speak'] = async (pipes, { operations, ports,
   return {
     ended,
     offer: (offer: McpOffer) => peer.offer(offer),
-    changed: (lists: readonly McpList[]) => peer.changed(lists),
+    notifyChanged: (lists: readonly McpList[]) => peer.notifyChanged(lists),
     log: (level, message) => peer.log(level, message),
     close: () => peer.close(),
   }

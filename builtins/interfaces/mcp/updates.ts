@@ -1,7 +1,7 @@
 import type { Clock, OperationCall } from '#kernel'
 import { isStream } from '#lib/stream'
 import type { McpOffer, McpResource } from './contract.ts'
-import { matched, parametersOf } from './resources.ts'
+import { matchUri, parametersOf } from './resources.ts'
 import { INVALID_PARAMS, NOT_FOUND, RpcError } from './rpc.ts'
 
 /** Changes that come closer together are told once, in milliseconds. */
@@ -11,7 +11,7 @@ const MOST_FOLLOWED = 200
 /** Events after which there are other resources. */
 const LISTED_AFTER = ['agent_spawned', 'agent_deleted']
 
-interface Followed {
+interface FollowedResource {
   resource: McpResource
   /** The agent that it is about. */
   agent_id: string | undefined
@@ -22,10 +22,10 @@ export interface UpdatesParts {
   offer: () => McpOffer
   call: (signal: AbortSignal) => OperationCall
   /** Tells of one resource that reads differently now. */
-  updated: (uri: string) => void
+  onUpdated: (uri: string) => void
   /** Tells that there are other resources now. */
-  listed: () => void
-  failed: (error: unknown) => void
+  onListed: () => void
+  onError: (error: unknown) => void
 }
 
 /**
@@ -34,7 +34,7 @@ export interface UpdatesParts {
  */
 export class Updates {
   readonly #parts: UpdatesParts
-  readonly #followed = new Map<string, Followed>()
+  readonly #followed = new Map<string, FollowedResource>()
   readonly #changed = new Set<string>()
   #reading: AbortController | undefined
   #cancel: (() => void) | undefined
@@ -50,7 +50,7 @@ export class Updates {
     if (this.#followed.size >= MOST_FOLLOWED) {
       throw new RpcError(INVALID_PARAMS, `${MOST_FOLLOWED} resources are followed already; unsubscribe from one first.`)
     }
-    const found = matched(this.#parts.offer(), uri)
+    const found = matchUri(this.#parts.offer(), uri)
     if (!found) throw new RpcError(NOT_FOUND, `There is no resource ${uri} to follow.`, { uri })
     const { resource, params } = found
     const agent_id = params.agent === undefined ? undefined : await this.#agentOf(params.agent)
@@ -87,7 +87,7 @@ export class Updates {
     this.#follow(reading.signal).catch(error => {
       if (reading.signal.aborted) return
       this.#reading = undefined
-      this.#parts.failed(error)
+      this.#parts.onError(error)
     })
   }
 
@@ -109,15 +109,15 @@ export class Updates {
       if (concerns) this.#changed.add(uri)
     }
     this.#lists ||= LISTED_AFTER.includes(type)
-    if (this.#changed.size > 0 || this.#lists) this.#cancel ??= this.#parts.clock.after(GATHER_MS, () => this.#tell())
+    if (this.#changed.size > 0 || this.#lists) this.#cancel ??= this.#parts.clock.after(GATHER_MS, () => this.#notify())
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#cancel = undefined
     const uris = [...this.#changed]
     this.#changed.clear()
-    if (this.#lists) this.#parts.listed()
+    if (this.#lists) this.#parts.onListed()
     this.#lists = false
-    for (const uri of uris) this.#parts.updated(uri)
+    for (const uri of uris) this.#parts.onUpdated(uri)
   }
 }

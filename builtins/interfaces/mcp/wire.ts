@@ -47,7 +47,7 @@ export class Wire implements Transport {
     try {
       await this.#inner.send(hidden === json ? message : (JSON.parse(hidden) as JSONRPCMessage), options)
     } finally {
-      if (!('method' in message) && message.id !== undefined) this.#answered(message.id)
+      if (!('method' in message) && message.id !== undefined) this.#finishRequest(message.id)
     }
   }
 
@@ -76,12 +76,12 @@ export class Wire implements Transport {
     } else if ('method' in message && message.method === 'notifications/cancelled') {
       // It is never answered.
       const { requestId } = (message.params ?? {}) as { requestId?: RequestId }
-      if (requestId !== undefined) this.#answered(requestId)
+      if (requestId !== undefined) this.#finishRequest(requestId)
     }
     this.onmessage?.(message, extra)
   }
 
-  #answered(id: RequestId): void {
+  #finishRequest(id: RequestId): void {
     this.#running.delete(id)
     if (this.#running.size === 0) this.#idle?.()
   }

@@ -22,13 +22,13 @@ export const Plugin = z.object({
 })
 export type Plugin = z.infer<typeof Plugin>
 
-export const Applied = z.object({
+export const ApplyResult = z.object({
   plugin: z.string(),
   origin: z.string(),
   outcome: z.enum(['loaded', 'reloaded', 'removed', 'failed', 'rolled_back']),
   error: z.string().nullable(),
 })
-export type Applied = z.infer<typeof Applied>
+export type ApplyResult = z.infer<typeof ApplyResult>
 
 /** Returns whether there are plugin files that this process does not run: what is missing here may be theirs. */
 export function mayPluginsAdd(svc: Pick<PluginHandle, 'use'>): boolean {

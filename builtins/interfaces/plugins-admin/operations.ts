@@ -1,6 +1,6 @@
 import { defineError, HostToken, operation, type PluginHandle, z } from '#kernel'
 import { columns } from '#lib/columns'
-import { Applied, Plugin } from './contract.ts'
+import { ApplyResult, Plugin } from './contract.ts'
 
 const PluginNotFoundError = defineError({
   code: 'plugin_not_found',
@@ -37,7 +37,7 @@ export function pluginsReload(svc: PluginHandle) {
     input: z.strictObject({
       name: z.string().min(1).max(200).optional().describe("A plugin's name or file: loaded again also when unchanged"),
     }),
-    output: z.array(Applied),
+    output: z.array(ApplyResult),
     http: { method: 'POST', path: '/plugins/reload' },
     cli: { usage: 'plugins reload [name]' },
     mcp: true,
@@ -61,7 +61,7 @@ export function pluginsReload(svc: PluginHandle) {
 }
 
 /** The plugin files whose newest version could not be loaded, without those that were just applied. */
-function failedBefore(svc: PluginHandle, applied: readonly Applied[]): Applied[] {
+function failedBefore(svc: PluginHandle, applied: readonly ApplyResult[]): ApplyResult[] {
   const named = new Set(applied.map(({ plugin }) => plugin))
   return svc
     .use(HostToken)

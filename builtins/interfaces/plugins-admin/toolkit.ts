@@ -1,7 +1,7 @@
 import { HostToken, meant, Operations, type PluginHandle, z } from '#kernel'
 import { maskText, secretsOf } from '#lib/secrets'
 import { ToolError, type Toolkit, Toolkits, tool } from '#tools/toolkits/contract'
-import type { Applied, Plugin } from './contract.ts'
+import type { ApplyResult, Plugin } from './contract.ts'
 
 const name = z.string().trim().min(1).max(200).describe('The name of a plugin, as plugins_list shows it')
 
@@ -16,8 +16,8 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
     return new ToolError({ problem: `There is no plugin "${wanted}"; ${meant(wanted, names, 'plugins_list')}` })
   }
   // Descriptions and errors are the plugins' own words, which may hold a key.
-  const masked = (text: string) => maskText(text, secretsOf(svc)())
-  const added = (plugin: string) => [
+  const maskSecrets = (text: string) => maskText(text, secretsOf(svc)())
+  const toolsOf = (plugin: string) => [
     ...svc
       .contributions(Toolkits)
       .filter(({ owner }) => owner === plugin)
@@ -35,7 +35,7 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
         description: 'List the plugins that run here.',
         parameters: z.object({}),
         idempotent: true,
-        execute: () => masked(plugins().map(lineOf).join('\n')),
+        execute: () => maskSecrets(plugins().map(lineOf).join('\n')),
       }),
       tool({
         name: 'plugins_read',
@@ -47,7 +47,7 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
           const known = plugins()
           const plugin = known.find(each => each.name === name)
           if (!plugin) throw unknown(name, known)
-          return masked(described(plugin, added(name)))
+          return maskSecrets(describePlugin(plugin, toolsOf(name)))
         },
       }),
       tool({
@@ -60,12 +60,12 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
         async execute({ name }) {
           refuseUnlessGated(svc)
           const applied = await svc.use(HostToken).apply(name)
-          if (applied.length > 0) return masked(applied.map(outcomeOf).join('\n'))
+          if (applied.length > 0) return maskSecrets(applied.map(outcomeOf).join('\n'))
           const files = plugins().filter(({ origin }) => origin !== 'builtin' && origin !== 'code')
           const listed = files.find(plugin => plugin.name === name)
           if (!listed) throw unknown(name, files)
           throw new ToolError({
-            problem: masked(`The plugin "${name}" is ${listed.state} and was not loaded. ${listed.error ?? ''}`),
+            problem: maskSecrets(`The plugin "${name}" is ${listed.state} and was not loaded. ${listed.error ?? ''}`),
           })
         },
       }),
@@ -83,7 +83,7 @@ function lineOf({ name, state, error, description }: Plugin): string {
   return `- ${name} (${error === null ? state : `${state}, its newest version failed`}): ${description}`
 }
 
-function described(plugin: Plugin, added: readonly string[]): string {
+function describePlugin(plugin: Plugin, added: readonly string[]): string {
   const { name, state, origin, version, description, registered, error, last_failure } = plugin
   const all = [...registered, ...added]
   return [
@@ -96,6 +96,6 @@ function described(plugin: Plugin, added: readonly string[]): string {
   ].join('\n')
 }
 
-function outcomeOf({ plugin, outcome, error }: Applied): string {
+function outcomeOf({ plugin, outcome, error }: ApplyResult): string {
   return error === null ? `${plugin}: ${outcome}` : `${plugin}: ${outcome}: ${error}`
 }

@@ -18,13 +18,13 @@ import {
 } from './contract.ts'
 import { EVENT_STREAM } from './frames.ts'
 import { admit } from './gate.ts'
-import type { Door } from './hosts.ts'
+import type { ListenerKind } from './hosts.ts'
 import { inputOf } from './input.ts'
 import type { Keys } from './keys.ts'
 import { once } from './once.ts'
 import { sendPage } from './pages.ts'
-import { problemHeaders, toldError } from './problem.ts'
-import { createRefusal, shadowed } from './refusals.ts'
+import { problemHeaders, reportError } from './problem.ts'
+import { createRefusal, shadowedRoutes } from './refusals.ts'
 import type { RouteTable } from './routes.ts'
 import type { Streams } from './stream.ts'
 
@@ -43,14 +43,14 @@ export interface AppParts {
   config: ServerConfig
   keys: Keys
   streams: Streams
-  doorOf: (request: IncomingMessage) => Door
+  listenerOf: (request: IncomingMessage) => ListenerKind
   /** Takes secrets out of JSON. */
   hide: (json: string) => string
 }
 
 /** A Fastify app with these routes. It holds no socket and no timer: one that is no longer asked is simply let go. */
 export async function createApp(parts: AppParts, table: RouteTable): Promise<FastifyInstance> {
-  const { svc, config, keys, doorOf, hide } = parts
+  const { svc, config, keys, listenerOf, hide } = parts
   const { fastify } = await import('fastify')
   const refuse = createRefusal(table)
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => sendError(svc, error, request, reply)
@@ -70,7 +70,7 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   )
   app.setErrorHandler(fail)
   app.addHook('onRequest', (request, reply, done) => {
-    if (!admit(svc, config, keys, doorOf(request.raw), request, reply)) return
+    if (!admit(svc, config, keys, listenerOf(request.raw), request, reply)) return
     if (request.is404) refuse(request, reply)
     done()
   })
@@ -80,7 +80,7 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   addPages(app, table)
   addProtocols(app, parts, table)
   addOperations(app, parts, table)
-  for (const { path, methods, refuse } of shadowed(table)) {
+  for (const { path, methods, refuse } of shadowedRoutes(table)) {
     const onRequest = async (request: FastifyRequest, reply: FastifyReply) => refuse(request, reply)
     app.route({ method: methods, url: urlOf(path), onRequest, handler: () => {} })
   }
@@ -131,7 +131,7 @@ async function answer(
   const { svc, hide } = parts
   const operation = svc.find(Operations, name)
   if (!operation?.http) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
-  const call = new RestCall(request, reply, parts.doorOf(request.raw))
+  const call = new RestCall(request, reply, parts.listenerOf(request.raw))
   const drives = () => (svc.has(Daemon) ? svc.use(Daemon).drives() : svc.heartbeat.live)
   if ((operation.reach === 'daemon' || operation.http.daemon) && !(await drives())) throw new DaemonNotRunningError()
   const { params, query, body } = request as FastifyRequest<{
@@ -158,14 +158,14 @@ async function answer(
 
 /** The answer is written past Fastify, which is told only when it is done, or has not begun. */
 async function answerProtocol(
-  { svc, streams, doorOf }: AppParts,
+  { svc, streams, listenerOf }: AppParts,
   path: string,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const route: ProtocolRoute | undefined = svc.find(ProtocolRoutes, path)
   if (!route) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
-  const door = doorOf(request.raw)
+  const door = listenerOf(request.raw)
   const response = reply.raw
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) response.setHeader(name, value)
@@ -190,7 +190,7 @@ async function answerProtocol(
 }
 
 function answerStream(
-  { streams, doorOf }: AppParts,
+  { streams, listenerOf }: AppParts,
   operation: Operation,
   input: Record<string, unknown>,
   call: OperationCall,
@@ -203,11 +203,11 @@ function answerStream(
   }
   const begin = async (signal: AbortSignal) =>
     (await invoke(operation, input, { ...call, signal })) as AsyncIterable<StreamEvent>
-  return streams.answer(begin, doorOf(request.raw), request, reply)
+  return streams.answer(begin, listenerOf(request.raw), request, reply)
 }
 
 function sendError(svc: PluginHandle, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = toldError(svc, thrown, request)
+  const error = reportError(svc, thrown, request)
   reply.code(error.status).headers({ ...problemHeaders(error), 'x-request-id': request.id })
   // As bytes: to a text Fastify would add a charset, which this media type doesn't have.
   reply.send(Buffer.from(JSON.stringify(problemOf(error, request.id))))

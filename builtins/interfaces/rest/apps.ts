@@ -29,7 +29,7 @@ export class Apps {
     if (!this.#stale && this.#made) return this.#made
     if (!this.#app || this.#stale) {
       this.#made = undefined
-      const app = this.#renewed(this.#app)
+      const app = this.#renew(this.#app)
       this.#app = app
       app.then(
         made => {
@@ -41,7 +41,7 @@ export class Apps {
     return this.#app
   }
 
-  async #renewed(before: Promise<FastifyInstance> | undefined): Promise<FastifyInstance> {
+  async #renew(before: Promise<FastifyInstance> | undefined): Promise<FastifyInstance> {
     this.#stale = false
     const { svc } = this.#parts
     const table = routeTable(svc.list(Operations), svc.list(StaticRoutes), svc.list(ProtocolRoutes))

@@ -27,14 +27,14 @@ function refuseDangerous(value: unknown, depth: number): void {
   if (typeof value !== 'object' || value === null) return
   if (depth > MAX_DEPTH) refuse(`The body is nested more than ${MAX_DEPTH} levels deep.`)
   for (const [key, below] of Object.entries(value)) {
-    if (key === '__proto__' || (key === 'constructor' && holdsPrototype(below))) {
+    if (key === '__proto__' || (key === 'constructor' && hasPrototypeKey(below))) {
       refuse(`The body holds the key "${key}", which is not allowed.`)
     }
     refuseDangerous(below, depth + 1)
   }
 }
 
-function holdsPrototype(value: unknown): boolean {
+function hasPrototypeKey(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype')
 }
 

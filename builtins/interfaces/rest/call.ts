@@ -3,18 +3,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Effect, OperationCall } from '#kernel'
 import { traceparentOf } from '#lib/traceparent'
 import { markOf, tenantOf } from './gate.ts'
-import type { Door } from './hosts.ts'
+import type { ListenerKind } from './hosts.ts'
 
 const RESPONSE = Symbol('response')
 const DOOR = Symbol('door')
 const GONE = Symbol('gone')
 
-const nobodyFollows = () => {}
+const noFollower = () => {}
 
 /** Who asks, as the headers of a request tell it. */
 export class RestCall implements OperationCall {
   readonly face = 'rest'
-  readonly progress = nobodyFollows
+  readonly progress = noFollower
   readonly tenant: string
   /** Through the socket of the project itself. */
   readonly local: boolean
@@ -27,11 +27,11 @@ export class RestCall implements OperationCall {
   /** Aborted when the client goes away before it has its answer, and when the server stops. */
   declare readonly signal: AbortSignal
   readonly [RESPONSE]: ServerResponse
-  readonly [DOOR]: Door;
+  readonly [DOOR]: ListenerKind;
   [GONE]: AbortSignal | undefined = undefined
 
   /** @throws MalformedRequestError */
-  constructor(request: FastifyRequest, reply: FastifyReply, door: Door) {
+  constructor(request: FastifyRequest, reply: FastifyReply, door: ListenerKind) {
     this.tenant = tenantOf(request)
     this.local = door.local
     this.request_id = request.id
@@ -62,7 +62,7 @@ const SIGNAL: PropertyDescriptor & ThisType<RestCall> = {
   },
 }
 
-function goneSignal(response: ServerResponse, { inFlight }: Door): AbortSignal {
+function goneSignal(response: ServerResponse, { inFlight }: ListenerKind): AbortSignal {
   const gone = new AbortController()
   if (response.closed) gone.abort()
   else inFlight.add(gone)

@@ -27,7 +27,7 @@ export interface CallOptions {
 
 type Name = keyof Operations
 type Camel<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S
-type Room<N extends Name> = N extends `${infer R}.${string}` ? R : never
+type Module<N extends Name> = N extends `${infer R}.${string}` ? R : never
 type Verb<N extends Name> = N extends `${string}.${infer V}` ? V : never
 
 /** A message of a stream: which event, its data by its schema, and the id after which to go on. */
@@ -43,8 +43,8 @@ type Method<O> = O extends { input: infer I; events: infer E }
 
 /** Operations by their rooms: `client.agents.spawn({ preset: 'coder' })`, `client.tasks.stream({ … })`. */
 export type Client = {
-  readonly [R in Room<Name> as Camel<R>]: {
-    readonly [N in Name as Room<N> extends R ? Camel<Verb<N>> : never]: Method<Operations[N]>
+  readonly [R in Module<Name> as Camel<R>]: {
+    readonly [N in Name as Module<N> extends R ? Camel<Verb<N>> : never]: Method<Operations[N]>
   }
 }
 
@@ -108,14 +108,14 @@ interface Message {
 
 async function ask(options: ClientOptions, route: Route, input: Input, call: CallOptions): Promise<unknown> {
   const answer = await send(options, route, input, call)
-  const text = await answer.text().catch(error => lost(error, options, call))
+  const text = await answer.text().catch(error => throwUnreachable(error, options, call))
   if (text === '') return null
   return route.produces ? text : JSON.parse(text)
 }
 
 /** @throws SvcError: UnreachableError, also where another program answers; or what the server answered */
 async function send(options: ClientOptions, route: Route, input: Input, call: CallOptions): Promise<Response> {
-  const { url, body } = placed(options.baseUrl, route, input)
+  const { url, body } = requestOf(options.baseUrl, route, input)
   const headers = new Headers()
   if (body !== undefined) headers.set('content-type', 'application/json')
   if (options.apiKey) headers.set('x-svc-key', options.apiKey)
@@ -124,7 +124,7 @@ async function send(options: ClientOptions, route: Route, input: Input, call: Ca
   if (call.lastEventId) headers.set('last-event-id', call.lastEventId)
   const { fetch = globalThis.fetch } = options
   const request = { method: route.method, headers, body: body ?? null, ...(call.signal ? { signal: call.signal } : {}) }
-  const answer = await fetch(url, request).catch(error => lost(error, options, call))
+  const answer = await fetch(url, request).catch(error => throwUnreachable(error, options, call))
   if (!answer.ok) throw errorOf(await answer.json().catch(() => null), answer)
   const { stream, produces = stream ? 'text/event-stream' : 'application/json' } = route
   const media = answer.headers.get('content-type')
@@ -137,7 +137,7 @@ async function send(options: ClientOptions, route: Route, input: Input, call: Ca
 }
 
 /** Of a request that got no answer, or half of one. @throws what the signal was aborted with; UnreachableError */
-function lost(error: unknown, { baseUrl }: ClientOptions, { signal }: CallOptions): never {
+function throwUnreachable(error: unknown, { baseUrl }: ClientOptions, { signal }: CallOptions): never {
   signal?.throwIfAborted()
   throw new UnreachableError({ url: baseUrl, problem: problemOf(error) }, { cause: error })
 }
@@ -146,7 +146,7 @@ function lost(error: unknown, { baseUrl }: ClientOptions, { signal }: CallOption
  * Where the fields of the input go: into the path, and what is left into the query or the body.
  * @throws InvalidInputError for a name that is missing, and for `.` and `..`, which no URL can have as one: they would be another path
  */
-function placed(baseUrl: string, { method, path }: Route, input: Input): { url: string; body?: string } {
+function requestOf(baseUrl: string, { method, path }: Route, input: Input): { url: string; body?: string } {
   const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined))
   const place = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = rest.get(name) ?? ''

@@ -1,6 +1,6 @@
 import type { Operation, z } from '#kernel'
 import { exampleOf } from './examples.ts'
-import { failed } from './failures.ts'
+import { failureResponses } from './failures.ts'
 import { pathNames } from './routes.ts'
 import { type Components, type Json, ref } from './schemas.ts'
 
@@ -37,11 +37,11 @@ export function entryOf(operation: Operation, path: string, tag: string, compone
     parameters: [
       ...inPath.map((field, n) => ({ ...parameter(field, 'path', shape), name: pathNames(path)[n]! })),
       ...inQuery.map(field => parameter(field, 'query', shape)),
-      ...headersTaken(operation).map(each => ref('parameters', each)),
+      ...requestHeaders(operation).map(each => ref('parameters', each)),
     ],
     ...(inBody.length > 0 || open ? { requestBody: bodyOf(operation, inBody, { ...rest, ...shape }, components) } : {}),
     responses: {
-      ...both(succeeded(operation, components), failed(operation, components), components),
+      ...both(successResponses(operation, components), failureResponses(operation, components), components),
       default: ref('responses', 'problem'),
     },
   }
@@ -54,7 +54,7 @@ function parameter(field: string, place: 'path' | 'query', { properties, require
 }
 
 /** What an operation takes in headers, by the names of the document's parameters. */
-export function headersTaken({ http, events }: Operation): string[] {
+export function requestHeaders({ http, events }: Operation): string[] {
   const [known, again] = [http?.method === 'GET' && !events, http?.idempotent]
   return ['tenant', ...(known ? ['known'] : []), ...(again ? ['again'] : []), ...(events ? ['after'] : [])]
 }
@@ -83,7 +83,7 @@ function bodyOf(
 }
 
 /** The answers of success: of each status that the operation may choose, with its headers. */
-function succeeded(operation: Operation, components: Components): Record<string, Json> {
+function successResponses(operation: Operation, components: Components): Record<string, Json> {
   const { summary, http, count, hidden, notice, events } = operation
   const { method, status = 200, statuses = {}, location } = http!
   const cached = method === 'GET' && !events

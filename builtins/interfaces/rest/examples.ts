@@ -13,7 +13,7 @@ export function exampleOf(
 ): unknown {
   const whole = { ...components.resolve(schema), ...schema }
   const { const: only, enum: options } = whole as { const?: unknown; enum?: unknown[] }
-  const value = given(whole) ?? only ?? options?.[0]
+  const value = givenExample(whole) ?? only ?? options?.[0]
   if (value !== undefined) return value
   const inside = schema.$ref === undefined ? within : [...within, schema.$ref]
   const below = (part: unknown) => exampleOf(components, part as Json, sparse, inside)
@@ -25,7 +25,11 @@ export function exampleOf(
   if (type === 'object') {
     const { properties = {}, required = [] } = whole as { properties?: Record<string, Json>; required?: string[] }
     const named = Object.entries(properties).filter(([name, property]) => {
-      return !sparse || required.includes(name) || given({ ...components.resolve(property), ...property }) !== undefined
+      return (
+        !sparse ||
+        required.includes(name) ||
+        givenExample({ ...components.resolve(property), ...property }) !== undefined
+      )
     })
     return Object.fromEntries(named.map(([name, property]) => [name, below(property)]))
   }
@@ -35,7 +39,7 @@ export function exampleOf(
   return type === 'boolean' ? false : type === undefined ? {} : null
 }
 
-function given({ example, examples }: Json): unknown {
+function givenExample({ example, examples }: Json): unknown {
   return example ?? (examples as unknown[] | undefined)?.[0]
 }
 

@@ -48,7 +48,7 @@ function sharedErrors({ http, reach, events }: Operation): Errors {
 }
 
 /** A response for each status of the errors that an operation may end with. Equal ones are one component. */
-export function failed(operation: Operation, { responses }: Components): Record<string, Json> {
+export function failureResponses(operation: Operation, { responses }: Components): Record<string, Json> {
   const byStatus = new Map<number, Errors>()
   for (const error of [...sharedErrors(operation), ...(operation.errors ?? [])]) {
     const known = byStatus.get(error.status) ?? []

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { PluginHandle } from '#kernel'
 import { ForbiddenHostError, ForbiddenOriginError, MalformedRequestError, type ServerConfig } from './contract.ts'
-import { type Door, isOwnHost } from './hosts.ts'
+import { isOwnHost, type ListenerKind } from './hosts.ts'
 import type { Keys } from './keys.ts'
 import { corsHeaders, mayChange, preflight } from './origins.ts'
 
@@ -29,7 +29,7 @@ export function admit(
   svc: PluginHandle,
   config: ServerConfig,
   keys: Keys,
-  door: Door,
+  door: ListenerKind,
   request: FastifyRequest,
   reply: FastifyReply,
 ): boolean {

@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net'
 import { CannotListenError } from './contract.ts'
 
 /** Where a listener is, as far as the checks of its requests depend on it. */
-export interface Door {
+export interface ListenerKind {
   /** A unix socket, which the mode of its file guards: neither key nor Host header is looked at. */
   readonly local: boolean
   readonly port: number
@@ -40,7 +40,7 @@ export async function resolveHost(host: string): Promise<{ address: string; wide
  * Whether a Host header names this server: a loopback address or a name that the door has, with the door's port or
  * none; or an entry of `allowed`. `literals` lets any IP address pass: rebinding a name to this machine needs a name.
  */
-export function isOwnHost(header: string, door: Door, allowed: readonly string[], literals: boolean): boolean {
+export function isOwnHost(header: string, door: ListenerKind, allowed: readonly string[], literals: boolean): boolean {
   const match = /^(\[[\da-f:.]+\]|[^\s:/?#@\\[\]]+)(?::(\d{1,5}))?$/i.exec(header)
   if (!match?.[1] || !URL.canParse(`http://${match[1]}`)) return false
   const name = new URL(`http://${match[1]}`).hostname

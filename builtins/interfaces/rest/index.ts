@@ -16,13 +16,13 @@ import {
   StaticRoutes,
   type TcpAddress,
 } from './contract.ts'
-import type { Door } from './hosts.ts'
+import type { ListenerKind } from './hosts.ts'
 import { Keys, weaknessOf } from './keys.ts'
 import { listen } from './listener.ts'
 import { KEY_EFFECTS } from './once.ts'
 import { capacityFor, openFilesLimit } from './open-files.ts'
 import { healthCheck, openapiGet } from './operations.ts'
-import { toldError } from './problem.ts'
+import { reportError } from './problem.ts'
 import { describeServer } from './servers.ts'
 import { Streams } from './stream.ts'
 
@@ -32,9 +32,10 @@ export default definePlugin({
   section: 'server',
   config: ServerConfig,
   setup(svc, config) {
-    const doors = new WeakMap<Socket, Door>()
-    const doorOf = ({ socket }: IncomingMessage) => doors.get(socket)!
-    const problem = (thrown: unknown, request: FastifyRequest) => problemOf(toldError(svc, thrown, request), request.id)
+    const doors = new WeakMap<Socket, ListenerKind>()
+    const listenerOf = ({ socket }: IncomingMessage) => doors.get(socket)!
+    const problem = (thrown: unknown, request: FastifyRequest) =>
+      problemOf(reportError(svc, thrown, request), request.id)
     const hide = secretMasker(svc)
     // As much as the configuration says, until the first address is listened at.
     let capacity = capacityFor(config, Number.POSITIVE_INFINITY)
@@ -49,7 +50,7 @@ export default definePlugin({
       }
     }
     const streams = new Streams({ svc, config, capacity: () => capacity, problem, hide })
-    const apps = new Apps({ svc, config, keys: new Keys(svc.clock), streams, doorOf, hide })
+    const apps = new Apps({ svc, config, keys: new Keys(svc.clock), streams, listenerOf, hide })
     const open = new Set<Listening>()
 
     const describe = (address: TcpAddress): Promise<Undo> => {

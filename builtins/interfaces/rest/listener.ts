@@ -12,7 +12,7 @@ import {
   ServerStoppingError,
   WideBindError,
 } from './contract.ts'
-import { type Door, resolveHost } from './hosts.ts'
+import { type ListenerKind, resolveHost } from './hosts.ts'
 import { MAKE_A_KEY, weaknessOf } from './keys.ts'
 import type { Capacity } from './open-files.ts'
 import { refusal } from './problem.ts'
@@ -33,7 +33,7 @@ export interface ListenerParts {
   capacity: Capacity
   apps: Apps
   streams: Streams
-  doors: WeakMap<Socket, Door>
+  doors: WeakMap<Socket, ListenerKind>
 }
 
 /** Serves the app of the moment at an address. @throws see `Rest.listen` */
@@ -63,7 +63,7 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
     inFlight: new Set<AbortController>(),
   }
   const { server, close } = createListener(parts, door)
-  await opened(server, { host: address, port })
+  await listenOn(server, { host: address, port })
   door.port = (server.address() as AddressInfo).port
   // One of all addresses is shown, one that can be clicked.
   const shown = ['0.0.0.0', '::'].includes(address) ? '127.0.0.1' : host === 'localhost' ? host : address
@@ -89,7 +89,7 @@ async function listenSocket(parts: ListenerParts, path: string): Promise<Listeni
   })
   try {
     const made = join(folder, 's')
-    await opened(server, { path: made })
+    await listenOn(server, { path: made })
     await files.chmod(made, 0o600)
     await files.rename(made, path)
   } catch (error) {
@@ -109,7 +109,7 @@ async function listenSocket(parts: ListenerParts, path: string): Promise<Listeni
   }
 }
 
-function createListener({ svc, config, capacity, apps, streams, doors }: ListenerParts, door: Door) {
+function createListener({ svc, config, capacity, apps, streams, doors }: ListenerParts, door: ListenerKind) {
   const limit_ms = Math.ceil(config.request_timeout * 1000)
   const server = createServer({
     requestTimeout: limit_ms,
@@ -186,7 +186,7 @@ function createListener({ svc, config, capacity, apps, streams, doors }: Listene
 }
 
 /** Waits until the server listens. @throws PortInUseError, CannotListenError */
-function opened(server: Server, at: { host: string; port: number } | { path: string }): Promise<void> {
+function listenOn(server: Server, at: { host: string; port: number } | { path: string }): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('listening', resolve)
     server.once('error', (error: NodeJS.ErrnoException) => {

@@ -23,11 +23,11 @@ interface KeyRow {
 }
 
 /** A key as one request holds it. */
-const Held = z.object({ user_id: z.string(), route: z.string(), key: z.string(), request_id: z.string() })
-type Held = z.infer<typeof Held>
+const HeldAnswer = z.object({ user_id: z.string(), route: z.string(), key: z.string(), request_id: z.string() })
+type HeldAnswer = z.infer<typeof HeldAnswer>
 
 const HELD = 'user_id = ? AND route = ? AND key = ? AND request_id = ? AND answer IS NULL'
-const heldBy = ({ user_id, route, key, request_id }: Held) => [user_id, route, key, request_id]
+const heldBy = ({ user_id, route, key, request_id }: HeldAnswer) => [user_id, route, key, request_id]
 
 /** Removes the keys whose time is over. */
 const forgetKeys = defineEffect({
@@ -40,7 +40,7 @@ const forgetKeys = defineEffect({
 const claimKey = defineEffect({
   name: 'rest.claim_key',
   mustChange: true,
-  schema: Held.extend({ request_hash: z.string() }),
+  schema: HeldAnswer.extend({ request_hash: z.string() }),
   statements: ({ request_hash, ...held }, now) => [
     {
       sql: `INSERT INTO idempotency_keys AS known (user_id, route, key, request_id, request_hash, created_at)
@@ -56,13 +56,13 @@ const claimKey = defineEffect({
 const markWritten = defineEffect({
   name: 'rest.mark_written',
   mustChange: true,
-  schema: Held,
+  schema: HeldAnswer,
   statements: held => [{ sql: `UPDATE idempotency_keys SET written = 1 WHERE ${HELD}`, params: heldBy(held) }],
 })
 
 const keepAnswer = defineEffect({
   name: 'rest.keep_answer',
-  schema: Held.extend({ answer: z.string() }),
+  schema: HeldAnswer.extend({ answer: z.string() }),
   statements: ({ answer, ...held }) => [
     { sql: `UPDATE idempotency_keys SET written = 1, answer = ? WHERE ${HELD}`, params: [answer, ...heldBy(held)] },
   ],
@@ -71,14 +71,14 @@ const keepAnswer = defineEffect({
 /** Frees the key of a request that failed before it wrote anything. */
 const releaseKey = defineEffect({
   name: 'rest.release_key',
-  schema: Held,
+  schema: HeldAnswer,
   statements: held => [{ sql: `DELETE FROM idempotency_keys WHERE ${HELD} AND written = 0`, params: heldBy(held) }],
 })
 
 export const KEY_EFFECTS = [forgetKeys, claimKey, markWritten, keepAnswer, releaseKey]
 
 /** A request with an Idempotency-Key. */
-export interface Keyed {
+export interface KeyedRequest {
   operation: Operation
   input: Readonly<Record<string, unknown>>
   call: RestCall
@@ -93,9 +93,12 @@ export interface Keyed {
  * Runs an operation once for all requests with the same key, and returns the output of that one run to each.
  * @throws IdempotencyKeyReusedError, RequestUnderWayError, IdempotencyOutcomeUnknownError, and what the operation throws
  */
-export async function once(svc: PluginHandle, { operation, input, call, key, route, hide }: Keyed): Promise<unknown> {
+export async function once(
+  svc: PluginHandle,
+  { operation, input, call, key, route, hide }: KeyedRequest,
+): Promise<unknown> {
   const store = svc.use(Store)
-  const held: Held = { user_id: call.tenant, route, key, request_id: call.request_id }
+  const held: HeldAnswer = { user_id: call.tenant, route, key, request_id: call.request_id }
   const request_hash = hash('sha256', canonicalJson(parse(operation.input, input, 'The request')))
   do {
     const answer = await answerTo(svc, held, request_hash)
@@ -119,7 +122,7 @@ export async function once(svc: PluginHandle, { operation, input, call, key, rou
 }
 
 /** The answer to an earlier request with the key as JSON; undefined where this one may run. */
-async function answerTo(svc: PluginHandle, { key, user_id, route }: Held, request_hash: string) {
+async function answerTo(svc: PluginHandle, { key, user_id, route }: HeldAnswer, request_hash: string) {
   const now = svc.clock.ms()
   const known = await svc.use(Store).get<KeyRow>(
     `SELECT request_id, request_hash, written, answer, created_at FROM idempotency_keys

@@ -1,6 +1,6 @@
 import type { Operation } from '#kernel'
 import { Problem, shapeOf } from './contract.ts'
-import { entryOf, headersTaken } from './entry.ts'
+import { entryOf, requestHeaders } from './entry.ts'
 import { PROBLEM_TYPE } from './problem.ts'
 import { Components, type Json, ref } from './schemas.ts'
 
@@ -49,21 +49,21 @@ const TAG_ORDER = [
 ]
 const placeOf = (tag: string) => (TAG_ORDER.includes(tag) ? TAG_ORDER.indexOf(tag) : TAG_ORDER.length)
 
-export interface Documented {
+export interface DocumentedApi {
   version: string
   /** The operations that have a place. */
   operations: readonly Operation[]
   /** Whether the server has a key. */
   keyed: boolean
   /** The room that an operation belongs to, and what is said of it. */
-  roomOf(operation: Operation): { name: string; description: string }
+  moduleOf(operation: Operation): { name: string; description: string }
   /** Lets others do something between two operations: all of them take long enough to be noticed. */
   pause(): Promise<void>
 }
 
 /** The OpenAPI 3.1 document of these operations, from the very schemas that check their requests and answers. */
-export async function openapiDocument(documented: Documented): Promise<Json> {
-  const { version, operations, keyed, roomOf, pause } = documented
+export async function openapiDocument(documented: DocumentedApi): Promise<Json> {
+  const { version, operations, keyed, moduleOf, pause } = documented
   const components = new Components()
   components.schemas.Problem = components.embed('Problem', Problem, 'output')
   const places = new Map<string, { path: string; entries: Json }>()
@@ -73,10 +73,10 @@ export async function openapiDocument(documented: Documented): Promise<Json> {
     const { method, path } = operation.http!
     const shape = shapeOf(path)
     const place = places.get(shape) ?? { path, entries: {} }
-    const room = roomOf(operation)
+    const room = moduleOf(operation)
     tags.set(room.name, room)
     place.entries[method.toLowerCase()] = entryOf(operation, place.path, room.name, components)
-    for (const name of headersTaken(operation)) taken.add(name)
+    for (const name of requestHeaders(operation)) taken.add(name)
     places.set(shape, place)
     await pause()
   }

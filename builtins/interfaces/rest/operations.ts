@@ -12,7 +12,7 @@ const DEGRADED = Object.freeze({ status: 'degraded' as const, database: false })
 const LOOK_MS = 50
 
 export function healthCheck(svc: PluginHandle) {
-  const reached = async () => {
+  const checkHealth = async () => {
     try {
       await svc.use(Store).health()
       return HEALTHY
@@ -20,7 +20,7 @@ export function healthCheck(svc: PluginHandle) {
       return DEGRADED
     }
   }
-  let looked: { at: number; health: ReturnType<typeof reached> } | undefined
+  let looked: { at: number; health: ReturnType<typeof checkHealth> } | undefined
   return operation({
     name: 'health.check',
     summary: 'Check that the server reaches its database',
@@ -36,7 +36,7 @@ export function healthCheck(svc: PluginHandle) {
     },
     run() {
       const now = svc.clock.monotonic()
-      if (!looked || now - looked.at > LOOK_MS) looked = { at: now, health: reached() }
+      if (!looked || now - looked.at > LOOK_MS) looked = { at: now, health: checkHealth() }
       return looked.health
     },
   })
@@ -55,13 +55,13 @@ export function openapiGet(svc: PluginHandle, keyed: boolean) {
     output: z.record(z.string(), z.unknown()),
     http: { method: 'GET', path: '/openapi.json', open: true },
     run() {
-      made ??= documented(svc, keyed)
+      made ??= openApiDocument(svc, keyed)
       return made
     },
   })
 }
 
-async function documented(svc: PluginHandle, keyed: boolean): Promise<Json> {
+async function openApiDocument(svc: PluginHandle, keyed: boolean): Promise<Json> {
   const { routes } = routeTable(svc.list(Operations), svc.list(StaticRoutes), svc.list(ProtocolRoutes))
   const rooms = svc.use(HostToken).list()
   return openapiDocument({
@@ -69,7 +69,7 @@ async function documented(svc: PluginHandle, keyed: boolean): Promise<Json> {
     operations: routes.flatMap(({ operation }) => svc.find(Operations, operation) ?? []),
     keyed,
     pause: () => svc.clock.yield(),
-    roomOf({ name }) {
+    moduleOf({ name }) {
       const label = `${Operations.name}: ${name}`
       const room = rooms.find(({ registered }) => registered.includes(label))
       return { name: room?.name ?? name.split('.')[0]!, description: room?.description ?? '' }

@@ -39,7 +39,7 @@ function shownError(error: unknown, { routeOptions }: FastifyRequest): SvcError 
 }
 
 /** What was thrown, as an error that may be shown; what is not shown of it is logged. */
-export function toldError(svc: PluginHandle, thrown: unknown, request: FastifyRequest): SvcError {
+export function reportError(svc: PluginHandle, thrown: unknown, request: FastifyRequest): SvcError {
   const error = shownError(thrown, request)
   const { code, status } = error
   const fields = { request_id: request.id, code }

@@ -25,7 +25,7 @@ export function createRefusal(table: RouteTable): Refuse {
  * Paths such as `/goals/abandon` that another route, `/goals/{id}`, would take with a method that they do not answer to.
  * The path with fewer parameters is meant (OpenAPI 3.1, 4.8.8.2), so these have routes that refuse.
  */
-export function shadowed(table: RouteTable): { path: string; methods: string[]; refuse: Refuse }[] {
+export function shadowedRoutes(table: RouteTable): { path: string; methods: string[]; refuse: Refuse }[] {
   const places = placesOf(table)
   const general = places.filter(({ parameters }) => parameters > 0)
   return places.flatMap(place => {

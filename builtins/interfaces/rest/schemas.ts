@@ -23,18 +23,18 @@ export class Components {
     const { $schema: _, $defs = {}, ...root } = converted
     const named = Object.entries($defs as Record<string, Json>)
     const names = new Map(named.map(([id, below]) => [id, this.#nameOf(id, name, JSON.stringify(below))]))
-    const pointed = (value: unknown): unknown => {
-      if (Array.isArray(value)) return value.map(pointed)
+    const withPointers = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(withPointers)
       if (typeof value !== 'object' || value === null) return value
       return Object.fromEntries(
         Object.entries(value).map(([key, below]) => {
-          if (key !== '$ref' || typeof below !== 'string') return [key, pointed(below)]
+          if (key !== '$ref' || typeof below !== 'string') return [key, withPointers(below)]
           return [key, `#/components/schemas/${below === '#' ? name : names.get(below.replace('#/$defs/', ''))}`]
         }),
       )
     }
-    for (const [id, below] of named) this.schemas[names.get(id)!] = pointed(below) as Json
-    const whole = pointed(root) as Json
+    for (const [id, below] of named) this.schemas[names.get(id)!] = withPointers(below) as Json
+    const whole = withPointers(root) as Json
     if (!JSON.stringify(whole).includes(`"#/components/schemas/${name}"`)) return whole
     this.schemas[name] = whole
     return ref('schemas', name)

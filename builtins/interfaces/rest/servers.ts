@@ -19,7 +19,7 @@ export async function describeServer(ports: ServerPorts, svc: string, server: Om
   const file = join(folder, `${process.pid}-${server.port}.json`)
   const remove = (path: string) => ports.files.rm(path, { force: true }).catch(() => {})
   await ports.files.mkdir(folder, { recursive: true, mode: 0o700 })
-  for (const { path, found } of await described(ports, svc)) if (!found) await remove(path)
+  for (const { path, found } of await readServerFiles(ports, svc)) if (!found) await remove(path)
   const description = { pid: process.pid, process: await identityOf(ports, process.pid), ...server }
   await replaceFile(ports.files, file, `${JSON.stringify(description)}\n`)
   return () => remove(file)
@@ -27,11 +27,14 @@ export async function describeServer(ports: ServerPorts, svc: string, server: Om
 
 /** Returns the servers of the project that run, as they described themselves. */
 export async function findServers(ports: ServerPorts, svc: string): Promise<FoundServer[]> {
-  return (await described(ports, svc)).flatMap(({ found }) => found ?? [])
+  return (await readServerFiles(ports, svc)).flatMap(({ found }) => found ?? [])
 }
 
 /** Each description, with its server where that runs. */
-async function described(ports: ServerPorts, svc: string): Promise<{ path: string; found: FoundServer | undefined }[]> {
+async function readServerFiles(
+  ports: ServerPorts,
+  svc: string,
+): Promise<{ path: string; found: FoundServer | undefined }[]> {
   const folder = join(svc, FOLDER)
   const names = await ports.files.readdir(folder).catch(() => [])
   const paths = names.filter(name => /^\d+-\d+\.json$/.test(name)).map(name => join(folder, name))

@@ -5,7 +5,7 @@ import type { PluginHandle } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import { type ServerConfig, ServerStoppingError, TooManyStreamsError } from './contract.ts'
 import { COMMENT, EVENT_STREAM, frame } from './frames.ts'
-import type { Door } from './hosts.ts'
+import type { ListenerKind } from './hosts.ts'
 import type { Capacity } from './open-files.ts'
 
 /** A comment line goes out this often, for proxies that close what is silent. */
@@ -28,7 +28,7 @@ export interface StreamParts {
 /** All streams of this process that are open. */
 export class Streams {
   readonly #parts: StreamParts
-  readonly #open = new Map<{ stop(): void }, Door>()
+  readonly #open = new Map<{ stop(): void }, ListenerKind>()
 
   constructor(parts: StreamParts) {
     this.#parts = parts
@@ -41,7 +41,7 @@ export class Streams {
    */
   async answer(
     begin: (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent>>,
-    door: Door,
+    door: ListenerKind,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> {
@@ -54,20 +54,20 @@ export class Streams {
   }
 
   /** Counts a stream that somebody else writes. @throws TooManyStreamsError */
-  count(stop: () => void, door: Door, response: ServerResponse): void {
+  count(stop: () => void, door: ListenerKind, response: ServerResponse): void {
     const open = { stop }
     this.#hold(open, door)
     response.once('close', () => this.#open.delete(open))
   }
 
-  #hold(open: { stop(): void }, door: Door): void {
+  #hold(open: { stop(): void }, door: ListenerKind): void {
     const { streams: max, limit } = this.#parts.capacity()
     if (this.#open.size >= max) throw new TooManyStreamsError({ max, limit }, { retryAfter: RETRY_AFTER_S })
     this.#open.set(open, door)
   }
 
   /** Has the streams of a listener say their last, and ends those that don't. */
-  stop(door: Door): void {
+  stop(door: ListenerKind): void {
     for (const [open, at] of this.#open) if (at === door) open.stop()
   }
 }
@@ -80,7 +80,7 @@ class OpenStream extends Readable {
   readonly #parts: StreamParts
   readonly #request: FastifyRequest
   readonly #gone = new AbortController()
-  readonly #left: () => void
+  readonly #onLeave: () => void
   #events: AsyncIterator<StreamEvent> | undefined
   /** The event that was awaited before the answer began. */
   #first: Promise<IteratorResult<StreamEvent>> | undefined
@@ -92,11 +92,11 @@ class OpenStream extends Readable {
   #cancelStall: (() => void) | undefined
   #cancelTimer = () => {}
 
-  constructor(parts: StreamParts, request: FastifyRequest, left: () => void) {
+  constructor(parts: StreamParts, request: FastifyRequest, onLeave: () => void) {
     super({ highWaterMark: parts.config.stream_buffer_bytes })
     this.#parts = parts
     this.#request = request
-    this.#left = left
+    this.#onLeave = onLeave
     // A reader that went away is no fault of the process.
     this.on('error', () => {})
   }
@@ -141,7 +141,7 @@ class OpenStream extends Readable {
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
     this.#cancelStall?.()
     this.#cancelTimer()
-    this.#left()
+    this.#onLeave()
     this.#gone.abort()
     this.#leave().catch(() => {})
     callback(error)

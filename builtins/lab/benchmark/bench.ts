@@ -47,9 +47,9 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
   }
   const scenarios = plan.scenarios.flatMap(({ name }): ScenarioResult[] => {
     const found = results.get(name)
-    return found ? [{ name, ...measured(found.runs, found.reading), results: found.runs }] : []
+    return found ? [{ name, ...measureRuns(found.runs, found.reading), results: found.runs }] : []
   })
-  return summed({ asked, model, notice, reason }, scenarios, meter.since(0), plan, svc.clock.monotonic() - began)
+  return summarize({ asked, model, notice, reason }, scenarios, meter.since(0), plan, svc.clock.monotonic() - began)
 }
 
 /**
@@ -70,7 +70,7 @@ async function putToAll(
   for (let run = 1; run <= plan.runs; run++) {
     for (const scenario of plan.scenarios) {
       plan.signal.throwIfAborted()
-      if (counts && svc.has(Budget) && (await svc.use(Budget).exceeded()))
+      if (counts && svc.has(Budget) && (await svc.use(Budget).isExceeded()))
         return (await svc.use(Budget).status()).message
       const mark = meter.mark
       const done = await once(trial.kernel, variantOf(scenario, run, trial.ports.random), asked, run, plan)
@@ -79,7 +79,7 @@ async function putToAll(
       results.set(scenario.name, found)
       found.runs.push(done)
       found.reading.push(reading)
-      plan.progress(`${asked}  ${scenario.name} ${run}/${plan.runs}  ${said(done)}`)
+      plan.progress(`${asked}  ${scenario.name} ${run}/${plan.runs}  ${describeRun(done)}`)
       silent = reading.calls === reading.failed ? silent + 1 : 0
       if (silent === SILENT_RUNS) return done.detail ?? 'it gives no answer'
     }
@@ -116,19 +116,19 @@ async function once(
   const examinee = new Examinee(kernel, scenario)
   try {
     const performance = await examinee.perform(model, cycles, signal)
-    return await judged(scenario, performance, run, clock.monotonic() - began)
+    return await judge(scenario, performance, run, clock.monotonic() - began)
   } catch (error) {
     signal.throwIfAborted()
     const failure = (error as { code?: string }).code ?? 'error'
     const nothing = { answer: '', parsed: null, called: [], file: async () => undefined }
     const performance = { ...nothing, failure, detail: sentenceOf(error) }
-    return await judged(scenario, performance, run, clock.monotonic() - began)
+    return await judge(scenario, performance, run, clock.monotonic() - began)
   } finally {
     await examinee.leave()
   }
 }
 
-async function judged(
+async function judge(
   { checks }: Scenario,
   performance: Performance,
   run: number,
@@ -151,7 +151,7 @@ async function judged(
   }
 }
 
-function measured(runs: readonly ScenarioRun[], readings: readonly Reading[]) {
+function measureRuns(runs: readonly ScenarioRun[], readings: readonly Reading[]) {
   const passed = runs.filter(run => run.passed).length
   const sum = (of: (reading: Reading) => number) => readings.reduce((all, reading) => all + of(reading), 0)
   return {
@@ -165,7 +165,7 @@ function measured(runs: readonly ScenarioRun[], readings: readonly Reading[]) {
   }
 }
 
-function summed(
+function summarize(
   named: Pick<ModelResult, 'asked' | 'model' | 'notice' | 'reason'>,
   scenarios: ScenarioResult[],
   reading: Reading,
@@ -176,12 +176,12 @@ function summed(
   const scores = scenarios.map(({ results }) => results.map(({ score }) => score))
   const kinds = new Map<string, number>()
   for (const { failure } of all) if (failure) kinds.set(failure, (kinds.get(failure) ?? 0) + 1)
-  const random = keyed(plan.seed)
+  const random = keyedRandom(plan.seed)
   const prices = [...reading.priced]
   return {
     ...named,
     complete: named.reason === null,
-    ...measured(all, [reading]),
+    ...measureRuns(all, [reading]),
     score: scenarios.length > 0 ? round(mean(scenarios.map(({ score }) => score!))) : null,
     score_interval: bootstrap(scores, random),
     failed_calls: reading.failed,
@@ -198,7 +198,7 @@ function summed(
 }
 
 /** Numbers in [0, 1) by their place, quickly (mulberry32 of the place's hash): a bootstrap takes very many. */
-function keyed(seed: number): (draw: number) => number {
+function keyedRandom(seed: number): (draw: number) => number {
   return draw => {
     let t = (seed ^ Math.imul(draw + 1, 0x9e3779b1)) + 0x6d2b79f5
     t = Math.imul(t ^ (t >>> 15), t | 1)
@@ -207,6 +207,6 @@ function keyed(seed: number): (draw: number) => number {
   }
 }
 
-function said({ passed, score, failure }: ScenarioRun): string {
+function describeRun({ passed, score, failure }: ScenarioRun): string {
   return passed ? 'passed' : `${Math.round(score * 100)} % (${failure})`
 }

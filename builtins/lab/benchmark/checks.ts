@@ -1,7 +1,7 @@
 import type { ScenarioCheck, TextMatch } from './contract.ts'
 
 /** A tool call that came to its end. */
-export interface Called {
+export interface CompletedCall {
   tool: string
   arguments: unknown
 }
@@ -10,7 +10,7 @@ export interface Called {
 export interface Outcome {
   answer: string
   parsed: unknown
-  called: readonly Called[]
+  called: readonly CompletedCall[]
   /** Undefined when there is no such file. */
   file(path: string): Promise<string | undefined>
 }
@@ -18,11 +18,11 @@ export interface Outcome {
 /** Whether each check holds, in their order. */
 export async function examine(checks: readonly ScenarioCheck[], outcome: Outcome): Promise<boolean[]> {
   const held: boolean[] = []
-  for (const check of checks) held.push(await holds(check, outcome))
+  for (const check of checks) held.push(await passesCheck(check, outcome))
   return held
 }
 
-async function holds(check: ScenarioCheck, { answer, parsed, called, file }: Outcome): Promise<boolean> {
+async function passesCheck(check: ScenarioCheck, { answer, parsed, called, file }: Outcome): Promise<boolean> {
   switch (check.of) {
     case 'answer':
       return answer.trim() !== '' && matches(answer, check.is)

@@ -6,7 +6,7 @@ import type { Kernel, Ports } from '#kernel'
 import type { CycleResult } from '#platform/heartbeat/contract'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { Toolkits } from '#tools/toolkits/contract'
-import type { Called, Outcome } from './checks.ts'
+import type { CompletedCall, Outcome } from './checks.ts'
 import type { Scenario } from './contract.ts'
 import { propsOf } from './props.ts'
 
@@ -24,7 +24,7 @@ export class Examinee {
   readonly #kernel: Kernel
   readonly #ports: Ports
   readonly #scenario: Scenario
-  readonly #called: Called[] = []
+  readonly #called: CompletedCall[] = []
   #detail!: AgentDetail
 
   constructor(kernel: Kernel, scenario: Scenario) {
@@ -38,7 +38,7 @@ export class Examinee {
     const { asks, tools, mode } = this.#scenario
     const undo = [
       this.#kernel.points.add(Toolkits, propsOf(tools), 'benchmark'),
-      this.#kernel.hooks.on('tool_result', each => this.#heard(each), 'benchmark'),
+      this.#kernel.hooks.on('tool_result', each => this.#recordCall(each), 'benchmark'),
     ]
     try {
       this.#detail = (await this.#kernel.invoke('agents.spawn', { preset: this.#scenario.name, model })) as AgentDetail
@@ -78,7 +78,7 @@ export class Examinee {
     let now = goal
     for (let n = 0; n < cycles && now.status === 'active'; n++) {
       const result = await this.#cycle(signal)
-      if (result === 'error' || result === 'timeout') return this.#broken(result)
+      if (result === 'error' || result === 'timeout') return this.#failedPerformance(result)
       now = (await this.#kernel.invoke('goals.get', { goal_id: goal.goal_id })) as Goal
     }
     const failure = { completed: null, abandoned: 'gave_up', active: 'not_done' }[now.status]
@@ -91,7 +91,7 @@ export class Examinee {
     const taken: string[] = []
     for (let n = 0; n < cycles; n++) {
       const result = await this.#cycle(signal)
-      if (result === 'error' || result === 'timeout') return this.#broken(result)
+      if (result === 'error' || result === 'timeout') return this.#failedPerformance(result)
       const [goal] = (await this.#kernel.invoke('goals.list', { id: agent_id })) as Goal[]
       if (goal?.status !== 'active') continue
       taken.push(goal.objective)
@@ -122,7 +122,7 @@ export class Examinee {
     }
   }
 
-  async #broken(failure: string): Promise<Performance> {
+  async #failedPerformance(failure: string): Promise<Performance> {
     const { error } = await this.#kernel.use(Agents).find(this.#detail.agent_id)
     return { ...this.#outcome('', null), failure: failure === 'error' ? 'model_error' : failure, detail: error }
   }
@@ -133,8 +133,8 @@ export class Examinee {
     return { answer, parsed, called: this.#called, file }
   }
 
-  #heard({ agent_id, tool, arguments: args }: { agent_id: string; tool: string; arguments: string }): void {
-    if (agent_id === this.#detail?.agent_id) this.#called.push({ tool, arguments: parsed(args) })
+  #recordCall({ agent_id, tool, arguments: args }: { agent_id: string; tool: string; arguments: string }): void {
+    if (agent_id === this.#detail?.agent_id) this.#called.push({ tool, arguments: jsonOrText(args) })
   }
 
   async #furnish(): Promise<void> {
@@ -147,7 +147,7 @@ export class Examinee {
 }
 
 /** Long arguments come cut, and are no JSON then. */
-function parsed(text: string): unknown {
+function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

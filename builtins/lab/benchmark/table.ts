@@ -1,5 +1,5 @@
 import { columns } from '#lib/columns'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import type { BenchmarkReport, ModelResult } from './contract.ts'
 import { cost, duration, failures, interval, nameOf, percent } from './words.ts'
 
@@ -8,7 +8,7 @@ type Row = readonly string[]
 /** The report for a terminal: how each model did, then scenario by scenario. */
 export function table({ models, scenarios, runs, cycles, seed }: BenchmarkReport): string {
   const measured = models.filter(({ runs }) => runs > 0)
-  const head = `${scenarios.length} scenarios, ${counted(runs, 'run')} each, ${counted(cycles, 'cycle')}, seed ${seed}`
+  const head = `${scenarios.length} scenarios, ${pluralize(runs, 'run')} each, ${pluralize(cycles, 'cycle')}, seed ${seed}`
   const overall = [
     ['MODEL', 'SCORE', '95 %', 'PASSED', '95 %', 'CALLS', 'TOKENS', 'COST', 'P50', 'P95', 'FAILURES'],
     ...measured.map(overallRow),

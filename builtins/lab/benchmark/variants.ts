@@ -6,13 +6,13 @@ export function variantOf(scenario: Scenario, run: number, random: Random): Scen
   const { variants } = scenario
   const first = Math.floor(random.number('benchmark.variant', scenario.name) * variants.length)
   const values = variants[(first + run - 1) % variants.length]!
-  return filled(scenario, values)
+  return fillIn(scenario, values)
 }
 
-function filled<T>(value: T, values: Readonly<Record<string, string>>): T {
+function fillIn<T>(value: T, values: Readonly<Record<string, string>>): T {
   if (typeof value === 'string')
     return value.replace(/\{\{(\w+)\}\}/g, (all, key: string) => (Object.hasOwn(values, key) ? values[key]! : all)) as T
-  if (Array.isArray(value)) return value.map(each => filled(each, values)) as T
+  if (Array.isArray(value)) return value.map(each => fillIn(each, values)) as T
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, values)])) as T
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, fillIn(each, values)])) as T
 }

@@ -27,7 +27,7 @@ export interface DemoReport {
 }
 
 /** What a demo is given. */
-export interface DemoStage {
+export interface DemoContext {
   seed: number
   /** As people write it. */
   model: string
@@ -37,7 +37,7 @@ export interface DemoStage {
   cycles: number | undefined
   signal: AbortSignal
   /** Opens the house that it plays in, with the seed; `config` and `files` are the demo's own. */
-  open(options: Pick<TrialOptions, 'config' | 'files' | 'roles'>): Promise<DemoHouse>
+  open(options: Pick<TrialOptions, 'config' | 'files' | 'roles'>): Promise<DemoTrial>
   /** A line of what happens, for people who watch. */
   say(line: string): void
   /** How things stand, in a few lines: on a terminal these take the place of those shown before. */
@@ -45,7 +45,7 @@ export interface DemoStage {
 }
 
 /** A trial whose days its demo counts: time stands still in it until somebody lets a day pass. */
-export interface DemoHouse extends Trial {
+export interface DemoTrial extends Trial {
   /**
    * Lets a day pass, and everybody who is due live through it, one after another.
    * @param calm whether what the day's beat began beside the cycles is done; it is waited for, so that the order is always the same
@@ -61,7 +61,7 @@ export interface Demo {
   /** Its own parts, such as cases, of which one can be chosen. */
   parts?: () => readonly { name: string; title: string }[]
   /** @param part the name of the one chosen @throws what the signal was aborted with */
-  play(stage: DemoStage, part: string | undefined): Promise<DemoReport>
+  play(stage: DemoContext, part: string | undefined): Promise<DemoReport>
 }
 export const Demos = point<Demo>('demos', {
   key: ({ name }) => name,

@@ -1,4 +1,4 @@
-import type { DemoReport, DemoStage, DetectiveCase, ReportBlock } from './contract.ts'
+import type { DemoContext, DemoReport, DetectiveCase, ReportBlock } from './contract.ts'
 
 /** Points for the right suspect at the end, for the right motive, and for having been as sure as was justified all along. */
 const POINTS = { suspect: 50, motive: 20, calibration: 30 }
@@ -12,12 +12,12 @@ interface Theory {
   reasoning: string
 }
 /** Null where there was no answer, with why. */
-export type Told = { theory: Theory } | { theory: null; why: string }
+export type TheoryAnswer = { theory: Theory } | { theory: null; why: string }
 export interface Detective {
   name: string
   role: string
   /** One a round. */
-  told: Told[]
+  told: TheoryAnswer[]
   cost_usd: number
   tokens: number
 }
@@ -47,7 +47,7 @@ export function scoreOf({ told }: Pick<Detective, 'told'>, { solution }: Pick<De
 export function caseReport(
   found: DetectiveCase,
   detectives: readonly Detective[],
-  { named, seed }: Pick<DemoStage, 'named' | 'seed'>,
+  { named, seed }: Pick<DemoContext, 'named' | 'seed'>,
 ): DemoReport {
   const scored = detectives
     .map(each => ({ ...each, score: scoreOf(each, found) }))
@@ -70,7 +70,12 @@ export function caseReport(
         const last = told.at(-1)?.theory
         const since = score.since === null ? 'never' : `round ${score.since}`
         return [
-          ...[name, String(score.points), marked(last?.suspect, score.solved), marked(last?.motive, score.motive)],
+          ...[
+            name,
+            String(score.points),
+            markGuess(last?.suspect, score.solved),
+            markGuess(last?.motive, score.motive),
+          ],
           ...[score.brier.toFixed(3), since],
         ]
       }),
@@ -104,7 +109,7 @@ function beliefIn(suspect: string, theory: Theory | null): number {
   return theory?.suspect === suspect ? Math.round(theory.confidence * 100) : 0
 }
 
-function marked(name: string | undefined, right: boolean): string {
+function markGuess(name: string | undefined, right: boolean): string {
   return name === undefined ? '-' : `${right ? '✓' : '✗'} ${name}`
 }
 

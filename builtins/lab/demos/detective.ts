@@ -1,7 +1,7 @@
 import type { TaskResponse } from '#core/tasks/contract'
 import { type PluginHandle, z } from '#kernel'
-import { type Demo, type DemoStage, type DetectiveCase, DetectiveCases } from './contract.ts'
-import { caseReport, type Detective, type Told } from './detective-report.ts'
+import { type Demo, type DemoContext, type DetectiveCase, DetectiveCases } from './contract.ts'
+import { caseReport, type Detective, type TheoryAnswer } from './detective-report.ts'
 
 /** Who takes up a case: each looks at the same clues with other eyes. */
 const DETECTIVES = [
@@ -26,7 +26,7 @@ export function detective(svc: PluginHandle): Demo {
   }
 }
 
-async function investigate(stage: DemoStage, found: DetectiveCase): Promise<Detective[]> {
+async function investigate(stage: DemoContext, found: DetectiveCase): Promise<Detective[]> {
   const { model, signal, say } = stage
   const files = DETECTIVES.map(({ name, role }) => {
     const profile = { name, role, toolkits: [], system_prompt: DOING, max_tokens: 2048, temperature: 0 }
@@ -66,11 +66,11 @@ async function investigate(stage: DemoStage, found: DetectiveCase): Promise<Dete
       signal.throwIfAborted()
       const theory = theoryOf(found).safeParse(answer.parsed)
       const why = answer.error?.detail ?? 'the answer was no theory'
-      const told: Told = theory.success ? { theory: theory.data } : { theory: null, why }
+      const told: TheoryAnswer = theory.success ? { theory: theory.data } : { theory: null, why }
       each.told.push(told)
       each.cost_usd += answer.cost_usd
       each.tokens += answer.tokens
-      say(`  ${each.name} ${said(told)}`)
+      say(`  ${each.name} ${describeAnswer(told)}`)
     }
   }
   return detectives
@@ -88,11 +88,11 @@ function theoryOf({ suspects, motives }: DetectiveCase) {
 function question(
   { title, story, suspects, motives, rounds }: DetectiveCase,
   round: number,
-  others: readonly { name: string; last: Told | undefined }[],
+  others: readonly { name: string; last: TheoryAnswer | undefined }[],
 ): string {
   const list = (heading: string, lines: readonly string[]) =>
     lines.length === 0 ? '' : `${heading}:\n${lines.map(line => `- ${line}`).join('\n')}`
-  const theories = others.flatMap(({ name, last }) => (last?.theory ? [`${name} ${said(last)}`] : []))
+  const theories = others.flatMap(({ name, last }) => (last?.theory ? [`${name} ${describeAnswer(last)}`] : []))
   return [
     `The case "${title}", round ${round + 1} of ${rounds.length}.`,
     story,
@@ -112,7 +112,7 @@ function question(
     .join('\n\n')
 }
 
-function said(told: Told): string {
+function describeAnswer(told: TheoryAnswer): string {
   if (!told.theory) return `has no theory: ${told.why}`
   const { suspect, motive, confidence, reasoning } = told.theory
   return `suspects ${suspect} (${motive}), ${Math.round(confidence * 100)} % sure. ${reasoning}`

@@ -2,7 +2,7 @@ import type { AgentDetail } from '#core/agents/contract'
 import type { Goal } from '#core/goals/contract'
 import type { LifeMoment } from '#society/economy/contract'
 import { dayOf } from './clock.ts'
-import type { DemoReport, DemoStage, ReportBlock } from './contract.ts'
+import type { DemoContext, DemoReport, ReportBlock } from './contract.ts'
 
 /** So many turning points of each are told. */
 const TURNING_POINTS = 5
@@ -51,7 +51,7 @@ interface Standing {
 /** What people read: who thrived, money over time, what turned a life, moods, words of their own, and the bill. */
 export function survivalReport(
   lives: readonly Life[],
-  { named, seed }: Pick<DemoStage, 'named' | 'seed'>,
+  { named, seed }: Pick<DemoContext, 'named' | 'seed'>,
   days: number,
 ): DemoReport {
   const ranked = lives

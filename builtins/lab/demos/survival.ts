@@ -4,7 +4,7 @@ import { Profiles } from '#core/profiles/contract'
 import type { PluginHandle } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type LifeMoment, World } from '#society/economy/contract'
-import type { Demo, DemoHouse, DemoStage } from './contract.ts'
+import type { Demo, DemoContext, DemoTrial } from './contract.ts'
 import { sparkline } from './spark.ts'
 import { type Life, survivalReport } from './survival-report.ts'
 
@@ -57,7 +57,7 @@ async function presets(svc: PluginHandle, model: string): Promise<Record<string,
   return files
 }
 
-async function live(house: DemoHouse, stage: DemoStage, days: number): Promise<Life[]> {
+async function live(house: DemoTrial, stage: DemoContext, days: number): Promise<Life[]> {
   const { kernel } = house
   const lives: Life[] = []
   for (const name of PRESETS) {
@@ -101,7 +101,7 @@ async function live(house: DemoHouse, stage: DemoStage, days: number): Promise<L
   return lives
 }
 
-async function evening({ kernel }: DemoHouse, life: Life, day: number): Promise<void> {
+async function evening({ kernel }: DemoTrial, life: Life, day: number): Promise<void> {
   life.detail = (await kernel.invoke('agents.get', { id: life.agent_id })) as AgentDetail
   const { died_at } = await kernel.use(Agents).find(life.agent_id)
   const { balance } = await kernel.use(World).citizen(life.agent_id)

@@ -3,12 +3,12 @@ import { InvalidInputError, type PluginHandle } from '#kernel'
 import { Trials } from '#lab/trials/contract'
 import { DayClock } from './clock.ts'
 import {
-  type DemoHouse,
+  type DemoContext,
   type DemoOptions,
   type DemoReport,
-  type DemoStage,
   Demos,
   type DemoTheatre,
+  type DemoTrial,
 } from './contract.ts'
 import { html } from './html.ts'
 import { markdown } from './markdown.ts'
@@ -52,14 +52,14 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
   const { id, provider } = await svc.use(Models).resolve(model)
   const { available, reason } = await provider.availability()
   if (!available) throw new ModelError({ model: id, problem: reason ?? 'it cannot be called' })
-  const houses: DemoHouse[] = []
-  const stage: DemoStage = {
+  const houses: DemoTrial[] = []
+  const stage: DemoContext = {
     ...{ seed, model, cycles, signal, say, show },
     named: provider.notice ? `${id} (${provider.notice})` : id,
     async open(options) {
       const clock = new DayClock(svc.clock)
       const trial = await svc.use(Trials).open({ seed, keep, clock, ...options })
-      const house: DemoHouse = {
+      const house: DemoTrial = {
         ...trial,
         day: (calm?: () => Promise<boolean>) => day(trial.kernel, clock, signal, calm),
       }
@@ -76,7 +76,7 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
 
 /** A day: the beat, then the cycles of all that are due, each to its end before the next begins. */
 async function day(
-  { heartbeat }: DemoHouse['kernel'],
+  { heartbeat }: DemoTrial['kernel'],
   clock: DayClock,
   signal: AbortSignal,
   calm: () => Promise<boolean> = async () => true,

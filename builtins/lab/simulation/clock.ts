@@ -18,7 +18,7 @@ interface Timer {
 }
 
 /** The time of a simulated world. It moves only when nothing is left to do, and then to the next timer. */
-export class WorldTime {
+export class SimulatedTime {
   /** Whoever looks at the world whenever it has come to rest, before time moves. */
   onRest: () => void = () => {}
   /** Whoever is told of what a timer threw. */
@@ -82,10 +82,10 @@ export class WorldTime {
   }
 
   /** Lets everything happen that needs no time, then time pass, until `done` or `until` (in milliseconds of the world). */
-  async run(until: number, done: () => boolean = () => false): Promise<void> {
+  async run(until: number, isDone: () => boolean = () => false): Promise<void> {
     await rest()
     this.onRest()
-    while (!done()) {
+    while (!isDone()) {
       const timer = this.#next()
       if (!timer || timer.due > until) break
       this.#pop()
@@ -102,7 +102,7 @@ export class WorldTime {
       this.onRest()
       if (++this.#timers % TURN_EVERY === 0) await this.onTurn()
     }
-    if (!done() && Number.isFinite(until)) this.#elapsed = Math.max(this.#elapsed, until)
+    if (!isDone() && Number.isFinite(until)) this.#elapsed = Math.max(this.#elapsed, until)
   }
 
   #next(): Timer | undefined {

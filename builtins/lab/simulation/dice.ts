@@ -30,7 +30,7 @@ export class Dice {
   }
 
   /** One of these by their weights. */
-  weighed<T>(from: readonly (readonly [weight: number, value: T])[]): T {
+  pickWeighted<T>(from: readonly (readonly [weight: number, value: T])[]): T {
     let left = this.next() * from.reduce((sum, [weight]) => sum + weight, 0)
     for (const [weight, value] of from) {
       left -= weight

@@ -1,6 +1,6 @@
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import type { Opener } from '#lib/opener'
-import { WorldTime } from './clock.ts'
+import { SimulatedTime } from './clock.ts'
 import { Dice } from './dice.ts'
 import { Disk } from './disk/disk.ts'
 import { type MediumParts, SharedDatabase } from './medium.ts'
@@ -27,7 +27,7 @@ export class Ground {
    */
   static async prepare(opener: Opener, turn: () => Promise<void>): Promise<Ground> {
     const dice = new Dice(0, 'ground')
-    const time = new WorldTime(dice)
+    const time = new SimulatedTime(dice)
     const disk = new Disk(() => time.wall)
     const { files } = rulesOf(dice, { seed: 0, cycles: 0, faults: 'none' }, { ...NOTHING, needs: 'everything' })
     for (const [path, text] of Object.entries(files)) disk.put(`${ROOT}/${path}`, text)
@@ -37,12 +37,12 @@ export class Ground {
       ...{ opener, also: [], favoured: [], time, disk, database, random },
       ids: keyedIds(random),
       trouble: new Trouble('none', dice, () => 0),
-      witness: undefined,
+      checker: undefined,
       dice: { model: dice, tools: dice },
       listening: new Map(),
       mayKill: () => {},
     })
-    const finished = async (work: Promise<unknown>) => {
+    const waitFor = async (work: Promise<unknown>) => {
       let over = false
       const end = () => {
         over = true
@@ -54,13 +54,13 @@ export class Ground {
       }
       return work
     }
-    await finished(process.start())
+    await waitFor(process.start())
     const ground = new Ground(database)
-    const spawned = (await finished(process.kernel!.invoke('agents.spawn', { preset: 'worker' }))) as {
+    const spawned = (await waitFor(process.kernel!.invoke('agents.spawn', { preset: 'worker' }))) as {
       agent_id: string
     }
     const calendar = { id: spawned.agent_id, objective: 'Look around the house', cron: '0 9 * * *' }
-    await finished(process.kernel!.invoke('schedules.add', calendar).catch(() => {}))
+    await waitFor(process.kernel!.invoke('schedules.add', calendar).catch(() => {}))
     process.kill()
     return ground
   }

@@ -17,7 +17,7 @@ export interface MediumParts {
   /** @returns the code with which SQLite fails here; undefined when all is well */
   fault(process: number, point: Point): string | undefined
   /** A transaction was written, with these tables. */
-  committed(process: number, tables: ReadonlySet<string>): void
+  onCommit(process: number, tables: ReadonlySet<string>): void
   /** The text that runs in place of a statement: broken builds are made so. */
   rewrite?(sql: string): string
 }
@@ -27,7 +27,7 @@ export interface MediumParts {
  * loop, so that one connection serves them all, and nothing is lost of what was committed when one of them is killed.
  */
 export class SharedDatabase {
-  #parts: MediumParts = { fault: () => undefined, committed: () => {} }
+  #parts: MediumParts = { fault: () => undefined, onCommit: () => {} }
   readonly #prepared = new Map<string, Statement>()
   #connection: Connection | undefined
   /** The settings that its connection has. */
@@ -67,7 +67,7 @@ export class SharedDatabase {
     return {
       connect: (_, open) => {
         this.#connection ??= open(':memory:')
-        return this.#face(process, alive)
+        return this.#connectionFor(process, alive)
       },
     }
   }
@@ -79,7 +79,7 @@ export class SharedDatabase {
     if (this.connection.inTransaction) this.connection.exec('ROLLBACK')
   }
 
-  #face(process: number, alive: () => boolean): Connection {
+  #connectionFor(process: number, alive: () => boolean): Connection {
     let open = true
     const shared = this
     const touched = new Set<string>()
@@ -105,7 +105,7 @@ export class SharedDatabase {
         if (transacts) this.#statement('COMMIT').run()
         this.#writing = undefined
         this.#commits.set(process, (this.#commits.get(process) ?? 0) + 1)
-        this.#parts.committed(process, touched)
+        this.#parts.onCommit(process, touched)
         if (!alive()) throw new DeadProcess()
         return { changes: 0 }
       },

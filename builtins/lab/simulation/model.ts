@@ -17,9 +17,9 @@ export interface SayingParts {
 export interface ModelParts extends SayingParts {
   clock: Clock
   /** Told of every call as it is made. */
-  asked(request: ModelRequest): void
+  onAsked(request: ModelRequest): void
   /** So many tokens will stand on the provider's bill. */
-  billed(tokens: number): void
+  onBilled(tokens: number): void
 }
 
 const THINGS = ['stones', 'rivers', 'letters', 'lamps', 'bridges', 'gardens', 'clocks', 'harbours', 'songs', 'maps']
@@ -35,7 +35,7 @@ export function scriptedModel(parts: ModelParts): ModelProvider {
     availability: async () => ({ available: true, reason: null }),
     defaultModel: async () => 'dice',
     async *stream(request, signal) {
-      parts.asked(request)
+      parts.onAsked(request)
       await patience(clock, dice.int(5, 900), signal)
       refuse(parts, request)
       const stalls = trouble.strikes('model_stalls', 0.01)
@@ -43,7 +43,7 @@ export function scriptedModel(parts: ModelParts): ModelProvider {
       const events = answer(parts, request)
       for (const [n, event] of events.entries()) {
         if (breaks && n === events.length - 1) return
-        if (event.type === 'usage') parts.billed(event.usage.input_tokens + event.usage.output_tokens)
+        if (event.type === 'usage') parts.onBilled(event.usage.input_tokens + event.usage.output_tokens)
         yield event
         if (stalls) await patience(clock, 1e9, signal)
         else if (n === 0 && dice.chance(0.3)) await patience(clock, dice.int(1, 200), signal)
@@ -94,7 +94,7 @@ export function sayingOf(
   if (purpose.kind === 'goal_generation') return [{ type: 'text', text: aim(dice) }]
   if (purpose.kind === 'other' || tools.length === 0) return [{ type: 'text', text: sentence(dice) }]
   const finish = tools.find(({ name }) => name === 'finish_goal')
-  return dice.weighed<() => ModelEvent[]>([
+  return dice.pickWeighted<() => ModelEvent[]>([
     [62, () => calls(parts, request)],
     [finish ? 22 : 0, () => [call(parts, 'finish_goal', { summary: sentence(dice), evidence: [] })]],
     [10, () => [{ type: 'text', text: sentence(dice) }]],
@@ -119,7 +119,7 @@ function calls(parts: SayingParts, { tools }: Pick<ModelRequest, 'tools'>): Mode
   const own = others.filter(({ name }) => name.startsWith('sim_') || favoured.includes(name))
   const made: ModelEvent[] = []
   for (
-    let left = dice.weighed([
+    let left = dice.pickWeighted([
       [7, 1],
       [2, 2],
       [1, 3],

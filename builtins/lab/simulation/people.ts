@@ -1,15 +1,15 @@
 import { type Kernel, SvcError } from '#kernel'
 import type { Look } from './contract.ts'
 import type { Dice } from './dice.ts'
+import type { InvariantChecker } from './invariant-checker.ts'
 import type { Journal } from './journal.ts'
 import { EPISODES, type Trouble } from './trouble.ts'
-import type { Witness } from './witness.ts'
 
 /** What operators know, and who is told what they do. */
 export interface DeedParts {
   dice: Dice
   journal: Pick<Journal, 'write'>
-  witness: Pick<Witness, 'asks' | 'nudged' | 'decidedTwice'> & { counts: { acts: number } }
+  checker: Pick<InvariantChecker, 'asks' | 'onNudge' | 'decidedTwice'> & { counts: { acts: number } }
   presets: readonly string[]
   look: Pick<Look, 'all' | 'get'>
 }
@@ -76,7 +76,7 @@ export const ACTS: Acts = [
 export async function act(parts: PeopleParts): Promise<void> {
   const { dice, journal, trouble, machine } = parts
   if (trouble.level > 0 && dice.chance(0.03 * trouble.level)) {
-    const deed = dice.weighed([
+    const deed = dice.pickWeighted([
       [3, 'kill'],
       [1, 'restart'],
       [1, 'join'],
@@ -93,16 +93,16 @@ export async function act(parts: PeopleParts): Promise<void> {
 
 /** One of these acts, whichever the dice say. */
 export async function actThrough(service: Service, parts: DeedParts, acts: Acts = ACTS): Promise<void> {
-  const { dice, journal, witness } = parts
-  const [name, does] = dice.weighed(acts.map(([weight, name, does]) => [weight, [name, does] as const] as const))
-  witness.counts.acts++
+  const { dice, journal, checker } = parts
+  const [name, does] = dice.pickWeighted(acts.map(([weight, name, does]) => [weight, [name, does] as const] as const))
+  checker.counts.acts++
   journal.write('act', { name })
   await does(parts, caller(service, parts))
 }
 
-function caller({ kernel, process }: Service, { journal, witness }: DeedParts): Call {
+function caller({ kernel, process }: Service, { journal, checker }: DeedParts): Call {
   return async (name, input) => {
-    const answered = witness.asks(process)
+    const answered = checker.asks(process)
     try {
       const output = await kernel.invoke(name, input, { tenant: 'operator' })
       journal.write('done', { name })
@@ -143,12 +143,12 @@ function nudge(parts: DeedParts, call: Call): Promise<void> {
     const nudged = (await call('agents.nudge', { id, message: `Mind step ${parts.dice.int(1, 99)}.` })) as
       | { nudge_id: string }
       | undefined
-    if (nudged) parts.witness.nudged(id, nudged.nudge_id)
+    if (nudged) parts.checker.onNudge(id, nudged.nudge_id)
   })
 }
 
 /** One or two operators at once, who may not be of one mind. */
-async function decide({ look, dice, witness }: DeedParts, call: Call): Promise<void> {
+async function decide({ look, dice, checker }: DeedParts, call: Call): Promise<void> {
   const waiting = look.all<{ approval_id: string }>(
     "SELECT approval_id FROM approvals WHERE status = 'pending' ORDER BY approval_id",
   )
@@ -156,7 +156,7 @@ async function decide({ look, dice, witness }: DeedParts, call: Call): Promise<v
   const { approval_id } = dice.pick(waiting)
   const decisions = Array.from(
     {
-      length: dice.weighed([
+      length: dice.pickWeighted([
         [3, 1],
         [2, 2],
       ]),
@@ -169,7 +169,7 @@ async function decide({ look, dice, witness }: DeedParts, call: Call): Promise<v
       if (await call('approvals.decide', { approval_id, decision })) taken.push(decision)
     }),
   )
-  if (taken.length > 1) witness.decidedTwice(approval_id, taken)
+  if (taken.length > 1) checker.decidedTwice(approval_id, taken)
 }
 
 async function restore(parts: DeedParts, call: Call): Promise<void> {

@@ -13,14 +13,14 @@ import type { Opener } from '#lib/opener'
 import { sleepOn } from '#lib/sleep'
 import { Medium } from '#platform/store/contract'
 import { type Tool, type ToolCall, Toolkits } from '#tools/toolkits/contract'
-import type { WorldTime } from './clock.ts'
+import type { SimulatedTime } from './clock.ts'
 import type { Dice } from './dice.ts'
 import type { Disk } from './disk/disk.ts'
+import type { InvariantChecker } from './invariant-checker.ts'
 import type { SharedDatabase } from './medium.ts'
 import { scriptedModel } from './model.ts'
-import { simulatedToolkit, troubled } from './tools.ts'
+import { simulatedToolkit, withTrouble } from './tools.ts'
 import type { Trouble } from './trouble.ts'
-import type { Witness } from './witness.ts'
 
 /** Where the project of every world lies, on its own disk. */
 export const ROOT = '/project'
@@ -31,12 +31,12 @@ export interface Surroundings {
   also: readonly PluginDefinition[]
   /** Tools of those. */
   favoured: readonly string[]
-  time: WorldTime
+  time: SimulatedTime
   disk: Disk
   database: SharedDatabase
   trouble: Trouble
   /** Nobody looks on while the ground is laid. */
-  witness: Witness | undefined
+  checker: InvariantChecker | undefined
   random: Random
   ids: Ids
   dice: { model: Dice; tools: Dice }
@@ -69,8 +69,8 @@ export class SimulatedProcess {
 
   /** Brings the service up. @throws what keeps it from starting; the process is gone then */
   async start(): Promise<void> {
-    const { opener, also, witness } = this.#world
-    const write = (line: string) => this.#alive && witness?.logged(this.number, line)
+    const { opener, also, checker } = this.#world
+    const write = (line: string) => this.#alive && checker?.onLog(this.number, line)
     try {
       const kernel = await opener.open({
         root: ROOT,
@@ -80,7 +80,7 @@ export class SimulatedProcess {
         also: [...also, this.#plugin()],
       })
       this.#trouble(kernel)
-      witness?.follow(this.number, kernel, () => this.#alive)
+      checker?.follow(this.number, kernel, () => this.#alive)
       if (!this.#stopping) this.kernel = kernel
     } catch (error) {
       if (this.#alive) this.kill()
@@ -100,20 +100,20 @@ export class SimulatedProcess {
     // One that is not up yet has nothing to put in order.
     if (!kernel) return this.kill()
     await kernel.close()
-    if (this.#alive) this.#witnessStop(kernel.heartbeat.inFlight.length)
+    if (this.#alive) this.#checkedStop(kernel.heartbeat.inFlight.length)
   }
 
   /** Ends it at once: no line of it runs on. */
   kill(): void {
     this.#alive = false
-    const { database, listening, witness } = this.#world
+    const { database, listening, checker } = this.#world
     database.drop(this.number)
     for (const [path, number] of listening) if (number === this.number) listening.delete(path)
-    witness?.gone(this.number)
+    checker?.afterKill(this.number)
   }
 
-  #witnessStop(cycles: number): void {
-    this.#world.witness?.stopped(this.number, this.timers, cycles)
+  #checkedStop(cycles: number): void {
+    this.#world.checker?.afterStop(this.number, this.timers, cycles)
     this.kill()
   }
 
@@ -174,7 +174,7 @@ export class SimulatedProcess {
 
   /** What stands in for the machine inside the service. */
   #plugin(): PluginDefinition {
-    const { database, dice, trouble, witness, favoured } = this.#world
+    const { database, dice, trouble, checker, favoured } = this.#world
     const alive = () => this.#alive
     return definePlugin({
       name: 'simulated-world',
@@ -183,15 +183,15 @@ export class SimulatedProcess {
         svc.toolkit(simulatedToolkit())
         const model = scriptedModel({
           ...{ clock: svc.clock, dice: dice.model, trouble, favoured },
-          asked: request => witness?.asked(request),
-          billed: tokens => witness?.billed(tokens),
-          names: () => witness?.names() ?? [],
+          onAsked: request => checker?.onModelCall(request),
+          onBilled: tokens => checker?.onBilled(tokens),
+          names: () => checker?.names() ?? [],
         })
         svc.add(ModelProviders, model)
         svc.add(CallObservers, {
           name: 'world',
           began: ({ call_id }) => {
-            witness?.called(call_id)
+            checker?.onToolCall(call_id)
             return () => {}
           },
         })
@@ -201,12 +201,12 @@ export class SimulatedProcess {
 
   /** Puts chance before every tool there is. */
   #trouble(kernel: Kernel): void {
-    const { dice, trouble, witness, mayKill } = this.#world
+    const { dice, trouble, checker, mayKill } = this.#world
     const parts = {
       ...{ clock: kernel.ports.clock, dice: dice.tools, trouble },
       alive: () => this.#alive,
-      begun: (tool: Tool, args: unknown, call: ToolCall) => {
-        witness?.toolBegun(this.number, tool, args, call)
+      onBegun: (tool: Tool, args: unknown, call: ToolCall) => {
+        checker?.onToolBegun(this.number, tool, args, call)
         mayKill(this.number, 'in a tool')
       },
     }
@@ -214,7 +214,7 @@ export class SimulatedProcess {
       for (const tool of tools) {
         const original = originals.get(tool) ?? tool.execute
         originals.set(tool, original)
-        tool.execute = troubled(original, tool, parts)
+        tool.execute = withTrouble(original, tool, parts)
       }
     }
   }

@@ -21,7 +21,7 @@ const OFF = [
 ]
 
 /** Rooms without which the service lives too, each with those that need it, and how often it is there. */
-const FURNITURE: readonly (readonly [share: number, rooms: readonly string[]])[] = [
+const PARTS: readonly (readonly [share: number, rooms: readonly string[]])[] = [
   [0.5, ['checkpoints']],
   [0.5, ['tasks', 'sessions']],
   [0.5, ['runs']],
@@ -41,9 +41,9 @@ const FURNITURE: readonly (readonly [share: number, rooms: readonly string[]])[]
 const WHOLE = 0.1
 
 /** The rooms that a world does without. */
-function emptyRooms(dice: Dice, needs: Belongings['needs']): string[] {
+function omittedParts(dice: Dice, needs: Belongings['needs']): string[] {
   const isWhole = dice.chance(WHOLE) || needs === 'everything'
-  return FURNITURE.flatMap(([share, rooms]) => {
+  return PARTS.flatMap(([share, rooms]) => {
     const isThere = dice.chance(share) || isWhole || rooms.some(room => needs.includes(room))
     return isThere ? [] : rooms
   })
@@ -113,7 +113,7 @@ export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belo
   const config = {
     ...{ daemon, model },
     approval: { enabled: approval, timeout_cycles: dice.pick([0, 0, 4, 8]) },
-    plugins: { enabled: false, disabled: [...OFF, ...emptyRooms(dice, belongings.needs)], config: pluginConfig },
+    plugins: { enabled: false, disabled: [...OFF, ...omittedParts(dice, belongings.needs)], config: pluginConfig },
   }
   const files: Record<string, string> = {
     '.svc/config.yaml': JSON.stringify(config),

@@ -12,7 +12,7 @@ import {
 } from './contract.ts'
 import { Ground } from './ground.ts'
 import { DeadProcess } from './medium.ts'
-import { World } from './world.ts'
+import { SimulatedWorld } from './world.ts'
 
 /** Errors are much of what a world is made of, and to note where each came from is much of what they cost. */
 const STACK_FRAMES = 3
@@ -24,11 +24,11 @@ export function simulationOf(svc: PluginHandle): Simulation {
     if (svc.has(Medium)) throw new SimulationNestedError()
     const opener = svc.use(OpenerToken)
     laid ??= Ground.prepare(opener, () => svc.clock.yield())
-    const world = new World(options, {
+    const world = new SimulatedWorld(options, {
       ...{ opener, ground: await laid, also: svc.use(HostToken).ofFiles() },
       belongings: await belongingsOf(svc, options.presets ?? []),
     })
-    return watched(world, () => svc.clock.yield(), signal)
+    return runWatched(world, () => svc.clock.yield(), signal)
   }
   return {
     live,
@@ -48,9 +48,13 @@ export function simulationOf(svc: PluginHandle): Simulation {
  * An error that nobody in a world catches is a fault of that world, and not the end of this process.
  * @param turn resolves in the next turn of the event loop
  */
-export async function watched(world: World, turn: () => Promise<void>, signal?: AbortSignal): Promise<SimulatedRun> {
+export async function runWatched(
+  world: SimulatedWorld,
+  turn: () => Promise<void>,
+  signal?: AbortSignal,
+): Promise<SimulatedRun> {
   const uncaught = (error: unknown) => {
-    if (!(error instanceof DeadProcess)) world.witness.uncaught(error)
+    if (!(error instanceof DeadProcess)) world.checker.uncaught(error)
   }
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = STACK_FRAMES
@@ -59,7 +63,7 @@ export async function watched(world: World, turn: () => Promise<void>, signal?: 
     const run = await world.live(turn, signal)
     // Node tells of promises that nobody caught only when nothing else is left to do, which in a world is never.
     await turn()
-    return { ...run, violation: world.witness.violation }
+    return { ...run, violation: world.checker.violation }
   } finally {
     process.off('unhandledRejection', uncaught)
     Error.stackTraceLimit = stackTraceLimit

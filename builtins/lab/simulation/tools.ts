@@ -9,7 +9,7 @@ export interface ToolParts {
   trouble: Trouble
   alive(): boolean
   /** A tool begins to run: the moment in which it may have taken effect outside. */
-  begun(tool: Tool, args: unknown, call: ToolCall): void
+  onBegun(tool: Tool, args: unknown, call: ToolCall): void
 }
 
 const note = z.object({ text: z.string().max(200), amount: z.number().int().min(0).max(9).optional() })
@@ -48,10 +48,10 @@ const GARBAGE: readonly (() => unknown)[] = [
 const never = () => new Promise<never>(() => {})
 
 /** Puts chance before a tool: it takes its time, fails, hangs until its limit, or answers what makes no sense. */
-export function troubled(original: Tool['execute'], of: Tool, { clock, dice, trouble, alive, begun }: ToolParts) {
+export function withTrouble(original: Tool['execute'], of: Tool, { clock, dice, trouble, alive, onBegun }: ToolParts) {
   return async (args: unknown, call: ToolCall): Promise<unknown> => {
     if (!alive()) return never()
-    begun(of, args, call)
+    onBegun(of, args, call)
     if (!alive()) return never()
     if (dice.chance(0.4)) await clock.sleep(dice.int(1, 700), call.signal)
     if (trouble.strikes('tool_fails', 0.04)) throw new Error(dice.pick(['it broke', 'no such thing', '']))

@@ -3,7 +3,7 @@ import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import type { Opener } from '#lib/opener'
 import { Store } from '#platform/store/contract'
 import type { Tool } from '#tools/toolkits/contract'
-import { WorldTime } from './clock.ts'
+import { SimulatedTime } from './clock.ts'
 import {
   type Belongings,
   Invariants,
@@ -15,20 +15,20 @@ import {
 import { Dice } from './dice.ts'
 import { Disk } from './disk/disk.ts'
 import type { Ground } from './ground.ts'
+import { InvariantChecker } from './invariant-checker.ts'
 import { Journal } from './journal.ts'
 import { act, type PeopleParts } from './people.ts'
 import { ROOT, SimulatedProcess, type Surroundings } from './process.ts'
 import { progressOf, whoMustMove } from './progress.ts'
 import { type Rules, rulesOf } from './rules.ts'
 import { Trouble } from './trouble.ts'
-import { Witness } from './witness.ts'
 
 /** A world that has not come to its number of cycles by then is left, in milliseconds of its own. */
 const LONGEST_MS = 600_000
 /** How long starting and stopping may take in it. */
 const PATIENCE_MS = 120_000
 
-export interface WorldParts {
+export interface SimulationParts {
   opener: Opener
   ground: Ground
   /** Plugins of files, to be there as well. */
@@ -39,12 +39,12 @@ export interface WorldParts {
 }
 
 /** A machine with a disk, a clock and processes, and people at it: everything that happens in it follows from its seed. */
-export class World {
+export class SimulatedWorld {
   readonly journal: Journal
-  readonly witness: Witness
+  readonly checker: InvariantChecker
   readonly #options: SimulationOptions
   readonly #rules: Rules
-  readonly #time: WorldTime
+  readonly #time: SimulatedTime
   readonly #trouble: Trouble
   readonly #dice: { people: Dice; machine: Dice }
   readonly #shared: Surroundings
@@ -58,12 +58,12 @@ export class World {
   /** A process stopped while the store failed. */
   #isUnbooked = false
 
-  constructor(options: SimulationOptions, { opener, ground, also, belongings, rewrite }: WorldParts) {
+  constructor(options: SimulationOptions, { opener, ground, also, belongings, rewrite }: SimulationParts) {
     const { seed, faults } = options
     this.#options = options
     const dice = (stream: string) => new Dice(seed, stream)
     this.#rules = rulesOf(dice('rules'), options, belongings)
-    const time = new WorldTime(dice('ties'))
+    const time = new SimulatedTime(dice('ties'))
     this.#time = time
     this.#dice = { people: dice('people'), machine: dice('machine') }
     const elapsed = () => time.elapsed
@@ -74,8 +74,8 @@ export class World {
         if (point !== 'read') this.#mayKill(process, point)
         return this.#trouble.database(point)
       },
-      committed: (process, tables) => {
-        this.witness.committed(process, tables)
+      onCommit: (process, tables) => {
+        this.checker.afterCommit(process, tables)
         this.#mayKill(process, 'committed')
       },
       ...(rewrite ? { rewrite } : {}),
@@ -87,10 +87,10 @@ export class World {
         return time.wall
       },
     }
-    this.witness = new Witness({
+    this.checker = new InvariantChecker({
       ...{ look: this.look, journal: this.journal, trouble: this.#trouble, elapsed },
       wakes_within: this.#rules.wakes_within,
-      gated: (process, tool) => this.#isGated(process, tool),
+      isGated: (process, tool) => this.#isGated(process, tool),
       resumes: this.#rules.resumes,
       reserves: this.#rules.config.daemon.budget_mode === 'reserve',
       driven: () => this.#isDriven(),
@@ -107,7 +107,7 @@ export class World {
         disk,
         database,
         trouble: this.#trouble,
-        witness: this.witness,
+        checker: this.checker,
         random,
       },
       ids: keyedIds(random),
@@ -115,8 +115,8 @@ export class World {
       listening: new Map(),
       mayKill: (process, moment) => this.#mayKill(process, moment),
     }
-    time.onRest = () => this.witness.rested()
-    time.onError = error => this.witness.uncaught(error)
+    time.onRest = () => this.checker.atRest()
+    time.onError = error => this.checker.uncaught(error)
   }
 
   /**
@@ -126,7 +126,7 @@ export class World {
    */
   async live(turn: () => Promise<void>, signal?: AbortSignal): Promise<SimulatedRun> {
     const { cycles } = this.#options
-    const { witness } = this
+    const { checker } = this
     this.#signal = signal
     this.#time.onTurn = turn
     const over = () => this.#isOver
@@ -135,13 +135,13 @@ export class World {
     if (this.#rules.daemons > 1) this.#open(['daemon', 'joined'])
     for (let n = 0; n < this.#rules.agents; n++) this.#spawn()
     this.#actLater()
-    await this.#time.run(this.#time.elapsed + LONGEST_MS, () => over() || witness.counts.cycles >= cycles)
+    await this.#time.run(this.#time.elapsed + LONGEST_MS, () => over() || checker.counts.cycles >= cycles)
     if (!over()) await this.#calmDown()
     if (!over()) await this.#close()
-    if (!over()) witness.check()
+    if (!over()) checker.check()
     for (const process of this.#processes) if (process.alive) process.kill()
     signal?.throwIfAborted()
-    const { counts, violation } = witness
+    const { counts, violation } = checker
     this.journal.write('over', { rows: this.#fingerprint() })
     return {
       ...counts,
@@ -155,12 +155,12 @@ export class World {
   }
 
   get #isOver(): boolean {
-    return this.witness.violation !== null || this.#signal?.aborted === true
+    return this.checker.violation !== null || this.#signal?.aborted === true
   }
 
   /** Lets time pass until something is so. @throws SimulationStuckError */
-  async #until(done: () => boolean, what: string): Promise<void> {
-    const either = () => this.#isOver || done()
+  async #until(isDone: () => boolean, what: string): Promise<void> {
+    const either = () => this.#isOver || isDone()
     await this.#time.run(this.#time.elapsed + PATIENCE_MS, either)
     if (either()) return
     throw new SimulationStuckError({ seed: this.#options.seed, what, at_s: this.#time.elapsed / 1000 })
@@ -174,14 +174,14 @@ export class World {
     process.start().then(
       () => {
         this.journal.write('is_up', about)
-        this.witness.add(process.kernel!.list(Invariants))
+        this.checker.add(process.kernel!.list(Invariants))
       },
       error => {
         this.journal.write('does_not_start', {
           ...about,
           error: error instanceof SvcError ? error.code : String(error),
         })
-        if (this.#trouble.level === 0 && !this.#calm) this.witness.lost(`the service does not start: ${error}`)
+        if (this.#trouble.level === 0 && !this.#calm) this.checker.reportLost(`the service does not start: ${error}`)
         this.#openLater()
       },
     )
@@ -196,7 +196,7 @@ export class World {
 
   #kill(process: SimulatedProcess, moment: string): void {
     this.journal.write('killed', { process: process.number, moment })
-    this.witness.counts.kills++
+    this.checker.counts.kills++
     process.kill()
     this.#openLater()
   }
@@ -241,14 +241,14 @@ export class World {
     const { people } = this.#dice
     this.#time.after(people.int(50, this.#rules.pace), () => {
       if (this.#calm) return
-      void act(this.#people).catch(error => this.witness.uncaught(error))
+      void act(this.#people).catch(error => this.checker.uncaught(error))
       this.#actLater()
     })
   }
 
   get #people(): PeopleParts {
     return {
-      ...{ dice: this.#dice.people, journal: this.journal, trouble: this.#trouble, witness: this.witness },
+      ...{ dice: this.#dice.people, journal: this.journal, trouble: this.#trouble, checker: this.checker },
       ...{ look: this.look, presets: this.#rules.presets },
       service: () => {
         const up = this.#up()
@@ -285,7 +285,7 @@ export class World {
     this.#trouble.end()
     this.journal.write('calm')
     // Who froze all agents a moment ago may still wait for a lock.
-    await this.#until(() => this.#up() !== undefined && this.witness.asking === 0, 'the service does not come back')
+    await this.#until(() => this.#up() !== undefined && this.checker.asking === 0, 'the service does not come back')
     if (this.#isOver) return
     const kernel = () => this.#up()!.kernel!
     let ready = false
@@ -293,18 +293,18 @@ export class World {
       () => {
         ready = true
       },
-      error => this.witness.uncaught(error),
+      error => this.checker.uncaught(error),
     )
     await this.#until(() => ready, 'operations are not answered')
     if (this.#isOver) return
     const before = new Map(whoMustMove(this.look).map(({ agent_id, run_at }) => [agent_id, run_at]))
     const begun = new Map([...before.keys()].map(id => [id, progressOf(this.look, id)]))
-    const moved = (id: string) => progressOf(this.look, id) !== begun.get(id)
+    const hasMoved = (id: string) => progressOf(this.look, id) !== begun.get(id)
     const { heartbeat } = this.#rules
     // Who rests after failures is left its rest.
     const last = Math.max(this.#time.wall, ...before.values()) + 3 * heartbeat + this.#rules.longest_cycle
     await this.#time.run(this.#time.elapsed + Math.max(0, last - this.#time.wall), () => {
-      return this.#isOver || [...before.keys()].every(moved)
+      return this.#isOver || [...before.keys()].every(hasMoved)
     })
     if (this.#isOver) return
     // What a full disk kept from being written then, how long somebody rests, is known only now.
@@ -313,8 +313,8 @@ export class World {
         'SELECT 1 FROM leases l JOIN agents a ON a.agent_id = l.agent_id WHERE a.agent_id = ? AND a.failures > 0 AND l.run_at > ?',
         [id, this.#time.wall + heartbeat],
       )
-    const still = [...before.keys()].filter(id => !moved(id) && !rests(id))
-    if (still.length > 0) this.witness.stands(still.join(', '))
+    const still = [...before.keys()].filter(id => !hasMoved(id) && !rests(id))
+    if (still.length > 0) this.checker.stands(still.join(', '))
   }
 
   async #letGo(kernel: Kernel): Promise<void> {
@@ -341,7 +341,7 @@ export class World {
       () => {
         closed = true
       },
-      error => this.witness.uncaught(error),
+      error => this.checker.uncaught(error),
     )
     await this.#until(() => closed, 'the service does not stop')
     if (this.#isOver) return
@@ -349,13 +349,13 @@ export class World {
     const held = this.look
       .all<{ id: string; owner: string }>('SELECT id, owner, run_at, claimed_at FROM leases WHERE owner IS NOT NULL')
       .filter(({ owner }) => owners.has(owner))
-    if (held.length > 0) this.witness.leftBehind(`leases ${JSON.stringify(held)}`)
+    if (held.length > 0) this.checker.leftBehind(`leases ${JSON.stringify(held)}`)
     // For the calls of a process that was killed, or stopped while nothing could be written, something stays held, until nobody
     // can be waiting for them any more.
-    if (this.witness.counts.kills > 0 || this.#isUnbooked) return
+    if (this.checker.counts.kills > 0 || this.#isUnbooked) return
     const reserved = this.look.all<{ call_id: string }>('SELECT call_id FROM budget_reservations')
     if (reserved.length > 0)
-      this.witness.leftBehind(`reservations for ${reserved.map(({ call_id }) => call_id).join(', ')}`)
+      this.checker.leftBehind(`reservations for ${reserved.map(({ call_id }) => call_id).join(', ')}`)
   }
 
   #fingerprint(): unknown {

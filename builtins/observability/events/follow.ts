@@ -55,7 +55,7 @@ export async function* follow(svc: PluginHandle, tail: Tail, options: FollowOpti
       noticed = notices?.count ?? 0
       for (const data of fresh) yield { event: 'notice', data }
       if (fresh.length === 0) await tail.wait(after, signal)
-      if (tail.closed) return
+      if (tail.isClosed) return
       if (!signal.aborted) newest = await newestSeq(store)
     }
   } finally {

@@ -19,7 +19,7 @@ export default definePlugin({
     // Whoever follows without a signal of its own would wait for ever, and its program with it.
     svc.start(() => () => tail.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
     const log = new EventLog(svc, () => config.event_log_fsync)
-    svc.add(EventReaders, { name: 'event-log', seq: () => log.written() })
+    svc.add(EventReaders, { name: 'event-log', seq: () => log.writtenSeq() })
     svc.start(() => {
       const stop = new AbortController()
       const writing = log.run(stop.signal)

@@ -36,7 +36,7 @@ export class Journal {
 
   /** The seq of its last line; 0 for a new one. */
   async last(): Promise<number> {
-    this.#last ??= (await this.#mend(this.#file)) ?? (await this.#mend(this.#kept(1))) ?? 0
+    this.#last ??= (await this.#mend(this.#file)) ?? (await this.#mend(this.#rotatedPath(1))) ?? 0
     return this.#last
   }
 
@@ -64,14 +64,14 @@ export class Journal {
     this.#last = lines.at(-1)!.seq
   }
 
-  #kept(n: number): string {
+  #rotatedPath(n: number): string {
     return `${this.#options.path}.${n}.jsonl`
   }
 
   async #rotate(): Promise<void> {
     const { files } = this.#options
     for (let n = KEPT; n > 0; n--) {
-      await files.rename(n === 1 ? this.#file : this.#kept(n - 1), this.#kept(n)).catch(missing)
+      await files.rename(n === 1 ? this.#file : this.#rotatedPath(n - 1), this.#rotatedPath(n)).catch(missing)
     }
     this.#size = 0
   }

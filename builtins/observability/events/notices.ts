@@ -26,17 +26,17 @@ export type Notice = z.infer<typeof Notice>
 /** Notices of this process for all readers of the stream: one look a second while there is a reader. */
 export class Notices {
   readonly #svc: PluginHandle
-  readonly #told: () => void
+  readonly #onNotice: () => void
   #kept: Notice[] = []
   #count = 0
   #readers = 0
   #stop = new AbortController()
   #status: string | undefined
 
-  /** @param told called after each notice */
-  constructor(svc: PluginHandle, told: () => void) {
+  /** @param onNotice called after each notice */
+  constructor(svc: PluginHandle, onNotice: () => void) {
     this.#svc = svc
-    this.#told = told
+    this.#onNotice = onNotice
     svc.on('config_changed', data => this.#add({ type: 'config_changed', data }))
     svc.on('plugin_reloaded', data => this.#add({ type: 'plugin_reloaded', data }))
   }
@@ -65,7 +65,7 @@ export class Notices {
   #add(notice: Notice): void {
     this.#kept = [...this.#kept, notice].slice(-KEPT)
     this.#count++
-    this.#told()
+    this.#onNotice()
   }
 
   async #look(signal: AbortSignal): Promise<void> {

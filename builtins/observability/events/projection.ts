@@ -85,7 +85,7 @@ export class EventLog {
   }
 
   /** The seq up to which the files have everything. */
-  written(): Promise<number> {
+  writtenSeq(): Promise<number> {
     return this.#cursor(this.#svc.use(Store))
   }
 

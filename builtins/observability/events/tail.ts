@@ -19,7 +19,7 @@ export class Tail {
   }
 
   /** Nothing comes any more: who follows the log in this process has come to its end. */
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#closed
   }
 

@@ -25,7 +25,8 @@ const MOST_IMAGES = 20
 /** Tool calls of which more is shown than the log has of them. */
 const MOST_CALLS = 500
 
-export interface Said extends Pick<Message, 'role' | 'content' | 'tool_calls' | 'name' | 'is_error' | 'images'> {
+export interface TranscriptMessage
+  extends Pick<Message, 'role' | 'content' | 'tool_calls' | 'name' | 'is_error' | 'images'> {
   at: string
 }
 
@@ -46,7 +47,7 @@ export interface Report {
   goals: Map<string, GoalRow>
   task: TaskRow | undefined
   /** What was said, by goal or task. */
-  talks: Map<string, Said[]>
+  talks: Map<string, TranscriptMessage[]>
   /** Base64 of the newest images of what was said, by hash. */
   pictures: ReadonlyMap<string, string>
   mail: Mail[]
@@ -87,7 +88,7 @@ export function spansOf(span: Span): Span[] {
 }
 
 /** Puts what the journal has of the newest tool calls in the place of what the log has, which is cut short. */
-async function lengthen(store: Store, all: readonly Span[], redacted: <T>(value: T) => T): Promise<void> {
+async function lengthen(store: Store, all: readonly Span[], redact: <T>(value: T) => T): Promise<void> {
   const tools = all.filter(({ kind }) => kind === 'tool').slice(-MOST_CALLS)
   const rows = await callsOf(
     store,
@@ -97,13 +98,13 @@ async function lengthen(store: Store, all: readonly Span[], redacted: <T>(value:
   for (const { span_id, status, attributes } of tools) {
     const row = known.get(span_id)
     if (!row) continue
-    attributes.params = redacted(parsed(row.arguments))
-    if (row.outcome !== null) attributes[status === 'error' ? 'error' : 'output'] = redacted(row.outcome)
+    attributes.params = redact(jsonOrText(row.arguments))
+    if (row.outcome !== null) attributes[status === 'error' ? 'error' : 'output'] = redact(row.outcome)
   }
 }
 
 /** JSON as what it says, so that its fields are looked at; as it is when it was cut. */
-function parsed(text: string): unknown {
+function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -111,7 +112,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function saidOf({ about, message, at }: SaidRow): Said & { about: string } {
+function saidOf({ about, message, at }: SaidRow): TranscriptMessage & { about: string } {
   const { role, content, tool_calls, name, is_error, images = [] } = JSON.parse(message) as Message
   const rest = {
     ...(tool_calls && { tool_calls }),
@@ -119,16 +120,16 @@ function saidOf({ about, message, at }: SaidRow): Said & { about: string } {
     ...(is_error && { is_error }),
     ...imagesOf(images),
   }
-  return { about, role, content: clipped(content), at: isoTime(at), ...rest }
+  return { about, role, content: clip(content), at: isoTime(at), ...rest }
 }
 
-function talksOf(said: readonly (Said & { about: string })[]): Map<string, Said[]> {
-  const talks = new Map<string, Said[]>()
+function talksOf(said: readonly (TranscriptMessage & { about: string })[]): Map<string, TranscriptMessage[]> {
+  const talks = new Map<string, TranscriptMessage[]>()
   for (const { about, ...each } of said) talks.set(about, [...(talks.get(about) ?? []), each])
   return talks
 }
 
-function clipped(text: string): string {
+function clip(text: string): string {
   const more = text.length - LONGEST_TEXT
   return more > 0 ? `${text.slice(0, LONGEST_TEXT)}\n… ${more} more characters` : text
 }

@@ -4,7 +4,7 @@ import { html, type Markup } from './html.ts'
 import { brief, clock, plural } from './words.ts'
 
 type Data = Readonly<Record<string, unknown>>
-interface Told {
+interface Sentence {
   what: string
   tone?: 'good' | 'bad'
 }
@@ -12,7 +12,7 @@ interface Told {
 const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value ?? null))
 
 /** Events that have a sentence of their own; undefined leaves one out: it stands elsewhere, or says nothing. */
-const SENTENCES: Readonly<Record<string, (data: Data) => Told | undefined>> = {
+const SENTENCES: Readonly<Record<string, (data: Data) => Sentence | undefined>> = {
   model_called: () => undefined,
   tool_result: () => undefined,
   suffering_changed: () => undefined,
@@ -39,7 +39,7 @@ const SENTENCES: Readonly<Record<string, (data: Data) => Told | undefined>> = {
   }),
 }
 
-function told({ type, data }: LoggedEvent): Told | undefined {
+function sentenceOf({ type, data }: LoggedEvent): Sentence | undefined {
   const sentence = SENTENCES[type]
   if (sentence) return sentence(data)
   const { agent_id: _, ...rest } = data
@@ -52,9 +52,9 @@ const LONGEST = 400
 const PIECE = 200
 
 /** What happened beside calls of models and tools, oldest first. */
-export function* happened({ events, run }: Report): Generator<Markup> {
+export function* renderHappenings({ events, run }: Report): Generator<Markup> {
   const lines = events.flatMap(event => {
-    const line = told(event)
+    const line = sentenceOf(event)
     return line ? [{ ...line, at: event.at, who: event.agent_id ?? 'the house' }] : []
   })
   if (lines.length === 0) return

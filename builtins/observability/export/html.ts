@@ -17,7 +17,7 @@ export function html(parts: TemplateStringsArray, ...values: readonly Content[])
 function textOf(value: Content): string {
   if (value instanceof Markup) return value.text
   if (Array.isArray(value)) return value.map(textOf).join('')
-  return value === null || value === undefined || value === false ? '' : escaped(String(value))
+  return value === null || value === undefined || value === false ? '' : escapeHtml(String(value))
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -32,7 +32,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 /** Characters of control say nothing in a page, and halves of pairs are no text. */
 const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cs}]/gu
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
     .replace(UNPRINTABLE, '\ufffd')

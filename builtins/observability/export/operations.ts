@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { operation, type PluginHandle, z } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { RunNotFoundError, RunRef } from '#observability/runs/contract'
 import { CannotExportError, ExportExistsError, ExportedRun } from './contract.ts'
 import { gather } from './gather.ts'
@@ -68,7 +68,7 @@ export function exportOperations(svc: PluginHandle) {
         return { run_id, file, bytes, spans, left_out }
       },
       render: ({ file, bytes, spans, left_out }) => {
-        const more = left_out > 0 ? `; ${counted(left_out, 'call')} of models and tools left out` : ''
+        const more = left_out > 0 ? `; ${pluralize(left_out, 'call')} of models and tools left out` : ''
         return `${file}: ${spans} spans, ${Math.ceil(bytes / 1024)} KiB${more}`
       },
     }),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { cost } from './charts.ts'
 import type { Report } from './gather.ts'
-import { happened } from './happened.ts'
+import { renderHappenings } from './happened.ts'
 import { html, type Markup } from './html.ts'
 import { STYLE } from './style.ts'
 import { agents, heading, manifest, totals } from './summary.ts'
@@ -52,7 +52,7 @@ export function* pageOf(report: Report): Generator<string> {
     .text
   for (const part of [totals(report), done, folded, cost(report)]) yield textOf(part)
   for (const part of waterfall(report)) yield textOf(part)
-  for (const part of happened(report)) yield textOf(part)
+  for (const part of renderHappenings(report)) yield textOf(part)
   for (const part of transcripts(report)) yield textOf(part)
   for (const part of [mail(report), manifest(report)]) yield textOf(part)
   yield html`</main><footer>Made ${moment(made_at)} by svc ${run.svc_version}. Values of secrets are hidden; long texts are cut.</footer></body></html>

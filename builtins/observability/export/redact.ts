@@ -35,7 +35,7 @@ export function redactor(svc: PluginHandle): <T>(value: T) => T {
 function without(value: unknown, field = ''): unknown {
   if (typeof value === 'string') {
     const bare = /^(?:key|token)$/i.test(field) && RANDOM.test(value)
-    return value !== '' && (bare || isSecretField(field)) ? HIDDEN : spoken(value)
+    return value !== '' && (bare || isSecretField(field)) ? HIDDEN : redactSpoken(value)
   }
   if (Array.isArray(value)) return value.map(each => without(each, field))
   if (typeof value !== 'object' || value === null) return value
@@ -46,6 +46,6 @@ function isSecretField(name: string): boolean {
   return SECRET_FIELD.test(name) && !NAMES.has(name)
 }
 
-function spoken(text: string): string {
+function redactSpoken(text: string): string {
   return SPOKEN.reduce((masked, [pattern, hidden]) => masked.replace(pattern, hidden), text)
 }

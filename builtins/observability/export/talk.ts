@@ -1,7 +1,7 @@
 import type { ImageRef } from '#core/images/contract'
-import type { Report, Said } from './gather.ts'
+import type { Report, TranscriptMessage } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { brief, clock, plural, written } from './words.ts'
+import { brief, clock, plural, toText } from './words.ts'
 
 /** What was said to and by models, as far as it is kept. One piece of markup a conversation. */
 export function* transcripts({ talks, pictures, task, trace, run }: Report): Generator<Markup> {
@@ -24,14 +24,14 @@ export function* transcripts({ talks, pictures, task, trace, run }: Report): Gen
 }
 
 function messageOf(
-  { role, content, tool_calls = [], name, is_error, images = [], at }: Said,
+  { role, content, tool_calls = [], name, is_error, images = [], at }: TranscriptMessage,
   pictures: Report['pictures'],
   from: string,
 ): Markup {
   return html`<div class="said ${role} ${is_error && 'failed'}"><p class="soft">${role}${name && ` · ${name}`} · ${clock(at, from)}</p>
 ${content && (role === 'tool' ? html`<pre>${content}</pre>` : html`<div class="text">${content}</div>`)}
 ${images.map(image => pictureOf(image, pictures.get(image.sha256)))}
-${tool_calls.map(call => html`<p class="label">calls <code>${call.name}</code></p><pre>${written(call.arguments)}</pre>`)}</div>`
+${tool_calls.map(call => html`<p class="label">calls <code>${call.name}</code></p><pre>${toText(call.arguments)}</pre>`)}</div>`
 }
 
 function pictureOf({ name = 'image', media_type, width, height }: ImageRef, data: string | undefined): Markup {

@@ -1,7 +1,7 @@
 import type { Span } from '#observability/runs/contract'
 import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { brief, clock, lasting, plural, usd, written } from './words.ts'
+import { brief, clock, lasting, plural, toText, usd } from './words.ts'
 
 interface Window {
   from: number
@@ -58,7 +58,7 @@ function goalOf(report: Report, goal: Span, open: boolean): Markup {
   ]
   const known = facts.filter(([, fact]) => fact)
   return html`<details${open && html` open`}><summary><span class="mark ${goal.status}">${goal.status}</span>${brief(goal.name)}
-<span class="soft">${lasting(lengthOf(goal))} · ${spent(goal)}</span></summary><div class="inside">
+<span class="soft">${lasting(lengthOf(goal))} · ${spendLabel(goal)}</span></summary><div class="inside">
 ${known.length > 0 && html`<dl class="about">${known.map(([name, fact]) => html`<dt>${name}</dt><dd>${fact}</dd>`)}</dl>`}
 ${stepsOf(report, goal.children)}</div></details>`
 }
@@ -85,9 +85,9 @@ function stepsOf({ run }: Report, spans: readonly Span[]): Markup {
 
 function toolCall({ attributes: { params, output, error } }: Span): Markup {
   const parts: [string, string][] = [
-    ['Arguments', written(params)],
-    ['Result', written(output)],
-    ['Error', written(error)],
+    ['Arguments', toText(params)],
+    ['Result', toText(output)],
+    ['Error', toText(error)],
   ]
   return html`${parts.map(([name, text]) => text && html`<p class="label">${name}</p><pre>${text}</pre>`)}`
 }
@@ -100,7 +100,7 @@ function decision(span: Span): Markup | false {
   return html`<p class="soft">${plural(Number(input_tokens ?? 0), 'token')} in, ${plural(Number(output_tokens ?? 0), 'token')} out, ${usd(span.cost_usd)}${tries}${failed}</p>`
 }
 
-function spent({ tokens, cost_usd, children }: Span): string {
+function spendLabel({ tokens, cost_usd, children }: Span): string {
   const leaves = children.filter(({ kind }) => kind === 'decision' || kind === 'tool').length
   return [leaves > 0 && plural(leaves, 'call'), plural(tokens, 'token'), usd(cost_usd)].filter(Boolean).join(', ')
 }

@@ -37,7 +37,7 @@ export function plural(count: number, one: string): string {
 }
 
 /** A value of any kind, as text for people. */
-export function written(value: unknown): string {
+export function toText(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (typeof value !== 'string') return JSON.stringify(value, null, 2)
   if (!/^\s*[[{]/.test(value)) return value

@@ -17,14 +17,14 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 /** Says early what would be wrong in the end. @throws ExportExistsError, CannotExportError */
 export async function checkTarget(files: Ports['files'], file: string, force: boolean): Promise<void> {
   const found = await files.stat(file).catch((error: Failure) => {
-    if (error.code !== 'ENOENT') throw failed(file, error)
+    if (error.code !== 'ENOENT') throw exportError(file, error)
     return undefined
   })
   if (found?.isDirectory()) throw new CannotExportError({ file, problem: 'it is a folder; name a file in it' })
   if (found && !found.isFile()) throw new CannotExportError({ file, problem: 'it is no regular file' })
   if (found && !force) throw new ExportExistsError({ file })
   await files.access(dirname(file), files.constants.W_OK).catch((error: Failure) => {
-    throw failed(file, error)
+    throw exportError(file, error)
   })
 }
 
@@ -58,7 +58,7 @@ export async function writePieces(
     await put(files, beside, file, force)
     return bytes
   } catch (error) {
-    throw error instanceof SvcError || signal.aborted ? error : failed(file, error as Failure)
+    throw error instanceof SvcError || signal.aborted ? error : exportError(file, error as Failure)
   } finally {
     await files.rm(beside, { force: true })
   }
@@ -76,7 +76,7 @@ async function put(files: Ports['files'], beside: string, file: string, force: b
   }
 }
 
-function failed(file: string, error: Failure): SvcError {
+function exportError(file: string, error: Failure): SvcError {
   const problem = PROBLEMS[error.code ?? ''] ?? sentenceOf(error)
   return new CannotExportError({ file, problem }, { cause: error })
 }

@@ -23,7 +23,7 @@ export class Cycles {
     this.#began.set(agent_id, this.#clock.monotonic())
   }
 
-  ended(agent_id: string, result: string): void {
+  endCycle(agent_id: string, result: string): void {
     const began = this.#began.get(agent_id)
     this.#began.delete(agent_id)
     // It began before anybody counted.

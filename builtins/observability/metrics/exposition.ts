@@ -10,7 +10,9 @@ export function exposition({ name, help, type }: Omit<Metric, 'collect'>, readin
   const lines = samples.flatMap(({ labels = {}, value }) =>
     typeof value === 'number' ? line(name, labels, value) : distribution(name, labels, value),
   )
-  return [`# HELP ${name} ${help.replace(/[\\\n]/g, escaped)}`, `# TYPE ${name} ${type}`, ...lines, ''].join('\n')
+  return [`# HELP ${name} ${help.replace(/[\\\n]/g, escapeCharacter)}`, `# TYPE ${name} ${type}`, ...lines, ''].join(
+    '\n',
+  )
 }
 
 function distribution(name: string, labels: Sample['labels'], { buckets, sum, count }: Distribution): string[] {
@@ -23,11 +25,13 @@ function distribution(name: string, labels: Sample['labels'], { buckets, sum, co
 }
 
 function line(name: string, labels: Sample['labels'], value: number): string {
-  const pairs = Object.entries(labels ?? {}).map(([label, text]) => `${label}="${text.replace(/[\\"\n]/g, escaped)}"`)
+  const pairs = Object.entries(labels ?? {}).map(
+    ([label, text]) => `${label}="${text.replace(/[\\"\n]/g, escapeCharacter)}"`,
+  )
   return `${name}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${numeral(value)}`
 }
 
-function escaped(character: string): string {
+function escapeCharacter(character: string): string {
   return character === '\n' ? '\\n' : `\\${character}`
 }
 

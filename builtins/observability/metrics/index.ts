@@ -6,9 +6,9 @@ import { budgetMetrics } from './budget.ts'
 import { Metrics } from './contract.ts'
 import { Counts } from './counts.ts'
 import { Cycles, cycleMetrics } from './cycles.ts'
-import { houseMetrics } from './house.ts'
 import { LoopLag, processMetrics } from './machine.ts'
 import { metricsGet } from './operations.ts'
+import { projectMetrics } from './project-metrics.ts'
 import { addCounts } from './repository.ts'
 import { EventTotals, totalMetrics } from './totals.ts'
 
@@ -29,7 +29,7 @@ export default definePlugin({
       ...cycleMetrics(counts),
       ...totalMetrics(totals),
       ...budgetMetrics(svc),
-      ...houseMetrics(svc),
+      ...projectMetrics(svc),
       ...processMetrics(svc, lag),
     ]
     for (const metric of metrics) svc.add(Metrics, metric)
@@ -38,7 +38,7 @@ export default definePlugin({
     svc.add(Effects, addCounts.kind)
     svc.add(EventReaders, { name: 'metrics', seq: () => totals.save() })
     svc.on('cycle_start', ({ agent_id }) => cycles.began(agent_id))
-    svc.on('cycle_end', ({ agent_id, result }) => cycles.ended(agent_id, result))
+    svc.on('cycle_end', ({ agent_id, result }) => cycles.endCycle(agent_id, result))
     svc.on('beat', ({ beat }) => (beat % SAVE_EVERY === 0 ? totals.save() : undefined))
     svc.start(() => () => counts.flush())
     svc.start(() => lag.watch(), { in: ['daemon', 'server'] })

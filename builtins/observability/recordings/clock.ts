@@ -38,7 +38,7 @@ export class ReplayClock implements Clock {
   }
 
   ms(): number {
-    return Math.round(this.#at + this.#passed)
+    return Math.round(this.#at + this.#elapsed)
   }
 
   now(): Date {
@@ -46,10 +46,10 @@ export class ReplayClock implements Clock {
   }
 
   monotonic(): number {
-    return this.#at + this.#jump + this.#passed
+    return this.#at + this.#jump + this.#elapsed
   }
 
-  get #passed(): number {
+  get #elapsed(): number {
     return this.#base === undefined ? 0 : this.#real.monotonic() - this.#base
   }
 

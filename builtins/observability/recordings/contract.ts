@@ -132,7 +132,7 @@ export interface Recordings {
   /** Records what this process does from now on, where it does not yet; undefined where nothing is to be waited for. */
   follow(): Promise<void> | undefined
   /** A task has begun its run in this process: it can be had by that name, in other processes within a second. */
-  holds(run_id: string): void
+  addTaskRun(run_id: string): void
   /** @throws RecordingNotFoundError */
   get(run_id: string): Promise<Recording>
   /** Those that can be repeated, newest first. */

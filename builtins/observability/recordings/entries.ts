@@ -44,10 +44,10 @@ export type Entry =
   | ['p', number[]]
   | ['q', number[]]
   | ['r', number, number[]]
-  | ['v', number, number, number | string, Packed, (ErrorRecord | null)?, number?]
+  | ['v', number, number, number | string, PackedValue, (ErrorRecord | null)?, number?]
   | ['f', number, number]
   | ['a', number, ErrorRecord]
-  | ['o', [number, ...Packed[]][]]
+  | ['o', [number, ...PackedValue[]][]]
   | ['c', Record<string, unknown>]
   | ['u', string, boolean, string?]
 
@@ -55,7 +55,7 @@ export type Entry =
  * A value as JSON holds it; `{ $x }` names a long one, `{ $b }` is bytes, `{ $n }` a whole number beyond doubles. What an actor
  * was given is `{ $j }`, or the JSON of it as a long text; in the first version always as a text.
  */
-export type Packed = string | number | null | { $x: number } | { $b: string } | { $n: string } | { $j: unknown }
+export type PackedValue = string | number | null | { $x: number } | { $b: string } | { $n: string } | { $j: unknown }
 
 export interface ErrorRecord {
   name: string

@@ -7,10 +7,10 @@ import { Digester } from './digest.ts'
 import { statements } from './effects.ts'
 import { type Entry, TAPE_VERSION } from './entries.ts'
 import { Playback } from './playback.ts'
+import { compress, decompress } from './recording-files.ts'
 import type { Original } from './replay.ts'
+import { openReplayKernel } from './replay-kernel.ts'
 import { Score } from './score.ts'
-import { packed, unpacked } from './shelf.ts'
-import { openStage } from './stage.ts'
 
 interface Fixture {
   svcrec: number
@@ -31,7 +31,7 @@ export async function readFixture({ ports: { files } }: PluginHandle, file: stri
   const bytes = await files.readFile(file).catch(() => {
     throw new RecordingNotFoundError({ run_id: file })
   })
-  const fixture = await unpacked(bytes)
+  const fixture = await decompress(bytes)
     .then(text => JSON.parse(text) as Fixture)
     .catch(() => {
       throw new NotReplayableError({ run_id: file, why: 'it is no recording, or a damaged one' })
@@ -51,7 +51,7 @@ export async function writeFixture(svc: PluginHandle, whole: Original, file: str
   const state = (await withoutSecrets(svc, whole)).toString('base64')
   const fixture: Fixture = { svcrec: TAPE_VERSION, about, entries, events, state }
   await svc.ports.files
-    .writeFile(file, await packed(JSON.stringify(fixture)), { flag: 'wx', mode: 0o600 })
+    .writeFile(file, await compress(JSON.stringify(fixture)), { flag: 'wx', mode: 0o600 })
     .catch((error: NodeJS.ErrnoException) => {
       throw error.code === 'EEXIST' ? new FileExistsError({ file }) : error
     })
@@ -69,7 +69,7 @@ async function withoutSecrets(svc: PluginHandle, whole: Original): Promise<Buffe
     configure: async () => {},
     bring: async () => {},
   })
-  await using stage = await openStage(svc, whole, still)
+  await using stage = await openReplayKernel(svc, whole, still)
   const store = stage.kernel.use(Store)
   const columns = await store.all<{ tab: string; col: string }>(
     `SELECT m.name AS tab, c.name AS col FROM sqlite_master m, pragma_table_info(m.name) c

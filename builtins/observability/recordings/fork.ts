@@ -3,8 +3,8 @@ import { crc32 } from 'node:zlib'
 import { askedIn, type CallPurpose, Models, modelOf } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import { defineError, definePlugin, HostToken, type PluginDefinition, type PluginHandle, sentenceOf } from '#kernel'
-import { counted } from '#lib/counted'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { pluralize } from '#lib/pluralize'
 import { recordInput } from '#lib/recording-context'
 import { SchedulerToken } from '#platform/heartbeat/contract'
 import { isoTime, Store } from '#platform/store/contract'
@@ -12,11 +12,11 @@ import type { ForkOptions, Recording } from './contract.ts'
 import { TAPE_VERSION } from './entries.ts'
 import { eventsOf } from './log.ts'
 import type { Playback } from './playback.ts'
-import { TapeRecorder } from './recorder.ts'
+import { Recorder } from './recorder.ts'
 import { LiveRecording, maskerOf } from './recording.ts'
+import type { RecordingFiles } from './recording-files.ts'
 import { type Original, rehearse } from './replay.ts'
-import type { RecordingShelf } from './shelf.ts'
-import type { Stage } from './stage.ts'
+import type { ReplayKernel } from './replay-kernel.ts'
 
 /** A fork that nobody limits lives for so many cycles at most. */
 const MOST_CYCLES = 50
@@ -35,7 +35,7 @@ export const ForkError = defineError({
 
 export interface ForkParts {
   svc: PluginHandle
-  shelf: RecordingShelf
+  shelf: RecordingFiles
   run_id: string
 }
 
@@ -52,7 +52,7 @@ export async function fork(
   const { about } = original
   const { from, model = null, plugin, signal } = options
   if (model !== null) await svc.use(Models).resolve(model)
-  const failed = (why: string) => new ForkError({ run_id: about.run_id, step: from, why })
+  const forkError = (why: string) => new ForkError({ run_id: about.run_id, step: from, why })
   const { stage, playback } = await rehearse(svc, original, {
     also: [askingFor(svc, model)],
     // None that the run has had: it may be a fork itself.
@@ -61,10 +61,10 @@ export async function fork(
   await using _ = stage
   await playback.run(stage.kernel, signal, from)
   const { divergence } = playback
-  if (divergence) throw failed(`its replay differs at step ${divergence.step} already (${divergence.what})`)
-  if (playback.steps + 1 < from) throw failed(`it has ${counted(playback.steps, 'step')}`)
+  if (divergence) throw forkError(`its replay differs at step ${divergence.step} already (${divergence.what})`)
+  if (playback.steps + 1 < from) throw forkError(`it has ${pluralize(playback.steps, 'step')}`)
 
-  const tape = new TapeRecorder(maskerOf(svc, false))
+  const tape = new Recorder(maskerOf(svc, false))
   const forked: Recording = {
     ...about,
     ...{
@@ -97,13 +97,13 @@ export async function fork(
     tape,
     stage.kernel.use(Store),
   )
-  const left = about.within === null ? Math.min(Math.max(playback.left, 1), MOST_CYCLES) : 0
+  const left = about.within === null ? Math.min(Math.max(playback.remainingCycles, 1), MOST_CYCLES) : 0
   const cycles = options.cycles ?? left
   const { ms, monotonic } = playback.now
   stage.clock.start(ms, monotonic)
-  tape.resume(playback.played())
+  tape.resume(playback.playedEntries())
   await playback.goLive(tape, async () => {
-    if (plugin) await bring(svc, stage, tape, plugin).catch(error => Promise.reject(failed(sentenceOf(error))))
+    if (plugin) await bring(svc, stage, tape, plugin).catch(error => Promise.reject(forkError(sentenceOf(error))))
     await shelf.write(forked)
     live.begin()
   })
@@ -124,13 +124,13 @@ export async function fork(
 
 /** Ends the cycles under way, and drives others as they come due; the time between them does not pass by itself. */
 async function liveOn(
-  { kernel, clock }: Stage,
+  { kernel, clock }: ReplayKernel,
   playback: Playback,
   cycles: number,
   { signal, progress }: ForkOptions,
 ): Promise<void> {
   const scheduler = kernel.use(SchedulerToken)
-  await playback.settled()
+  await playback.waitForCycles()
   let lonely = 0
   for (let driven = 0; driven < cycles && lonely < MOST_LONELY && !signal.aborted; ) {
     const kind = await kernel.heartbeat.step(signal)
@@ -147,7 +147,7 @@ async function liveOn(
 }
 
 /** What a plugin writes as it comes stands on the tape after its coming. */
-async function bring(svc: PluginHandle, stage: Stage, tape: TapeRecorder, file: string): Promise<void> {
+async function bring(svc: PluginHandle, stage: ReplayKernel, tape: Recorder, file: string): Promise<void> {
   const definition = await svc.use(HostToken).load(file)
   tape.add(['u', definition.name, true, relative(svc.project.root, file)])
   await stage.bring(definition, file)
@@ -161,12 +161,17 @@ function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
     setup(stage) {
       stage.provide(Profiles, svc.use(Profiles))
       const { summaries } = svc.use(Models)
-      const chosen = <Call extends { model: string | null }>(call: Call) => ({ ...call, model: model ?? call.model })
+      const withChosenModel = <Call extends { model: string | null }>(call: Call) => ({
+        ...call,
+        model: model ?? call.model,
+      })
       stage.provide(Models, {
         resolve: name => svc.use(Models).resolve(model ?? name),
         describe: name => svc.use(Models).describe(model ?? name),
         inUse: () => svc.use(Models).inUse(),
-        ...(summaries ? { summaries: { ...summaries, due: (call, keeps) => summaries.due(chosen(call), keeps) } } : {}),
+        ...(summaries
+          ? { summaries: { ...summaries, due: (call, keeps) => summaries.due(withChosenModel(call), keeps) } }
+          : {}),
         call(call) {
           const { fallback, ...asked } = call
           const planning = String(stage.config.get('model.planning_model'))

@@ -5,7 +5,7 @@ import { RetentionRules } from '#platform/retention/contract'
 import { RecordingsConfig } from './config.ts'
 import { Recordings } from './contract.ts'
 import { recordingOperations } from './operations.ts'
-import { RecordingRoom } from './room.ts'
+import { RecordingService } from './recording-service.ts'
 
 export default definePlugin({
   name: 'recordings',
@@ -14,7 +14,7 @@ export default definePlugin({
   section: 'recordings',
   config: RecordingsConfig,
   setup(svc, config) {
-    const room = new RecordingRoom(svc, config, tape => svc.provide(TapeToken, tape))
+    const room = new RecordingService(svc, config, tape => svc.provide(TapeToken, tape))
     svc.provide(Recordings, room)
     for (const operation of recordingOperations(room)) svc.operation(operation)
     svc.add(RetentionRules, {
@@ -23,7 +23,7 @@ export default definePlugin({
       // All at once, and so fewer than asked for: none is left.
       piece: async (_, limit) => Math.min(await room.prune(), limit - 1),
     })
-    svc.on('config_changed', () => room.configured())
+    svc.on('config_changed', () => room.recordConfig())
     svc.on('plugin_reloaded', ({ plugin, outcome }) => room.pluginChanged(plugin, outcome))
     // Every process may run a task.
     svc.start(() => () => room.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })

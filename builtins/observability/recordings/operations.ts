@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { ModelNameError } from '#core/models/contract'
 import { InvalidInputError, operation, z } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { RunNotFoundError, RunRef } from '#observability/runs/contract'
 import { FileExistsError } from '#platform/store/contract'
 import {
@@ -13,8 +13,8 @@ import {
   RunDiff,
 } from './contract.ts'
 import { ForkError } from './fork.ts'
+import type { RecordingService } from './recording-service.ts'
 import { renderDiff, renderRecording, renderVerdict } from './render.ts'
-import type { RecordingRoom } from './room.ts'
 
 const MISSING = [RecordingNotFoundError, RunNotFoundError, NotReplayableError]
 
@@ -42,10 +42,10 @@ const Replayed = z.object({
 /** What is known of a recording without reading its tape. */
 function sizeOf({ within, ended_at, cycles, steps }: z.infer<typeof Shown>): string {
   if (within !== null) return `in ${within}`
-  return ended_at === null ? 'has not ended' : `${counted(cycles, 'cycle')}, ${counted(steps, 'step')}`
+  return ended_at === null ? 'has not ended' : `${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}`
 }
 
-export function recordingOperations(room: RecordingRoom) {
+export function recordingOperations(room: RecordingService) {
   return [
     operation({
       name: 'recordings.list',
@@ -88,7 +88,7 @@ export function recordingOperations(room: RecordingRoom) {
       http: { method: 'POST', path: '/runs/{id}/replay' },
       mcp: true,
       errors: [...MISSING, ForkError, ModelNameError, InvalidInputError],
-      run: ({ id, ...how }, call) => replayed(room, id, how, call),
+      run: ({ id, ...how }, call) => replayRun(room, id, how, call),
       render: renderReplayed,
     }),
     operation({
@@ -107,7 +107,7 @@ export function recordingOperations(room: RecordingRoom) {
       errors: [...MISSING, ForkError, ModelNameError, FileExistsError, InvalidInputError],
       async run({ run, save, plugin, ...how }, call) {
         if (save) await room.save(run, resolve(save))
-        return replayed(room, run, { ...how, plugin: plugin && resolve(plugin) }, call)
+        return replayRun(room, run, { ...how, plugin: plugin && resolve(plugin) }, call)
       },
       render: renderReplayed,
       exit: ({ verdict }) => (verdict?.same === false ? 1 : 0),
@@ -135,8 +135,8 @@ interface How {
   cycles?: number | undefined
 }
 
-async function replayed(
-  room: RecordingRoom,
+async function replayRun(
+  room: RecordingService,
   run: string,
   { from, ...how }: How,
   { signal, progress }: { signal: AbortSignal; progress(sentence: string): void },

@@ -14,8 +14,8 @@ import { type Divergence, Mirrors } from './contract.ts'
 import type { Digester } from './digest.ts'
 import { statements } from './effects.ts'
 import { type Entry, errorOf, MODEL } from './entries.ts'
-import type { TapeRecorder } from './recorder.ts'
-import { ReplayedActor, settle, type Waiting } from './replayed-actor.ts'
+import type { Recorder } from './recorder.ts'
+import { ReplayedContext, settle, type Waiting } from './replayed-context.ts'
 import { type Happening, type Score, WRITES } from './score.ts'
 
 /** When nothing has moved for so long, nothing will, in milliseconds. */
@@ -42,13 +42,13 @@ export interface PlaybackParts {
 export class Playback implements Tape {
   readonly repeats = true
   readonly #parts: PlaybackParts
-  readonly #actors = new Map<number, ReplayedActor>()
+  readonly #actors = new Map<number, ReplayedContext>()
   readonly #cycles = new Map<number, Promise<void>>()
   #kernel: Kernel | undefined
   #begins: number | undefined
-  #moved: () => void = () => {}
+  #onMove: () => void = () => {}
   #head = 0
-  #live: TapeRecorder | undefined
+  #live: Recorder | undefined
   divergence: Divergence | undefined
   cycles = 0
   steps = 0
@@ -65,9 +65,9 @@ export class Playback implements Tape {
     if (this.#begins === undefined) return this.#live?.begin(right, abort)
     const id = this.#begins
     const { score } = this.#parts
-    const actor = new ReplayedActor({
-      ...{ drawn: score.drawn(id), abort },
-      moved: () => this.#moved(),
+    const actor = new ReplayedContext({
+      ...{ drawn: score.valuesOf(id), abort },
+      onMove: () => this.#onMove(),
       rest: () => this.#rest(),
       worksOut: what => score.worksOut(id, what),
     })
@@ -98,7 +98,7 @@ export class Playback implements Tape {
   }
 
   /** How many cycles have not been repeated. */
-  get left(): number {
+  get remainingCycles(): number {
     return this.#parts.score.happenings.slice(this.#head).filter(([kind]) => kind === 'b').length
   }
 
@@ -109,10 +109,10 @@ export class Playback implements Tape {
   }
 
   /** The tape as far as it was repeated: what another one goes on from. */
-  played(): Entry[] {
+  playedEntries(): Entry[] {
     const { score } = this.#parts
     const drawn = [...this.#actors]
-      .map(([id, { used }]) => score.drawnBy(id, used))
+      .map(([id, { used }]) => score.unusedValues(id, used))
       .filter(entry => entry !== undefined)
     return [...score.names, ...score.happenings.slice(0, this.#head), ...drawn]
   }
@@ -121,19 +121,19 @@ export class Playback implements Tape {
    * From now on all is real, and recorded: those who wait get what they wait for.
    * @param first is done before they do
    */
-  async goLive(tape: TapeRecorder, first: () => Promise<void>): Promise<void> {
+  async goLive(tape: Recorder, first: () => Promise<void>): Promise<void> {
     this.#live = tape
     const acting = [...this.#actors]
       .filter(([, actor]) => !actor.over)
       .map(([id, actor]) => {
-        return { actor, recorded: tape.actor(id, actor.abort, { ...actor.last, reads: actor.readsUntold }) }
+        return { actor, recorded: tape.openContext(id, actor.abort, { ...actor.last, reads: actor.readsUntold }) }
       })
     await first()
     for (const { actor, recorded } of acting) actor.goLive(recorded)
   }
 
   /** Resolves when the cycles that were under way have ended. */
-  async settled(): Promise<void> {
+  async waitForCycles(): Promise<void> {
     await Promise.all(this.#cycles.values())
   }
 
@@ -186,7 +186,7 @@ export class Playback implements Tape {
           })
         } catch (error) {
           // As with rows that belong to some that another process wrote.
-          const expected = told(written.map(({ sql }) => sql).join('; '))
+          const expected = shorten(written.map(({ sql }) => sql).join('; '))
           return this.#diverge(happening, 'what others than agents wrote cannot be written', {
             expected,
             got: sentenceOf(error),
@@ -215,7 +215,7 @@ export class Playback implements Tape {
         return
       }
       case 'n': {
-        this.#actors.get(happening[1])?.tellReads(happening[2])
+        this.#actors.get(happening[1])?.addReads(happening[2])
         await this.#until(happening, ({ readsUntold }) => (readsUntold >= 0 ? true : undefined))
         return
       }
@@ -255,17 +255,17 @@ export class Playback implements Tape {
     })
   }
 
-  async #until<T>(happening: Happening, find: (actor: ReplayedActor) => T | undefined): Promise<T | undefined> {
+  async #until<T>(happening: Happening, find: (actor: ReplayedContext) => T | undefined): Promise<T | undefined> {
     const actor = this.#actors.get(happening[1] as number)
     const stalled = new AbortController()
     const cancel = this.#parts.clock.after(STALLED_MS, () => {
       stalled.abort()
-      this.#moved()
+      this.#onMove()
     })
     try {
       for (;;) {
         const moved = new Promise<void>(resolve => {
-          this.#moved = resolve
+          this.#onMove = resolve
         })
         const found = actor && find(actor)
         if (found !== undefined) return found
@@ -275,17 +275,20 @@ export class Playback implements Tape {
     } finally {
       cancel()
     }
-    const got = actor?.over ? 'its cycle was over' : actor?.waiting.map(each => told(each.what)).join('; and ')
-    this.#diverge(happening, 'it did something else', { expected: this.#told(happening), got: got || 'nothing more' })
+    const got = actor?.over ? 'its cycle was over' : actor?.waiting.map(each => shorten(each.what)).join('; and ')
+    this.#diverge(happening, 'it did something else', {
+      expected: this.#describe(happening),
+      got: got || 'nothing more',
+    })
     return undefined
   }
 
-  #told(happening: Happening): string {
+  #describe(happening: Happening): string {
     if (happening[0] === 'e') return 'the end of its cycle'
     if (happening[0] === 'f') return 'a timer to be over'
     if (happening[0] === 'n') return `${happening[2]} reads before the next write`
     if (happening[0] !== 't' && happening[0] !== 'v') return happening[0]
-    return told(this.#parts.score.text(happening[2]))
+    return shorten(this.#parts.score.text(happening[2]))
   }
 
   #diverge(happening: Happening, what: string, { expected, got }: { expected: string; got: string }): void {
@@ -304,7 +307,7 @@ function textOf(asked: Asked[number]): string {
   return typeof asked === 'string' ? asked : JSON.stringify(asked)
 }
 
-function told(what: string): string {
+function shorten(what: string): string {
   return what.replace(/\s+/g, ' ').slice(0, 300)
 }
 

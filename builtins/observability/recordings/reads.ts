@@ -34,7 +34,7 @@ export class Reads {
   }
 
   /** So many are told of now. */
-  told(actor: number, reads: number): void {
+  addReads(actor: number, reads: number): void {
     const reading = this.#acting.get(actor)
     if (reading) reading.total += reads
   }

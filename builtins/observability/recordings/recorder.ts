@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { CycleEnd, ExecutionIdentity, RecordingContext, Tape, WrittenStatement } from '#lib/recording-context'
 import { Digester } from './digest.ts'
 import { type Entry, type ErrorRecord, MODEL, recordOf } from './entries.ts'
-import { type Earlier, RecordedActor } from './recorded-actor.ts'
+import { type Earlier, RecordedContext } from './recorded-context.ts'
 
 /** Shorter values stand where they are used, in characters. */
 const LONG = 512
@@ -21,7 +21,7 @@ const TEXT = 80_000
 const LATE_LENGTH = 500
 
 /** JSON of a list without its brackets, with one more: an array of numbers takes longer to become a text than to be gathered. */
-function listed(json: string, more: number): string {
+function appendToList(json: string, more: number): string {
   return json ? `${json},${more}` : `${more}`
 }
 
@@ -39,7 +39,7 @@ export type Late = (before: string[]) => string
  * What is recorded in one process from one moment on, until it is handed to whoever writes it down. It is made in the path of
  * every cycle: what is small, or may be changed by others, becomes its text at once, and all else later.
  */
-export class TapeRecorder implements Tape {
+export class Recorder implements Tape {
   readonly pretends = false
   readonly repeats = false
   readonly digester: Digester
@@ -60,7 +60,7 @@ export class TapeRecorder implements Tape {
   readonly #longLate = new Map<string, number>()
   /** Values that nobody changes any more, as they stand on the tape. */
   readonly #packed = new WeakMap<object, string>()
-  readonly #acting = new Set<RecordedActor>()
+  readonly #acting = new Set<RecordedContext>()
   #actors = 0
   #names = 0
   #values = 0
@@ -80,12 +80,12 @@ export class TapeRecorder implements Tape {
     this.add(right.kind === 'task' ? ['b', ...cycle, right.task_id] : ['b', ...cycle])
     // While it waited for the cycle before it, somebody may have taken it over.
     if (end.signal.aborted) this.add(['a', id, recordOf(end.signal.reason)])
-    return this.actor(id, end)
+    return this.openContext(id, end)
   }
 
   /** One who begins, or goes on where another tape ended. */
-  actor(id: number, end: CycleEnd, earlier?: Earlier): RecordedActor {
-    const actor = new RecordedActor(this, id, earlier)
+  openContext(id: number, end: CycleEnd, earlier?: Earlier): RecordedContext {
+    const actor = new RecordedContext(this, id, earlier)
     this.#acting.add(actor)
     end.onAbort = reason => {
       if (actor.over) return
@@ -132,7 +132,7 @@ export class TapeRecorder implements Tape {
   /** Adds an entry, as its JSON or as what makes it later. */
   line(entry: string | Late): void {
     if (this.#over) return
-    this.#turned()
+    this.#flushTurns()
     this.#push(entry)
   }
 
@@ -155,20 +155,20 @@ export class TapeRecorder implements Tape {
   }
 
   /** What an actor has read until now, when something comes to it from outside. */
-  readBefore(actor: RecordedActor): void {
+  readBefore(actor: RecordedContext): void {
     const reads = actor.readsSince()
     if (reads > 0 && !this.#over) this.#next(actor.id, 3 * reads + 2)
   }
 
   #next(actor: number, what: number): void {
     if (this.#turning !== actor) {
-      this.#turns = listed(this.#turns, ~actor)
+      this.#turns = appendToList(this.#turns, ~actor)
       this.#turning = actor
     }
-    this.#turns = listed(this.#turns, what)
+    this.#turns = appendToList(this.#turns, what)
   }
 
-  #turned(): void {
+  #flushTurns(): void {
     if (this.#turning === undefined) return
     this.#push(`["p",[${this.#turns}]]`)
     this.#turns = ''
@@ -200,14 +200,14 @@ export class TapeRecorder implements Tape {
     this.#length = 0
   }
 
-  ended(actor: RecordedActor): void {
+  closeContext(actor: RecordedContext): void {
     this.#acting.delete(actor)
   }
 
   /** All entries since the last time, as JSON with commas between them: texts, each of some entries. */
   take(): string[] {
-    this.#turned()
-    for (const actor of this.#acting) actor.tellDrawn()
+    this.#flushTurns()
+    for (const actor of this.#acting) actor.writeReadValues()
     this.#join()
     const texts = this.#texts
     this.#texts = []

@@ -6,8 +6,8 @@ import { isoTime, type Overheard, Store } from '#platform/store/contract'
 import type { RecordingsConfig } from './config.ts'
 import type { Recording } from './contract.ts'
 import { TAPE_VERSION } from './entries.ts'
-import { TapeRecorder } from './recorder.ts'
-import type { RecordingShelf, TapeFile } from './shelf.ts'
+import { Recorder } from './recorder.ts'
+import type { LogFile, RecordingFiles } from './recording-files.ts'
 
 /** How often what was recorded is written, in milliseconds. */
 const WRITE_MS = 1_000
@@ -20,10 +20,10 @@ const WRITTEN_BY_ANOTHER = 'another process wrote to the database'
 
 /** A recording that is being made: from the tape in memory to its file, behind the cycles' backs. */
 export class LiveRecording {
-  readonly tape: TapeRecorder
+  readonly tape: Recorder
   readonly about: Recording
   readonly #svc: PluginHandle
-  readonly #shelf: RecordingShelf
+  readonly #shelf: RecordingFiles
   readonly #config: Pick<RecordingsConfig, 'max_mb'>
   readonly #mask: (text: string) => string
   readonly #store: () => Store
@@ -33,7 +33,7 @@ export class LiveRecording {
   #cancel: () => void = () => {}
   #over = false
   #data_version: number | undefined
-  #file: TapeFile | undefined
+  #file: LogFile | undefined
   /** Runs of tasks that are on this tape, of which nobody can know yet. */
   #held: Recording[] = []
   #noting: Promise<void> = Promise.resolve()
@@ -41,10 +41,10 @@ export class LiveRecording {
 
   constructor(
     svc: PluginHandle,
-    shelf: RecordingShelf,
+    shelf: RecordingFiles,
     config: Pick<RecordingsConfig, 'max_mb'>,
     about: Recording,
-    tape?: TapeRecorder,
+    tape?: Recorder,
     store?: Store,
   ) {
     this.#svc = svc
@@ -54,7 +54,7 @@ export class LiveRecording {
     this.#plugins = new Set(about.plugins)
     this.#store = () => store ?? svc.use(Store)
     this.#mask = maskerOf(svc)
-    this.tape = tape ?? new TapeRecorder(maskerOf(svc, false))
+    this.tape = tape ?? new Recorder(maskerOf(svc, false))
   }
 
   /** Follows the tape from now on. */
@@ -71,14 +71,14 @@ export class LiveRecording {
   }
 
   /** A task's run is on this tape from now on. */
-  holds(run_id: string): void {
+  addTaskRun(run_id: string): void {
     const started_at = isoTime(this.#svc.clock.ms())
     const { run_id: within } = this.about
     this.#held.push({ ...this.about, run_id, kind: 'task', within, events_of: run_id, started_at, config: {} })
   }
 
   /** Resolves when all tasks that it holds can be found. */
-  noted(): Promise<void> {
+  waitUntilNoted(): Promise<void> {
     this.#noting = this.#noting.then(() => this.#note())
     return this.#noting
   }
@@ -123,13 +123,13 @@ export class LiveRecording {
 
   async #write(): Promise<void> {
     await this.#lookAround()
-    await this.noted()
+    await this.waitUntilNoted()
     const texts = this.tape.take()
     if (texts.length === 0) return
     const isFirst = this.about.cycles === 0
     Object.assign(this.about, this.tape.counts)
     for (const piece of piecesOf(texts)) {
-      this.#file ??= await this.#shelf.tape(this.about.run_id)
+      this.#file ??= await this.#shelf.openLog(this.about.run_id)
       const json = `[${piece.join()}]`
       const masked = this.#mask(json)
       this.about.bytes += await this.#file.append(masked)
@@ -237,10 +237,10 @@ export function pluginsIn(svc: PluginHandle): string[] {
  */
 export async function beginRecording(
   svc: PluginHandle,
-  shelf: RecordingShelf,
+  shelf: RecordingFiles,
   config: RecordingsConfig,
   run: { run_id: string; kind: string },
-  starts: (tape: TapeRecorder) => void,
+  starts: (tape: Recorder) => void,
   overhears = false,
 ): Promise<LiveRecording | undefined> {
   const store = svc.use(Store)

@@ -1,11 +1,11 @@
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import type { RecordedStep, Recording, ReplayVerdict, RunDiff } from './contract.ts'
 
 const LONGEST = 400
 
 export function renderVerdict(verdict: ReplayVerdict): string {
   const { run_id, same, events, cycles, steps, hash, replayed_hash, duration_ms, divergence, notes } = verdict
-  const size = `${counted(events, 'event')}, ${counted(cycles, 'cycle')}, ${counted(steps, 'step')}`
+  const size = `${pluralize(events, 'event')}, ${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}`
   const told = notes.map(note => `note: ${note}`)
   if (same)
     return [`${run_id}: the same again (${size}, ${duration_ms / 1000} s)`, `sha256 ${hash}`, ...told].join('\n')
@@ -24,7 +24,7 @@ export function renderVerdict(verdict: ReplayVerdict): string {
 }
 
 export function renderDiff({ same, common, divergence, a, b }: RunDiff): string {
-  if (same) return `${a.run_id} and ${b.run_id} are the same: ${counted(common, 'event')}`
+  if (same) return `${a.run_id} and ${b.run_id} are the same: ${pluralize(common, 'event')}`
   const rows = (['events', 'cycles', 'steps', 'tool_calls', 'goals_completed', 'tokens', 'cost_usd'] as const).map(
     key => {
       return [key.replaceAll('_', ' '), a[key], b[key], a.after[key], b.after[key]].map(String)
@@ -36,7 +36,7 @@ export function renderDiff({ same, common, divergence, a, b }: RunDiff): string 
   return [
     `A  ${a.run_id}`,
     `B  ${b.run_id}`,
-    `alike for ${counted(common, 'event')}; then${agent_id ? ` in ${agent_id}` : ''}${cycle_num === null ? '' : `, cycle ${cycle_num}`}:`,
+    `alike for ${pluralize(common, 'event')}; then${agent_id ? ` in ${agent_id}` : ''}${cycle_num === null ? '' : `, cycle ${cycle_num}`}:`,
     `A  ${divergence!.a.slice(0, LONGEST)}`,
     `B  ${divergence!.b.slice(0, LONGEST)}`,
     '',
@@ -56,7 +56,7 @@ export function renderRecording({
   const rows = steps_taken.map(
     ({ step, agent_id, cycle_num, says }) => `${step}  ${agent_id}  cycle ${cycle_num}  ${says}`,
   )
-  const size = `${counted(cycles, 'cycle')}, ${counted(steps, 'step')}, ${kilo(bytes)} recorded over a database of ${kilo(state_bytes)}`
+  const size = `${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}, ${kilo(bytes)} recorded over a database of ${kilo(state_bytes)}`
   return [`${run_id} (${kind}): ${size}`, ...from, ...lacks, ...rows].join('\n')
 }
 

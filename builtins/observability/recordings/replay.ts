@@ -8,9 +8,9 @@ import { TAPE_VERSION } from './entries.ts'
 import { eventsOf, LogHash, lineOf } from './log.ts'
 import { Playback } from './playback.ts'
 import { maskerOf } from './recording.ts'
+import type { Whole } from './recording-files.ts'
+import { openReplayKernel, type ReplayKernel, type ReplayKernelOptions } from './replay-kernel.ts'
 import { Score, stepsIn } from './score.ts'
-import type { Whole } from './shelf.ts'
-import { openStage, type Stage, type StageOptions } from './stage.ts'
 
 /** What a replay is compared with. */
 export interface Original extends Whole {
@@ -77,8 +77,8 @@ function differenceOf(expected: EventRow, got: EventRow): string {
   return `the event ${expected.type} has another ${fields.join(', ')}`
 }
 
-export interface Rehearsed {
-  stage: Stage
+export interface PreparedReplay {
+  stage: ReplayKernel
   playback: Playback
   comparison: Comparison
   /** What it lacks that the run had; more may come as it goes on. */
@@ -86,7 +86,11 @@ export interface Rehearsed {
 }
 
 /** Opens a stage and all that repeats a recording on it. */
-export async function rehearse(svc: PluginHandle, original: Original, options: StageOptions = {}): Promise<Rehearsed> {
+export async function rehearse(
+  svc: PluginHandle,
+  original: Original,
+  options: ReplayKernelOptions = {},
+): Promise<PreparedReplay> {
   const { about, entries } = original
   if (about.state === null)
     throw new NotReplayableError({ run_id: about.run_id, why: about.cut ?? 'it has no beginning' })
@@ -97,7 +101,7 @@ export async function rehearse(svc: PluginHandle, original: Original, options: S
   const ours = new Map(host.ofFiles().map(plugin => [plugin.name, plugin]))
   const gone = about.plugins?.filter(name => !ours.has(name)) ?? []
   const lacks = gone.map(isGone)
-  let stage: Stage | undefined
+  let stage: ReplayKernel | undefined
   const playback = new Playback({
     score: new Score(entries, { was: about.pid, is: process.pid }),
     clock: systemPorts().clock,
@@ -114,7 +118,7 @@ export async function rehearse(svc: PluginHandle, original: Original, options: S
       else await stage!.bring(plugin, file ?? name).catch(error => lacks.push(sentenceOf(error)))
     },
   })
-  stage = await openStage(svc, original, playback, options)
+  stage = await openReplayKernel(svc, original, playback, options)
   return { stage, playback, comparison, lacks }
 }
 
@@ -122,7 +126,7 @@ export async function rehearse(svc: PluginHandle, original: Original, options: S
 export async function replay(
   svc: PluginHandle,
   original: Original,
-  { signal, ...options }: ReplayOptions & StageOptions,
+  { signal, ...options }: ReplayOptions & ReplayKernelOptions,
 ): Promise<ReplayVerdict> {
   const { about } = original
   const began = svc.clock.monotonic()
@@ -134,7 +138,7 @@ export async function replay(
   return {
     run_id: about.run_id,
     same: divergence === null,
-    ...{ events: comparison.count, ...repeated(original, playback) },
+    ...{ events: comparison.count, ...repeatedCounts(original, playback) },
     ...{ hash: comparison.expected.value, replayed_hash: comparison.replayed.value },
     duration_ms: Math.round(svc.clock.monotonic() - began),
     divergence,
@@ -150,7 +154,7 @@ export async function replay(
 }
 
 /** Counts what was repeated as `recordings.get` counts what was recorded: of a task only its own steps. */
-function repeated({ entries, actor }: Original, { cycles, steps }: Playback): { cycles: number; steps: number } {
+function repeatedCounts({ entries, actor }: Original, { cycles, steps }: Playback): { cycles: number; steps: number } {
   if (actor === undefined) return { cycles, steps }
   return { cycles: 0, steps: stepsIn(entries, actor).filter(({ step }) => step <= steps).length }
 }

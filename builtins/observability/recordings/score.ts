@@ -1,6 +1,6 @@
 import type { ModelAnswer } from '#core/models/contract'
 import type { RecordedStep } from './contract.ts'
-import { CONTRIBUTED, type Entry, type ErrorRecord, MODEL, type Packed } from './entries.ts'
+import { CONTRIBUTED, type Entry, type ErrorRecord, MODEL, type PackedValue } from './entries.ts'
 import { Reads } from './reads.ts'
 
 /** An entry that happens at its place in the order; the others say what stands in it. */
@@ -10,7 +10,7 @@ export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'n' | 'v' | 'f' | 'a' 
 export const WRITES = /^write\b/
 
 /** What an actor drew from clock and ids, in its order. */
-export interface Drawn {
+export interface ReadValues {
   ms: number[]
   monotonic: number[]
   ids: string[]
@@ -23,7 +23,7 @@ export class Score {
   readonly names: readonly Entry[]
   readonly #texts = new Map<number, string>()
   readonly #long = new Map<number, string>()
-  readonly #drawn = new Map<number, Drawn>()
+  readonly #drawn = new Map<number, ReadValues>()
   readonly #begun = new Map<number, { agent_id: string; cycle_num: number }>()
   readonly #reads = new Reads()
   readonly #given = new Set<string>()
@@ -38,7 +38,7 @@ export class Score {
       else if (entry[0] === 'd') {
         const [, actor, ms, micros, ids] = entry
         const at = last.get(actor) ?? { ms: 0, micros: 0 }
-        const drawn = this.drawn(actor)
+        const drawn = this.valuesOf(actor)
         for (const step of ms) {
           at.ms += step
           drawn.ms.push(at.ms)
@@ -77,7 +77,7 @@ export class Score {
       this.#begun.set(happening[1], { agent_id: happening[2], cycle_num: happening[6] })
       reads.begin(happening[1])
     } else if (happening[0] === 'e') reads.end(happening[1])
-    else if (happening[0] === 'n') reads.told(happening[1], happening[2])
+    else if (happening[0] === 'n') reads.addReads(happening[1], happening[2])
     else {
       if (happening[0] === 'v') this.#given.add(`${happening[1]} ${this.text(happening[2])}`)
       const isWrite = happening[0] === 't' || happening[0] === 'o'
@@ -96,7 +96,7 @@ export class Score {
     return this.#texts.get(name) ?? ''
   }
 
-  drawn(actor: number): Drawn {
+  valuesOf(actor: number): ReadValues {
     let drawn = this.#drawn.get(actor)
     if (!drawn) {
       drawn = { ms: [], monotonic: [], ids: [] }
@@ -106,8 +106,8 @@ export class Score {
   }
 
   /** The entry that says what an actor drew, up to so much of each; undefined for nothing. */
-  drawnBy(actor: number, used: Record<keyof Drawn, number>): Entry | undefined {
-    const { ms, monotonic, ids } = this.drawn(actor)
+  unusedValues(actor: number, used: Record<keyof ReadValues, number>): Entry | undefined {
+    const { ms, monotonic, ids } = this.valuesOf(actor)
     if (used.ms + used.monotonic + used.ids === 0) return undefined
     const micros = monotonic.slice(0, used.monotonic).map(each => Math.round(each * 1000))
     return ['d', actor, stepsOf(ms.slice(0, used.ms)), stepsOf(micros), ids.slice(0, used.ids)]
@@ -128,7 +128,7 @@ export class Score {
   }
 
   /** A parameter of a statement. */
-  param(packed: Packed): unknown {
+  param(packed: PackedValue): unknown {
     if (typeof packed !== 'object' || packed === null) return packed
     if ('$x' in packed) return this.#long.get(packed.$x)
     if ('$j' in packed) return packed.$j
@@ -136,7 +136,7 @@ export class Score {
   }
 
   /** What an actor was given. */
-  value(packed: Packed): unknown {
+  value(packed: PackedValue): unknown {
     if (typeof packed === 'object' && packed !== null && '$j' in packed) return structuredClone(packed.$j)
     const json = this.param(packed)
     return typeof json === 'string' && json !== '' ? (JSON.parse(json) as unknown) : undefined
@@ -145,7 +145,7 @@ export class Score {
   /** Whether a model answered here, or failed to. */
   isStep(
     happening: Happening | undefined,
-  ): happening is ['v', number, number, number | string, Packed, (ErrorRecord | null)?, number?] {
+  ): happening is ['v', number, number, number | string, PackedValue, (ErrorRecord | null)?, number?] {
     return happening?.[0] === 'v' && this.text(happening[2]) === MODEL
   }
 }
@@ -183,7 +183,7 @@ export function countsIn(entries: readonly Entry[]): { cycles: number; steps: nu
   return { cycles, steps: stepsIn(entries).length }
 }
 
-export interface TaskOnTape {
+export interface RecordedTask {
   /** Who worked on it. */
   actor: number
   /** The tape up to its end. */
@@ -192,7 +192,7 @@ export interface TaskOnTape {
 }
 
 /** A task on the tape of its process; undefined where that ends before it. */
-export function taskIn(entries: readonly Entry[], run_id: string): TaskOnTape | undefined {
+export function taskIn(entries: readonly Entry[], run_id: string): RecordedTask | undefined {
   const score = new Score(entries, { was: 0, is: 0 })
   const began = score.happenings.find(
     each => each[0] === 'v' && score.text(each[2]) === 'run' && score.value(each[4]) === run_id,

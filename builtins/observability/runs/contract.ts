@@ -151,13 +151,13 @@ export interface Runs {
   /** The same as writes for a commit in which more begins: refused when its id is taken, and then to be made anew, … */
   begins(kind: string, about?: RunBeginning): Promise<{ run_id: string; effects: Effect[] }>
   /** … and what is left to be done after it. */
-  begun(run_id: string, kind: string): void
+  recordStart(run_id: string, kind: string): void
   /** Ends it; the rest of its log is written behind. One that has ended stays as it is. */
   end(run_id: string, exit: string): Promise<void>
   /** The same as a write for the commit in which all ends, … */
   ends(run_id: string, exit: string): Effect
   /** … and what is left to be done after it. */
-  ended(run_id: string): void
+  recordEnd(run_id: string): void
   /** Removes all but the newest `keep` of those that have ended, rows and files; 0 keeps all. @returns how many went */
   prune(keep: number): Promise<number>
 }

@@ -31,7 +31,7 @@ export const DEEDS: ReadonlySet<string> = new Set([
 ])
 
 /** What counts of an event. */
-interface Counted {
+interface CountedEvent {
   type: string
   at: number
   agent_id: string | null
@@ -40,7 +40,7 @@ interface Counted {
 }
 
 /** Adds up a batch of events, as a whole and by agent. */
-export function countsOf(rows: readonly Counted[]): { totals: Counts; agents: AgentCounts[] } {
+export function countsOf(rows: readonly CountedEvent[]): { totals: Counts; agents: AgentCounts[] } {
   const totals = zero()
   const agents = new Map<string, AgentCounts>()
   for (const row of rows) {
@@ -58,7 +58,7 @@ function agentOf(agents: Map<string, AgentCounts>, agent_id: string, at: number)
   return known
 }
 
-function add(counts: Counts, { type, data }: Counted): void {
+function add(counts: Counts, { type, data }: CountedEvent): void {
   const goals = GOALS[type]
   if (goals) counts[goals]++
   else if (type === 'cycle_done') counts.cycles++

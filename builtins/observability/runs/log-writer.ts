@@ -79,7 +79,7 @@ export class LogWriter {
     const { size } = await files.stat(path)
     const keep = end?.size ?? 0
     if (keep === size) return end
-    await setAside(files, path, keep)
+    await moveTornLine(files, path, keep)
     await files.truncate(path, keep)
     onDamage(path, size - keep)
     return end
@@ -106,7 +106,7 @@ async function lastLine(files: Ports['files'], path: string): Promise<{ size: nu
 }
 
 /** Keeps what is cut off a file, beside it. */
-async function setAside(files: Ports['files'], path: string, from: number): Promise<void> {
+async function moveTornLine(files: Ports['files'], path: string, from: number): Promise<void> {
   const handle = await files.open(path, 'r')
   try {
     for await (const bytes of handle.createReadStream({ start: from, autoClose: false })) {

@@ -28,7 +28,7 @@ export function factsIn({ facts, settings }: Pick<RunRow, 'facts' | 'settings'>)
 }
 
 /** An agent that did something in a run. */
-export interface Described {
+export interface DescribedAgent {
   agent_id: string
   name: string
   model: string
@@ -68,7 +68,7 @@ export class Manifests {
     return agents.length
   }
 
-  async #writeWhole(folder: string, run: BriefRun, agents: readonly Described[]): Promise<void> {
+  async #writeWhole(folder: string, run: BriefRun, agents: readonly DescribedAgent[]): Promise<void> {
     const row = await findRun(this.#svc.use(Store), run.run_id)
     const facts = row ? factsIn(row) : {}
     const text = this.#text({ ...beginningOf(run, agents), ...facts })
@@ -79,7 +79,7 @@ export class Manifests {
    * Writes that of a task's run, of which there are many: it is not waited for until it is on the disk. Where the process dies
    * over the only one of a run that is over, all is written again.
    */
-  async writeBrief(folder: string, run: BriefRun, agents: readonly Described[]): Promise<void> {
+  async writeBrief(folder: string, run: BriefRun, agents: readonly DescribedAgent[]): Promise<void> {
     const bytes = await this.brief(run, agents)
     const { files } = this.#svc.ports
     const beside = join(folder, `manifest.json.${process.pid}.tmp`)
@@ -88,7 +88,7 @@ export class Manifests {
   }
 
   /** That of a task's run, as it stands in its file: what all have in common is made once. */
-  async brief(run: BriefRun, agents: readonly Described[]): Promise<Buffer> {
+  async brief(run: BriefRun, agents: readonly DescribedAgent[]): Promise<Buffer> {
     const own = { ...beginningOf(run, agents), ...JSON.parse(run.facts) }
     return Buffer.concat([Buffer.from(this.#text(own).slice(0, -'\n}\n'.length)), await this.#sharedBy(run)])
   }
@@ -110,7 +110,7 @@ export class Manifests {
   }
 }
 
-function beginningOf(run: Omit<RunRow, 'settings'>, agents: readonly Described[]) {
+function beginningOf(run: Omit<RunRow, 'settings'>, agents: readonly DescribedAgent[]) {
   const { run_id, kind, started_at, ended_at, exit } = run
   return {
     ...{ run_id, kind, started_at: isoTime(started_at) },

@@ -24,7 +24,7 @@ export async function readLog(folder: string, options: ReadOptions): Promise<{ c
   let seen = after
   let broken = 0
   const take = (line: Buffer): boolean => {
-    const told = toldSeq(line)
+    const told = seqOf(line)
     if (told !== undefined && (told <= seen || (needle && !line.includes(needle)))) return true
     const event = parse(line)
     if (!event) broken++
@@ -67,7 +67,7 @@ export async function readNewest(
     for await (const lines of linesFromEnd(path, { files, signal })) {
       let seen = 0
       const fresh = lines.filter(line => {
-        const seq = toldSeq(line)
+        const seq = seqOf(line)
         if (seq === undefined) broken++
         if (seq === undefined || seq <= seen || seq >= end) return false
         seen = seq
@@ -81,14 +81,14 @@ export async function readNewest(
         if (found.length === limit) return { events: found.reverse(), complete: false, broken }
         found.push(event)
       }
-      if (fresh.length > 0) end = toldSeq(fresh[0]!)!
+      if (fresh.length > 0) end = seqOf(fresh[0]!)!
     }
   }
   return { events: found.reverse(), complete: true, broken }
 }
 
 /** The seq with which our lines begin, read without parsing them. */
-function toldSeq(line: Buffer): number | undefined {
+function seqOf(line: Buffer): number | undefined {
   const match = /^\{"seq":(\d{1,15}),/.exec(line.toString('latin1', 0, 24))
   return match ? Number(match[1]) : undefined
 }

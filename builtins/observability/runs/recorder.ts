@@ -7,7 +7,7 @@ import type { RunsConfig } from './config.ts'
 import { countsOf } from './counts.ts'
 import { LONGEST_LINE, segmentName } from './log.ts'
 import { type LogLine, LogWriter } from './log-writer.ts'
-import { type Described, MANIFEST, Manifests } from './manifest.ts'
+import { type DescribedAgent, MANIFEST, Manifests } from './manifest.ts'
 import {
   agentNamed,
   type BriefRun,
@@ -99,7 +99,7 @@ export class Recorder {
   }
 
   /** The runs that this process writes now. */
-  get followed(): string[] {
+  get followedRuns(): string[] {
     return [...this.#followed.keys()]
   }
 
@@ -132,7 +132,7 @@ export class Recorder {
   }
 
   /** Resolves when nothing is being written of a run. */
-  settled(run_id: string): Promise<void> {
+  waitUntilWritten(run_id: string): Promise<void> {
     return this.#followed.get(run_id)?.last ?? Promise.resolve()
   }
 
@@ -145,7 +145,7 @@ export class Recorder {
   /** Resolves when everything is written. */
   async close(): Promise<void> {
     await this.flush()
-    await Promise.all(this.followed.map(run_id => this.catchUp(run_id)))
+    await Promise.all(this.followedRuns.map(run_id => this.catchUp(run_id)))
     this.#followed.clear()
     // A round that was under way may have set the next one meanwhile.
     this.#cancel?.()
@@ -159,17 +159,17 @@ export class Recorder {
 
   /** One piece of work on a run after another. */
   #work(run_id: string, writing: Writing, piece: (writing: Writing) => Promise<void>): Promise<void> {
-    writing.last = writing.last.then(() => piece(writing).catch(error => this.#failed(run_id, error)))
+    writing.last = writing.last.then(() => piece(writing).catch(error => this.#logError(run_id, error)))
     return writing.last
   }
 
-  #failed(run_id: string, error: unknown): void {
+  #logError(run_id: string, error: unknown): void {
     this.#svc.log.error({}, `run ${run_id}: ${sentenceOf(error)}`)
   }
 
   async #round(): Promise<void> {
     await this.flush()
-    const moved = await this.#moved().catch(() => undefined)
+    const moved = await this.#changedRuns().catch(() => undefined)
     const due = this.#going.filter(([run_id, { due, failing }]) => !moved || due || failing || moved.has(run_id))
     for (const [, writing] of due) writing.due = false
     await Promise.all(due.map(([run_id]) => this.catchUp(run_id)))
@@ -177,7 +177,7 @@ export class Recorder {
   }
 
   /** The runs in which something has happened lately. An event may be seen a moment after later ones, hence two rounds of them. */
-  async #moved(): Promise<ReadonlySet<string>> {
+  async #changedRuns(): Promise<ReadonlySet<string>> {
     const store = this.#svc.use(Store)
     const newest = await newestSeq(store)
     const from = this.#seenBefore ?? newest
@@ -235,7 +235,7 @@ export class Recorder {
         .catch(() => false))
     for (const run_id of isCounted ? written : []) this.#followed.delete(run_id)
     for (const [run_id, writing] of isCounted ? left : over) {
-      await this.#conclude(run_id, writing).catch(error => this.#failed(run_id, error))
+      await this.#conclude(run_id, writing).catch(error => this.#logError(run_id, error))
     }
   }
 
@@ -258,12 +258,12 @@ export class Recorder {
     const [first, last] = [rows[0], rows.at(-1)]
     if (!first || !last) return undefined
     const { totals, agents } = countsOf(rows)
-    const named = async ({ agent_id, first_at }: (typeof agents)[number]): Promise<Described> => {
+    const describeAgent = async ({ agent_id, first_at }: (typeof agents)[number]): Promise<DescribedAgent> => {
       const known = names.get(agent_id) ?? (await agentNamed(this.#svc.use(Store), agent_id)) ?? NOBODY
       names.set(agent_id, known)
       return { agent_id, ...known, first_at }
     }
-    const described = await Promise.all(agents.map(named))
+    const described = await Promise.all(agents.map(describeAgent))
     const lines = rows.map(row => this.#lineOf(row))
     const { filesNow } = this.#svc.ports
     const folder = this.folderOf(run_id)

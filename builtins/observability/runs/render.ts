@@ -1,6 +1,6 @@
 import { ContextUse } from '#core/models/contract'
 import { columns } from '#lib/columns'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import type { Run, RunDetail, RunTotals, Span, Trace } from './contract.ts'
 
 /** For people, on a terminal. */
@@ -39,7 +39,7 @@ export function renderTrace({ root, run_id, next_after, next_before, left_out, b
     next_before !== null && `what happened before: svc trace ${run_id} --before ${next_before}`,
     next_after !== null && `this is a part; go on with: svc trace ${run_id} --after ${next_after}`,
     left_out > 0 && `${left_out} decisions and tool calls are not shown`,
-    broken_lines > 0 && `${counted(broken_lines, 'line')} of the log could not be read`,
+    broken_lines > 0 && `${pluralize(broken_lines, 'line')} of the log could not be read`,
   ].filter(note => note !== false)
   return [...tree(root, '', ''), ...(notes.length > 0 ? ['', ...notes] : [])].join('\n')
 }
@@ -67,7 +67,7 @@ const MARK: Readonly<Record<Span['status'], string>> = {
 function line({ kind, name, status, start_time, end_time, tokens, cost_usd, attributes }: Span): string {
   const mark = kind === 'agent' ? '' : `${MARK[status]} `
   const time = start_time.slice(11, 19)
-  const took = kind === 'decision' || kind === 'tool' ? ms(attributes.duration_ms) : lasted(start_time, end_time)
+  const took = kind === 'decision' || kind === 'tool' ? ms(attributes.duration_ms) : durationOf(start_time, end_time)
   const cost = tokens > 0 ? `${tokens} tokens${cost_usd > 0 ? `, ${usd(cost_usd)}` : ''}` : ''
   const detail = kind === 'tool' ? short(attributes.error ?? attributes.params) : kind === 'run' ? status : ''
   const notice = attributes.notice ? `(${attributes.notice})` : ''
@@ -106,7 +106,7 @@ function duration(seconds: number): string {
   return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min`
 }
 
-function lasted(from: string, to: string | null): string {
+function durationOf(from: string, to: string | null): string {
   return to === null ? '' : duration(Math.round((Date.parse(to) - Date.parse(from)) / 100) / 10)
 }
 

@@ -253,7 +253,7 @@ export const deleteRun = defineEffect({
   statements: ({ run_id }) => [{ sql: 'DELETE FROM runs WHERE run_id = ?', params: [run_id] }],
 })
 
-const added = (table: string) => COUNTED.map(name => `${name} = ${table}.${name} + ?`).join(', ')
+const addColumns = (table: string) => COUNTED.map(name => `${name} = ${table}.${name} + ?`).join(', ')
 
 /** Adds up what happened between two events. Refused when somebody else has done so already. */
 export const countRun = defineEffect({
@@ -271,14 +271,14 @@ export const countRun = defineEffect({
       sql: `INSERT INTO run_agents (run_id, agent_id, name, model, first_at, last_at, ${TOTALS})
             VALUES (?, ?, coalesce((SELECT name FROM agents WHERE agent_id = ?), ''),
               coalesce((SELECT model FROM agents WHERE agent_id = ?), ''), ?, ?, ${COUNTED.map(() => '?').join(', ')})
-            ON CONFLICT (run_id, agent_id) DO UPDATE SET last_at = ?, ${added('run_agents')}`,
+            ON CONFLICT (run_id, agent_id) DO UPDATE SET last_at = ?, ${addColumns('run_agents')}`,
       params: [
         ...[run_id, agent_id, agent_id, agent_id, first_at, last_at, ...valuesOf(counts)],
         ...[last_at, ...valuesOf(counts)],
       ],
     })),
     {
-      sql: `UPDATE runs SET counted_seq = ?, agents = (SELECT count(*) FROM run_agents WHERE run_id = ?), ${added('runs')}
+      sql: `UPDATE runs SET counted_seq = ?, agents = (SELECT count(*) FROM run_agents WHERE run_id = ?), ${addColumns('runs')}
             WHERE run_id = ? AND counted_seq = ?`,
       params: [to, run_id, ...valuesOf(totals), run_id, from],
     },

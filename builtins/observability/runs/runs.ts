@@ -54,7 +54,7 @@ export class RunDirectory implements Runs {
     for (;;) {
       const { run_id, effects } = await this.begins(kind, about)
       if (!(await this.#store.apply(effects))) continue
-      this.begun(run_id, kind)
+      this.recordStart(run_id, kind)
       return run_id
     }
   }
@@ -68,9 +68,9 @@ export class RunDirectory implements Runs {
     return { run_id, effects: [...(due ? [keepSettings({ settings_id, facts: JSON.stringify(facts) })] : []), run] }
   }
 
-  begun(run_id: string, kind: string): void {
+  recordStart(run_id: string, kind: string): void {
     const settings_id = this.#due.get(run_id)
-    if (settings_id !== undefined) this.#settings.written(settings_id)
+    if (settings_id !== undefined) this.#settings.markWritten(settings_id)
     this.#due.clear()
     this.#recorder.follow(run_id, kind === 'task')
   }
@@ -91,14 +91,14 @@ export class RunDirectory implements Runs {
 
   async end(run_id: string, exit: string): Promise<void> {
     await this.#store.apply([this.ends(run_id, exit)])
-    this.ended(run_id)
+    this.recordEnd(run_id)
   }
 
   ends(run_id: string, exit: string): Effect {
     return endRun({ run_id, exit })
   }
 
-  ended(run_id: string): void {
+  recordEnd(run_id: string): void {
     void this.#recorder.finish(run_id)
   }
 
@@ -106,7 +106,7 @@ export class RunDirectory implements Runs {
     if (keep <= 0) return 0
     const old = await oldRuns(this.#store, keep)
     for (const run_id of old) {
-      await this.#recorder.settled(run_id)
+      await this.#recorder.waitUntilWritten(run_id)
       // Files first: a run without files is shown, files without their run would be left for ever.
       await this.#svc.ports.files.rm(this.#recorder.folderOf(run_id), { recursive: true, force: true })
       await this.#store.apply([deleteRun({ run_id })])
@@ -128,9 +128,9 @@ export class RunDirectory implements Runs {
   async list(wanted: WantedRuns, page: ListWindow): Promise<Run[]> {
     await this.#recorder.flush()
     const open = (await openRuns(this.#store)).map(({ run_id }) => run_id)
-    await Promise.all([...new Set([...open, ...this.#recorder.followed])].map(run_id => this.fresh(run_id)))
+    await Promise.all([...new Set([...open, ...this.#recorder.followedRuns])].map(run_id => this.fresh(run_id)))
     const rows = await listRuns(this.#store, await this.#filter(wanted), page)
-    return Promise.all(rows.map(async row => this.#shown(await this.#counted(row))))
+    return Promise.all(rows.map(async row => this.#toRun(await this.#withCounts(row))))
   }
 
   async count(wanted: WantedRuns): Promise<number> {
@@ -152,7 +152,7 @@ export class RunDirectory implements Runs {
     const agents = await listRunAgents(this.#store, run_id)
     const facts = factsIn(row)
     return {
-      ...(await this.#shown(row)),
+      ...(await this.#toRun(row)),
       ...facts,
       agent_ids: agents.map(({ agent_id }) => agent_id),
       agents_seen: agents.map(({ agent_id, name, model, first_at, last_at, ...counts }) => ({
@@ -176,7 +176,7 @@ export class RunDirectory implements Runs {
   async fresh(run_id: string): Promise<void> {
     await this.#recorder.flush()
     const row = await this.row(run_id)
-    if (this.#recorder.followed.includes(run_id)) return this.#recorder.catchUp(run_id)
+    if (this.#recorder.followedRuns.includes(run_id)) return this.#recorder.catchUp(run_id)
     if (row.ended_at === null) return (await this.#isAlive(row)) ? undefined : this.#recorder.catchUp(run_id)
     if (row.counted_seq === 0) {
       const isDone = (await lastEventAt(this.#store, run_id)) === undefined
@@ -187,7 +187,7 @@ export class RunDirectory implements Runs {
   }
 
   /** A run of another process may be over in this very second, and nothing of it added up. */
-  async #counted(row: RunRow): Promise<RunRow> {
+  async #withCounts(row: RunRow): Promise<RunRow> {
     if (row.ended_at === null || row.counted_seq > 0) return row
     await this.fresh(row.run_id)
     return (await findRun(this.#store, row.run_id)) ?? row
@@ -225,7 +225,7 @@ export class RunDirectory implements Runs {
     return exists(pid)
   }
 
-  async #shown(row: RunRow): Promise<Run> {
+  async #toRun(row: RunRow): Promise<Run> {
     const { run_id, kind, started_at, ended_at, exit, agents } = row
     const { heartbeat, default_model } = factsIn(row)
     const until = ended_at ?? (await this.#endOf(row))

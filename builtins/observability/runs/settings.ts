@@ -45,7 +45,7 @@ export class SettingsNow {
     return { ...made, due: written === undefined || this.#svc.clock.monotonic() - written > WRITE_MS }
   }
 
-  written(settings_id: string): void {
+  markWritten(settings_id: string): void {
     this.#written.set(settings_id, this.#svc.clock.monotonic())
   }
 

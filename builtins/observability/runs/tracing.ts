@@ -58,7 +58,7 @@ export async function traceOf(
     const isWanted = (event: LoggedEvent) => DEEDS.has(event.type) && event.agent_id !== null
     const { events, complete, broken } = await readNewest(folder, { ...reading, limit, before, isWanted })
     for (const event of events) builder.take(event)
-    const trace = await finished(svc, run, builder, agent_id)
+    const trace = await finishTrace(svc, run, builder, agent_id)
     return {
       ...trace,
       complete: complete && before === undefined,
@@ -68,7 +68,7 @@ export async function traceOf(
     }
   }
   const read = await readLog(folder, { ...reading, after, take: builder.take.bind(builder) })
-  const trace = await finished(svc, run, builder, agent_id)
+  const trace = await finishTrace(svc, run, builder, agent_id)
   return {
     ...trace,
     complete: read.complete && after === 0,
@@ -92,7 +92,7 @@ export async function recordOf(
   const builder = new TraceBuilder(run, factsIn(run), detail.status, limit)
   const read = await readNewest(recorder.folderOf(run_id), { files: svc.ports.files, signal, limit })
   for (const event of read.events) builder.take(event)
-  const trace = await finished(svc, run, builder, undefined)
+  const trace = await finishTrace(svc, run, builder, undefined)
   const { complete, broken: broken_lines } = read
   const next_before = complete ? null : (read.events[0]?.seq ?? null)
   return {
@@ -103,7 +103,7 @@ export async function recordOf(
 }
 
 /** What the log does not tell comes from rows. */
-async function finished(svc: PluginHandle, run: RunRow, builder: TraceBuilder, agent_id: string | undefined) {
+async function finishTrace(svc: PluginHandle, run: RunRow, builder: TraceBuilder, agent_id: string | undefined) {
   const agents = await agentsOf(svc.use(Store), run.run_id, agent_id)
   nameAgents(builder, agents)
   await nameGoals(builder, svc.use(Store))

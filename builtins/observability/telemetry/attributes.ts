@@ -65,12 +65,12 @@ const MOST_MESSAGES = 200
 export function inputContent({ call }: ObservedCall, hide: (json: string) => string): Attributes {
   const [system, rest] = [call.messages.filter(isSystem), call.messages.filter(message => !isSystem(message))]
   return {
-    'gen_ai.system_instructions': written(
+    'gen_ai.system_instructions': toJsonList(
       system.map(({ content }) => textPart(content)),
       hide,
     ),
-    'gen_ai.input.messages': written(rest.slice(-MOST_MESSAGES).map(messageOf), hide),
-    'gen_ai.tool.definitions': written(
+    'gen_ai.input.messages': toJsonList(rest.slice(-MOST_MESSAGES).map(messageOf), hide),
+    'gen_ai.tool.definitions': toJsonList(
       call.tools.map(({ name, description }) => ({ type: 'function', name, description })),
       hide,
     ),
@@ -79,15 +79,15 @@ export function inputContent({ call }: ObservedCall, hide: (json: string) => str
 
 export function outputContent({ text, tool_calls, finish_reason }: ModelAnswer, hide: (json: string) => string) {
   const parts = partsOf(text, tool_calls)
-  return { 'gen_ai.output.messages': written([{ role: 'assistant', parts, finish_reason }], hide) }
+  return { 'gen_ai.output.messages': toJsonList([{ role: 'assistant', parts, finish_reason }], hide) }
 }
 
 const isSystem = ({ role }: Message) => role === 'system'
-const textPart = (content: string) => ({ type: 'text', content: clipped(content) })
+const textPart = (content: string) => ({ type: 'text', content: clip(content) })
 
 function messageOf({ role, content, tool_calls = [], tool_call_id }: Message) {
   if (role === 'tool')
-    return { role, parts: [{ type: 'tool_call_response', id: tool_call_id, response: clipped(content) }] }
+    return { role, parts: [{ type: 'tool_call_response', id: tool_call_id, response: clip(content) }] }
   return { role, parts: partsOf(content, tool_calls) }
 }
 
@@ -97,13 +97,13 @@ function partsOf(text: string, calls: readonly { id: string; name: string; argum
 }
 
 /** JSON that is whole: of a list that is too long the oldest go. */
-function written(list: readonly unknown[], hide: (json: string) => string): string {
+function toJsonList(list: readonly unknown[], hide: (json: string) => string): string {
   for (let from = 0; ; from++) {
     const json = hide(JSON.stringify(list.slice(from)))
     if (json.length <= 4 * LONGEST || from >= list.length - 1) return json
   }
 }
 
-function clipped(text: string): string {
+function clip(text: string): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text
 }

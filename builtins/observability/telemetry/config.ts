@@ -93,12 +93,12 @@ function pairs(text = ''): Record<string, string> {
   return Object.fromEntries(
     text.split(',').flatMap(pair => {
       const at = pair.indexOf('=')
-      return at > 0 ? [[decoded(pair.slice(0, at).trim()), decoded(pair.slice(at + 1).trim())]] : []
+      return at > 0 ? [[decodeOrSame(pair.slice(0, at).trim()), decodeOrSame(pair.slice(at + 1).trim())]] : []
     }),
   )
 }
 
-function decoded(text: string): string {
+function decodeOrSame(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

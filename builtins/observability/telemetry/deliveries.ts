@@ -8,7 +8,7 @@ interface Outcome {
 }
 /** What both exporters have in common. */
 interface Exporter<T> {
-  export(items: T, done: (outcome: Outcome) => void): void
+  export(items: T, onDone: (outcome: Outcome) => void): void
 }
 
 /** The code of an export that was taken. */
@@ -30,7 +30,7 @@ export class Deliveries {
       const send = exporter.export.bind(exporter)
       exporter.export = (items, done) =>
         send(items, outcome => {
-          this.#ended(signal, collector, outcome)
+          this.#recordOutcome(signal, collector, outcome)
           done(outcome)
         })
       return exporter
@@ -55,7 +55,7 @@ export class Deliveries {
     }
   }
 
-  #ended(signal: Signal, collector: string, { code, error }: Outcome): void {
+  #recordOutcome(signal: Signal, collector: string, { code, error }: Outcome): void {
     const key = `${signal}/${code === TAKEN ? 'taken' : 'failed'}`
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
     if (code === TAKEN) {

@@ -51,7 +51,7 @@ export class Instruments {
 }
 
 /** The house's own metrics, as `GET /metrics` has them; distributions are measured by the instruments above. */
-export function observeHouse(svc: PluginHandle, meter: Meter): void {
+export function observeMetrics(svc: PluginHandle, meter: Meter): void {
   for (const { name, help, type, collect } of svc.list(Metrics)) {
     if (type === 'histogram') continue
     const options = { description: help }

@@ -59,11 +59,11 @@ export async function openSdk(settings: Settings, maker: Maker, deliveries: Deli
   })
   const agents: Agent[] = []
   const { traces, metrics } = settings.targets
-  const tracing = traces && tracerProvider(packages, settings, resource, counted('traces', traces))
-  const metering = metrics && meterProvider(packages, settings, resource, counted('metrics', metrics))
+  const tracing = traces && tracerProvider(packages, settings, resource, countingExporter('traces', traces))
+  const metering = metrics && meterProvider(packages, settings, resource, countingExporter('metrics', metrics))
   const both = [tracing, metering].filter(provider => provider !== undefined)
 
-  function counted(signal: Signal, target: Target) {
+  function countingExporter(signal: Signal, target: Target) {
     const { url, headers, timeoutMillis, gzip } = target
     const compression = { compression: (gzip ? 'gzip' : 'none') as never }
     const httpAgentOptions = async (protocol: string) => {

@@ -5,7 +5,7 @@ import { secretMasker } from '#lib/secrets'
 import { answerAttributes, inputContent, outputContent, spendAttributes } from './attributes.ts'
 import { settingsOf, type TelemetryConfig } from './config.ts'
 import type { Deliveries } from './deliveries.ts'
-import { Instruments, observeHouse } from './instruments.ts'
+import { Instruments, observeMetrics } from './instruments.ts'
 import { openSdk, type Sdk } from './sdk.ts'
 import { Spans } from './spans.ts'
 
@@ -43,7 +43,7 @@ function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk
   const spans = new Spans(sdk, clock)
   const instruments = sdk.meter && new Instruments(sdk.meter)
   // Of what all processes see alike, one tells.
-  if (sdk.meter && svc.roles.has('daemon')) observeHouse(svc, sdk.meter)
+  if (sdk.meter && svc.roles.has('daemon')) observeMetrics(svc, sdk.meter)
 
   svc.add(CallObservers, {
     name: 'telemetry',

@@ -3,9 +3,9 @@ import type pg from 'pg'
 import { type Clock, sentenceOf } from '#kernel'
 import { DiskFullError, MissingDependencyError } from '#lib/errors'
 import { DATABASE_FULL, DatabaseLockedError, DatabaseUnreachableError } from '#platform/store/contract'
-import { stored } from './dialect.ts'
-import { type Asked, once } from './kept.ts'
-import { type Answer, type Column, type Done, Message, type Said } from './message.ts'
+import { unescapeText } from './dialect.ts'
+import { once, type PreparedQuery } from './kept.ts'
+import { type Answer, type Column, Message, type OnDone, type StatementMessage } from './message.ts'
 
 /** How long a statement is tried again while the database cannot be reached or a lock is held, in milliseconds. */
 export const LIMIT_MS = 5_000
@@ -35,7 +35,7 @@ type Row = Record<string, unknown>
 export type Result = pg.QueryResult<Row>
 
 /** Statements that the server keeps for a connection: their names, and what those give that give rows. */
-interface Kept {
+interface PreparedStatements {
   names: Set<string>
   columns: Map<string, readonly Column[]>
 }
@@ -43,7 +43,7 @@ interface Kept {
 /** Connections to the database of several machines. What can be tried again, is. */
 export class Connections {
   readonly #pool: pg.Pool
-  readonly #kept = new WeakMap<pg.PoolClient, Kept>()
+  readonly #kept = new WeakMap<pg.PoolClient, PreparedStatements>()
   readonly #reader: pg.CustomTypesConfig['getTypeParser']
   /** Whether it keeps any: not behind a pool that hands a connection on after each transaction. */
   #keeps = true
@@ -83,11 +83,11 @@ export class Connections {
    * The same with statements of rooms among them. What is asked again and again the server reads and plans once for each
    * connection, which is most of its work.
    */
-  async ask(parts: readonly (string | Asked)[]): Promise<Answer[]> {
+  async ask(parts: readonly (string | PreparedQuery)[]): Promise<Answer[]> {
     const client = await this.#pool.connect()
     const kept = this.#kept.get(client) ?? { names: new Set(), columns: new Map() }
     this.#kept.set(client, kept)
-    const fresh: Asked[] = []
+    const fresh: PreparedQuery[] = []
     let broken = true
     try {
       const full = kept.names.size >= MOST_KEPT
@@ -98,7 +98,7 @@ export class Connections {
         else if (!this.#keeps || !part.worth) said.push(part.inFull)
         else {
           const known = kept.names.has(part.name)
-          said.push(part.kept(known))
+          said.push(part.statement(known))
           if (known) continue
           kept.names.add(part.name)
           fresh.push(part)
@@ -119,10 +119,14 @@ export class Connections {
     return this.ask(parts)
   }
 
-  #say(client: pg.PoolClient, said: readonly Said[], columns: Kept['columns']): Promise<Answer[]> {
+  #say(
+    client: pg.PoolClient,
+    said: readonly StatementMessage[],
+    columns: PreparedStatements['columns'],
+  ): Promise<Answer[]> {
     return new Promise((resolve, reject) => {
       const message = new Message(said, columns, this.#reader)
-      const query = client.query.bind(client) as unknown as (message: Message, done: Done) => void
+      const query = client.query.bind(client) as unknown as (message: Message, done: OnDone) => void
       query(message, (error, answers) => (error ? reject(error) : resolve(answers)))
     })
   }
@@ -159,7 +163,7 @@ export class Connections {
         return await work()
       } catch (error) {
         const held = isHeld(error)
-        if (!held && !isBroken(error)) throw told(error)
+        if (!held && !isBroken(error)) throw toStoreError(error)
         const now = this.#clock.monotonic()
         began ??= now
         if (now - began + pause > limit_ms) {
@@ -182,7 +186,7 @@ interface ListenerParts {
   channel: string
   clock: Clock
   /** @param payload undefined when something may have been missed */
-  heard: (payload: string | undefined) => void
+  onNotice: (payload: string | undefined) => void
 }
 
 /** A connection of its own that hears what is notified on a channel, and comes back by itself. */
@@ -204,7 +208,7 @@ export class Listener {
   }
 
   async #run(): Promise<void> {
-    const { url, channel, clock, heard } = this.#parts
+    const { url, channel, clock, onNotice } = this.#parts
     const { Client } = await driver()
     for (let pause = FIRST_PAUSE_MS; !this.#stop.signal.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       const settings = { connectionString: url, keepAlive: true, application_name: connectionName() }
@@ -217,9 +221,9 @@ export class Listener {
       try {
         // One that is ended while it connects says nothing more of it.
         await Promise.race([client.connect(), gone])
-        client.on('notification', ({ payload }) => heard(payload))
+        client.on('notification', ({ payload }) => onNotice(payload))
         await client.query(`LISTEN ${channel}`)
-        heard(undefined)
+        onNotice(undefined)
         pause = FIRST_PAUSE_MS
         if (!this.#stop.signal.aborted) await gone
       } catch {
@@ -247,7 +251,7 @@ async function types(): Promise<pg.CustomTypesConfig> {
   return {
     getTypeParser: ((id: number, format: 'text') => {
       if (id === BOOL) return (text: string) => (text === 't' ? 1 : 0)
-      if (id === TEXT) return stored
+      if (id === TEXT) return unescapeText
       return numeric.includes(id) ? Number : types.getTypeParser(id, format)
     }) as typeof types.getTypeParser,
   }
@@ -291,7 +295,7 @@ function isBroken(error: unknown): boolean {
   )
 }
 
-function told(error: unknown): unknown {
+function toStoreError(error: unknown): unknown {
   if (codeOf(error) === '53100') return new DiskFullError(DATABASE_FULL, { cause: error, retryAfter: 5 })
   return error
 }

@@ -38,7 +38,7 @@ export interface Target extends Source {
   clear(tables: readonly Table[]): Promise<void>
 }
 
-export interface Copied {
+export interface CopyCounts {
   tables: number
   rows: number
 }
@@ -48,7 +48,7 @@ export interface Copied {
  * changed meanwhile, and is copied anew, once.
  * @throws MoveFailedError
  */
-export async function copyTables(from: Source, to: Target, tables: readonly Table[]): Promise<Copied> {
+export async function copyTables(from: Source, to: Target, tables: readonly Table[]): Promise<CopyCounts> {
   for (let tries = 2; ; tries--) {
     const progress = await to.progress()
     for (const table of tables) await copyTable(from, to, table, progress.get(table.name))
@@ -145,7 +145,7 @@ const quoted = (column: string) => (column === 'rowid' ? column : `"${column}"`)
 
 /** @param source what the copy is of */
 export function postgresEnd(query: Query, source: string): Target {
-  const noted = (name: string, progress: string) =>
+  const recordProgress = (name: string, progress: string) =>
     `INSERT INTO ${PROGRESS} (name, source, progress) VALUES (${[name, source, progress].map(literal).join(', ')})
      ON CONFLICT (name) DO UPDATE SET progress = excluded.progress`
   return {
@@ -167,7 +167,7 @@ export function postgresEnd(query: Query, source: string): Target {
         size += text.length
       }
       if (values.length > 0) messages.push(into + values.join(', '))
-      await query([...messages, noted(name, progress)].join(';\n'))
+      await query([...messages, recordProgress(name, progress)].join(';\n'))
     },
     async progress() {
       const { rows } = await query(`SELECT name, progress FROM ${PROGRESS}`)

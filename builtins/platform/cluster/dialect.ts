@@ -21,7 +21,7 @@ export function toPostgres(sql: string, params: readonly unknown[] = []): string
 export function inFull(template: Template, params: readonly unknown[]): string {
   let text = template[0]!
   for (let n = 0; n < params.length; n++) {
-    text += (unlimited(template, n, params[n]) ? 'ALL' : literal(params[n])) + template[n + 1]!
+    text += (isUnlimited(template, n, params[n]) ? 'ALL' : literal(params[n])) + template[n + 1]!
   }
   return text
 }
@@ -48,7 +48,7 @@ function templateOf(sql: string): Template {
 const LIMIT = /\bLIMIT\s+$/
 
 /** Whether this is a LIMIT that sets none, which needs another word. */
-export function unlimited(template: Template, n: number, value: unknown): boolean {
+export function isUnlimited(template: Template, n: number, value: unknown): boolean {
   return typeof value === 'number' && value < 0 && LIMIT.test(template[n]!)
 }
 
@@ -117,7 +117,7 @@ export function storable(text: string): string {
 }
 
 /** The same text as it was given to be stored. */
-export function stored(text: string): string {
+export function unescapeText(text: string): string {
   return text.includes(ESCAPE) ? text.replaceAll(`${ESCAPE}0`, '\0').replaceAll(`${ESCAPE}1`, ESCAPE) : text
 }
 

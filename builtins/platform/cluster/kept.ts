@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { inFull, storable, type Template, templateFor, unlimited } from './dialect.ts'
-import type { Said } from './message.ts'
+import { inFull, isUnlimited, storable, type Template, templateFor } from './dialect.ts'
+import type { StatementMessage } from './message.ts'
 
 /** One that was asked so often in this process is worth its place in the memory of the server. */
 const WORTH = 3
@@ -25,7 +25,7 @@ const kinds = new WeakMap<Template, Map<string, Kind>>()
  * A statement with its parameters, which the server need not read and plan anew each time: it means the same whether it is said
  * in full or by the name that it was given. Its parameters have the types that they have as words.
  */
-export class Asked {
+export class PreparedQuery {
   readonly #template: Template
   readonly #params: readonly unknown[]
   readonly #kind: Kind
@@ -46,14 +46,14 @@ export class Asked {
   }
 
   /** With its parameters among its words. */
-  get inFull(): Said {
+  get inFull(): StatementMessage {
     return once(inFull(this.#template, this.#params))
   }
 
   /** By the name that the server has for it. @param known whether it has one already */
-  kept(known: boolean): Said {
+  statement(known: boolean): StatementMessage {
     const { name, text, types } = this.#kind
-    const values = this.#params.map((value, n) => (unlimited(this.#template, n, value) ? null : boundOf(value)))
+    const values = this.#params.map((value, n) => (isUnlimited(this.#template, n, value) ? null : boundOf(value)))
     return { name, text: known ? undefined : text, types, values }
   }
 
@@ -64,7 +64,7 @@ export class Asked {
 }
 
 /** A statement that is said as it stands, and not kept. */
-export function once(text: string): Said {
+export function once(text: string): StatementMessage {
   return { name: '', text, types: [], values: [] }
 }
 

@@ -10,7 +10,7 @@ export interface Answer {
 }
 
 /** One statement of a message. */
-export interface Said {
+export interface StatementMessage {
   /** Of a statement that the server keeps; empty for one that is said only now. */
   name: string
   /** To be read by the server first; undefined where it has read it already. */
@@ -27,7 +27,7 @@ export interface Column {
 }
 
 type Reader = (type: number, format: 'text') => (text: string) => unknown
-export type Done = (error: Error | undefined, answers: Answer[]) => void
+export type OnDone = (error: Error | undefined, answers: Answer[]) => void
 
 /**
  * Statements that go to the server at once (PostgreSQL's documentation, 55.2.4 Pipelining): one round trip and one transaction,
@@ -35,7 +35,7 @@ export type Done = (error: Error | undefined, answers: Answer[]) => void
  * in the parameters, which come apart from the statement.
  */
 export class Message {
-  readonly #said: readonly Said[]
+  readonly #said: readonly StatementMessage[]
   readonly #reader: Reader
   /** Of the statements that the server keeps, by name. */
   readonly #columns: Map<string, readonly Column[]>
@@ -43,9 +43,9 @@ export class Message {
   #current: readonly Column[] = []
   #rows: Row[] = []
   /** Set by the client that it is given to. */
-  callback: Done | undefined
+  callback: OnDone | undefined
 
-  constructor(said: readonly Said[], columns: Map<string, readonly Column[]>, reader: Reader) {
+  constructor(said: readonly StatementMessage[], columns: Map<string, readonly Column[]>, reader: Reader) {
     this.#said = said
     this.#columns = columns
     this.#reader = reader

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { DaemonRunningError } from '#platform/daemon/contract'
 import { DatabaseImages, FileExistsError, Store, StoreSchema } from '#platform/store/contract'
 import { place } from './connection.ts'
@@ -15,7 +15,7 @@ import {
 } from './contract.ts'
 import { backUp, moveBack, moveTo, restore } from './move.ts'
 import type { Nodes } from './nodes.ts'
-import { nobodyElse, untilNobodyElse } from './still.ts'
+import { requireExclusive, waitUntilExclusive } from './still.ts'
 import { PACKED_GONE, unpack } from './unpack.ts'
 
 const POSTGRES = /^postgres(ql)?:\/\//
@@ -29,7 +29,7 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
   const backups = () => join(svc.project.svc, 'backups')
   const stamp = () => svc.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
   const still = (wait: boolean, { progress, signal }: Pick<OperationCall, 'progress' | 'signal'>) =>
-    wait ? untilNobodyElse(svc, nodes(), { tell: progress, signal }) : nobodyElse(svc, nodes())
+    wait ? waitUntilExclusive(svc, nodes(), { report: progress, signal }) : requireExclusive(svc, nodes())
   const inUse = [DaemonRunningError, NodesAtWorkError, OpenElsewhereError]
   const Report = z.object({ file: z.string(), version: z.number().int(), bytes: z.number().int() })
   return [
@@ -77,7 +77,7 @@ export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined
         return { ...moved, to: place(to!), engine: 'postgres' as const, kept: null, switched }
       },
       render({ to, engine, tables, rows, files, switched, kept }) {
-        const there = `${counted(rows, 'row')} of ${counted(tables, 'table')} and ${counted(files, 'file')} are in ${to}, each compared.`
+        const there = `${pluralize(rows, 'row')} of ${pluralize(tables, 'table')} and ${pluralize(files, 'file')} are in ${to}, each compared.`
         const before = kept === null ? '' : ` The file of before is kept as ${kept}.`
         const variable = svc.ports.env.SVC_STORE_URL ? ' SVC_STORE_URL is set and comes before it.' : ''
         if (switched) return `${there}${before} .svc/config.yaml says so.${variable}`

@@ -6,7 +6,7 @@ import { DatabaseImages, type DatabaseReport, type EngineParts, FileExistsError,
 import { Connections } from './connection.ts'
 import { TargetInUseError } from './contract.ts'
 import {
-  type Copied,
+  type CopyCounts,
   copyTables,
   FILE_TABLES,
   FILES_IN_SQLITE,
@@ -29,7 +29,7 @@ const NOBODY_AT_WORK = [
   "DELETE FROM plugin_values WHERE namespace = 'daemon_processes' OR namespace = 'daemon' AND key = 'holder'",
 ]
 
-export interface Moved extends Copied {
+export interface MoveCounts extends CopyCounts {
   files: number
 }
 
@@ -38,7 +38,7 @@ export interface Moved extends Copied {
  * compared, nobody can use it. The file stays as it is.
  * @throws TargetInUseError, MoveFailedError, DatabaseUnreachableError
  */
-export async function moveTo(svc: PluginHandle, to: string, schema: EngineParts['schema']): Promise<Moved> {
+export async function moveTo(svc: PluginHandle, to: string, schema: EngineParts['schema']): Promise<MoveCounts> {
   const connections = await Connections.open(to, svc.clock)
   try {
     await migrate(connections, schema, true)
@@ -68,7 +68,7 @@ export async function moveBack(
   svc: PluginHandle,
   from: string,
   keep: string,
-): Promise<Moved & { kept: string | null }> {
+): Promise<MoveCounts & { kept: string | null }> {
   const images = svc.use(DatabaseImages)
   const file = join(svc.project.svc, 'moving.db')
   const connections = await Connections.open(from, svc.clock)
@@ -81,7 +81,7 @@ export async function moveBack(
     image.close()
     crashPoint('database filled')
     const put = await images.put(file, `${keep}.db`)
-    await removed(svc, file)
+    await removeDatabase(svc, file)
     return { ...copied, tables: copied.tables - FILE_TABLES.length, files, kept: put.kept }
   } finally {
     await connections.close()
@@ -108,13 +108,13 @@ export async function backUp(svc: PluginHandle, from: string, target: string): P
     })
     return await svc.use(DatabaseImages).copy(file, target)
   } finally {
-    await removed(svc, file)
+    await removeDatabase(svc, file)
     await connections.close()
   }
 }
 
 /** Puts what a file holds in the place of all that the database holds: in one transaction, so that a cut leaves what was. */
-export async function restore(svc: PluginHandle, to: string, file: string): Promise<Copied> {
+export async function restore(svc: PluginHandle, to: string, file: string): Promise<CopyCounts> {
   const { ids } = svc.ports
   const images = svc.use(DatabaseImages)
   // Of an older schema it is brought up to date, and the backup is left as it is.
@@ -127,7 +127,7 @@ export async function restore(svc: PluginHandle, to: string, file: string): Prom
     const own = await tablesOf(all)
     const shared = image.all("SELECT 1 FROM sqlite_master WHERE name = 'svc_files'").length > 0
     const tables = shared ? [...own, ...FILE_TABLES] : own
-    let copied: Copied | undefined
+    let copied: CopyCounts | undefined
     await connections.transaction(async query => {
       await patient(query)
       await query(PROGRESS_TABLE)
@@ -142,21 +142,21 @@ export async function restore(svc: PluginHandle, to: string, file: string): Prom
   } finally {
     image.close()
     await connections.close()
-    await removed(svc, copy)
+    await removeDatabase(svc, copy)
   }
 }
 
 /** Copies a database into a file, or goes on with a copy that was cut off. */
 async function fill(svc: PluginHandle, query: Query, file: string, source: string) {
   const images = svc.use(DatabaseImages)
-  const known = (of: { all: (sql: string) => unknown[] }) =>
+  const hasProgress = (of: { all: (sql: string) => unknown[] }) =>
     of.all(`SELECT 1 FROM sqlite_master WHERE name = '${PROGRESS}'`).length > 0
   let image = await images.open(file)
   const ours =
-    known(image) && image.all(`SELECT 1 FROM ${PROGRESS} WHERE name = '' AND source = ?`, [source]).length > 0
+    hasProgress(image) && image.all(`SELECT 1 FROM ${PROGRESS} WHERE name = '' AND source = ?`, [source]).length > 0
   if (!ours) {
     image.close()
-    await removed(svc, file)
+    await removeDatabase(svc, file)
     image = await images.open(file)
     const begin = { sql: `INSERT INTO ${PROGRESS} (name, source, progress) VALUES ('', ?, '')`, params: [source] }
     await image.write([...[PROGRESS_TABLE, ...FILES_IN_SQLITE].map(sql => ({ sql })), begin])
@@ -195,7 +195,7 @@ async function patient(query: Query): Promise<void> {
   await query("SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = '1h'")
 }
 
-async function removed({ ports }: PluginHandle, file: string): Promise<void> {
+async function removeDatabase({ ports }: PluginHandle, file: string): Promise<void> {
   for (const end of ['', '-wal', '-shm']) await ports.files.rm(file + end, { force: true })
 }
 

@@ -1,5 +1,5 @@
 import { operation, type PluginHandle, z } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { isoTime } from '#platform/store/contract'
 import { NoClusterError, NodeNotFoundError } from './contract.ts'
 import { moveOperations } from './move-operations.ts'
@@ -29,12 +29,12 @@ const Cluster = z.object({
 
 /** @param nodes undefined while the project has an engine of its own */
 export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefined) {
-  const known = () => {
+  const requireNodes = () => {
     const found = nodes()
     if (!found) throw new NoClusterError()
     return found
   }
-  const drained = (draining: boolean) => ({
+  const drainOperation = (draining: boolean) => ({
     input: z.object({
       node: z
         .string()
@@ -46,9 +46,9 @@ export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefi
     output: z.object({ node: z.string(), draining: z.boolean() }),
     errors: [NodeNotFoundError, NoClusterError],
     async run({ node }: { node: string }) {
-      const rows = (await known().list()).filter(({ owner }) => owner.startsWith(node) || owner.endsWith(node))
+      const rows = (await requireNodes().list()).filter(({ owner }) => owner.startsWith(node) || owner.endsWith(node))
       if (rows.length !== 1) throw new NodeNotFoundError({ node, found: rows.length })
-      await known().drain(rows[0]!.owner, draining)
+      await requireNodes().drain(rows[0]!.owner, draining)
       return { node: rows[0]!.owner, draining }
     },
   })
@@ -63,8 +63,8 @@ export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefi
       http: { method: 'GET', path: '/cluster' },
       cli: { usage: 'cluster' },
       async run() {
-        const rows = await known().list()
-        return { nodes: rows.map(shown), warnings: warningsOf(rows) }
+        const rows = await requireNodes().list()
+        return { nodes: rows.map(toNode), warnings: warningsOf(rows) }
       },
       render: ({ nodes, warnings }) =>
         nodes.length === 0
@@ -75,7 +75,7 @@ export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefi
       name: 'cluster.drain',
       summary: 'Drain a node',
       description: 'It takes no more agents; running cycles end, and other nodes take over.',
-      ...drained(true),
+      ...drainOperation(true),
       http: { method: 'POST', path: '/cluster/drain' },
       cli: { usage: 'cluster drain <node>' },
       render: ({ node }) => `${node} takes no more agents; take it back with: svc cluster resume ${node}`,
@@ -84,7 +84,7 @@ export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefi
       name: 'cluster.resume',
       summary: 'Resume a drained node',
       description: 'The node takes agents again with its next heartbeat.',
-      ...drained(false),
+      ...drainOperation(false),
       http: { method: 'POST', path: '/cluster/resume' },
       cli: { usage: 'cluster resume <node>' },
       render: ({ node }) => `${node} takes agents again`,
@@ -95,7 +95,7 @@ export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefi
 
 type Row = NodeRow & { silent: boolean }
 
-function shown(row: Row): Node {
+function toNode(row: Row): Node {
   const { owner, place: _, silent, draining, started_at, seen_at, ...rest } = row
   const state = silent ? 'silent' : draining ? 'draining' : 'at work'
   return { node: owner, ...rest, state, started_at: isoTime(started_at), seen_at: isoTime(seen_at) }
@@ -118,7 +118,12 @@ export function warningsOf(rows: readonly Row[]): string[] {
 }
 
 function line({ node, state, version, in_flight, lag_ms, seen_at }: Node): string {
-  return [node, state, `version ${version}`, counted(in_flight, 'cycle'), `${lag_ms} ms late`, `seen ${seen_at}`].join(
-    '  ',
-  )
+  return [
+    node,
+    state,
+    `version ${version}`,
+    pluralize(in_flight, 'cycle'),
+    `${lag_ms} ms late`,
+    `seen ${seen_at}`,
+  ].join('  ')
 }

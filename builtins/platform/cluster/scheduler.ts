@@ -4,7 +4,7 @@ import type { CommitResult, Due, Lease, Next, Scheduler } from '#platform/heartb
 import { wakeAgents } from '#platform/store/contract'
 import { type Connections, Listener } from './connection.ts'
 import { literal } from './dialect.ts'
-import { Asked } from './kept.ts'
+import { PreparedQuery } from './kept.ts'
 import type { Answer } from './message.ts'
 import type { Nodes } from './nodes.ts'
 import { TURN } from './schema.ts'
@@ -106,10 +106,10 @@ export class ClusterScheduler implements Scheduler {
     this.renew_ms = parts.lease_ms / 3
     this.#cleared = parts.clock.monotonic()
     const { owner } = parts.store
-    const heard = (from: string | undefined) => {
+    const onNotice = (from: string | undefined) => {
       if (from !== owner) this.notify()
     }
-    this.#listener = new Listener({ url: parts.listen_url, channel: CHANNEL, clock: parts.clock, heard })
+    this.#listener = new Listener({ url: parts.listen_url, channel: CHANNEL, clock: parts.clock, onNotice })
   }
 
   get nodes(): Nodes {
@@ -137,13 +137,13 @@ export class ClusterScheduler implements Scheduler {
     return this.#leases(rows, asked)
   }
 
-  claiming(limit: number): Asked {
+  claiming(limit: number): PreparedQuery {
     const { store, time, lease_ms } = this.#parts
-    return new Asked(claimOf(time.sql, limit), [store.owner, lease_ms])
+    return new PreparedQuery(claimOf(time.sql, limit), [store.owner, lease_ms])
   }
 
   /** What was taken with a commit is for the loop, which need not ask for it. */
-  claimed(rows: Answer['rows'], asked: number): void {
+  addClaimed(rows: Answer['rows'], asked: number): void {
     this.#ahead.push(...this.#leases(rows, asked))
     // A loop that found nothing a moment ago rests.
     void this.#parts.clock.yield().then(() => this.#ahead.length > 0 && this.notify())
@@ -193,7 +193,7 @@ export class ClusterScheduler implements Scheduler {
   async pass(due: readonly Due[], run_at: number): Promise<string[]> {
     const { connections, rest, time } = this.#parts
     const seen = due.map(({ id, epoch, run_at, wakes }) => ({ id, epoch, run_at: time.toDatabase(run_at), wakes }))
-    const passing = new Asked(passOf(time.sql), [rest(), time.toDatabase(run_at), JSON.stringify(seen)])
+    const passing = new PreparedQuery(passOf(time.sql), [rest(), time.toDatabase(run_at), JSON.stringify(seen)])
     const [, passed] = await connections.trying(() => connections.ask([TURN, passing]))
     return passed!.rows.map(({ id }) => String(id))
   }
@@ -278,7 +278,7 @@ export class ClusterScheduler implements Scheduler {
    * After a wake: tells the loop of this process to look, and in a moment those of the others, unless the commit told them. A
    * hint: whoever misses it looks again by himself.
    */
-  woken(told = false): void {
+  notifyWake(told = false): void {
     const { connections, clock } = this.#parts
     this.notify()
     if (told) return
@@ -327,7 +327,7 @@ export class ClusterScheduler implements Scheduler {
     const freed = await this.#write(
       `UPDATE leases SET owner = NULL, run_at = ${time.sql} WHERE owner IN (${owners.map(literal).join(', ')})`,
     )
-    if (freed > 0) this.woken()
+    if (freed > 0) this.notifyWake()
     return freed
   }
 

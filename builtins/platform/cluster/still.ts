@@ -12,7 +12,7 @@ const LOOK_MS = 250
  * Nobody but this process may have what the project knows open: what is written while it is copied would be left behind.
  * @throws DaemonRunningError, NodesAtWorkError, OpenElsewhereError
  */
-export async function nobodyElse(svc: PluginHandle, nodes: Nodes | undefined): Promise<void> {
+export async function requireExclusive(svc: PluginHandle, nodes: Nodes | undefined): Promise<void> {
   const daemons = svc.has(Daemon) ? (await svc.use(Daemon).list()).filter(({ alive }) => alive) : []
   const [first] = daemons
   if (first) throw new DaemonRunningError({ pid: first.holder.pid })
@@ -23,19 +23,19 @@ export async function nobodyElse(svc: PluginHandle, nodes: Nodes | undefined): P
 }
 
 /** The same, once those who have it open now have ended. @param tell hears who is waited for */
-export async function untilNobodyElse(
+export async function waitUntilExclusive(
   svc: PluginHandle,
   nodes: Nodes | undefined,
-  { tell, signal }: { tell: (sentence: string) => void; signal: AbortSignal },
+  { report, signal }: { report: (sentence: string) => void; signal: AbortSignal },
 ): Promise<void> {
   for (let told = ''; ; await svc.clock.sleep(LOOK_MS, signal)) {
     signal.throwIfAborted()
     try {
-      return await nobodyElse(svc, nodes)
+      return await requireExclusive(svc, nodes)
     } catch (error) {
       const waits = [DaemonRunningError, NodesAtWorkError, OpenElsewhereError].map(({ code }) => code)
       if (!(error instanceof SvcError) || !waits.includes(error.code)) throw error
-      if (error.message !== told) tell(error.message)
+      if (error.message !== told) report(error.message)
       told = error.message
     }
   }

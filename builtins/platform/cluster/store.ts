@@ -11,9 +11,9 @@ import {
   wakeAgents,
 } from '#platform/store/contract'
 import type { Connections } from './connection.ts'
-import { Asked } from './kept.ts'
+import { PreparedQuery } from './kept.ts'
 import type { ClusterScheduler } from './scheduler.ts'
-import { type Fence, type Wanted, Writes } from './writes.ts'
+import { type Fence, type WriteRequest, Writes } from './writes.ts'
 
 /** What was read is told again for so long, in milliseconds, when nobody has written; what depends on the time may change. */
 const KNOWN_MS = 500
@@ -49,7 +49,7 @@ export class ClusterStore implements Store {
     this.#parts = parts
     this.#writes = new Writes(parts.connections, svc.clock, parts.owner, {
       claiming: limit => this.scheduler.claiming(limit),
-      claimed: (rows, asked) => this.scheduler.claimed(rows, asked),
+      addClaimed: (rows, asked) => this.scheduler.addClaimed(rows, asked),
     })
     this.owner = parts.owner
     this.place = parts.place
@@ -70,7 +70,7 @@ export class ClusterStore implements Store {
   async write(
     effects: readonly Effect[],
     fence: Fence | undefined,
-    how: Pick<Wanted, 'patient' | 'claims'> = {},
+    how: Pick<WriteRequest, 'patient' | 'claims'> = {},
   ): Promise<CommitResult> {
     for (const { effect } of effects) crashPoint('before', effect)
     const planned = this.#parts.planner.plan(effects, this.#parts.now())
@@ -83,13 +83,13 @@ export class ClusterStore implements Store {
     }
     if (result === 'fenced' && booked.length > 0) await this.#writes.transact({ planned: booked })
     for (const { effect } of effects) crashPoint('after', effect)
-    if (result === 'ok') await this.#parts.planner.tell(effects, () => this.scheduler.woken(notice !== undefined))
+    if (result === 'ok') await this.#parts.planner.tell(effects, () => this.scheduler.notifyWake(notice !== undefined))
     return result
   }
 
   async all<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     const { connections } = this.#parts
-    const asked = [new Asked(sql, params)]
+    const asked = [new PreparedQuery(sql, params)]
     const [result] = await connections.trying(() => connections.ask(asked))
     return result!.rows as R[]
   }

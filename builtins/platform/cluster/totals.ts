@@ -25,7 +25,7 @@ CREATE TRIGGER svc_totals_goals_${name} AFTER ${event} ON goals REFERENCING ${ro
 
 const of = (row: 'NEW' | 'OLD', fact: string) =>
   fact.replace(/\b(died_at|paused_at|waiting_for|status)\b/g, `${row}.$1`)
-const moved = (fact: string) => `CAST((${of('NEW', fact)}) AS INT) - CAST((${of('OLD', fact)}) AS INT)`
+const differenceOf = (fact: string) => `CAST((${of('NEW', fact)}) AS INT) - CAST((${of('OLD', fact)}) AS INT)`
 
 /**
  * How many agents there are in each state, kept by the statements that change them: of a million rows nobody can count so
@@ -39,14 +39,14 @@ ${whole('more', '+', 'INSERT', 'NEW')}
 ${whole('less', '-', 'DELETE', 'OLD')}
 CREATE FUNCTION svc_totals_moved() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
   UPDATE agent_totals SET ${Object.entries(STATES)
-    .map(([name, fact]) => `${name} = ${name} + ${moved(fact)}`)
+    .map(([name, fact]) => `${name} = ${name} + ${differenceOf(fact)}`)
     .join(', ')};
   RETURN NULL; END $$;
 CREATE TRIGGER svc_totals_moved AFTER UPDATE ON agents FOR EACH ROW
   WHEN (${['died_at', 'paused_at', 'waiting_for'].map(column => `(OLD.${column} IS NULL) <> (NEW.${column} IS NULL)`).join(' OR ')})
   EXECUTE FUNCTION svc_totals_moved();
 CREATE FUNCTION svc_totals_goals_moved() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
-  UPDATE agent_totals SET goals_active = goals_active + ${moved(ACTIVE)};
+  UPDATE agent_totals SET goals_active = goals_active + ${differenceOf(ACTIVE)};
   RETURN NULL; END $$;
 CREATE TRIGGER svc_totals_goals_moved AFTER UPDATE ON goals FOR EACH ROW
   WHEN ((${of('OLD', ACTIVE)}) <> (${of('NEW', ACTIVE)})) EXECUTE FUNCTION svc_totals_goals_moved();

@@ -26,14 +26,14 @@ export async function unpack({ ports, project }: PluginHandle, image: DatabaseIm
     unpacked++
   }
   for (const folder of FOLDERS) {
-    await moved(ports, join(project.svc, folder), join(keep, folder))
-    await moved(ports, join(aside, folder), join(project.svc, folder))
+    await moveIfMissing(ports, join(project.svc, folder), join(keep, folder))
+    await moveIfMissing(ports, join(aside, folder), join(project.svc, folder))
   }
   await files.rm(aside, { recursive: true, force: true })
   return unpacked
 }
 
-async function moved({ files }: PluginHandle['ports'], from: string, to: string): Promise<void> {
+async function moveIfMissing({ files }: PluginHandle['ports'], from: string, to: string): Promise<void> {
   const there = await files.access(from).then(
     () => true,
     () => false,

@@ -2,7 +2,7 @@ import type { Clock } from '#kernel'
 import type { CommitResult } from '#platform/heartbeat/contract'
 import { type PlannedEffect, RemovedMeanwhileError, type Statement } from '#platform/store/contract'
 import { type Connections, codeOf, isSaid, LIMIT_MS } from './connection.ts'
-import { Asked } from './kept.ts'
+import { PreparedQuery } from './kept.ts'
 import type { Answer } from './message.ts'
 import { FENCED, MARKED_TURN, REFUSED } from './schema.ts'
 
@@ -19,7 +19,7 @@ export interface Fence {
   lease: object
 }
 
-export interface Wanted {
+export interface WriteRequest {
   planned: readonly PlannedEffect[]
   fence?: Fence | undefined
   /** What else is said with it, to those who listen. */
@@ -33,14 +33,14 @@ export interface Wanted {
 /** Claims with what is written. */
 export interface Claims {
   /** The statement that takes so many of those that are due. */
-  claiming(limit: number): Asked
+  claiming(limit: number): PreparedQuery
   /** @param asked on the clock that never jumps: when it was said */
-  claimed(rows: Answer['rows'], asked: number): void
+  addClaimed(rows: Answer['rows'], asked: number): void
 }
 
 interface Write {
   fence: Fence | undefined
-  parts: readonly (string | Asked)[]
+  parts: readonly (string | PreparedQuery)[]
   patient: boolean
   claims: boolean
   /** On the clock that never jumps: when it was asked for. */
@@ -75,10 +75,10 @@ export class Writes {
   }
 
   /** @throws RemovedMeanwhileError, and what keeps the database from being written to */
-  transact({ planned, fence, notice, patient = false, claims = false }: Wanted): Promise<CommitResult> {
+  transact({ planned, fence, notice, patient = false, claims = false }: WriteRequest): Promise<CommitResult> {
     const parts = [
       ...planned.flatMap(({ statements, must }) =>
-        statements.map(each => (must ? changing(each, 1, REFUSED) : new Asked(each.sql, each.params))),
+        statements.map(each => (must ? changing(each, 1, REFUSED) : new PreparedQuery(each.sql, each.params))),
       ),
       ...(notice ? [notice] : []),
     ]
@@ -141,7 +141,7 @@ export class Writes {
 
   /** Whether what broke off arrived is known by its row, which goes with it: trying again finds it, or writes it anew. */
   async #send(writes: readonly Write[]): Promise<void> {
-    const turn = new Asked(MARKED_TURN, [`${this.#owner}/${++this.#count}`])
+    const turn = new PreparedQuery(MARKED_TURN, [`${this.#owner}/${++this.#count}`])
     const message = [turn, ...fencesOf(writes), ...writes.flatMap(({ parts }) => parts)]
     const wanted = writes.filter(({ claims }) => claims).length
     if (wanted > 0) message.push(this.#claims.claiming(wanted))
@@ -152,7 +152,7 @@ export class Writes {
         asked = this.#clock.monotonic()
         return this.#connections.ask(message)
       }, left)
-      if (wanted > 0) this.#claims.claimed(answers.at(-1)!.rows, asked)
+      if (wanted > 0) this.#claims.addClaimed(answers.at(-1)!.rows, asked)
     } catch (error) {
       if (codeOf(error) !== '23505' || (error as { table?: string }).table !== 'svc_writes') throw error
     }
@@ -160,7 +160,7 @@ export class Writes {
 }
 
 /** One statement for all that say the same of their leases: a cycle that writes twice at once says it once. */
-function fencesOf(writes: readonly Write[]): Asked[] {
+function fencesOf(writes: readonly Write[]): PreparedQuery[] {
   const leases = new Map<string, Set<string>>()
   for (const { fence } of writes) {
     if (!fence) continue
@@ -171,7 +171,7 @@ function fencesOf(writes: readonly Write[]): Asked[] {
 }
 
 /** A statement that raises an error unless it changes exactly so many rows. */
-function changing({ sql, params = [] }: Statement, rows: number, otherwise: string): Asked {
+function changing({ sql, params = [] }: Statement, rows: number, otherwise: string): PreparedQuery {
   const counted = `WITH svc_change AS (${sql} RETURNING 1) SELECT CASE WHEN count(*) <> ? THEN svc_changed(0, '${otherwise}') END FROM svc_change`
-  return new Asked(counted, [...params, rows])
+  return new PreparedQuery(counted, [...params, rows])
 }

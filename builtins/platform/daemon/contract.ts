@@ -76,7 +76,7 @@ export const Daemon = token<Daemon>('daemon')
 /** Whether the operator has frozen the daemon: no cycle enters a phase then, and nothing that costs may begin. */
 export interface Freeze {
   /** Read from the database each time, and cheap: a freeze holds at once in every process. */
-  frozen(): Promise<boolean>
+  isFrozen(): Promise<boolean>
   /** Since when, in milliseconds; null while nothing is frozen. */
   since(): Promise<number | null>
 }

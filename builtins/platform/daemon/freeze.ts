@@ -66,9 +66,9 @@ export async function thaw(store: Store): Promise<void> {
 }
 
 /** A pursuit that is under way makes no further model call. What a person asked of an agent, a one-shot task, goes on. */
-export function freezeLimit(frozen: () => Promise<boolean>): CallLimit {
+export function freezeLimit(isFrozen: () => Promise<boolean>): CallLimit {
   const stand = async ({ purpose }: PlannedSpend) => {
-    if (purpose.kind !== 'task' && (await frozen())) throw new DaemonFrozenError()
+    if (purpose.kind !== 'task' && (await isFrozen())) throw new DaemonFrozenError()
   }
   return { name: 'freeze', hold: stand, async settle() {} }
 }

@@ -31,11 +31,11 @@ export default definePlugin({
     for (const operation of daemonOperations(svc)) svc.operation(operation)
 
     const since = () => frozenSince(svc.use(Store))
-    const frozen = async () => (await since()) !== null
-    svc.provide(Freeze, { since, frozen })
+    const isFrozen = async () => (await since()) !== null
+    svc.provide(Freeze, { since, isFrozen })
     const busy: Busy = async due => ((await isThawed(svc.use(Store))) ? [] : idsOf(due))
     svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) }, { busy })
-    svc.add(CallLimits, freezeLimit(frozen))
+    svc.add(CallLimits, freezeLimit(isFrozen))
     svc.add(CallLimits, fenceLimit(svc))
     svc.event('daemon_paused', z.object({}).describe('The operator froze all agents'))
     svc.event('daemon_resumed', z.object({}).describe('The freeze has ended'))

@@ -1,9 +1,9 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { Rest } from '#interfaces/rest/contract'
 import { type PluginHandle, sentenceOf, type Undo } from '#kernel'
-import { counted } from '#lib/counted'
 import { crashPoint } from '#lib/crash-point'
 import { identityOf } from '#lib/identity'
+import { pluralize } from '#lib/pluralize'
 import { inRound, sleepToRound } from '#lib/poller'
 import { replaceFile } from '#lib/yaml'
 import { RestartToken } from '#platform/plugin-files/contract'
@@ -73,7 +73,7 @@ export class DaemonLife {
       const listening = await this.#svc.use(Rest).listen({ socket: resolve(project.svc, holder.socket) })
       this.#undo.push(() => listening.close())
     }
-    this.#undo.push(this.#noteRounds(join(project.svc, name), holder), this.#watchOthers())
+    this.#undo.push(this.#touchRepeatedly(join(project.svc, name), holder), this.#watchOthers())
     heartbeat.start()
     this.#undo.push(() => heartbeat.stop())
     log.info({}, `the daemon runs with PID ${process.pid}${joined ? ', beside another' : ''}`)
@@ -133,11 +133,11 @@ export class DaemonLife {
   async #bury(): Promise<void> {
     const freed = await bury(this.#svc)
     if (freed > 0)
-      this.#svc.log.warn({}, `another daemon is gone; what it held goes on here: ${counted(freed, 'agent')}`)
+      this.#svc.log.warn({}, `another daemon is gone; what it held goes on here: ${pluralize(freed, 'agent')}`)
   }
 
   /** The age of `<name>.json` is that of the loop's last round, and of `<name>.pid` too where it failed: readable without asking. */
-  #noteRounds(path: string, { started_at }: Holder): Undo {
+  #touchRepeatedly(path: string, { started_at }: Holder): Undo {
     const { clock, ports, heartbeat } = this.#svc
     let cancel = () => {}
     const note = () => {

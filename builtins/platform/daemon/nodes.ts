@@ -28,7 +28,7 @@ export async function enter(svc: PluginHandle, holder: Holder): Promise<Undo> {
 
 /** The others that drive agents of the project now. */
 export async function others(svc: PluginHandle): Promise<Node[]> {
-  return (await sorted(svc)).living
+  return (await nodesByState(svc)).living
 }
 
 /** Whether a process that lives drives agents of the project, this one or another; as far as can be told, on another machine too. */
@@ -47,7 +47,7 @@ export async function isAccompanied(svc: PluginHandle): Promise<boolean> {
 /** Frees at once what processes held that are gone, rather than when their leases are over. @returns how many leases */
 export async function bury(svc: PluginHandle): Promise<number> {
   const store = svc.use(Store)
-  const { gone } = await sorted(svc)
+  const { gone } = await nodesByState(svc)
   if (gone.length === 0) return 0
   const freed = await store.free(gone.map(({ owner }) => owner))
   await store.apply(gone.map(({ owner }) => setValue({ namespace: namespaceOf(store), key: owner, value: undefined })))
@@ -60,7 +60,7 @@ export async function bury(svc: PluginHandle): Promise<number> {
   return freed
 }
 
-async function sorted(svc: PluginHandle): Promise<{ living: Node[]; gone: Node[] }> {
+async function nodesByState(svc: PluginHandle): Promise<{ living: Node[]; gone: Node[] }> {
   const store = svc.use(Store)
   const rows = await store.all<{ key: string; value: string }>(OTHERS, [namespaceOf(store), store.owner])
   const living: Node[] = []

@@ -1,5 +1,5 @@
 import { operation, type PluginHandle, z } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { isoTime, Store } from '#platform/store/contract'
 import { freeze, thaw } from './freeze.ts'
 import { DaemonStatus } from './shape.ts'
@@ -68,7 +68,7 @@ function render(status: DaemonStatus): string {
     ),
     ...(status.frozen ? [['frozen', `since ${status.frozen_since}; go on with: svc daemon resume`] as const] : []),
     ['heartbeat', `${status.heartbeat_s} s`],
-    ['in flight', counted(status.in_flight, 'cycle')],
+    ['in flight', pluralize(status.in_flight, 'cycle')],
     ['agents', agents.map(([name, count]) => `${count} ${name}`).join(', ') || 'none; spawn one with: svc spawn coder'],
     ...(status.budget ? [['budget', status.budget] as const] : []),
   ]

@@ -66,11 +66,11 @@ export class Calls {
   idle(): Promise<void> | undefined {
     if (this.#running === 0) return undefined
     return new Promise(resolve => {
-      const ended = () => {
-        this.#ended.delete(ended)
+      const onEnd = () => {
+        this.#ended.delete(onEnd)
         resolve()
       }
-      this.#ended.add(ended)
+      this.#ended.add(onEnd)
     })
   }
 
@@ -132,7 +132,7 @@ export class Calls {
     if (breaker.isSuspended) throw new PluginSuspendedError({ plugin, failures: breaker.maxFailures })
     this.#running++
     breaker.calls++
-    const failed = (error: unknown) => {
+    const recordFailure = (error: unknown) => {
       if (isFailure(error, args)) breaker.recordFailure(what, error)
     }
     let goesOn = false
@@ -145,39 +145,39 @@ export class Calls {
       breaker.recordSuccess()
       if (!streams) return result
       goesOn = true
-      return this.#followed(what, result as AsyncIterable<unknown>, failed) as Awaited<R>
+      return this.#followValues(what, result as AsyncIterable<unknown>, recordFailure) as Awaited<R>
     } catch (error) {
-      failed(error)
+      recordFailure(error)
       throw error
     } finally {
-      if (!goesOn) this.#left()
+      if (!goesOn) this.#finishCall()
     }
   }
 
-  #left(): void {
+  #finishCall(): void {
     this.#running--
     if (this.#running === 0) for (const ended of this.#ended) ended()
   }
 
   /** A stream of the plugin, which counts as running until it has ended, was left, or is cut off with its version. */
-  #followed(
+  #followValues(
     what: string,
     source: AsyncIterable<unknown>,
-    failed: (error: unknown) => void,
+    recordFailure: (error: unknown) => void,
   ): AsyncIterableIterator<unknown> {
     const values = source[Symbol.asyncIterator]()
     let gone: unknown
-    const disposed = (error: unknown) => {
+    const onDispose = (error: unknown) => {
       gone = error
     }
     let over = false
     const leave = () => {
       if (over) return
       over = true
-      this.#waiting.delete(disposed)
-      this.#left()
+      this.#waiting.delete(onDispose)
+      this.#finishCall()
     }
-    this.#waiting.add(disposed)
+    this.#waiting.add(onDispose)
     return {
       [Symbol.asyncIterator]() {
         return this
@@ -193,7 +193,7 @@ export class Calls {
           if (step.done) leave()
           return step
         } catch (error) {
-          if (!over) failed(error)
+          if (!over) recordFailure(error)
           leave()
           values.return?.().catch(() => {})
           throw error

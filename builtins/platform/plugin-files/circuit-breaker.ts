@@ -12,7 +12,7 @@ export interface CircuitBreakerParts {
   /** Returns the place in the plugin's file that an error points at. */
   where: (error: unknown) => string
   /** Called with each failure. */
-  failed: (what: string, error: unknown, suspends: boolean) => void
+  onFailure: (what: string, error: unknown, suspends: boolean) => void
 }
 
 /** Counts how the calls of one version of a plugin go, and suspends it when too many fail in a row. */
@@ -55,7 +55,7 @@ export class CircuitBreaker {
       this.#failuresInRow = 0
       this.#suspendedUntil = this.#parts.clock.monotonic() + COOL_DOWN_MS * 2 ** this.#suspensions++
     }
-    this.#parts.failed(what, error, suspends)
+    this.#parts.onFailure(what, error, suspends)
   }
 
   /** Lets calls through again. */

@@ -182,17 +182,17 @@ class CompilerThread {
     if (this.#worker) return this.#worker
     const jiti = createRequire(import.meta.url).resolve('jiti')
     const worker = new Worker(PROGRAM, { eval: true, workerData: { jiti, idle: IDLE_MS } })
-    worker.on('message', (id: number) => this.#done(id))
+    worker.on('message', (id: number) => this.#finish(id))
     worker.on('error', () => {})
     worker.on('exit', () => {
       this.#worker = undefined
-      for (const id of [...this.#waiting.keys()]) this.#done(id)
+      for (const id of [...this.#waiting.keys()]) this.#finish(id)
     })
     this.#worker = worker
     return worker
   }
 
-  #done(id: number): void {
+  #finish(id: number): void {
     this.#waiting.get(id)?.()
     this.#waiting.delete(id)
   }

@@ -77,7 +77,7 @@ export class Loader {
     for (const folder of this.#parts.project.plugins) {
       for (const file of await this.#candidates(folder)) {
         const stem = stemOf(file)
-        if (!this.#allowed(file, stem)) continue
+        if (!this.#isAllowed(file, stem)) continue
         const look = await this.look(file).catch((error: unknown) => this.#unread(file, error))
         if (look) found.push(look)
       }
@@ -88,7 +88,7 @@ export class Loader {
   }
 
   /** Returns the same, once the files that `concerns` picks out are written to their end. */
-  async settled(concerns: (each: PluginFile) => boolean): Promise<PluginFile[]> {
+  async waitUntilSettled(concerns: (each: PluginFile) => boolean): Promise<PluginFile[]> {
     const { clock } = this.#parts.ports
     for (let looks = 1; ; looks++) {
       const found = await this.find()
@@ -193,7 +193,7 @@ export class Loader {
     return candidates
   }
 
-  #allowed(file: string, stem: string): boolean {
+  #isAllowed(file: string, stem: string): boolean {
     const names = this.#parts.allowlist()
     return names.length === 0 || names.some(name => name === basename(file) || name === stem)
   }

@@ -12,7 +12,7 @@ const STARTS = ['setTimeout', 'setInterval', 'setImmediate'] as const
 const CLEARS = ['clearTimeout', 'clearInterval', 'clearImmediate'] as const
 
 /** A package that plugins use. */
-interface Followed {
+interface FollowedPackage {
   timers: PluginTimers
   /** What uses it now. */
   users: Set<object>
@@ -26,7 +26,7 @@ interface Followed {
  * more are stopped, unless the program uses it too.
  */
 class PackageTimers {
-  readonly #packages = new Map<string, Followed>()
+  readonly #packages = new Map<string, FollowedPackage>()
   readonly #owners = new WeakMap<object, PluginTimers>()
   #isFollowing = false
 
@@ -51,7 +51,7 @@ class PackageTimers {
   }
 
   /** Returns the timers that go on of packages that no plugin uses any more. */
-  left(): LeftTimers[] {
+  leftTimers(): LeftTimers[] {
     return [...this.#packages].flatMap(([folder, { users, timers, last }]) => {
       const isLeft = users.size === 0 && timers.running > 0
       return isLeft ? [{ ...last, package: folder.replace(/^.*\/node_modules\//, ''), timers: timers.running }] : []

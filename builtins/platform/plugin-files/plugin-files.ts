@@ -60,7 +60,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
     this.#loader = new Loader({ ports, project, log, modules, hindrance, watch, allowlist })
     this.#watch = new PluginWatch({
       ...{ files: ports.files, clock: ports.clock, folders: project.plugins, log, dev },
-      changed: () => kernel.host.changed(),
+      findChanged: () => kernel.host.changed(),
       heartbeat: () => Number(config.get('daemon.heartbeat')),
     })
   }
@@ -81,7 +81,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
       load: file => this.definitionIn(file),
       blame: (...failure) => this.blame(...failure),
       ofFiles: () => this.definitions(),
-      leftTimers: () => packageTimers.left(),
+      leftTimers: () => packageTimers.leftTimers(),
       hindrance: found => this.hindrance(found),
     }
   }
@@ -92,7 +92,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
 
   async find(concerns?: (file: PluginFile) => boolean): Promise<PluginFile[]> {
     if (!this.#settings.enabled) return []
-    return concerns ? this.#loader.settled(concerns) : this.#loader.find()
+    return concerns ? this.#loader.waitUntilSettled(concerns) : this.#loader.find()
   }
 
   async load(file: PluginFile, asked: boolean): Promise<LoadedPlugin> {
@@ -126,8 +126,8 @@ export class PluginFiles implements PluginSource, PluginSupport {
     const breaker = new CircuitBreaker({
       max_failures: this.#settings.max_failures,
       ...{ clock, where },
-      failed: (what, error, suspends) =>
-        this.#failed(name, interceptor, { problem: `${what}: ${sentenceOf(error)}`, suspends, since }),
+      onFailure: (what, error, suspends) =>
+        this.#recordFailure(name, interceptor, { problem: `${what}: ${sentenceOf(error)}`, suspends, since }),
     })
     const calls = new Calls({
       ...{ plugin: name, breaker, clock },
@@ -148,7 +148,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
   }
 
   /** A plugin's code failed. When it does so too often, it gives way to the version that it replaced and that did better, or is suspended. */
-  #failed(
+  #recordFailure(
     plugin: string,
     interceptor: PluginInterceptor,
     { problem, suspends, since }: { problem: string; suspends: boolean; since: number },

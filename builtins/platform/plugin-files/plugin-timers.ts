@@ -132,10 +132,10 @@ export class PluginTimers {
   }
 
   /** Never settles for a timer that was stopped with its version. */
-  #unlessStopped<T>({ stopped }: { stopped: () => boolean }, work: Promise<T>): Promise<T> {
+  #unlessStopped<T>({ isStopped }: { isStopped: () => boolean }, work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       work.then(resolve, error => {
-        if (!stopped()) reject(error)
+        if (!isStopped()) reject(error)
       })
     })
   }
@@ -158,7 +158,7 @@ export class PluginTimers {
       this.#stops.delete(control)
       signal?.removeEventListener('abort', follow)
     }
-    return { options: { ...options, signal: control.signal }, stopped: () => stopped, release }
+    return { options: { ...options, signal: control.signal }, isStopped: () => stopped, release }
   }
 }
 

@@ -8,7 +8,7 @@ const HEARTBEATS = 10
 
 export interface PluginWatchParts {
   /** Returns the names of the plugins that changed on disk. */
-  changed: () => Promise<string[]>
+  findChanged: () => Promise<string[]>
   folders: readonly string[]
   files: Ports['files']
   clock: Clock
@@ -51,7 +51,7 @@ export class PluginWatch {
       ignored: path => /(^|\/)(node_modules|\.git)(\/|$)|~$|\.sw[a-z]$/.test(path),
     })
     this.#watcher.on('all', event => {
-      if (event !== 'addDir') this.#changed()
+      if (event !== 'addDir') this.#scheduleLook()
     })
     // What came before it was watching.
     this.#watcher.on('ready', () => void this.#look())
@@ -71,7 +71,7 @@ export class PluginWatch {
     await this.#watcher?.close()
   }
 
-  #changed(): void {
+  #scheduleLook(): void {
     this.#cancel?.()
     this.#cancel = this.#parts.clock.after(SETTLE_MS, () => void this.#look())
   }
@@ -94,9 +94,9 @@ export class PluginWatch {
   }
 
   async #announce(): Promise<void> {
-    const { changed, log, heartbeat } = this.#parts
+    const { findChanged, log, heartbeat } = this.#parts
     const seconds = Math.ceil((HEARTBEATS - (this.#ticks % HEARTBEATS)) * heartbeat())
-    for (const plugin of await changed().catch(() => [])) {
+    for (const plugin of await findChanged().catch(() => [])) {
       log.info({ plugin }, `changed; live in about ${seconds} s, or now with: svc plugins reload ${plugin}`)
     }
   }

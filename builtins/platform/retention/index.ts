@@ -23,13 +23,13 @@ export default definePlugin({
 
     const isIdle = () => svc.heartbeat.inFlight.every(id => id.startsWith('sys:'))
     svc.on('beat', async ({ beat }) => {
-      if (config.enabled && beat % config.interval_cycles === 0) janitor.runAside()
+      if (config.enabled && beat % config.interval_cycles === 0) janitor.runInBackground()
       if (isIdle()) await svc.use(Store).trimLog()
     })
     svc.add(DaemonStarts, {
       name: 'retention',
       async begin() {
-        if (config.enabled) janitor.runAside()
+        if (config.enabled) janitor.runInBackground()
       },
     })
     svc.start(() => () => janitor.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })

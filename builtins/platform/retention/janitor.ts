@@ -32,7 +32,7 @@ export class Janitor implements Retention {
   }
 
   /** The same for nobody who waits; what goes wrong is logged. */
-  runAside(): void {
+  runInBackground(): void {
     this.run().catch(error => this.#svc.log.warn({}, `what is old was not removed: ${sentenceOf(error)}`))
   }
 

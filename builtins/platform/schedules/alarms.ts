@@ -50,14 +50,14 @@ export class AlarmBook implements Alarms {
     return timeOf(text, this.#config.time_zone, this.#svc.clock.ms())
   }
 
-  async made({ agent_id, description, at, created_by }: NewAlarm) {
+  async make({ agent_id, description, at, created_by }: NewAlarm) {
     const fire_at = this.#ahead(at)
     const limit = this.#config.max_per_agent
     if ((await pendingAlarms(this.#store, agent_id)) >= limit)
       throw new TooManySchedulesError({ what: 'alarms', limit })
     const alarm_id = this.#svc.ports.ids.make('alarm', 8)
     const alarm = { alarm_id, agent_id, description, fire_at, created_by }
-    return { alarm_id, effects: [insertAlarm(alarm), changed(alarm, 'set')] }
+    return { alarm_id, effects: [insertAlarm(alarm), alarmChanged(alarm, 'set')] }
   }
 
   async list(agent_id?: string, all = false): Promise<Alarm[]> {
@@ -71,11 +71,11 @@ export class AlarmBook implements Alarms {
     return row
   }
 
-  async cancelled(alarm_id: string, agent_id: string): Promise<Effect[]> {
+  async cancel(alarm_id: string, agent_id: string): Promise<Effect[]> {
     const row = await findAlarm(this.#store, alarm_id)
     if (row?.agent_id !== agent_id || row.status !== 'pending')
       throw new AlarmNotFoundError({ alarm_id, whose: ' of yours' })
-    return [cancelAlarm({ alarm_id, agent_id }), changed(row, 'cancelled')]
+    return [cancelAlarm({ alarm_id, agent_id }), alarmChanged(row, 'cancelled')]
   }
 
   /** @throws AlarmNotFoundError, BadAlarmError */
@@ -83,7 +83,7 @@ export class AlarmBook implements Alarms {
     const row = await this.find(alarm_id)
     const fire_at = given.at === undefined ? row.fire_at : this.#ahead(given.at)
     const description = given.description ?? row.description
-    if (!(await this.#store.apply([changeAlarm({ alarm_id, description, fire_at }), changed(row, 'moved')])))
+    if (!(await this.#store.apply([changeAlarm({ alarm_id, description, fire_at }), alarmChanged(row, 'moved')])))
       throw new AlarmNotFoundError({ alarm_id, whose: '' })
     return shownAlarm(await this.find(alarm_id))
   }
@@ -113,7 +113,7 @@ export async function ringAlarms(svc: PluginHandle): Promise<boolean> {
 }
 
 /** Tells an agent of its alarms, until a model has heard of them. */
-export function alarmNews(svc: PluginHandle): NewsSource {
+export function alarmMessages(svc: PluginHandle): NewsSource {
   return {
     name: 'alarms',
     portion: TOLD_AT_ONCE,
@@ -131,6 +131,6 @@ export function alarmNews(svc: PluginHandle): NewsSource {
   }
 }
 
-function changed({ agent_id, alarm_id }: Pick<AlarmRow, 'agent_id' | 'alarm_id'>, change: string): Effect {
+function alarmChanged({ agent_id, alarm_id }: Pick<AlarmRow, 'agent_id' | 'alarm_id'>, change: string): Effect {
   return appendEvent({ type: 'alarm_changed', agent_id, data: { agent_id, alarm_id, change } })
 }

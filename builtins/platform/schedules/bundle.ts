@@ -37,7 +37,7 @@ export function schedulesBundle(schedules: ScheduleBook): BundlePart {
           ...{ every_n_cycles: each.every_n_cycles ?? undefined, every: each.every ?? undefined },
           ...{ cron: each.cron ?? undefined, time_zone: each.time_zone ?? undefined, missed: each.missed ?? undefined },
         }
-        const made = await schedules.made({ agent_id, objective, priority, ...timing, created_by: 'operator' })
+        const made = await schedules.make({ agent_id, objective, priority, ...timing, created_by: 'operator' })
         effects.push(...made.effects)
       }
       return { effects }
@@ -59,7 +59,7 @@ export function alarmsBundle(svc: PluginHandle, alarms: AlarmBook): BundlePart {
       const effects: Effect[] = []
       for (const { description, at } of packed) {
         const time = Math.max(Date.parse(at), svc.clock.ms() + 1000)
-        effects.push(...(await alarms.made({ agent_id, description, at: time, created_by: 'operator' })).effects)
+        effects.push(...(await alarms.make({ agent_id, description, at: time, created_by: 'operator' })).effects)
       }
       return { effects }
     },

@@ -46,7 +46,7 @@ export async function slotAfter(
   return (await cronOf(cron as string, time_zone as string)).nextRun(new Date(time))?.getTime() ?? null
 }
 
-export interface Passed {
+export interface PassedSlots {
   /** How many slots have come, the first one included. */
   count: number
   /** The last of them. */
@@ -56,7 +56,7 @@ export interface Passed {
 }
 
 /** What has come of the slots from `first` on until now. Of a calendar at most 2,000 are counted. */
-export async function slotsPassed(times: Times, first: number, now: number, clock: Clock): Promise<Passed> {
+export async function passedSlots(times: Times, first: number, now: number, clock: Clock): Promise<PassedSlots> {
   if (times.every_ms !== null) {
     const count = Math.floor((now - first) / times.every_ms) + 1
     const last = first + (count - 1) * times.every_ms
@@ -92,7 +92,7 @@ export async function timeOf(text: string, time_zone: string, now: number): Prom
   const written = text.trim()
   const later = durationOf(written)
   if (later !== undefined) return now + later
-  const { time: local, zone = time_zone } = zoned(written)
+  const { time: local, zone = time_zone } = splitZone(written)
   const time = isoTimeOf(written) ?? (await localTimeOf(local, zone, now).catch(() => undefined))
   if (time !== undefined && Number.isFinite(time)) return time
   throw new BadAlarmError({
@@ -114,7 +114,7 @@ function durationOf(text: string): number | undefined {
 }
 
 /** Splits the zone off a time: `18:00 Europe/Berlin`, `2026-01-31T18:00[Europe/Berlin]`. */
-function zoned(text: string): { time: string; zone?: string } {
+function splitZone(text: string): { time: string; zone?: string } {
   const [, time = text, zone] = /^(.*\d)(?: +|\[)([A-Za-z][\w+/-]*)\]?$/.exec(text) ?? []
   return zone !== undefined && isZone(zone) ? { time, zone } : { time: text }
 }

@@ -64,11 +64,11 @@ export interface NewSchedule extends Timing {
 
 export interface Schedules {
   /** The writes that make a schedule. @throws BadScheduleError, TooManySchedulesError */
-  made(schedule: NewSchedule): Promise<{ schedule_id: string; next: string; effects: Effect[] }>
+  make(schedule: NewSchedule): Promise<{ schedule_id: string; next: string; effects: Effect[] }>
   /** Oldest first. */
   list(agent_id: string, all?: boolean): Promise<Schedule[]>
   /** The writes that disable a schedule. @throws ScheduleNotFoundError also when it is another agent's */
-  cancelled(schedule_id: string, agent_id: string): Promise<Effect[]>
+  cancel(schedule_id: string, agent_id: string): Promise<Effect[]>
 }
 export const Schedules = token<Schedules>('schedules')
 
@@ -84,11 +84,11 @@ export interface Alarms {
   /** The time that somebody wrote down, in milliseconds: ISO 8601, with or without an offset, or `HH:MM` for the next time that it is so late. @throws BadAlarmError */
   timeOf(text: string): Promise<number>
   /** The writes that set an alarm. @throws BadAlarmError, TooManySchedulesError */
-  made(alarm: NewAlarm): Promise<{ alarm_id: string; effects: Effect[] }>
+  make(alarm: NewAlarm): Promise<{ alarm_id: string; effects: Effect[] }>
   /** Pending ones, the next one first. */
   list(agent_id: string): Promise<Alarm[]>
   /** The writes that remove a pending alarm. @throws AlarmNotFoundError also when it is another agent's */
-  cancelled(alarm_id: string, agent_id: string): Promise<Effect[]>
+  cancel(alarm_id: string, agent_id: string): Promise<Effect[]>
 }
 export const Alarms = token<Alarms>('alarms')
 

@@ -4,7 +4,7 @@ import { definePlugin } from '#kernel'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { ALARM_EFFECTS } from './alarm-repository.ts'
-import { AlarmBook, alarmNews } from './alarms.ts'
+import { AlarmBook, alarmMessages } from './alarms.ts'
 import { alarmsBundle, schedulesBundle } from './bundle.ts'
 import { SchedulesConfig } from './config.ts'
 import {
@@ -16,12 +16,12 @@ import {
   ScheduleSkipped,
   Schedules,
 } from './contract.ts'
-import { timeKeeper } from './keeper.ts'
 import { alarmOperations, scheduleOperations } from './operations.ts'
 import { agentsDueByCycle, SCHEDULE_EFFECTS } from './repository.ts'
 import { schedulesForget } from './retention.ts'
 import { ScheduleBook } from './schedules.ts'
 import { settleCycles } from './slots.ts'
+import { scheduleWakeSource } from './wake-source.ts'
 
 export default definePlugin({
   name: 'schedules',
@@ -46,10 +46,10 @@ export default definePlugin({
     svc.event('alarm_fired', AlarmFired)
     svc.event('alarm_changed', AlarmChanged)
 
-    svc.add(News, alarmNews(svc))
+    svc.add(News, alarmMessages(svc))
     const busy = () => agentsDueByCycle(svc.use(Store))
     svc.tap('context_assembly', { name: 'schedules', stage: -10, busy }, (cycle: Cycle) => settleCycles(svc, cycle))
-    const keeper = timeKeeper(svc, config)
+    const keeper = scheduleWakeSource(svc, config)
     svc.wakeSource(keeper)
     svc.on('schedule_changed', () => keeper.hurry())
     svc.on('alarm_changed', () => keeper.hurry())

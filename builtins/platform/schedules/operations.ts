@@ -13,7 +13,7 @@ import {
   TooManySchedulesError,
 } from './contract.ts'
 import { alarmLine, renderAlarms, renderSchedules, scheduleLine } from './render.ts'
-import { shown } from './repository.ts'
+import { toSchedule } from './repository.ts'
 import type { ScheduleBook } from './schedules.ts'
 
 const id = AgentRef
@@ -36,7 +36,7 @@ const description = z
   .describe('What the agent is told')
 
 /** @throws AgentDeadError */
-async function living(svc: PluginHandle, ref: string): Promise<string> {
+async function liveAgent(svc: PluginHandle, ref: string): Promise<string> {
   const { agent_id, died_at } = await svc.use(Agents).find(ref)
   if (died_at !== null) throw new AgentDeadError({ agent_id })
   return agent_id
@@ -118,10 +118,10 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
       mcp: true,
       errors: [...found, AgentDeadError, BadScheduleError, TooManySchedulesError],
       async run({ id, ...given }, { effects: also = [] }) {
-        const agent_id = await living(svc, id)
-        const { schedule_id, effects } = await schedules.made({ agent_id, created_by: 'operator', ...given })
+        const agent_id = await liveAgent(svc, id)
+        const { schedule_id, effects } = await schedules.make({ agent_id, created_by: 'operator', ...given })
         await svc.use(Store).apply([...effects, ...also])
-        return shown(await schedules.find(schedule_id))
+        return toSchedule(await schedules.find(schedule_id))
       },
       render: scheduleLine,
     }),
@@ -133,7 +133,7 @@ export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
       output: Schedule,
       http: { method: 'GET', path: '/schedules/{schedule_id}' },
       errors: [ScheduleNotFoundError],
-      run: async ({ schedule_id }) => shown(await schedules.find(schedule_id)),
+      run: async ({ schedule_id }) => toSchedule(await schedules.find(schedule_id)),
     }),
     operation({
       name: 'schedules.update',
@@ -212,9 +212,9 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
       mcp: true,
       errors: [...found, AgentDeadError, BadAlarmError, TooManySchedulesError],
       async run({ id, at, description }, { effects: also = [] }) {
-        const agent_id = await living(svc, id)
+        const agent_id = await liveAgent(svc, id)
         const time = await alarms.timeOf(at)
-        const { alarm_id, effects } = await alarms.made({ agent_id, description, at: time, created_by: 'operator' })
+        const { alarm_id, effects } = await alarms.make({ agent_id, description, at: time, created_by: 'operator' })
         await svc.use(Store).apply([...effects, ...also])
         return shownAlarm(await alarms.find(alarm_id))
       },
@@ -256,7 +256,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
       errors: [AlarmNotFoundError],
       async run({ alarm_id }) {
         const { agent_id } = await alarms.find(alarm_id)
-        await svc.use(Store).apply(await alarms.cancelled(alarm_id, agent_id))
+        await svc.use(Store).apply(await alarms.cancel(alarm_id, agent_id))
         return null
       },
       render: () => 'cancelled',

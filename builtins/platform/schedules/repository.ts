@@ -112,7 +112,7 @@ export async function cycleOf(store: Store, agent_id: string): Promise<number> {
   return (await store.get<{ n: number }>('SELECT cycle_num AS n FROM leases WHERE id = ?', [agent_id]))?.n ?? 0
 }
 
-export function shown(row: ScheduleRow): Schedule {
+export function toSchedule(row: ScheduleRow): Schedule {
   const time = (ms: number | null) => (ms === null ? null : isoTime(ms))
   const { every_ms, every_n_cycles, last_fired_cycle, busy, ...rest } = row
   return {

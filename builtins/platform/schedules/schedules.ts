@@ -21,8 +21,8 @@ import {
   insertSchedule,
   listSchedules,
   type ScheduleRow,
-  shown,
   switchSchedule,
+  toSchedule,
 } from './repository.ts'
 
 /** What can be done with schedules, whoever asks. */
@@ -39,7 +39,7 @@ export class ScheduleBook implements Schedules {
     return this.#svc.use(Store)
   }
 
-  async made({ agent_id, objective, priority = 4, missed, created_by, ...timing }: NewSchedule) {
+  async make({ agent_id, objective, priority = 4, missed, created_by, ...timing }: NewSchedule) {
     const limit = this.#config.max_per_agent
     if ((await enabledSchedules(this.#store, agent_id)) >= limit)
       throw new TooManySchedulesError({ what: 'schedules', limit })
@@ -63,13 +63,13 @@ export class ScheduleBook implements Schedules {
         start.next_at === null
           ? `cycle ${start.last_fired_cycle + (times.every_n_cycles ?? 0)}`
           : isoTime(start.next_at),
-      effects: [insertSchedule(row), changed(row, 'added')],
+      effects: [insertSchedule(row), scheduleChanged(row, 'added')],
     }
   }
 
   async list(agent_id?: string, all = true): Promise<Schedule[]> {
     const rows = await listSchedules(this.#store, agent_id)
-    return rows.filter(({ enabled }) => all || enabled === 1).map(shown)
+    return rows.filter(({ enabled }) => all || enabled === 1).map(toSchedule)
   }
 
   /** @throws ScheduleNotFoundError */
@@ -79,33 +79,33 @@ export class ScheduleBook implements Schedules {
     return row
   }
 
-  async cancelled(schedule_id: string, agent_id: string): Promise<Effect[]> {
+  async cancel(schedule_id: string, agent_id: string): Promise<Effect[]> {
     const row = await findSchedule(this.#store, schedule_id)
     if (row?.agent_id !== agent_id) throw new ScheduleNotFoundError({ schedule_id, whose: ' of yours' })
-    return this.#switched(row, false)
+    return this.#setEnabled(row, false)
   }
 
   /** @throws ScheduleNotFoundError */
   async switch(schedule_id: string, enabled: boolean): Promise<Schedule> {
     const row = await this.find(schedule_id)
-    if ((row.enabled === 1) !== enabled) await this.#store.apply(await this.#switched(row, enabled))
-    return shown(await this.find(schedule_id))
+    if ((row.enabled === 1) !== enabled) await this.#store.apply(await this.#setEnabled(row, enabled))
+    return toSchedule(await this.find(schedule_id))
   }
 
   /** @throws ScheduleNotFoundError */
   async remove(schedule_id: string): Promise<void> {
     const row = await this.find(schedule_id)
-    if (!(await this.#store.apply([deleteSchedule({ schedule_id }), changed(row, 'removed')])))
+    if (!(await this.#store.apply([deleteSchedule({ schedule_id }), scheduleChanged(row, 'removed')])))
       throw new ScheduleNotFoundError({ schedule_id, whose: '' })
   }
 
-  async #switched(row: ScheduleRow, enabled: boolean): Promise<Effect[]> {
+  async #setEnabled(row: ScheduleRow, enabled: boolean): Promise<Effect[]> {
     const { schedule_id, agent_id } = row
     const start = enabled ? await this.#start(agent_id, row) : row
     const { next_at, last_fired_cycle } = start
     return [
       switchSchedule({ schedule_id, agent_id, enabled, next_at, last_fired_cycle }),
-      changed(row, enabled ? 'enabled' : 'disabled'),
+      scheduleChanged(row, enabled ? 'enabled' : 'disabled'),
     ]
   }
 
@@ -138,7 +138,10 @@ export class ScheduleBook implements Schedules {
   }
 }
 
-function changed({ agent_id, schedule_id }: Pick<ScheduleRow, 'agent_id' | 'schedule_id'>, change: string): Effect {
+function scheduleChanged(
+  { agent_id, schedule_id }: Pick<ScheduleRow, 'agent_id' | 'schedule_id'>,
+  change: string,
+): Effect {
   return appendEvent({ type: 'schedule_changed', agent_id, data: { agent_id, schedule_id, change } })
 }
 

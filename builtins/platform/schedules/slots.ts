@@ -4,7 +4,7 @@ import { Freeze } from '#platform/daemon/contract'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, isoTime, Store, wakeAgents } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
-import { slotAfter, slotsPassed } from './calendar.ts'
+import { passedSlots, slotAfter } from './calendar.ts'
 import type { SchedulesConfig } from './config.ts'
 import {
   aheadOf,
@@ -44,7 +44,7 @@ export async function settleTimes(svc: PluginHandle, config: SchedulesConfig): P
     return false
   }
   for (const row of due) {
-    const effects = await settled(svc, config, row, now)
+    const effects = await settleRow(svc, config, row, now)
     // Refused: another process was quicker, or it was changed meanwhile.
     await store.apply([...effects, wakeAgents({ agents: [row.agent_id], reason: 'schedule' })])
   }
@@ -72,14 +72,14 @@ export async function settleCycles(svc: PluginHandle, cycle: Cycle): Promise<voi
 
 /** What keeps all schedules from running now. A freeze and an empty budget stop what costs before it begins. */
 async function holdOf(svc: PluginHandle): Promise<string | undefined> {
-  if (svc.has(Freeze) && (await svc.use(Freeze).frozen())) return 'the daemon was frozen'
-  if (svc.has(Budget) && (await svc.use(Budget).exceeded())) return 'the budget was used up'
+  if (svc.has(Freeze) && (await svc.use(Freeze).isFrozen())) return 'the daemon was frozen'
+  if (svc.has(Budget) && (await svc.use(Budget).isExceeded())) return 'the budget was used up'
   return undefined
 }
 
-async function settled(svc: PluginHandle, config: SchedulesConfig, row: ScheduleRow, now: number): Promise<Effect[]> {
+async function settleRow(svc: PluginHandle, config: SchedulesConfig, row: ScheduleRow, now: number): Promise<Effect[]> {
   const was = row.next_at as number
-  const { count, last, next } = await slotsPassed(row, was, now, svc.clock)
+  const { count, last, next } = await passedSlots(row, was, now, svc.clock)
   const skips = (row.missed ?? config.missed) === 'skip' && now - last > config.grace * 1000
   const where = { was, next_at: next, last_fired_cycle: row.last_fired_cycle }
   return outcome(svc, row, where, { slot: last, missed: count - 1, skips })

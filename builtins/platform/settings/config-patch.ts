@@ -17,21 +17,21 @@ const SECRET_NAME = /key|token|secret|password/i
 export function changesOf(patch: Tree, keys: ConfigKeys, yaml: YamlFile, env: Ports['env']): YamlChange[] {
   const changes: YamlChange[] = []
   const issues: Issue[] = []
-  const refused = (path: readonly string[], message: string) => issues.push({ path: path.join('.'), message })
+  const addIssue = (path: readonly string[], message: string) => issues.push({ path: path.join('.'), message })
   const walk = (tree: Tree, above: readonly string[]) => {
     for (const [step, value] of Object.entries(tree)) {
       if (issues.length >= MAX_ISSUES) return
       const path = [...above, step]
       const key = keys.at(path)
-      if (isForbiddenKey(step)) refused(path, 'is not a known key')
-      else if (path.length > MAX_DEPTH) refused(path, `is nested more than ${MAX_DEPTH} levels deep`)
+      if (isForbiddenKey(step)) addIssue(path, 'is not a known key')
+      else if (path.length > MAX_DEPTH) addIssue(path, `is nested more than ${MAX_DEPTH} levels deep`)
       else if (isTree(value) && isMerged(path, value, keys)) walk(value, path)
       else if (key) {
         const forbidden = forbiddenPath(value)
-        if (forbidden) refused([...path, ...forbidden], 'is not a known key')
+        if (forbidden) addIssue([...path, ...forbidden], 'is not a known key')
         else if (!isStated(key, path, value, yaml, env)) changes.push({ path, value })
-      } else if (keys.isSection(path)) refused(path, 'is a section: it takes a mapping of keys')
-      else if (!isAsShown(path, value, keys, yaml)) refused(path, keys.strange(path))
+      } else if (keys.isSection(path)) addIssue(path, 'is a section: it takes a mapping of keys')
+      else if (!isAsShown(path, value, keys, yaml)) addIssue(path, keys.strange(path))
     }
   }
   walk(patch, [])

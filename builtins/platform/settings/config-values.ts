@@ -27,7 +27,7 @@ export function readValues(
   env: Env,
 ): ReadValues {
   const found: ReadValues = { read: new Map(), bad: [], secrets: [] }
-  const refused = (key: string, error: z.ZodError, variable?: string) => {
+  const addIssues = (key: string, error: z.ZodError, variable?: string) => {
     const issues = issuesOf(error, variable ?? key)
     found.bad.push(...issues.map(issue => ({ ...issue, key, inFile: variable === undefined })))
   }
@@ -38,10 +38,10 @@ export function readValues(
     const parsed = schema.safeParse(raw)
     if (meta.secret) for (const value of [persisted, raw]) if (value) found.secrets.push(String(value))
     if (parsed.success) found.read.set(path, { persisted, effective: parsed.data })
-    else refused(path, parsed.error, variable === undefined ? undefined : named(meta))
+    else addIssues(path, parsed.error, variable === undefined ? undefined : variableName(meta))
     // What the file says must hold when the variable is gone.
     const below = variable === undefined || persisted === undefined ? undefined : schema.safeParse(persisted)
-    if (below?.error) refused(path, below.error)
+    if (below?.error) addIssues(path, below.error)
   }
   return found
 }
@@ -64,7 +64,7 @@ export function valuesOf(
       const values = read.get(path)
       return values ? values.effective : keys.get(path)?.schema.safeParse(undefined).data
     },
-    placed(path) {
+    withPlace(path) {
       const place = placeOf(path, keys, env, file)
       return place === undefined ? path : `${path} (${place})`
     },
@@ -72,7 +72,7 @@ export function valuesOf(
 }
 
 /** A key behind the place of its value. */
-export function placed(path: string, keys: ConfigKeys, env: Env, file: YamlFile): string {
+export function withPlace(path: string, keys: ConfigKeys, env: Env, file: YamlFile): string {
   const place = placeOf(path, keys, env, file)
   return place === undefined ? path : `${place}: ${path}`
 }
@@ -80,7 +80,7 @@ export function placed(path: string, keys: ConfigKeys, env: Env, file: YamlFile)
 /** Where the value of a key is from: the environment variable, or file and line; undefined for a default. */
 function placeOf(key: string, keys: ConfigKeys, env: Env, file?: YamlFile): string | undefined {
   const meta = keys.get(key)?.meta
-  if (meta && variableOf(meta, env) !== undefined) return named(meta)
+  if (meta && variableOf(meta, env) !== undefined) return variableName(meta)
   const path = key.split('.')
   return file && getIn(file.values, path) !== undefined ? `${file.file}:${file.lineOf(path)}` : undefined
 }
@@ -91,4 +91,4 @@ export function placedValue({ key, path, message, inFile }: BadValue, file: Yaml
   return { path: line ? `${file.file}:${line}: ${path}` : path, message }
 }
 
-const named = ({ env }: KeyMeta) => `environment variable ${env}`
+const variableName = ({ env }: KeyMeta) => `environment variable ${env}`

@@ -27,7 +27,7 @@ import {
 import { runChecks } from './config-checks.ts'
 import { ConfigKeys, fromText, type KeyValues, type KnownKey, metaOf, refuse } from './config-keys.ts'
 import { changesOf, isStated, MASK, unknownIn } from './config-patch.ts'
-import { placed, placedValue, type ReadValues, readValues, valuesOf, variableOf } from './config-values.ts'
+import { placedValue, type ReadValues, readValues, valuesOf, variableOf, withPlace } from './config-values.ts'
 import type { ConfigCheck, ConfigFault, ConfigView, Forbids } from './contract.ts'
 
 export interface ConfigOptions {
@@ -88,7 +88,7 @@ export class Config implements Configuration {
         ? [{ path: '', message: this.#unread.message.replace(/\.$/, ''), forbids: 'start' as const }]
         : []),
       ...bad.map(each => ({ ...placedValue(each, this.#yaml), forbids: 'start' as const })),
-      ...found.map(fault => ({ ...fault, path: placed(fault.path, this.#keys, this.#ports.env, this.#yaml) })),
+      ...found.map(fault => ({ ...fault, path: withPlace(fault.path, this.#keys, this.#ports.env, this.#yaml) })),
     ]
   }
 
@@ -232,12 +232,12 @@ export class Config implements Configuration {
    * @throws UnknownConfigKeyError, and what `patch` throws
    */
   unset(key: string): Promise<Record<string, ReloadClass>> {
-    const taken = (yaml: YamlFile) => {
+    const takeValue = (yaml: YamlFile) => {
       const path = key.split('.')
       const isStray = !this.#keys.at(path) && !this.#keys.isSection(path) && getIn(yaml.values, path) !== undefined
       return [{ path: isStray ? path : this.pathOf(key), value: undefined }]
     }
-    return this.#edit(taken, true)
+    return this.#edit(takeValue, true)
   }
 
   /** The path of a key as people write it: `daemon.heartbeat`, an entry of a mapping, or a field of it. @throws UnknownConfigKeyError */

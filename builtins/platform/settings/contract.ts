@@ -80,7 +80,7 @@ export interface ConfigValues {
   /** Returns the effective value of a key; undefined for a key that no plugin has. */
   get(key: string): unknown
   /** Names a key with the place of its value: `approval.enabled (.svc/config.yaml:4)`. */
-  placed(key: string): string
+  withPlace(key: string): string
 }
 
 /** A rule that the schema of one key cannot express, such as one over several keys, or about what plugins register. */

@@ -11,19 +11,19 @@ export function disabledCheck(builtins: readonly PluginDefinition[]): ConfigChec
   return {
     name: 'plugins.disabled',
     forbids: 'start',
-    check({ get, placed }) {
+    check({ get, withPlace }) {
       const disabled = get('plugins.disabled') as readonly string[]
       const [off, on] = [true, false].map(is => builtins.filter(({ name }) => disabled.includes(name) === is))
       const issues = off!.flatMap(builtin => {
         const { name } = builtin
         const dependents = on!.filter(({ needs = [] }) => needs.includes(name)).map(other => other.name)
-        const needed = `"${name}" cannot be disabled: ${listed(dependents)} need it; disable those too, or remove "${name}" from the list`
+        const needed = `"${name}" cannot be disabled: ${listNames(dependents)} need it; disable those too, or remove "${name}" from the list`
         return [
           ...(dependents.length > 0 ? [needed] : []),
           ...protectingKeys(builtin)
             .filter(({ path, unset }) => !same(get(path), unset))
             .map(({ path, unset }) => {
-              const state = `${placed(path)} is ${JSON.stringify(get(path))}`
+              const state = `${withPlace(path)} is ${JSON.stringify(get(path))}`
               return `"${name}" cannot be disabled while ${state}; set that to ${JSON.stringify(unset)}, or remove "${name}" from the list`
             }),
         ]
@@ -41,7 +41,7 @@ function protectingKeys({ name, section = name, config }: PluginDefinition): { p
     .map(([key, schema]) => ({ path: `${section}.${key}`, unset: schema.parse(undefined) }))
 }
 
-function listed(names: readonly string[]): string {
+function listNames(names: readonly string[]): string {
   const more = names.length - MAX_NAMES
   return more > 0 ? `${names.slice(0, MAX_NAMES).join(', ')} and ${more} more` : names.join(', ')
 }

@@ -19,7 +19,7 @@ const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError, DiskFul
 export function settingsOperations(svc: PluginHandle) {
   const { config, heartbeat } = svc
   const drives = () => (svc.has(Daemon) ? svc.use(Daemon).drives() : heartbeat.live)
-  const changed = (key: string, change: Record<string, ReloadClass>) => changeOf(config, key, change[key] ?? null)
+  const changeOfKey = (key: string, change: Record<string, ReloadClass>) => changeOf(config, key, change[key] ?? null)
 
   return [
     operation({
@@ -87,7 +87,7 @@ export function settingsOperations(svc: PluginHandle) {
       reach: 'config',
       mcp: true,
       errors: [UnknownConfigKeyError, ...WRITE_ERRORS],
-      run: async ({ key, value }) => changed(key, await config.set(key, config.parseText(key, value))),
+      run: async ({ key, value }) => changeOfKey(key, await config.set(key, config.parseText(key, value))),
       render: renderChange,
     }),
     operation({
@@ -101,7 +101,7 @@ export function settingsOperations(svc: PluginHandle) {
       reach: 'config',
       mcp: true,
       errors: [UnknownConfigKeyError, ...WRITE_ERRORS],
-      run: async ({ key }) => changed(key, await config.unset(key)),
+      run: async ({ key }) => changeOfKey(key, await config.unset(key)),
       render: renderChange,
     }),
   ]

@@ -117,7 +117,7 @@ export class Database {
 
   #isIntroduced(neighbours: Neighbours): boolean {
     try {
-      return neighbours.introduced || this.tape()?.repeats === true
+      return neighbours.isIntroduced || this.tape()?.repeats === true
     } catch {
       // What is in the way here is in the way of the write itself, which tells of it.
       return true
@@ -131,12 +131,12 @@ export class Database {
       const noted: WrittenStatement[] = []
       const result = this.#transact(
         () => {
-          if (this.neighbours?.near) this.neighbours.heard()
+          if (this.neighbours?.isNear) this.neighbours.readNews()
           const isTold = this.neighbours?.listener && !this.tape()?.repeats
           if (tape || isTold) this.#noted = noted
           const result = work()
           this.#noted = undefined
-          if (isTold) this.neighbours?.tell(noted)
+          if (isTold) this.neighbours?.announce(noted)
           return result
         },
         tape?.pretends ? 'ROLLBACK' : 'COMMIT',
@@ -170,7 +170,7 @@ export class Database {
   /** The same as `waiting`, between those writes where whoever is at work reads. @param sql says what it is */
   read<T>(sql: string, work: () => T): Promise<T> {
     const who = recordingContext()
-    const once = who && this.neighbours?.near ? () => this.#alone(work) : work
+    const once = who && this.neighbours?.isNear ? () => this.#alone(work) : work
     return this.waiting(who ? () => who.read(sql, once) : work)
   }
 
@@ -178,7 +178,7 @@ export class Database {
   #alone<T>(work: () => T): T {
     for (;;) {
       const done = work()
-      if (!this.neighbours?.heard()) return done
+      if (!this.neighbours?.readNews()) return done
     }
   }
 
@@ -207,7 +207,7 @@ export class Database {
     let error = thrown
     let began: number | undefined
     for (let pause = 1; ; pause = Math.min(pause * 2, 25)) {
-      if (!isBusy(error)) throw told(this.file, error)
+      if (!isBusy(error)) throw toStoreError(this.file, error)
       const now = this.#now()
       began ??= now
       const limit = this.ending?.aborted && this.#stuck === this.#writes ? 0 : LOCK_LIMIT_MS
@@ -261,7 +261,7 @@ export class Database {
   #statement(sql: string): ReturnType<Connection['prepare']> {
     let statement = this.#prepared.get(sql)
     if (!statement) {
-      statement = this.#sqlite.prepare(planned(sql))
+      statement = this.#sqlite.prepare(fixedPlan(sql))
       keep(this.#prepared, sql, statement)
     }
     return statement
@@ -282,7 +282,7 @@ function keep<V>(kept: Map<string, V>, sql: string, value: V): void {
  * The same text, so that its plan is made once. Of a limit that is nothing but a parameter SQLite looks at the value, and makes
  * the plan anew each time it is bound: three quarters of what a short list costs.
  */
-export function planned(sql: string): string {
+export function fixedPlan(sql: string): string {
   return sql.replaceAll(/\bLIMIT \?/g, 'LIMIT ? + 0')
 }
 
@@ -300,7 +300,7 @@ function bound(value: unknown): unknown {
 }
 
 /** What the disk or the file has to do with an error, in a sentence; others as they are. */
-function told(file: string, error: unknown): unknown {
+function toStoreError(file: string, error: unknown): unknown {
   const code = codeOf(error)
   // Its shared memory needs disk space too; a copy is for reading only because the disk is full.
   if (code === 'SQLITE_READONLY' || code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE')

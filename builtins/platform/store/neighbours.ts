@@ -16,7 +16,7 @@ const LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'svc
 const TOLD = 'SELECT n, statements FROM svc_told WHERE n > ? ORDER BY n'
 
 /** What others have written since the last look: nothing, words that they are there, told transactions, or what nobody has told. */
-type Heard = 'nothing' | 'words' | 'writes' | 'silence'
+type NeighbourNews = 'nothing' | 'words' | 'writes' | 'silence'
 
 interface Recorder {
   owner: string
@@ -91,12 +91,12 @@ export class Neighbours implements Overheard {
   }
 
   /** Whether this process has to look at what others write. */
-  get near(): boolean {
+  get isNear(): boolean {
     return this.#near && this.#records
   }
 
   /** Takes in what others have written. @returns whether anybody has */
-  heard(): boolean {
+  readNews(): boolean {
     return this.#takeIn() !== 'nothing'
   }
 
@@ -114,7 +114,7 @@ export class Neighbours implements Overheard {
   }
 
   /** Whether this process may write: nobody else records, or who does knows of it. */
-  get introduced(): boolean {
+  get isIntroduced(): boolean {
     const { listener } = this
     return listener === undefined || listener.owner === this.#knownTo
   }
@@ -133,7 +133,7 @@ export class Neighbours implements Overheard {
     // It was killed.
     if (!isAlive(listener.pid)) return this.#database.unseen(() => this.#deafen())
     const n = await this.#database.unseen(() => {
-      this.tell([])
+      this.announce([])
       return this.#database.get<{ n: number }>(LAST)!.n
     })
     const until = this.#clock.monotonic() + PATIENCE_MS
@@ -144,18 +144,18 @@ export class Neighbours implements Overheard {
   }
 
   /** Tells whoever records of a transaction, as part of it. */
-  tell(noted: readonly WrittenStatement[]): void {
+  announce(noted: readonly WrittenStatement[]): void {
     const writes = noted.filter(({ sql }) => !SELECT.test(sql))
-    const statements = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packed)]))
+    const statements = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packParam)]))
     const { count } = this.#database.get<{ count: number }>(WAITING)!
     if (count < MOST) this.#database.run({ sql: TELL, params: [statements] })
     else this.#deafen()
   }
 
-  #takeIn(): Heard {
+  #takeIn(): NeighbourNews {
     let version = this.#database.dataVersion()
     if (version === this.#version) return 'nothing'
-    let heard: Heard = 'silence'
+    let heard: NeighbourNews = 'silence'
     while (version !== this.#version) {
       this.#version = version
       for (const { n, statements } of this.#database.all<{ n: number; statements: string }>(TOLD, [this.#last])) {
@@ -170,8 +170,8 @@ export class Neighbours implements Overheard {
   }
 
   #hear(statements: string): boolean {
-    const written = JSON.parse(statements) as [string, ...Packed[]][]
-    this.#database.tape()?.wrote(written.map(([sql, ...params]) => ({ sql, params: params.map(unpacked) })))
+    const written = JSON.parse(statements) as [string, ...PackedParam[]][]
+    this.#database.tape()?.wrote(written.map(([sql, ...params]) => ({ sql, params: params.map(unpackParam) })))
     return written.length > 0
   }
 }
@@ -185,9 +185,9 @@ function isAlive(pid: number): boolean {
 }
 
 /** A parameter of a statement as JSON holds it. */
-type Packed = string | number | null | { $b: string } | { $n: string }
+type PackedParam = string | number | null | { $b: string } | { $n: string }
 
-function packed(param: unknown): Packed {
+function packParam(param: unknown): PackedParam {
   if (param === undefined || param === null) return null
   if (typeof param === 'boolean') return Number(param)
   if (typeof param === 'bigint') return { $n: String(param) }
@@ -195,7 +195,7 @@ function packed(param: unknown): Packed {
   return { $b: Buffer.from(param as Uint8Array).toString('base64') }
 }
 
-function unpacked(param: Packed): unknown {
+function unpackParam(param: PackedParam): unknown {
   if (typeof param !== 'object' || param === null) return param
   return '$n' in param ? BigInt(param.$n) : Buffer.from(param.$b, 'base64')
 }

@@ -14,7 +14,7 @@ export function statementMasker(svc: PluginHandle): () => ((statement: Statement
   return () => {
     const secrets = known()
     if (secrets.length === 0) return undefined
-    const mask = (value: unknown) => (typeof value === 'string' ? masked(value, secrets) : value)
+    const mask = (value: unknown) => (typeof value === 'string' ? maskText(value, secrets) : value)
     return statement => {
       const { sql, params } = statement
       return params && TOLD.test(sql) ? { sql, params: params.map(mask) } : statement
@@ -22,7 +22,7 @@ export function statementMasker(svc: PluginHandle): () => ((statement: Statement
   }
 }
 
-function masked(text: string, secrets: readonly string[]): string {
+function maskText(text: string, secrets: readonly string[]): string {
   try {
     return maskJson(text, secrets)
   } catch {

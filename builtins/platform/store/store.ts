@@ -20,7 +20,7 @@ import { shortLog, shrink, trimLog } from './shrink.ts'
 import { WriteNames } from './write-names.ts'
 
 /** A must-change effect changed nothing; rolls the transaction back. */
-class Refused extends Error {}
+class MustChangeRefused extends Error {}
 
 /** What was read is told again for so long, in milliseconds, when nobody has written; what depends on the time may change. */
 const KNOWN_MS = 500
@@ -72,7 +72,7 @@ export class SqliteStore implements Store {
     } catch (error) {
       if ((error as { code?: string } | undefined)?.code === 'SQLITE_CONSTRAINT_FOREIGNKEY')
         throw new RemovedMeanwhileError(undefined, { cause: error })
-      if (!(error instanceof Refused)) throw error
+      if (!(error instanceof MustChangeRefused)) throw error
       // What has happened in any case is booked, and a lease that was to be given back is.
       const booked = planned.filter(({ always }) => always)
       if (fence || booked.length > 0) await this.#database.write(() => this.#transact(booked, fence))
@@ -221,7 +221,7 @@ export class SqliteStore implements Store {
       if (fenced && !always) continue
       for (const statement of statements) {
         const changes = this.#database.run(statement)
-        if (must && changes !== 1) throw new Refused()
+        if (must && changes !== 1) throw new MustChangeRefused()
       }
     }
     return fenced ? 'fenced' : 'ok'

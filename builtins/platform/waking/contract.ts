@@ -1,7 +1,7 @@
 import { token } from '#kernel'
 
 /** A folder, or one name in it: nothing else that happens in the folder is of interest then. */
-export interface Watched {
+export interface WatchedPath {
   folder: string
   name?: string
   /** There is more than the system tells of. */
@@ -20,7 +20,7 @@ export interface Watcher {
    * @throws the signal's reason once it is aborted
    */
   until<T>(
-    places: () => Promise<readonly Watched[]>,
+    places: () => Promise<readonly WatchedPath[]>,
     look: (isTold: boolean) => Promise<T | undefined>,
     signal: AbortSignal,
   ): Promise<T>

@@ -2,7 +2,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { PluginHandle } from '#kernel'
 import type { WakeSource } from '#platform/heartbeat/contract'
 import type { WakingConfig } from './config.ts'
-import type { Watched, Watcher } from './contract.ts'
+import type { WatchedPath, Watcher } from './contract.ts'
 
 /** A change is told once nothing more has changed for this long, in milliseconds … */
 const SETTLE_MS = 100
@@ -49,7 +49,7 @@ export function fileSource(svc: PluginHandle, watcher: Watcher, path: string): W
 }
 
 /** Where the system would tell of a change: beside the path, beside what it links to, and in it when it is a folder. */
-async function placesOf({ ports: { files } }: PluginHandle, path: string): Promise<Watched[]> {
+async function placesOf({ ports: { files } }: PluginHandle, path: string): Promise<WatchedPath[]> {
   const real = await files.realpath(path).catch(() => path)
   const beside = [...new Set([path, real])].map(each => ({ folder: dirname(each), name: basename(each) }))
   const info = await files.stat(real).catch(() => undefined)

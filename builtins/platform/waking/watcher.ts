@@ -1,7 +1,7 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
 import { sleepToRound } from '#lib/poller'
 import type { WakingConfig } from './config.ts'
-import type { Watched, Watcher } from './contract.ts'
+import type { WatchedPath, Watcher } from './contract.ts'
 
 /** So many times as long it takes until it is looked at what the system tells of. */
 const SAFEGUARD = 5
@@ -10,7 +10,7 @@ const PAUSE_MS = 50
 
 /** An open watch; `over` once the system has told something, or cannot tell: then it is of no more use. */
 interface Watch {
-  place: Watched
+  place: WatchedPath
   over: boolean
   close(): void
 }
@@ -31,7 +31,7 @@ export class FolderWatcher implements Watcher {
   }
 
   async until<T>(
-    places: () => Promise<readonly Watched[]>,
+    places: () => Promise<readonly WatchedPath[]>,
     look: (isTold: boolean) => Promise<T | undefined>,
     signal: AbortSignal,
   ): Promise<T> {
@@ -46,7 +46,7 @@ export class FolderWatcher implements Watcher {
         rest = new AbortController()
         this.#rests.add(rest)
         const isTold = watches.length === 0 || watches.some(({ over }) => over)
-        if (isTold) watches = this.#watched(await places(), watches, () => rest.abort())
+        if (isTold) watches = this.#watchPlaces(await places(), watches, () => rest.abort())
         const found = await look(isTold)
         if (found !== undefined) return found
         const told = watches.every(({ over, place }) => !over && !place.partial)
@@ -70,27 +70,27 @@ export class FolderWatcher implements Watcher {
   }
 
   /** A watch of each place: those that stand go on, and those of other places end. */
-  #watched(places: readonly Watched[], before: readonly Watch[], told: () => void): Watch[] {
-    const isSame = (a: Watched, b: Watched) => a.folder === b.folder && a.name === b.name
+  #watchPlaces(places: readonly WatchedPath[], before: readonly Watch[], onChange: () => void): Watch[] {
+    const isSame = (a: WatchedPath, b: WatchedPath) => a.folder === b.folder && a.name === b.name
     const kept = before.filter(({ over, place }) => !over && places.some(each => isSame(each, place)))
     for (const watch of before) if (!kept.includes(watch)) watch.close()
-    return places.map(place => kept.find(each => isSame(each.place, place)) ?? this.#watch(place, told))
+    return places.map(place => kept.find(each => isSame(each.place, place)) ?? this.#watch(place, onChange))
   }
 
   /** The watch stands when the call returns. */
-  #watch(place: Watched, told: () => void): Watch {
+  #watch(place: WatchedPath, onChange: () => void): Watch {
     const stop = new AbortController()
     const watch: Watch = { place, over: false, close: () => stop.abort() }
     void this.#event(place, stop.signal).then(isTold => {
       watch.over = true
       stop.abort()
-      if (isTold) told()
+      if (isTold) onChange()
     })
     return watch
   }
 
   /** Resolves at the first event; without one, where the system tells nothing. */
-  async #event({ folder, name }: Watched, signal: AbortSignal): Promise<boolean> {
+  async #event({ folder, name }: WatchedPath, signal: AbortSignal): Promise<boolean> {
     try {
       for await (const { filename } of this.#svc.ports.files.watch(folder, { signal })) {
         if (name === undefined || filename === null || filename === name) return true

@@ -1,5 +1,5 @@
 import type { Ports } from '#kernel'
-import type { Halted } from './halt.ts'
+import type { HaltedThread } from './halt.ts'
 
 /** Set for a successor, which belongs to the process that it replaced. */
 export const SUCCESSOR = 'SVC_SUCCESSOR'
@@ -28,7 +28,7 @@ const RELEASE = `{
 export async function superviseSuccessors(
   { spawn, env }: Pick<Ports, 'spawn' | 'env'>,
   [program, ...words]: readonly string[],
-  halted: Halted,
+  halted: HaltedThread,
 ): Promise<void> {
   await halted.evaluate(RELEASE)
   for (;;) {

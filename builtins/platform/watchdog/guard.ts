@@ -44,12 +44,12 @@ export class Guard implements Supervisor, Watchdog {
 
   examine({ stem, file, fingerprint }: PluginFile): void {
     this.begin()
-    this.#pulse?.admitted(stem, file, fingerprint)
+    this.#pulse?.admit(stem, file, fingerprint)
   }
 
   watch(plugin: string, origin: string, what: string | undefined): void {
-    if (what === undefined) this.#pulse?.left()
-    else this.#pulse?.entered(plugin, origin, what)
+    if (what === undefined) this.#pulse?.leave()
+    else this.#pulse?.enter(plugin, origin, what)
   }
 
   /** Begins with the first plugin's file, before it is run, or with a lasting process's resources, whichever is first. */

@@ -14,7 +14,7 @@ export interface Frame {
 }
 
 /** The main thread, halted. */
-export interface Halted {
+export interface HaltedThread {
   /** Where it stands, innermost first; empty when it could not be asked. */
   frames: Frame[]
   /** Runs an expression in it, where it stands. @throws when it is not halted */
@@ -24,7 +24,7 @@ export interface Halted {
 }
 
 /** Halts the main thread from another one, wherever it is, and reads where that is. Never rejects. */
-export async function haltMainThread(clock: Ports['clock']): Promise<Halted> {
+export async function haltMainThread(clock: Ports['clock']): Promise<HaltedThread> {
   const session = new Session()
   const scripts = new Map<string, string>()
   const resume = () => session.disconnect()

@@ -41,7 +41,7 @@ export class Pulse {
   }
 
   /** Begun with the first file: a thread is ten megabytes, and the service's own code has no endless loops. */
-  #begun(): Worker {
+  #startThread(): Worker {
     if (this.#thread) return this.#thread
     const thread = new Worker(THREAD, { workerData: this.#watch })
     thread.on('error', error =>
@@ -59,16 +59,16 @@ export class Pulse {
   }
 
   /** A file is about to be run, as it stands. */
-  admitted(plugin: string, file: string, fingerprint: string): void {
-    this.#tell({ kind: 'file', plugin, file, fingerprint })
+  admit(plugin: string, file: string, fingerprint: string): void {
+    this.#notify({ kind: 'file', plugin, file, fingerprint })
   }
 
-  entered(plugin: string, file: string, what: string): void {
+  enter(plugin: string, file: string, what: string): void {
     this.#entered.push(this.#idOf(plugin, file, what))
     this.#show()
   }
 
-  left(): void {
+  leave(): void {
     this.#entered.pop()
     this.#show()
   }
@@ -99,12 +99,12 @@ export class Pulse {
     if (known !== undefined) return known
     const id = this.#plugins.push(plugin) - 1
     this.#ids.set(key, id)
-    this.#tell({ kind: 'code', id, plugin, file, what })
+    this.#notify({ kind: 'code', id, plugin, file, what })
     return id
   }
 
-  #tell(notice: Notice): void {
-    this.#begun().postMessage(notice)
+  #notify(notice: Notice): void {
+    this.#startThread().postMessage(notice)
   }
 }
 

@@ -6,10 +6,10 @@ const WHAT = 'an error that nobody caught'
 /**
  * Tells of errors that nobody caught, such as one that a plugin's timer throws, with their place, and counts them against
  * the plugin that they come from.
- * @param broken told of an exception that cannot be a plugin's: the program itself is in a state that nobody knows then
+ * @param onBroken told of an exception that cannot be a plugin's: the program itself is in a state that nobody knows then
  */
-export function watchStrays(svc: PluginHandle, broken: (error: unknown) => void): Undo {
-  const tell = (error: unknown): boolean => {
+export function watchStrays(svc: PluginHandle, onBroken: (error: unknown) => void): Undo {
+  const reportStray = (error: unknown): boolean => {
     const trace = traceOf(svc, error)
     // A timer that throws fifty times a second would fill the disk.
     if (trace?.suspended) return true
@@ -19,14 +19,14 @@ export function watchStrays(svc: PluginHandle, broken: (error: unknown) => void)
     if (trace) svc.use(HostToken).blame(trace.plugin, WHAT, error)
     return trace !== undefined
   }
-  const onRejection = (error: unknown) => void tell(error)
+  const onRejection = (error: unknown) => void reportStray(error)
   const onException = (error: unknown) => {
-    if (tell(error) || hasPluginFiles(svc)) return
+    if (reportStray(error) || hasPluginFiles(svc)) return
     svc.log.error(
       { code: 'stray_error' },
       'the process ends: this error is its own, and what it left behind is unknown',
     )
-    broken(error)
+    onBroken(error)
   }
   process.on('unhandledRejection', onRejection)
   process.on('uncaughtException', onException)

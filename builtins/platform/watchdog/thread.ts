@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { sentenceOf } from '#kernel'
 import { systemPorts } from '#lib/system-ports'
 import { HELD_UP, superviseSuccessors } from './foreground.ts'
-import { type Frame, type Halted, haltMainThread } from './halt.ts'
+import { type Frame, type HaltedThread, haltMainThread } from './halt.ts'
 import { quarantine } from './quarantine.ts'
 import { CELL, isOf, type Notice, PATIENCE, STEPS, type Watch } from './shared.ts'
 import { startSuccessor } from './successor.ts'
@@ -16,7 +16,7 @@ const files = new Map<string, { plugin: string; fingerprint: string }>()
 const code = new Map<number, { plugin: string; file: string; what: string }>()
 
 /** Whose code holds up the process. */
-interface Culprit {
+interface Offender {
   plugin: string
   file: string
   /** What the code was called for, where that is known. */
@@ -51,7 +51,7 @@ async function keepWatch(): Promise<never> {
       const halted = await haltMainThread(ports.clock)
       const { frames, resume } = halted
       const culprit = find(frames)
-      if (culprit) await convict(culprit, still)
+      if (culprit) await quarantineOffender(culprit, still)
       if (!culprit && !told) await say(50, `${heldUp(still)} by no plugin's code${stands(frames)}`)
       told = true
       if (culprit || still >= STEPS * PATIENCE) await restart(halted)
@@ -61,7 +61,7 @@ async function keepWatch(): Promise<never> {
 }
 
 /** The plugin whose code is innermost on the stack, else the one whose code was entered last and has not come back. */
-function find(frames: readonly Frame[]): Culprit | undefined {
+function find(frames: readonly Frame[]): Offender | undefined {
   const running = code.get(Atomics.load(cells, CELL.code))
   for (const frame of frames) {
     const [file, known] = [...files].find(([each]) => isOf(frame.file, each)) ?? []
@@ -73,7 +73,7 @@ function find(frames: readonly Frame[]): Culprit | undefined {
   return running && { ...running, place: undefined }
 }
 
-async function convict({ plugin, file, what, place }: Culprit, still: number): Promise<void> {
+async function quarantineOffender({ plugin, file, what, place }: Offender, still: number): Promise<void> {
   const reason = `held up the whole process for ${seconds(still)} s${what ? `, in "${what}"` : ''}, at ${place ?? file}`
   const fingerprint = files.get(file)?.fingerprint
   await say(60, `plugin "${plugin}" ${reason}`, { plugin })
@@ -85,7 +85,7 @@ async function convict({ plugin, file, what, place }: Culprit, still: number): P
 }
 
 /** Ends this process, which cannot end by itself, and lets another take its place, unless it was to end anyway. */
-async function restart(halted: Halted): Promise<void> {
+async function restart(halted: HaltedThread): Promise<void> {
   if (watch.command.length === 0) {
     await say(50, 'the process is killed')
   } else if (Atomics.load(cells, CELL.ending) === 1 || (await isToStop())) {

@@ -96,8 +96,8 @@ export async function agentBudget(svc: PluginHandle, agent: AgentRow): Promise<A
   const limited = (await totalLimits(svc, agent.agent_id)).map(async ({ agent_id, micros }) => {
     return { agent_id, limit: micros, ...(await totalOf(store, agent_id)) }
   })
-  const left = ({ limit, spent, held }: { limit: number; spent: number; held: number }) => limit - spent - held
-  const [total = own] = (await Promise.all(limited)).sort((a, b) => left(a) - left(b))
+  const remaining = ({ limit, spent, held }: { limit: number; spent: number; held: number }) => limit - spent - held
+  const [total = own] = (await Promise.all(limited)).sort((a, b) => remaining(a) - remaining(b))
   return {
     pursuits: {
       agent_id: payer,

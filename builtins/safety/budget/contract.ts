@@ -41,7 +41,7 @@ export interface Budget {
   /** What the prices of the models in use mean for the dollar limit; none where no limit is set. May ask local model servers. */
   warnings(): Promise<BudgetWarning[]>
   /** Nothing that costs may begin: a limit was reached. Cheap enough to ask before each phase. */
-  exceeded(): Promise<boolean>
+  isExceeded(): Promise<boolean>
 }
 export const Budget = token<Budget>('budget')
 

@@ -40,7 +40,7 @@ export default definePlugin({
     svc.add(AgentFacets, { name: 'budget', read: agent => agentBudget(svc, agent).catch(() => null) })
     svc.add(DoctorChecks, { name: 'prices', run: () => pricesFinding(svc, config) })
     svc.add(DaemonStarts, { name: 'budget', begin: () => ledger.begin() })
-    svc.on('cycle_end', () => ledger.tell())
+    svc.on('cycle_end', () => ledger.report())
     svc.on('beat', () => ledger.tidy())
     svc.start(() => () => ledger.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
   },

@@ -24,7 +24,7 @@ import {
   unsureSpend,
 } from './repository.ts'
 import { SavedBudget } from './saved.ts'
-import { reached, statusOf, usage } from './status.ts'
+import { hasReachedLimit, statusOf, usage } from './status.ts'
 import { fits, tightOf, tooTight, usedUp } from './tight.ts'
 import { admitUnknownPrice } from './unknown-price.ts'
 import { areFree, budgetWarnings } from './warnings.ts'
@@ -38,7 +38,7 @@ const GRACE_MS = 60_000
 const LEAST_MICROS = 1
 
 /** A call for which this process holds something; `over` once it has ended and is not yet known to be booked. */
-interface Held {
+interface HeldCall {
   purpose: CallPurpose
   /** `spend` is null where it cost nothing, and what is held is to be released. */
   over?: { spend: Spend | null; at: number }
@@ -50,7 +50,7 @@ export class Ledger implements Budget, CallLimit {
   readonly #svc: PluginHandle
   readonly #config: BudgetConfig
   readonly #saved: SavedBudget
-  readonly #held = new Map<string, Held>()
+  readonly #held = new Map<string, HeldCall>()
   #made: string | undefined
   #cancel: (() => void) | undefined
   #stopped = false
@@ -78,20 +78,20 @@ export class Ledger implements Budget, CallLimit {
     return budgetWarnings(this.#svc, this.#config)
   }
 
-  async exceeded(): Promise<boolean> {
-    return !this.#unlimited && ((await this.#trouble()) !== undefined || !(await this.allows()))
+  async isExceeded(): Promise<boolean> {
+    return !this.#isUnlimited && ((await this.#trouble()) !== undefined || !(await this.allows()))
   }
 
   /** Whether no limit is reached. @throws BudgetUnreadableError when it is not known what was spent */
   allows(): boolean | Promise<boolean> {
-    return this.#unlimited || this.#allows()
+    return this.#isUnlimited || this.#allows()
   }
 
   async #allows(): Promise<boolean> {
     const trouble = await this.#trouble()
     if (trouble) throw trouble
-    if (!reached(await budgetRow(this.#store), this.#limits)) return true
-    await this.tell()
+    if (!hasReachedLimit(await budgetRow(this.#store), this.#limits)) return true
+    await this.report()
     return false
   }
 
@@ -112,7 +112,7 @@ export class Ledger implements Budget, CallLimit {
     await checkPursuit(this.#svc, call.purpose)
     const totals = await totalLimits(this.#svc, call.purpose.agent_id)
     await admitUnknownPrice(this.#svc, this.#config, call, totals)
-    if (this.#unlimited && totals.length === 0) return
+    if (this.#isUnlimited && totals.length === 0) return
     if (this.#config.budget_mode === 'record_only') {
       await checkTotals(this.#svc, totals, LEAST_MICROS)
       if (!(await this.allows())) throw usedUp(await budgetRow(this.#store), this.#limits)
@@ -123,14 +123,14 @@ export class Ledger implements Budget, CallLimit {
     const held = (await reserve()) || ((await this.#presume(null)) && (await reserve()))
     if (!held) await checkTotals(this.#svc, totals, micros)
     // No limit of an agent stands in its way any more, and there is no other.
-    if (!held && this.#unlimited) return this.hold(call)
+    if (!held && this.#isUnlimited) return this.hold(call)
     this.#refused = held ? null : amount
     if (held) return
-    await this.tell()
+    await this.report()
     const row = await budgetRow(this.#store)
-    if (reached(row, this.#limits)) throw usedUp(row, this.#limits)
+    if (hasReachedLimit(row, this.#limits)) throw usedUp(row, this.#limits)
     const calls = await countReserved(this.#store)
-    await this.#tellTight(row, amount, calls)
+    await this.#reportTight(row, amount, calls)
     throw tooTight(this.#config, { row, kind: call.purpose.kind, bound, amount, calls })
   }
 
@@ -158,7 +158,7 @@ export class Ledger implements Budget, CallLimit {
     try {
       await this.#store.apply([spend ? booking(purpose, spend, !answered) : releaseSpend({ call_id })])
       this.#held.delete(call_id)
-      await this.tell()
+      await this.report()
     } catch (error) {
       this.#svc.log.error({ agent_id: purpose.agent_id }, `the spend of ${call_id} is not booked: ${sentenceOf(error)}`)
     }
@@ -190,16 +190,16 @@ export class Ledger implements Budget, CallLimit {
   }
 
   /** Tells, once in each window, that a limit is reached; and shows what is spent. */
-  tell(): Promise<void> | undefined {
+  report(): Promise<void> | undefined {
     if (this.#config.budget_persist) void withoutRecording(() => this.#saved.show())
-    return this.#unlimited ? undefined : this.#tell()
+    return this.#isUnlimited ? undefined : this.#reportExceeded()
   }
 
-  async #tell(): Promise<void> {
+  async #reportExceeded(): Promise<void> {
     const row = await budgetRow(this.#store)
     const tight = tightOf(row)
     if (tight && fits(row, this.#limits, tight)) await this.#store.apply([noteEased(tight)])
-    if (row.told_window === row.budget_window || !reached(row, this.#limits)) return
+    if (row.told_window === row.budget_window || !hasReachedLimit(row, this.#limits)) return
     const { budget_window, spent_micros, spent_tokens } = row
     const data = { spent_usd: usdOf(spent_micros), spent_tokens }
     const first = await this.#store.apply([
@@ -211,7 +211,7 @@ export class Ledger implements Budget, CallLimit {
   }
 
   /** Tells, once until a call like it fits again, that what is left cannot hold one more call. */
-  async #tellTight(row: BudgetRow, needed: Limits, reserved_calls: number): Promise<void> {
+  async #reportTight(row: BudgetRow, needed: Limits, reserved_calls: number): Promise<void> {
     if (tightOf(row)) return
     const limits = this.#limits
     const data = {
@@ -246,7 +246,7 @@ export class Ledger implements Budget, CallLimit {
     return limitsOf(this.#config)
   }
 
-  get #unlimited(): boolean {
+  get #isUnlimited(): boolean {
     const { budget_usd, budget_tokens } = this.#config
     return budget_usd === 0 && budget_tokens === 0
   }
@@ -269,7 +269,7 @@ export class Ledger implements Budget, CallLimit {
     try {
       await this.#saved.takeIn()
     } catch (error) {
-      const isClosed = !this.#unlimited && this.#svc.config.get('daemon.guards_fail_closed')
+      const isClosed = !this.#isUnlimited && this.#svc.config.get('daemon.guards_fail_closed')
       if (!(error instanceof BudgetUnreadableError) || isClosed) throw error
       await this.#saved.giveUp(error)
     }
@@ -285,7 +285,7 @@ export class Ledger implements Budget, CallLimit {
   /** What is held for an attempt: what it may cost, or the configured least where the daemon has limits. */
   #attemptOf({ purpose, priced, bound: boundOf }: PlannedSpend) {
     const bound = boundOf()
-    const { micros, tokens } = this.#unlimited
+    const { micros, tokens } = this.#isUnlimited
       ? { micros: 0, tokens: 0 }
       : estimateOf(this.#config, purpose.kind, priced === 'free')
     const amount = { micros: Math.max(micros, bound.cost_micros), tokens: Math.max(tokens, bound.tokens) }
@@ -326,7 +326,7 @@ export class Ledger implements Budget, CallLimit {
     this.#cancel = this.#svc.clock.after(BOOKED_WITHIN_MS, () => {
       this.#cancel = undefined
       this.#bookLate(this.#svc.clock.monotonic() - BOOKED_WITHIN_MS)
-        .then(() => this.tell())
+        .then(() => this.report())
         .catch(error => this.#svc.log.error({}, `the budget's books are behind: ${sentenceOf(error)}`))
         .finally(() => {
           if ([...this.#held.values()].some(({ over }) => over)) this.#later()

@@ -30,14 +30,14 @@ export class SavedBudget {
     if (this.#taken) return
     const store = this.#svc.use(Store)
     const saved = (await isVirgin(store)) ? await this.#read() : undefined
-    if (saved) await store.apply([carried(saved)])
+    if (saved) await store.apply([importSpend(saved)])
     this.#taken = true
   }
 
   /** Counts from 0 though the file could not be read, says so, and keeps it out of the way. */
   async giveUp(error: unknown): Promise<void> {
     this.#taken = true
-    await this.#setAside()
+    await this.#renameCorrupt()
     this.#svc.log.warn({ code: 'budget_unreadable' }, `${sentenceOf(error)}; counting from 0`)
   }
 
@@ -52,7 +52,7 @@ export class SavedBudget {
   /** The same after a reset, which also ends the trouble with a file that could not be read. */
   async renew(): Promise<void> {
     this.#taken = true
-    await this.#read().catch(() => this.#setAside())
+    await this.#read().catch(() => this.#renameCorrupt())
     await this.show()
   }
 
@@ -81,12 +81,12 @@ export class SavedBudget {
     }
   }
 
-  #setAside(): Promise<void> {
+  #renameCorrupt(): Promise<void> {
     return this.#svc.ports.files.rename(this.#file, `${this.#file}.corrupt`).catch(() => {})
   }
 }
 
-function carried({ spent_usd, spent_tokens }: z.output<typeof Saved>) {
+function importSpend({ spent_usd, spent_tokens }: z.output<typeof Saved>) {
   return bookSpend({
     ...{ call_id: 'budget.json', agent_id: null, goal_id: null, kind: 'carried', model: 'budget.json' },
     ...{ cost_micros: microsOf(spent_usd), input_tokens: spent_tokens, output_tokens: 0 },

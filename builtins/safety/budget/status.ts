@@ -4,7 +4,7 @@ import type { BudgetStatus } from './contract.ts'
 import type { BudgetRow } from './repository.ts'
 
 /** Whether what is spent has reached one of the limits. */
-export function reached(row: BudgetRow, limits: Limits): boolean {
+export function hasReachedLimit(row: BudgetRow, limits: Limits): boolean {
   const over = (spent: number, limit: number) => limit > 0 && spent >= limit
   return over(row.spent_micros, limits.micros) || over(row.spent_tokens, limits.tokens)
 }
@@ -26,20 +26,20 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
   const limits = limitsOf(config)
   const spent = { micros: row.spent_micros, tokens: row.spent_tokens }
   const reserved = { micros: row.reserved_micros, tokens: row.reserved_tokens }
-  const exceeded = problem !== null || reached(row, limits)
-  const left = (limit: number, used: number) => (limit > 0 ? Math.max(0, limit - used) : null)
+  const exceeded = problem !== null || hasReachedLimit(row, limits)
+  const remainingOf = (limit: number, used: number) => (limit > 0 ? Math.max(0, limit - used) : null)
   const remaining = {
-    micros: left(limits.micros, spent.micros + reserved.micros),
-    tokens: left(limits.tokens, spent.tokens + reserved.tokens),
+    micros: remainingOf(limits.micros, spent.micros + reserved.micros),
+    tokens: remainingOf(limits.tokens, spent.tokens + reserved.tokens),
   }
   const unlimited = limits.micros === 0 && limits.tokens === 0
   const tight = exceeded || config.budget_mode !== 'reserve' ? undefined : tightness(remaining, refused)
   const told = problem ?? sentence({ spent, limits, exceeded, unlimited, tight })
   const [about, guessed] = [amounts(unsure), amounts(unconfirmed)]
   return {
-    spent: shown(spent),
+    spent: toUsdAndTokens(spent),
     remaining: { usd: usdOrNull(remaining.micros), tokens: remaining.tokens },
-    reserved: shown(reserved),
+    reserved: toUsdAndTokens(reserved),
     limits: { usd: usdOrNull(limits.micros || null), tokens: limits.tokens || null },
     mode: config.budget_mode,
     exceeded,
@@ -54,8 +54,8 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
     ]
       .filter(Boolean)
       .join(' '),
-    approximate: shown(unsure),
-    unconfirmed: shown(unconfirmed),
+    approximate: toUsdAndTokens(unsure),
+    unconfirmed: toUsdAndTokens(unconfirmed),
     unpriced_tokens: unsure.unpriced,
     window_began_at: row.began_at > 0 ? isoTime(row.began_at) : null,
     problem,
@@ -119,7 +119,7 @@ export function count(tokens: number): string {
   return tokens.toLocaleString('en-US')
 }
 
-function shown({ micros, tokens }: Limits) {
+function toUsdAndTokens({ micros, tokens }: Limits) {
   return { usd: usdOf(micros), tokens }
 }
 

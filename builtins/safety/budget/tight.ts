@@ -4,7 +4,7 @@ import { BudgetExhaustedError } from './contract.ts'
 import type { BudgetRow } from './repository.ts'
 import { count, dollars } from './status.ts'
 
-type Exhausted = InstanceType<typeof BudgetExhaustedError>
+type BudgetExhausted = InstanceType<typeof BudgetExhaustedError>
 
 /** What the call may cost for which too little is left; null where no call was refused. */
 export function tightOf({ tight_micros, tight_tokens }: BudgetRow): Limits | null {
@@ -19,14 +19,14 @@ export function fits(row: BudgetRow, limits: Limits, { micros, tokens }: Limits)
 }
 
 /** A limit is reached. */
-export function usedUp(row: BudgetRow, { micros, tokens }: Limits): Exhausted {
+export function usedUp(row: BudgetRow, { micros, tokens }: Limits): BudgetExhausted {
   const used = usedOf(row)
   return micros > 0 && row.spent_micros >= micros
     ? new BudgetExhaustedError({ spent: dollars(used.micros), limit: dollars(micros) })
     : new BudgetExhaustedError({ spent: count(used.tokens), limit: `${count(tokens)} tokens` })
 }
 
-export interface Refused {
+export interface RefusedCall {
   row: BudgetRow
   kind: CallPurpose['kind']
   /** What the call itself may cost. */
@@ -38,7 +38,7 @@ export interface Refused {
 }
 
 /** Too little is left for one call: how much, and each thing that would let it be made. */
-export function tooTight(config: BudgetConfig, { row, kind, bound, amount, calls }: Refused): Exhausted {
+export function tooTight(config: BudgetConfig, { row, kind, bound, amount, calls }: RefusedCall): BudgetExhausted {
   const limits = limitsOf(config)
   const used = usedOf(row)
   const byMoney = limits.micros > 0 && used.micros + amount.micros > limits.micros

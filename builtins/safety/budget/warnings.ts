@@ -33,7 +33,7 @@ export async function pricesFinding(svc: PluginHandle, config: BudgetConfig): Pr
     const message = `The price of ${unknown.model} is unknown: what its calls cost is not counted`
     return { level: 'warn', message, remedy: priceRemedy(unknown.model) }
   }
-  return { level: 'ok', message: used.map(shown).join('; ') || 'no model is in use', remedy: null }
+  return { level: 'ok', message: used.map(describePrice).join('; ') || 'no model is in use', remedy: null }
 }
 
 function warningsOf(svc: PluginHandle, config: BudgetConfig, used: readonly ModelFacts[]): BudgetWarning[] {
@@ -62,14 +62,14 @@ function neverReached({ budget_usd }: BudgetConfig, used: readonly ModelFacts[])
   const served = used.find(({ model }) => !model.startsWith('sim/'))
   return {
     code: 'limit_never_reached',
-    message: `daemon.budget_usd is ${dollars(microsOf(budget_usd))}, but no model in use has a price, so the limit is never reached: ${used.map(shown).join('; ')}`,
+    message: `daemon.budget_usd is ${dollars(microsOf(budget_usd))}, but no model in use has a price, so the limit is never reached: ${used.map(describePrice).join('; ')}`,
     remedy: served
       ? `if its server passes calls on to a provider that charges, ${priceRemedy(served.model)}; daemon.budget_tokens limits in any case`
       : 'choose a model with a price, or limit tokens with daemon.budget_tokens',
   }
 }
 
-function shown({ model, price, free_because }: ModelFacts): string {
+function describePrice({ model, price, free_because }: ModelFacts): string {
   if (price === 'free') return `${model} is free (${free_because})`
   return price === 'unknown' ? `${model} has no known price` : `${model} costs ${price.input}, ${price.output}`
 }

@@ -21,7 +21,7 @@ export const Finding = z.object({
 })
 export type Finding = z.infer<typeof Finding>
 
-export interface Checked {
+export interface CheckedText {
   /** The strongest action of all findings; `pass` without any. */
   action: 'pass' | Action
   /** What may go on: redacted where a rule says so; empty when it is blocked. */
@@ -37,7 +37,7 @@ export interface Guardrails {
    * Checks a text at a stage, and tells what it found as the event `guardrail_hit`. Linear in its length; long texts yield to
    * the event loop. Passes everything while not enabled.
    */
-  check(stage: Stage, text: string, whom: { agent_id: string | null }): Promise<Checked>
+  check(stage: Stage, text: string, whom: { agent_id: string | null }): Promise<CheckedText>
 }
 export const Guardrails = token<Guardrails>('guardrails')
 

@@ -1,12 +1,12 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { GuardrailsConfig } from './config.ts'
-import { type Checked, type GuardrailRule, GuardrailRules, type Guardrails, type Stage } from './contract.ts'
+import { type CheckedText, type GuardrailRule, GuardrailRules, type Guardrails, type Stage } from './contract.ts'
 import { scan } from './scan.ts'
 
-export interface Room extends Guardrails {
+export interface ExaminingGuardrails extends Guardrails {
   /** What a check would give, enabled or not, without an event. All rules without a stage. */
-  examine(text: string, stage?: Stage): Promise<Checked>
+  examine(text: string, stage?: Stage): Promise<CheckedText>
   /** Makes the first check as quick as the others. */
   warm(): Promise<void>
 }
@@ -15,8 +15,12 @@ export interface Room extends Guardrails {
 const WARMING = ['Good morning, the report of 2026 is ready.', 'Good morning, 日本.']
 
 /** The service: texts go through the rules that there are when they are checked. @param own the rules of this room */
-export function guardrails(svc: PluginHandle, config: GuardrailsConfig, own: readonly GuardrailRule[]): Room {
-  const failed = (rule: GuardrailRule, error: unknown) => {
+export function guardrails(
+  svc: PluginHandle,
+  config: GuardrailsConfig,
+  own: readonly GuardrailRule[],
+): ExaminingGuardrails {
+  const stopsOnError = (rule: GuardrailRule, error: unknown) => {
     const closed = svc.config.get('daemon.guards_fail_closed') === true
     svc.log.error(
       {},
@@ -27,7 +31,7 @@ export function guardrails(svc: PluginHandle, config: GuardrailsConfig, own: rea
   const examine = (text: string, stage?: Stage) => {
     // Asked anew at each check: a plugin's rules come and go.
     const rules = svc.list(GuardrailRules).filter(rule => stage === undefined || rule.stages.includes(stage))
-    return scan(text, rules, { clock: svc.clock, failed })
+    return scan(text, rules, { clock: svc.clock, stopsOnError })
   }
   return {
     get enabled() {
@@ -38,21 +42,21 @@ export function guardrails(svc: PluginHandle, config: GuardrailsConfig, own: rea
     async check(stage, text, { agent_id }) {
       if (!config.enabled) return { action: 'pass', text, findings: [] }
       const checked = await examine(text, stage)
-      if (checked.action !== 'pass') await tell(svc, stage, agent_id, checked)
+      if (checked.action !== 'pass') await reportFindings(svc, stage, agent_id, checked)
       return checked
     },
     async warm() {
-      for (const text of WARMING) await scan(text, own, { clock: svc.clock, failed })
+      for (const text of WARMING) await scan(text, own, { clock: svc.clock, stopsOnError })
     },
   }
 }
 
 /** Without the text: what was found must not stand in the log of events either. A failure to tell must not let the text pass. */
-async function tell(
+async function reportFindings(
   svc: PluginHandle,
   stage: Stage,
   agent_id: string | null,
-  { action, findings }: Checked,
+  { action, findings }: CheckedText,
 ): Promise<void> {
   const kinds = [...new Set(findings.map(finding => finding.kind))]
   const rules = [...new Set(findings.map(finding => finding.rule))]

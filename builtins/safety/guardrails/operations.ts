@@ -1,7 +1,7 @@
 import { operation, z } from '#kernel'
 import type { GuardrailsConfig } from './config.ts'
 import { ACTIONS, Finding, STAGES } from './contract.ts'
-import type { Room } from './guardrails.ts'
+import type { ExaminingGuardrails } from './guardrails.ts'
 
 const Tried = z.object({
   enabled: z.boolean().describe('Whether guardrails are on; this answer is what they would do'),
@@ -11,7 +11,7 @@ const Tried = z.object({
 })
 
 /** Shows operators what the guardrails do with a text. Nothing is written down. */
-export function checkOperation(config: GuardrailsConfig, room: Pick<Room, 'examine'>) {
+export function checkOperation(config: GuardrailsConfig, room: Pick<ExaminingGuardrails, 'examine'>) {
   return operation({
     name: 'guardrails.check',
     summary: 'Check a text with the guardrails',

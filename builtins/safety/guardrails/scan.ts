@@ -1,5 +1,5 @@
 import type { Clock } from '#kernel'
-import { ACTIONS, type Checked, type Finding, type GuardrailRule } from './contract.ts'
+import { ACTIONS, type CheckedText, type Finding, type GuardrailRule } from './contract.ts'
 import { fold } from './fold.ts'
 
 /** A piece of a long text: what begins in it is taken from it, what it sees goes further on both sides. */
@@ -15,14 +15,14 @@ const TURN_MS = 10
 export interface ScanParts {
   clock: Pick<Clock, 'yield' | 'monotonic'>
   /** A rule threw. @returns whether that stops the text */
-  failed: (rule: GuardrailRule, error: unknown) => boolean
+  stopsOnError: (rule: GuardrailRule, error: unknown) => boolean
 }
 
 /**
  * Asks the rules about a text, and makes of it what may go on. Rules that come first have precedence where two find the same.
  * Time is linear in the text's length; between two pieces the event loop gets its turn.
  */
-export async function scan(text: string, rules: readonly GuardrailRule[], parts: ScanParts): Promise<Checked> {
+export async function scan(text: string, rules: readonly GuardrailRule[], parts: ScanParts): Promise<CheckedText> {
   const account = new Account(text)
   for (let from = 0; rules.length > 0 && from < text.length; from += PIECE) {
     if (from > 0) await parts.clock.yield()
@@ -30,7 +30,7 @@ export async function scan(text: string, rules: readonly GuardrailRule[], parts:
     await look(text, from, rules, parts, found)
     account.add(found)
   }
-  return account.checked()
+  return account.result()
 }
 
 /** Asks about one piece. */
@@ -38,7 +38,7 @@ async function look(
   text: string,
   from: number,
   rules: readonly GuardrailRule[],
-  { clock, failed }: ScanParts,
+  { clock, stopsOnError }: ScanParts,
   found: Finding[],
 ): Promise<void> {
   const past = from + PIECE
@@ -64,7 +64,7 @@ async function look(
         if (start >= from && start < past) found.push({ rule: name, kind, start, end: begin + at.end, action })
       }
     } catch (error) {
-      if (failed(rule, error))
+      if (stopsOnError(rule, error))
         found.push({ rule: name, kind, start: from, end: Math.min(past, text.length), action: 'block' })
     }
   }
@@ -74,7 +74,7 @@ async function look(
 class Account {
   readonly #text: string
   readonly #findings: Finding[] = []
-  #action: Checked['action'] = 'pass'
+  #action: CheckedText['action'] = 'pass'
   /** How far the finds of each action reach; an outer one begins no later, by the order. */
   readonly #reach = new Map<Finding['action'], number>()
   #redacted = ''
@@ -103,12 +103,12 @@ class Account {
     this.#redacted += pieces.join('')
   }
 
-  checked(): Checked {
+  result(): CheckedText {
     const text = this.#action === 'block' ? '' : this.#redacted + this.#text.slice(this.#done)
     return { action: this.#action, text, findings: this.#findings }
   }
 }
 
-function stronger(one: Checked['action'], other: Finding['action']): Finding['action'] {
+function stronger(one: CheckedText['action'], other: Finding['action']): Finding['action'] {
   return one === 'pass' || ACTIONS.indexOf(other) > ACTIONS.indexOf(one) ? other : one
 }

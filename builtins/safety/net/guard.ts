@@ -4,7 +4,7 @@ import { isListed, privacyOf } from './address.ts'
 import type { NetConfig } from './config.ts'
 import {
   AddressRefusedError,
-  type Fetched,
+  type FetchedPage,
   FetchFailedError,
   type FetchRequest,
   type GuardedFetch,
@@ -32,7 +32,7 @@ export class Guard implements GuardedFetch {
     this.#resolve = resolve
   }
 
-  async fetch(url: string, request: FetchRequest = {}): Promise<Fetched> {
+  async fetch(url: string, request: FetchRequest = {}): Promise<FetchedPage> {
     const stop = new AbortController()
     const abort = () => stop.abort(request.signal?.reason)
     request.signal?.addEventListener('abort', abort, { once: true })
@@ -52,9 +52,9 @@ export class Guard implements GuardedFetch {
     }
   }
 
-  async #follow(first: string, request: FetchRequest, signal: AbortSignal): Promise<Fetched> {
+  async #follow(first: string, request: FetchRequest, signal: AbortSignal): Promise<FetchedPage> {
     let { method = 'GET', body, headers = {} } = request
-    let url = parsed(first)
+    let url = parseUrl(first)
     for (let redirects = 0; ; redirects++) {
       const response = await this.#ask(url, { method, headers, ...(body === undefined ? {} : { body }), signal })
       const target = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
@@ -67,7 +67,7 @@ export class Guard implements GuardedFetch {
       if (redirects === MAX_REDIRECTS) {
         throw new FetchFailedError({ url: first, problem: `it redirects more than ${MAX_REDIRECTS} times` })
       }
-      const next = parsed(target, url)
+      const next = parseUrl(target, url)
       if (next.origin !== url.origin) headers = without(headers, CREDENTIALS)
       // As browsers do: what was sent is not sent again, but for the two statuses that ask for that.
       if (method === 'POST' && response.status !== 307 && response.status !== 308) {
@@ -81,7 +81,7 @@ export class Guard implements GuardedFetch {
 
   /** One request to the one address that was checked. */
   async #ask(url: URL, init: RequestInit): Promise<Response> {
-    const addresses = await this.#checked(url)
+    const addresses = await this.#checkAddress(url)
     const { Agent } = await import('undici')
     const dispatcher = new Agent({
       connect: {
@@ -107,7 +107,7 @@ export class Guard implements GuardedFetch {
   }
 
   /** The addresses of a URL's host, all of them fit to be reached. @throws AddressRefusedError */
-  async #checked(url: URL): Promise<LookupAddress[]> {
+  async #checkAddress(url: URL): Promise<LookupAddress[]> {
     const refuse = (reason: string): never => {
       throw new AddressRefusedError({ url: url.href, reason })
     }
@@ -138,7 +138,7 @@ export class Guard implements GuardedFetch {
 }
 
 /** @throws AddressRefusedError for what is no URL of the web */
-function parsed(text: string, base?: URL): URL {
+function parseUrl(text: string, base?: URL): URL {
   const url = URL.canParse(text, base?.href) ? new URL(text, base) : undefined
   if (!url) throw new AddressRefusedError({ url: text.slice(0, 200), reason: 'it is not a URL' })
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {

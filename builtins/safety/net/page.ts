@@ -61,14 +61,14 @@ export function pageOf(html: string): Page {
   }
   for (let at = 0; at < html.length; ) {
     const open = scan.tag(at)
-    text.add(spaced(decoded(html.slice(at, open)), isSet))
+    text.add(collapseSpace(decodeEntities(html.slice(at, open)), isSet))
     if (open === html.length) break
     const tag = tagAt(html, open, scan)
     const { name, closes } = tag
     at = tag.end
     if (name === 'title' && !closes) {
       const end = scan.find('</title', at)
-      title ??= oneLine(decoded(html.slice(at, end)))
+      title ??= oneLine(decodeEntities(html.slice(at, end)))
       at = end
     } else if (name === 'head' && !closes) continue
     else if (name === 'meta') description ||= descriptionIn(tag.source)
@@ -144,7 +144,7 @@ function summaryOf(text: string): string {
 /** The value of an attribute; empty where there is none. */
 function attribute(tag: string, name: string): string {
   const found = new RegExp(`[\\s"']${name}\\s{0,9}=\\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, 'i').exec(tag)
-  return decoded(found?.[1] ?? found?.[2] ?? found?.[3] ?? '').trim()
+  return decodeEntities(found?.[1] ?? found?.[2] ?? found?.[3] ?? '').trim()
 }
 
 /** What was read so far, in pieces. */
@@ -191,7 +191,7 @@ function decoderOf(charset = 'utf-8'): InstanceType<typeof TextDecoder> {
   }
 }
 
-function decoded(text: string): string {
+function decodeEntities(text: string): string {
   if (!text.includes('&')) return text
   return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,8}));/gi, (whole, decimal, hex, name) => {
     if (name) return ENTITIES[name] ?? whole
@@ -201,7 +201,7 @@ function decoded(text: string): string {
 }
 
 /** Text as it is shown: line breaks mean something only where lines are set. */
-function spaced(text: string, isSet: boolean): string {
+function collapseSpace(text: string, isSet: boolean): string {
   return isSet ? text.replace(/\r?\n/g, `\n${SET}`) : text.replace(/\s+/g, ' ')
 }
 

@@ -76,7 +76,7 @@ export interface Draft {
 }
 
 /** A message that is ready to be sent: it goes out when the effects are committed, and its recipient wakes then. */
-export interface Posted {
+export interface PreparedMessage {
   message: A2AMessage
   /** What was answered at once, by rule. */
   answer?: A2AMessage
@@ -89,9 +89,9 @@ export interface Mail {
    * @throws AgentNotFoundError, AmbiguousAgentError, AgentDeadError, MessageToSelfError, MessageSizeError, InboxFullError,
    *   ThreadTooLongError, MessageNotFoundError, GuardrailBlockedError
    */
-  post(draft: Draft): Promise<Posted>
+  post(draft: Draft): Promise<PreparedMessage>
   /** Gets an answer ready to a message that this agent received; its type is the one that such an answer has. */
-  reply(message_id: string, from_agent: string, body: string, type?: MessageType): Promise<Posted>
+  reply(message_id: string, from_agent: string, body: string, type?: MessageType): Promise<PreparedMessage>
   /** A message that this agent, or the operator, sent or received. @throws MessageNotFoundError */
   find(message_id: string, whose?: string): Promise<A2AMessage>
   /** What the agent has not read, the most important first, then the oldest. */
@@ -102,7 +102,7 @@ export interface Mail {
   /** Marks messages as read: belongs into the commit that records that they were. */
   read(message_ids: readonly string[]): Effect
   /** What others say as a model may read it: cleaned, checked, cut after so many characters, and fenced as data. */
-  shown(message: A2AMessage, reader: string, longest: number): Promise<string>
+  textForModel(message: A2AMessage, reader: string, longest: number): Promise<string>
 }
 export const Mail = token<Mail>('mail')
 

@@ -5,7 +5,7 @@ import { A2AConfig } from './config.ts'
 import { Mail, MessageSent, Peers } from './contract.ts'
 import { PostOffice } from './mail.ts'
 import { Mailboxes } from './mailboxes.ts'
-import { mailNews } from './news.ts'
+import { mailMessages } from './news.ts'
 import { messageOperations } from './operations.ts'
 import { peers } from './peers.ts'
 import { A2A_EFFECTS } from './repository.ts'
@@ -24,7 +24,7 @@ export default definePlugin({
     svc.provide(Mail, new PostOffice(svc, config))
     svc.provide(Peers, peers(svc))
     forgetMessages(svc)
-    svc.add(News, mailNews(svc))
+    svc.add(News, mailMessages(svc))
 
     const mailboxes = new Mailboxes(svc)
     svc.wakeSource({ name: 'a2a', wait: signal => mailboxes.wait(signal) })

@@ -2,7 +2,7 @@ import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import type { A2AConfig } from './config.ts'
 import { type A2AMessage, type Draft, OPERATOR, PingPongError } from './contract.ts'
-import { exchanged, openQuestions } from './repository.ts'
+import { openQuestions, recentExchange } from './repository.ts'
 
 /** What lies further back counts no more, in milliseconds. */
 const RECENT_MS = 600_000
@@ -32,7 +32,7 @@ export async function refuseLoops(
   if (message_id !== undefined && taken_from === undefined) return
   const store = svc.use(Store)
   const since = svc.clock.ms() - RECENT_MS
-  const between = await exchanged(store, from, to, since, max_exchange)
+  const between = await recentExchange(store, from, to, since, max_exchange)
   const refuse = (problem: string) => {
     throw new PingPongError({ from, to, problem })
   }

@@ -18,7 +18,7 @@ import {
   type MessageType,
   NoReplyExpectedError,
   OPERATOR,
-  type Posted,
+  type PreparedMessage,
   REPLIES,
   ThreadTooLongError,
 } from './contract.ts'
@@ -68,7 +68,7 @@ export class PostOffice implements Mail {
     return this.#svc.use(Store)
   }
 
-  async post(given: Draft): Promise<Posted> {
+  async post(given: Draft): Promise<PreparedMessage> {
     const recipient = await this.#recipient(given)
     const answered = given.reply_to === undefined ? undefined : await this.find(given.reply_to)
     const draft = { ...given, pattern_id: given.pattern_id ?? patternOf(answered) }
@@ -82,7 +82,7 @@ export class PostOffice implements Mail {
           recipient,
         })
       : undefined
-    if (!answer || !recipient) return { message, effects: this.#sent(message, draft) }
+    if (!answer || !recipient) return { message, effects: this.#sendEffect(message, draft) }
     const reply = await this.#message(
       {
         ...{ type: answer.type, from_agent: recipient.agent_id, to: message.from_agent, body: answer.body },
@@ -95,11 +95,11 @@ export class PostOffice implements Mail {
       { ...message, read: true },
       { ...reply, read: true },
     ]
-    const sent = [...this.#sent(asked, draft), ...this.#sent(said, { pattern_id: draft.pattern_id })]
+    const sent = [...this.#sendEffect(asked, draft), ...this.#sendEffect(said, { pattern_id: draft.pattern_id })]
     return { message: asked, answer: said, effects: [...sent, ...(answer.effects ?? [])] }
   }
 
-  async reply(message_id: string, from_agent: string, body: string, type?: MessageType): Promise<Posted> {
+  async reply(message_id: string, from_agent: string, body: string, type?: MessageType): Promise<PreparedMessage> {
     const message = await this.find(message_id, from_agent)
     const of = { message_id, type: message.type }
     if (message.to_agent !== from_agent) throw new NoReplyExpectedError({ ...of, problem: 'is your own' })
@@ -140,9 +140,9 @@ export class PostOffice implements Mail {
     return messagesRead({ message_ids: [...message_ids] })
   }
 
-  async shown(message: A2AMessage, reader: string, longest: number): Promise<string> {
-    const subject = await this.#heard(message.subject, reader)
-    const body = await this.#heard(message.body, reader)
+  async textForModel(message: A2AMessage, reader: string, longest: number): Promise<string> {
+    const subject = await this.#sanitizeIncoming(message.subject, reader)
+    const body = await this.#sanitizeIncoming(message.body, reader)
     return `${headOf(message, reader)}\n${fencedMessage({ subject, body }, longest)}`
   }
 
@@ -166,7 +166,7 @@ export class PostOffice implements Mail {
     const { type, from_agent, reply_to = null } = draft
     const message_id = draft.message_id ?? this.#svc.ports.ids.make('msg', 12)
     const metadata = parse(Metadata, draft.metadata ?? {}, "The message's metadata")
-    const subject = (await this.#said(draft.subject ?? '', from_agent)).replace(/\s+/g, ' ')
+    const subject = (await this.#sanitizeOutgoing(draft.subject ?? '', from_agent)).replace(/\s+/g, ' ')
     return {
       ...{ message_id, type, from_agent, to_agent, reply_to },
       subject: subject.length > LONGEST_SUBJECT ? `${subject.slice(0, LONGEST_SUBJECT - 1)}…` : subject,
@@ -183,7 +183,7 @@ export class PostOffice implements Mail {
   async #body({ body, from_agent }: Pick<Draft, 'body' | 'from_agent'>): Promise<string> {
     const limit = this.#config.max_body
     if (body.length > limit) throw new MessageSizeError({ length: body.length, limit })
-    const clean = await this.#said(body, from_agent)
+    const clean = await this.#sanitizeOutgoing(body, from_agent)
     if (clean === '') throw new MessageSizeError({ length: 0, limit })
     return clean
   }
@@ -198,7 +198,7 @@ export class PostOffice implements Mail {
   }
 
   /** What an agent says, as it may go out: cleaned always, checked when guardrails are on. The operator is free. */
-  async #said(text: string, from_agent: string): Promise<string> {
+  async #sanitizeOutgoing(text: string, from_agent: string): Promise<string> {
     const clean = sanitize(text)
     if (from_agent === OPERATOR || clean === '' || !this.#svc.has(Guardrails)) return clean
     const checked = await this.#svc.use(Guardrails).check('peer', clean, { agent_id: from_agent })
@@ -207,14 +207,17 @@ export class PostOffice implements Mail {
   }
 
   /** What others say, as it may come in. */
-  async #heard(text: string, agent_id: string): Promise<string> {
+  async #sanitizeIncoming(text: string, agent_id: string): Promise<string> {
     if (text === '' || !this.#svc.has(Guardrails)) return text
     const checked = await this.#svc.use(Guardrails).check('peer', text, { agent_id })
     return checked.action === 'block' ? BLOCKED : checked.text
   }
 
   /** The writes that send it; what was handled by rule wakes nobody. */
-  #sent(message: A2AMessage, { pattern_id = null, taken_from = null, once = taken_from !== null }: Origin): Effect[] {
+  #sendEffect(
+    message: A2AMessage,
+    { pattern_id = null, taken_from = null, once = taken_from !== null }: Origin,
+  ): Effect[] {
     const { message_id, type, from_agent, to_agent, reply_to, read } = message
     const { ts: _, ...row } = message
     const about = to_agent === OPERATOR ? from_agent : to_agent

@@ -100,7 +100,7 @@ export class Mailbox {
       if (bytesRead === CHUNK) this.#seen = -1
       if (end === 0 && bytesRead === CHUNK) {
         this.bad(buffer.toString('utf8', 0, 1_000), 'has a line of more than 1 MiB')
-        await this.setAside()
+        await this.moveBadLines()
         return { lines: [], place: { inode, taken: taken + bytesRead } }
       }
       const lines = buffer
@@ -114,7 +114,7 @@ export class Mailbox {
   }
 
   /** It was taken in up to there. */
-  taken(place: Place): void {
+  acknowledge(place: Place): void {
     this.#place = place
   }
 
@@ -125,7 +125,7 @@ export class Mailbox {
   }
 
   /** Keeps the bad lines in a file beside it. */
-  async setAside(): Promise<void> {
+  async moveBadLines(): Promise<void> {
     const bad = this.#bad.splice(0)
     if (bad.length === 0) return
     await this.#parts.files.appendFile(`${this.#parts.file}.corrupt`, `${bad.join('\n')}\n`, { mode: 0o600 })

@@ -5,7 +5,7 @@ import { keyedMutex } from '#lib/keyed-mutex'
 import { lockFile } from '#lib/lock'
 import type { Wake } from '#platform/heartbeat/contract'
 import { getValue, Store, setValue, wakeAgents } from '#platform/store/contract'
-import { type Watched, Watcher } from '#platform/waking/contract'
+import { type WatchedPath, Watcher } from '#platform/waking/contract'
 import { type Draft, Mail, OPERATOR } from './contract.ts'
 import { type Box, ForeignLine, type Line, lineOf, Mailbox } from './mailbox.ts'
 import {
@@ -71,7 +71,7 @@ export class Mailboxes {
   }
 
   /** Where the system would tell of a new line: the folder of folders, and each of them while they are few. */
-  async #places(): Promise<Watched[]> {
+  async #places(): Promise<WatchedPath[]> {
     // A folder that is not there could not be watched.
     await this.#svc.ports.files.mkdir(this.#folder, { recursive: true, mode: 0o700 }).catch(() => {})
     const folders = await this.#folders()
@@ -161,7 +161,7 @@ export class Mailboxes {
     if (!(await mailbox.grew()) || !(await this.#isAgent(agent_id))) return []
     const { lines, place } = await mailbox.read()
     const reached: string[] = []
-    for (const message of await this.#news(lines, mailbox)) {
+    for (const message of await this.#unknownMessages(lines, mailbox)) {
       try {
         const { message: sent, effects } = await this.#svc.use(Mail).post(draftOf(message, agent_id, box))
         // Those whom it reached are woken by the source.
@@ -171,14 +171,14 @@ export class Mailboxes {
         mailbox.bad(JSON.stringify(message), sentenceOf(error))
       }
     }
-    await mailbox.setAside()
+    await mailbox.moveBadLines()
     await store.apply([mailboxTaken({ agent_id, box, ...place })])
-    mailbox.taken(place)
+    mailbox.acknowledge(place)
     return reached
   }
 
   /** What stands in these lines and is not known; a line that is no message is set aside and keeps nobody. */
-  async #news(lines: readonly string[], mailbox: Mailbox): Promise<ForeignLine[]> {
+  async #unknownMessages(lines: readonly string[], mailbox: Mailbox): Promise<ForeignLine[]> {
     const store = this.#svc.use(Store)
     const found = new Map<string, ForeignLine>()
     for (const line of lines) {

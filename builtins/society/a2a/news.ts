@@ -8,7 +8,7 @@ const AT_ONCE = 8
 const LONGEST = 2_000
 
 /** Tells agents of their unread messages; what was told is read. */
-export function mailNews(svc: PluginHandle): NewsSource {
+export function mailMessages(svc: PluginHandle): NewsSource {
   return {
     name: 'a2a',
     portion: AT_ONCE,

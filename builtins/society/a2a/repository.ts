@@ -227,7 +227,7 @@ function inserting(message: z.output<typeof NewMessage>, now: number): Statement
 }
 
 /** What two agents wrote to each other since then outside of patterns, newest first. */
-export function exchanged(store: Store, one: string, other: string, since: number, limit: number) {
+export function recentExchange(store: Store, one: string, other: string, since: number, limit: number) {
   return store.all<{ from_agent: string; body: string; reply_to: string | null }>(
     `SELECT from_agent, body, reply_to FROM a2a_messages WHERE from_agent IN (?, ?) AND to_agent IN (?, ?)
      AND created_at > ? AND pattern_id IS NULL ORDER BY seq DESC LIMIT ?`,

@@ -19,7 +19,7 @@ import { type DelegationRow, delegationOf, endDelegation, endedDelegations, find
 const LONGEST_RESULT = 4_000
 
 /** What agents hand on to each other, and what becomes of it. */
-export class DelegationDesk implements Delegations {
+export class DelegationService implements Delegations {
   readonly #svc: PluginHandle
   readonly #config: DelegationConfig
   #sweeping = false
@@ -59,11 +59,11 @@ export class DelegationDesk implements Delegations {
     const row = await findDelegation(this.#svc.use(Store), delegation_id)
     if (row?.from_agent !== from_agent) throw new DelegationNotFoundError({ delegation_id, agent_id: from_agent })
     const delegation = delegationOf(row)
-    return { ...delegation, result: delegation.result && (await this.#heard(delegation.result, from_agent)) }
+    return { ...delegation, result: delegation.result && (await this.#sanitizeResult(delegation.result, from_agent)) }
   }
 
   /** What the other says came of it, as it may come in. */
-  async #heard(result: string, agent_id: string): Promise<string> {
+  async #sanitizeResult(result: string, agent_id: string): Promise<string> {
     const clean = sanitize(result)
     if (!this.#svc.has(Guardrails)) return clean
     const { action, text } = await this.#svc.use(Guardrails).check('peer', clean, { agent_id })
@@ -95,11 +95,16 @@ export class DelegationDesk implements Delegations {
     const status = goal_status === 'completed' ? 'completed' : 'failed'
     const result = (goal_status === null || tooOld ? why : (goal_result ?? '')).slice(0, LONGEST_RESULT)
     const given = tooOld ? await this.#svc.use(Goals).abandoned({ goal_id, agent_id: to_agent }, why) : []
-    const told = await this.#told(row, status, result, goal_status === null)
+    const told = await this.#resultEffects(row, status, result, goal_status === null)
     await this.#svc.use(Store).apply([...given, ...told])
   }
 
-  async #told(row: DelegationRow, status: 'completed' | 'failed', result: string, gone: boolean): Promise<Effect[]> {
+  async #resultEffects(
+    row: DelegationRow,
+    status: 'completed' | 'failed',
+    result: string,
+    gone: boolean,
+  ): Promise<Effect[]> {
     const { delegation_id, from_agent, to_agent, goal_id, message_id, waits } = row
     const agent_id = from_agent === OPERATOR ? null : from_agent
     const ended = [

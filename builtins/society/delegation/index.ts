@@ -5,7 +5,7 @@ import { Effects } from '#platform/store/contract'
 import { AutoReplies } from '#society/a2a/contract'
 import { DelegationConfig } from './config.ts'
 import { DelegationEnded, Delegations } from './contract.ts'
-import { DelegationDesk } from './delegations.ts'
+import { DelegationService } from './delegations.ts'
 import { delegationOperations } from './operations.ts'
 import { delegationPolicy } from './policy.ts'
 import { DELEGATION_EFFECTS } from './repository.ts'
@@ -23,7 +23,7 @@ export default definePlugin({
     svc.event('delegation_ended', DelegationEnded)
     svc.add(AutoReplies, delegationPolicy(svc, config))
 
-    const desk = new DelegationDesk(svc, config)
+    const desk = new DelegationService(svc, config)
     svc.provide(Delegations, desk)
     svc.on('goal_completed', () => desk.sweep())
     svc.on('goal_abandoned', () => desk.sweep())

@@ -2,7 +2,7 @@ import { Agents } from '#core/agents/contract'
 import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
 import { Freeze } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
-import { entered, leaveJob, liveBeat, passBeat, reachMilestone, worldChanged } from './citizens.ts'
+import { enterStatements, leaveJob, liveBeat, passBeat, reachMilestone, worldChanged } from './citizens.ts'
 import type { EconomyConfig } from './config.ts'
 import { centsOf } from './contract.ts'
 import { type Day, dayOf } from './day.ts'
@@ -10,7 +10,7 @@ import { jobOf } from './jobs.ts'
 import { bookBeat, closeAccount, foldEntries } from './ledger.ts'
 import type { LifeCatalogue } from './life/catalogue.ts'
 import { forgetLife } from './life/repository.ts'
-import { rolled } from './life/roll.ts'
+import { rollEvents } from './life/roll.ts'
 import { endOrders } from './market.ts'
 import { awakeCitizens, type CitizenRow, lastEntryBefore, newcomers, orphanedAccounts } from './repository.ts'
 
@@ -19,14 +19,14 @@ const FOLD_EVERY = 50
 
 /** Whether time stands still in the world. */
 export async function stands(svc: PluginHandle): Promise<boolean> {
-  return svc.has(Freeze) && (await svc.use(Freeze).frozen())
+  return svc.has(Freeze) && (await svc.use(Freeze).isFrozen())
 }
 
 /**
  * Lets a beat pass for all agents that are awake, in one transaction: it is lived whole or not at all, and once, however many
  * processes try. @returns whether it passed
  */
-export async function passTheBeat(
+export async function runBeat(
   svc: PluginHandle,
   config: EconomyConfig,
   catalogue: LifeCatalogue,
@@ -36,7 +36,7 @@ export async function passTheBeat(
   const store = svc.use(Store)
   const coming = await newcomers(store)
   const cents = centsOf(config.starting_balance)
-  if (coming.length > 0) await store.apply(coming.flatMap(({ agent_id }) => entered(agent_id, beat, cents)))
+  if (coming.length > 0) await store.apply(coming.flatMap(({ agent_id }) => enterStatements(agent_id, beat, cents)))
   const citizens = await awakeCitizens(store)
   const days = citizens.map(
     citizen => [citizen, dayOf(citizen, jobOf(svc, citizen.job_id)?.salary ?? 0, beat, config)] as const,
@@ -44,26 +44,26 @@ export async function passTheBeat(
   return store.apply([
     passBeat({ beat }),
     bookBeat({ moves: days.flatMap(([, { moves }]) => moves) }),
-    ...days.flatMap(([citizen, day]) => lived(svc, config, citizen, day, beat)),
-    ...(await rolled(svc, config, catalogue, citizens, beat)),
+    ...days.flatMap(([citizen, day]) => dayEffects(svc, config, citizen, day, beat)),
+    ...(await rollEvents(svc, config, catalogue, citizens, beat)),
     ...(await endOrders(store, beat)),
   ])
 }
 
-function lived(svc: PluginHandle, config: EconomyConfig, citizen: CitizenRow, day: Day, beat: number): Effect[] {
+function dayEffects(svc: PluginHandle, config: EconomyConfig, citizen: CitizenRow, day: Day, beat: number): Effect[] {
   const { agent_id } = citizen
   const { sheltered, insolvent, collapsed, deltas } = day
   const dies = collapsed && config.mortal
-  const told = (change: 'insolvent' | 'collapsed', summary: string) => [
+  const changeEffects = (change: 'insolvent' | 'collapsed', summary: string) => [
     worldChanged({ agent_id, change, summary }),
     reachMilestone({ agent_id, milestone: change, beat, text: summary }),
   ]
   return [
     liveBeat({ agent_id, happiness: 0, health: 0, reputation: 0, energy: 0, ...deltas, sheltered, insolvent }),
     ...(insolvent
-      ? told('insolvent', 'Became insolvent: the bank took over the debt, and it lives in a shelter.')
+      ? changeEffects('insolvent', 'Became insolvent: the bank took over the debt, and it lives in a shelter.')
       : []),
-    ...(collapsed && !dies ? told('collapsed', 'Collapsed and was taken to the clinic.') : []),
+    ...(collapsed && !dies ? changeEffects('collapsed', 'Collapsed and was taken to the clinic.') : []),
     ...(dies ? svc.use(Agents).died(agent_id) : []),
   ]
 }
@@ -88,6 +88,6 @@ export async function sweep(svc: PluginHandle, config: EconomyConfig, beat?: num
 }
 
 /** Runs what hangs on the beat; what goes wrong is logged, and the next beat comes. */
-export async function guarded(svc: PluginHandle, work: () => Promise<unknown>): Promise<void> {
+export async function logErrors(svc: PluginHandle, work: () => Promise<unknown>): Promise<void> {
   await work().catch(error => svc.log.error({}, `the economy: ${sentenceOf(error)}`))
 }

@@ -1,13 +1,13 @@
 import type { BundlePart, CheckpointPart } from '#core/checkpoints/contract'
 import { type Effect, type PluginHandle, z } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { changeJob, entered, leaveJob, restoreCitizen, worldChanged } from './citizens.ts'
+import { changeJob, enterStatements, leaveJob, restoreCitizen, worldChanged } from './citizens.ts'
 import { jobOf } from './jobs.ts'
 import { accountOf, moveMoney } from './ledger.ts'
 import { beatOf, findCitizen, skillsOf } from './repository.ts'
 
 const thousandths = z.number().int().min(0).max(1000)
-const Kept = z.object({
+const EconomyPart = z.object({
   balance: z.number().int().describe('Cents'),
   job: z.string().nullable(),
   skills: z.record(z.string(), thousandths),
@@ -19,15 +19,15 @@ const Kept = z.object({
   sheltered: z.boolean(),
   insolvencies: z.number().int().min(0),
 })
-type Kept = z.infer<typeof Kept>
+type EconomyPart = z.infer<typeof EconomyPart>
 
 /**
  * An agent's balance, job, skills and stats. Money is not made out of nothing: the bank settles the difference. A job that
  * somebody else has by then stays theirs.
  */
-export function worldCheckpoint(svc: PluginHandle): CheckpointPart<Kept> {
+export function worldCheckpoint(svc: PluginHandle): CheckpointPart<EconomyPart> {
   const store = () => svc.use(Store)
-  const capture = async (agent_id: string): Promise<Kept | undefined> => {
+  const capture = async (agent_id: string): Promise<EconomyPart | undefined> => {
     const row = await findCitizen(store(), agent_id)
     if (!row) return undefined
     const { balance, job_id: job, happiness, health, reputation, energy, cycles_alive, insolvencies } = row
@@ -37,7 +37,7 @@ export function worldCheckpoint(svc: PluginHandle): CheckpointPart<Kept> {
   }
   return {
     name: 'world',
-    schema: Kept,
+    schema: EconomyPart,
     capture,
     async restore(agent_id, value) {
       const now = await capture(agent_id)
@@ -50,7 +50,7 @@ export function worldCheckpoint(svc: PluginHandle): CheckpointPart<Kept> {
 }
 
 /** The same for an agent that is new here: it enters the world with what it had, which the bank of this world pays. */
-export function worldBundle(svc: PluginHandle): BundlePart<Kept> {
+export function worldBundle(svc: PluginHandle): BundlePart<EconomyPart> {
   const { name, schema, capture } = worldCheckpoint(svc)
   return {
     ...{ name, schema, pack: capture },
@@ -59,7 +59,7 @@ export function worldBundle(svc: PluginHandle): BundlePart<Kept> {
       const nobody = { balance: 0, job: null }
       // A job that this world does not have is none.
       const known = { ...value, job: jobOf(svc, value.job)?.id ?? null }
-      return { effects: [...entered(agent_id, beat, 0), ...(await madeLike(svc, agent_id, nobody, known))] }
+      return { effects: [...enterStatements(agent_id, beat, 0), ...(await madeLike(svc, agent_id, nobody, known))] }
     },
   }
 }
@@ -67,8 +67,8 @@ export function worldBundle(svc: PluginHandle): BundlePart<Kept> {
 async function madeLike(
   svc: PluginHandle,
   agent_id: string,
-  now: Pick<Kept, 'balance' | 'job'>,
-  { balance, job, ...rest }: Kept,
+  now: Pick<EconomyPart, 'balance' | 'job'>,
+  { balance, job, ...rest }: EconomyPart,
 ): Promise<Effect[]> {
   const beat = await beatOf(svc.use(Store))
   const owed = balance - now.balance

@@ -14,7 +14,7 @@ const EXTREMES = 'happiest = max(happiest, min(1000, happiness + ?)), saddest = 
 /** The stats' new values and their extremes, in SQL. */
 const CHANGED = `${EXTREMES}, ${CHANGE}`
 
-function changed({ happiness, health, reputation, energy }: z.output<typeof Deltas>): number[] {
+function statDeltas({ happiness, health, reputation, energy }: z.output<typeof Deltas>): number[] {
   return [happiness, happiness, happiness, health, reputation, energy]
 }
 
@@ -35,7 +35,7 @@ const insertCitizen = defineEffect({
 })
 
 /** The writes by which an agent enters the world with its starting balance, once. @param cents of that balance */
-export function entered(agent_id: string, beat: number, cents: number) {
+export function enterStatements(agent_id: string, beat: number, cents: number) {
   const entry_id = `start:${agent_id}`
   const move = { entry_id, beat, payer: 'bank', payee: accountOf(agent_id), amount: cents, reason: 'starting balance' }
   return [insertCitizen({ agent_id }), ...(cents > 0 ? [moveMoney(move)] : [])]
@@ -59,7 +59,7 @@ export const liveBeat = defineEffect({
     {
       sql: `UPDATE world_citizens SET ${CHANGED}, cycles_alive = cycles_alive + 1, sheltered = ?,
               insolvencies = insolvencies + ? WHERE agent_id = ?`,
-      params: [...changed(deltas), sheltered, insolvent, agent_id],
+      params: [...statDeltas(deltas), sheltered, insolvent, agent_id],
     },
   ],
 })
@@ -71,7 +71,7 @@ export const changeStats = defineEffect({
   statements: ({ agent_id, ...deltas }) => [
     {
       sql: `UPDATE world_citizens SET ${CHANGED} WHERE agent_id = ?`,
-      params: [...changed(deltas), agent_id],
+      params: [...statDeltas(deltas), agent_id],
     },
   ],
 })

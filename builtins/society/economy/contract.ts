@@ -206,7 +206,7 @@ declare module '#core/goals/contract' {
 }
 
 /** Who does something, and the key by which a repetition is known: the id of a tool's call. */
-export interface Deed {
+export interface CitizenAction {
   agent_id: string
   key: string
 }
@@ -214,20 +214,24 @@ export interface Deed {
 /** What agents can do in the world. Each deed is written at once and counts once for its key; @throws WorldError when it cannot be */
 export interface World {
   citizen(agent_id: string): Promise<Citizen>
-  work(deed: Deed): Promise<{ pay: number; balance: number; energy: number; left: number }>
-  apply(deed: Deed, job_id: string): Promise<Job>
-  quit(deed: Deed): Promise<Job>
-  learn(deed: Deed, skill: string): Promise<{ level: number; cost: number; balance: number }>
+  work(deed: CitizenAction): Promise<{ pay: number; balance: number; energy: number; left: number }>
+  apply(deed: CitizenAction, job_id: string): Promise<Job>
+  quit(deed: CitizenAction): Promise<Job>
+  learn(deed: CitizenAction, skill: string): Promise<{ level: number; cost: number; balance: number }>
   gamble(
-    deed: Deed,
+    deed: CitizenAction,
     game: 'blackjack' | 'lottery',
     wager?: number,
   ): Promise<{ won: number; stake: number; balance: number; odds: string }>
-  transfer(deed: Deed, to: string, credits: number, note: string): Promise<{ to: string; balance: number }>
-  offer(deed: Deed, title: string, price: number): Promise<{ offer_id: string }>
-  withdraw(deed: Deed, offer_id: string): Promise<void>
-  buy(deed: Deed, offer_id: string, request: string): Promise<{ order_id: string; seller: string; balance: number }>
-  deliver(deed: Deed, order_id: string, result: string): Promise<{ price: number; balance: number }>
+  transfer(deed: CitizenAction, to: string, credits: number, note: string): Promise<{ to: string; balance: number }>
+  offer(deed: CitizenAction, title: string, price: number): Promise<{ offer_id: string }>
+  withdraw(deed: CitizenAction, offer_id: string): Promise<void>
+  buy(
+    deed: CitizenAction,
+    offer_id: string,
+    request: string,
+  ): Promise<{ order_id: string; seller: string; balance: number }>
+  deliver(deed: CitizenAction, order_id: string, result: string): Promise<{ price: number; balance: number }>
   /** What an agent may know of a part of the world, in lines. */
   describe(agent_id: string, part: 'jobs' | 'skills' | 'finances' | 'status' | 'market'): Promise<string>
 }

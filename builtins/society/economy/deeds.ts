@@ -6,7 +6,7 @@ import { Store, wakeAgents } from '#platform/store/contract'
 import { stands } from './beat.ts'
 import {
   changeStats,
-  entered,
+  enterStatements,
   hire,
   learnSkill,
   leaveJob,
@@ -19,9 +19,9 @@ import type { EconomyConfig } from './config.ts'
 import {
   amount,
   type Citizen,
+  type CitizenAction,
   centsOf,
   creditsOf,
-  type Deed,
   EconomyOffError,
   type Job,
   USABLE,
@@ -67,7 +67,7 @@ export class Deeds implements World {
     return describePart(this.#svc, this.#config, await this.#row(agent_id), part)
   }
 
-  async work({ agent_id, key }: Deed) {
+  async work({ agent_id, key }: CitizenAction) {
     const { work_per_beat: limit, casual_wage, overtime } = this.#config
     const citizen = await this.#awake(agent_id)
     const salary = jobOf(this.#svc, citizen.job_id)?.salary
@@ -82,7 +82,7 @@ export class Deeds implements World {
       ])
       if (!done) {
         const tired = citizen.energy < WORK.energy
-        throw this.#refused(
+        throw this.#refusal(
           tired
             ? `you are too tired to work: it takes ${WORK.energy / 10} % energy and you have ${citizen.energy / 10} %; rest for some beats`
             : `you have worked ${limit} times in this beat, which is all there is to do; come back later`,
@@ -94,14 +94,14 @@ export class Deeds implements World {
     return { pay: creditsOf(pay), balance: creditsOf(after.balance), energy: after.energy / 1000, left }
   }
 
-  async apply({ agent_id }: Deed, job_id: string): Promise<Job> {
+  async apply({ agent_id }: CitizenAction, job_id: string): Promise<Job> {
     const citizen = await this.#awake(agent_id)
     const job = allJobs(this.#svc).find(({ id }) => id === job_id)
-    if (!job) throw this.#refused(`there is no job "${job_id}"; look at them with query_world, query_type jobs`)
+    if (!job) throw this.#refusal(`there is no job "${job_id}"; look at them with query_world, query_type jobs`)
     if (citizen.job_id === job_id) return job
-    if (citizen.job_id !== null) throw this.#refused(`you have a job already (${citizen.job_id}); quit_job first`)
+    if (citizen.job_id !== null) throw this.#refusal(`you have a job already (${citizen.job_id}); quit_job first`)
     if (!isAble(job, await skillsOf(this.#store, agent_id)))
-      throw this.#refused(`${job.title} needs the skill ${job.skill} at ${USABLE / 10} %; learn it first`)
+      throw this.#refusal(`${job.title} needs the skill ${job.skill} at ${USABLE / 10} %; learn it first`)
     const beat = await beatOf(this.#store)
     const text = `Became ${job.title}.`
     const hired = await this.#store.apply([
@@ -109,25 +109,25 @@ export class Deeds implements World {
       reachMilestone({ agent_id, milestone: `job:${job_id}`, beat, text }),
       worldChanged({ agent_id, change: 'hired', summary: text }),
     ])
-    if (!hired) throw this.#refused(`the job ${job_id} is taken; look for a free one with query_world, query_type jobs`)
+    if (!hired) throw this.#refusal(`the job ${job_id} is taken; look for a free one with query_world, query_type jobs`)
     return job
   }
 
-  async quit({ agent_id }: Deed): Promise<Job> {
+  async quit({ agent_id }: CitizenAction): Promise<Job> {
     const { job_id } = await this.#awake(agent_id)
-    if (job_id === null) throw this.#refused('you have no job to quit')
+    if (job_id === null) throw this.#refusal('you have no job to quit')
     const job = jobOf(this.#svc, job_id) ?? { id: job_id, title: job_id, salary: 0 }
     const summary = `Quit as ${job.title}.`
     await this.#store.apply([leaveJob({ agent_id }), worldChanged({ agent_id, change: 'quit', summary })])
     return job
   }
 
-  async learn({ agent_id, key }: Deed, skill: string) {
+  async learn({ agent_id, key }: CitizenAction, skill: string) {
     await this.#awake(agent_id)
     const courses = allCourses(this.#svc, this.#config)
     const course = courses.find(each => each.skill === skill)
     if (!course)
-      throw this.#refused(
+      throw this.#refusal(
         `nobody teaches "${skill}"; there are courses in ${courses.map(each => each.skill).join(', ')}`,
       )
     const known = (await skillsOf(this.#store, agent_id)).get(skill) ?? 0
@@ -135,12 +135,12 @@ export class Deeds implements World {
     const cost = centsOf(course.cost)
     const entry_id = `course:${key}`
     if (!(await findEntry(this.#store, entry_id))) {
-      if (known >= 1000) throw this.#refused(`you have mastered ${skill} already`)
+      if (known >= 1000) throw this.#refusal(`you have mastered ${skill} already`)
       const beat = await beatOf(this.#store)
       const usable = known < USABLE && known + by >= USABLE
       const text = `Learnt ${skill} well enough to use it.`
       const fee = { beat, payer: accountOf(agent_id), payee: 'school', amount: cost, reason: 'course' }
-      await this.#paid(agent_id, `a course in ${skill} costs ${amount(cost)}`, entry_id, [
+      await this.#pay(agent_id, `a course in ${skill} costs ${amount(cost)}`, entry_id, [
         ...(cost > 0 ? [payMoney({ entry_id, ...fee })] : []),
         learnSkill({ agent_id, skill, by }),
         ...(usable ? [reachMilestone({ agent_id, milestone: `skill:${skill}`, beat, text })] : []),
@@ -151,7 +151,11 @@ export class Deeds implements World {
     return { level: level / 1000, cost: course.cost, balance: creditsOf((await this.#row(agent_id)).balance) }
   }
 
-  async gamble({ agent_id, key }: Deed, game: 'blackjack' | 'lottery', wager = this.#config.default_gamble_wager) {
+  async gamble(
+    { agent_id, key }: CitizenAction,
+    game: 'blackjack' | 'lottery',
+    wager = this.#config.default_gamble_wager,
+  ) {
     const { lottery_cost, lottery_win_chance, lottery_payout, blackjack_win_rate } = this.#config
     const ticket = game === 'lottery'
     const chance = ticket ? lottery_win_chance : blackjack_win_rate
@@ -169,7 +173,7 @@ export class Deeds implements World {
         return { won: creditsOf(win?.amount ?? 0), stake: creditsOf(before.amount), balance: creditsOf(balance), odds }
       }
       if (stake <= 0 || stake > citizen.balance)
-        throw this.#refused('you have nothing to bet with; earn something first')
+        throw this.#refusal('you have nothing to bet with; earn something first')
       // The number of the bet decides its luck: neither a repetition nor the order among agents changes it.
       const won = this.#svc.ports.random.number('world.gamble', agent_id, citizen.plays + 1) < chance
       const prize = ticket ? centsOf(lottery_payout) : 2 * stake
@@ -187,14 +191,14 @@ export class Deeds implements World {
       const { balance } = await this.#row(agent_id)
       return { won: creditsOf(won ? prize : 0), stake: creditsOf(stake), balance: creditsOf(balance), odds }
     }
-    throw this.#refused('the table is crowded just now; try again')
+    throw this.#refusal('the table is crowded just now; try again')
   }
 
-  async transfer({ agent_id, key }: Deed, to: string, credits: number, note: string) {
+  async transfer({ agent_id, key }: CitizenAction, to: string, credits: number, note: string) {
     const citizen = await this.#awake(agent_id)
     const other = await this.#svc.use(Agents).find(to)
-    if (other.agent_id === agent_id) throw this.#refused('you cannot pay yourself')
-    if (other.died_at !== null) throw this.#refused(`${other.name} is dead and takes nothing`)
+    if (other.agent_id === agent_id) throw this.#refusal('you cannot pay yourself')
+    if (other.died_at !== null) throw this.#refusal(`${other.name} is dead and takes nothing`)
     await this.#row(other.agent_id)
     const entry_id = `transfer:${key}`
     const cents = centsOf(credits)
@@ -203,38 +207,38 @@ export class Deeds implements World {
       const beat = await beatOf(this.#store)
       const reason = note ? `transfer: ${sanitize(note).slice(0, 100)}` : 'transfer'
       const pay = payMoney({ entry_id, beat, payer, payee, amount: cents, reason })
-      await this.#paid(agent_id, `that takes ${amount(cents)}`, entry_id, [pay])
+      await this.#pay(agent_id, `that takes ${amount(cents)}`, entry_id, [pay])
     }
     const { balance } = (await findCitizen(this.#store, agent_id)) ?? citizen
     return { to: other.agent_id, balance: creditsOf(balance) }
   }
 
-  async offer({ agent_id, key }: Deed, title: string, price: number) {
+  async offer({ agent_id, key }: CitizenAction, title: string, price: number) {
     await this.#awake(agent_id)
     const offer_id = idOf('offer', key)
     if (await findOffer(this.#store, offer_id)) return { offer_id }
     if ((await numberOfOffers(this.#store, agent_id)) >= MOST_OFFERS)
-      throw this.#refused(`you have ${MOST_OFFERS} offers already; withdraw one first`)
+      throw this.#refusal(`you have ${MOST_OFFERS} offers already; withdraw one first`)
     await this.#store.apply([
       insertOffer({ offer_id, agent_id, title: sanitize(title).replace(/\s+/g, ' '), price: centsOf(price) }),
     ])
     return { offer_id }
   }
 
-  async withdraw({ agent_id }: Deed, offer_id: string) {
+  async withdraw({ agent_id }: CitizenAction, offer_id: string) {
     const offer = await findOffer(this.#store, offer_id)
-    if (offer?.agent_id !== agent_id) throw this.#refused(`you have no offer "${offer_id}"`)
+    if (offer?.agent_id !== agent_id) throw this.#refusal(`you have no offer "${offer_id}"`)
     await this.#store.apply([deleteOffer({ offer_id, agent_id })])
   }
 
-  async buy({ agent_id, key }: Deed, offer_id: string, request: string) {
+  async buy({ agent_id, key }: CitizenAction, offer_id: string, request: string) {
     await this.#awake(agent_id)
     const order_id = idOf('order', key)
     const known = await findOrder(this.#store, order_id)
     const offer = await findOffer(this.#store, offer_id)
     if (!known) {
-      if (!offer) throw this.#refused(`there is no offer "${offer_id}"; look with query_world, query_type market`)
-      if (offer.agent_id === agent_id) throw this.#refused('that is your own offer')
+      if (!offer) throw this.#refusal(`there is no offer "${offer_id}"; look with query_world, query_type market`)
+      if (offer.agent_id === agent_id) throw this.#refusal('that is your own offer')
       const { price } = offer
       const beat = await beatOf(this.#store)
       const payment = { beat, payer: accountOf(agent_id), payee: 'escrow', amount: price, reason: 'order' }
@@ -246,7 +250,7 @@ export class Deeds implements World {
         request: sanitize(request),
         due_beat: beat + DELIVERY_BEATS,
       }
-      await this.#paid(agent_id, `it costs ${amount(price)}`, `order:${key}`, [
+      await this.#pay(agent_id, `it costs ${amount(price)}`, `order:${key}`, [
         payMoney({ entry_id: `order:${key}`, ...payment }),
         placeOrder(order),
         wakeAgents({ agents: [offer.agent_id], reason: 'an order' }),
@@ -256,10 +260,10 @@ export class Deeds implements World {
     return { order_id, seller: known?.seller ?? offer?.agent_id ?? '', balance: creditsOf(balance) }
   }
 
-  async deliver({ agent_id }: Deed, order_id: string, result: string) {
+  async deliver({ agent_id }: CitizenAction, order_id: string, result: string) {
     await this.#awake(agent_id)
     const order = await findOrder(this.#store, order_id)
-    if (order?.seller !== agent_id) throw this.#refused(`you have no order "${order_id}" to deliver`)
+    if (order?.seller !== agent_id) throw this.#refusal(`you have no order "${order_id}" to deliver`)
     const { price, buyer } = order
     if (order.status === 'open') {
       const beat = await beatOf(this.#store)
@@ -273,7 +277,7 @@ export class Deeds implements World {
     }
     const after = await findOrder(this.#store, order_id)
     if (after?.status !== 'delivered')
-      throw this.#refused(`${order_id} was not delivered in time; its buyer has the price back`)
+      throw this.#refusal(`${order_id} was not delivered in time; its buyer has the price back`)
     return { price: creditsOf(price), balance: creditsOf((await this.#row(agent_id)).balance) }
   }
 
@@ -282,20 +286,15 @@ export class Deeds implements World {
   }
 
   /** A payment with what it pays for. @throws WorldError when there is too little money for it */
-  async #paid(
-    agent_id: string,
-    price: string,
-    entry_id: string,
-    effects: Parameters<Store['apply']>[0],
-  ): Promise<void> {
+  async #pay(agent_id: string, price: string, entry_id: string, effects: Parameters<Store['apply']>[0]): Promise<void> {
     if (await this.#store.apply(effects)) return
     if (await findEntry(this.#store, entry_id)) return
     const { balance } = await this.#row(agent_id)
-    throw this.#refused(`${price}, and you have ${amount(balance)}`)
+    throw this.#refusal(`${price}, and you have ${amount(balance)}`)
   }
 
   async #awake(agent_id: string): Promise<CitizenRow> {
-    if (await stands(this.#svc)) throw this.#refused('time stands still in the world: the operator has frozen it')
+    if (await stands(this.#svc)) throw this.#refusal('time stands still in the world: the operator has frozen it')
     return this.#row(agent_id)
   }
 
@@ -304,12 +303,14 @@ export class Deeds implements World {
     if (!this.#config.enabled) throw new EconomyOffError()
     const known = await findCitizen(this.#store, agent_id)
     if (known) return known
-    if (!(await mayEnter(this.#store, agent_id))) throw this.#refused(`${agent_id} has no place in the world`)
-    await this.#store.apply(entered(agent_id, await beatOf(this.#store), centsOf(this.#config.starting_balance)))
+    if (!(await mayEnter(this.#store, agent_id))) throw this.#refusal(`${agent_id} has no place in the world`)
+    await this.#store.apply(
+      enterStatements(agent_id, await beatOf(this.#store), centsOf(this.#config.starting_balance)),
+    )
     return (await findCitizen(this.#store, agent_id)) as CitizenRow
   }
 
-  #refused(problem: string) {
+  #refusal(problem: string) {
     return new WorldError({ problem })
   }
 }

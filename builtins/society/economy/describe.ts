@@ -75,7 +75,7 @@ export async function describePart(
         const who = holder ? (holder.agent_id === row.agent_id ? 'yours' : `taken by ${sanitize(holder.name)}`) : 'free'
         return `- ${id}: ${title}, ${amount(centsOf(salary))} at each payday${skill ? `, needs ${skill} at ${percent(USABLE)}` : ''}, ${who}`
       })
-      return listed(lines, 'jobs')
+      return listLines(lines, 'jobs')
     }
     case 'skills': {
       const skills = await skillsOf(store, row.agent_id)
@@ -84,13 +84,13 @@ export async function describePart(
         ({ skill, cost }) =>
           `- ${skill}: you are at ${percent(skills.get(skill) ?? 0)}; a course costs ${amount(centsOf(cost))} and adds ${by} %`,
       )
-      return listed(lines, 'courses')
+      return listLines(lines, 'courses')
     }
     case 'finances': {
       const lines = (await totalsOf(store, row.agent_id)).map(
         ({ reason, income, expense }) => `- ${sanitize(reason)}: ${amount(income)} in, ${amount(expense)} out`,
       )
-      return [statusLine(svc, config, row), 'Over your life, by reason:', listed(lines, 'movements')].join('\n')
+      return [statusLine(svc, config, row), 'Over your life, by reason:', listLines(lines, 'movements')].join('\n')
     }
     case 'market': {
       const offers = await listOffers(store, SHOWN + 1)
@@ -107,14 +107,14 @@ export async function describePart(
       )
       return [
         'Offers of services:',
-        listed(lines, 'offers'),
+        listLines(lines, 'offers'),
         ...(open.length > 0 ? ['Your open orders:', ...open] : []),
       ].join('\n')
     }
   }
 }
 
-function listed(lines: readonly string[], what: string): string {
+function listLines(lines: readonly string[], what: string): string {
   if (lines.length === 0) return `[There are no ${what}.]`
   const more = lines.length > SHOWN ? [`[and ${lines.length - SHOWN} more]`] : []
   return [...lines.slice(0, SHOWN), ...more].join('\n')

@@ -5,7 +5,7 @@ import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { LifeSummaries, NarrativeSources } from '#society/identity/contract'
-import { guarded, passTheBeat, sweep } from './beat.ts'
+import { logErrors, runBeat, sweep } from './beat.ts'
 import { worldBundle, worldCheckpoint } from './checkpoint.ts'
 import { CITIZEN_EFFECTS } from './citizens.ts'
 import { EconomyConfig } from './config.ts'
@@ -17,7 +17,7 @@ import { LifeChoices } from './life/choices.ts'
 import { freeEvents, LIFE_EFFECTS } from './life/repository.ts'
 import { LIVES_EFFECTS, lifeSummary, writeLife, writeLives } from './lives.ts'
 import { MARKET_EFFECTS } from './market.ts'
-import { marketNews } from './news.ts'
+import { orderMessages } from './news.ts'
 import { economyOperations } from './operations.ts'
 import { economyForgets } from './retention.ts'
 import { worldFacet, worldPart, worldSections } from './sections.ts'
@@ -45,7 +45,7 @@ export default definePlugin({
     svc.add(AgentFacets, worldFacet(svc))
     svc.add(CheckpointParts, worldCheckpoint(svc))
     svc.add(BundleParts, worldBundle(svc))
-    svc.add(News, marketNews(svc))
+    svc.add(News, orderMessages(svc))
     svc.add(NarrativeSources, { event: 'life_event', line: data => String(data.summary) })
     svc.add(LifeSummaries, lifeSummary(svc))
     svc.add(Farewells, { name: 'economy', part: agent => writeLife(svc, agent) })
@@ -53,15 +53,15 @@ export default definePlugin({
     // A stop ends what is asked of models; the next start asks anew.
     let choices = new LifeChoices(svc, config, catalogue)
     svc.on('beat', ({ beat }) =>
-      guarded(svc, async () => {
-        await passTheBeat(svc, config, catalogue, beat)
+      logErrors(svc, async () => {
+        await runBeat(svc, config, catalogue, beat)
         await sweep(svc, config, beat)
         await choices.remember()
         await choices.ask()
         await writeLives(svc, 'dead')
       }),
     )
-    svc.on('agent_deleted', () => guarded(svc, () => sweep(svc, config)))
+    svc.on('agent_deleted', () => logErrors(svc, () => sweep(svc, config)))
     const begin = async (alone: boolean) => {
       choices = new LifeChoices(svc, config, catalogue)
       if (alone) await svc.use(Store).apply([freeEvents({})])

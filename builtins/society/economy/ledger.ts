@@ -27,7 +27,7 @@ function entry({ entry_id, beat, payer, payee, amount, reason }: Move, now: numb
 
 const UNLESS_MADE = 'AND NOT EXISTS (SELECT 1 FROM world_entries WHERE entry_id = ?)'
 
-function moved(move: Move, now: number): Statement[] {
+function moveStatements(move: Move, now: number): Statement[] {
   const { entry_id, payer, payee, amount } = move
   const add = `UPDATE world_accounts SET balance = balance + ? WHERE account = ? ${UNLESS_MADE}`
   return [
@@ -41,7 +41,7 @@ function moved(move: Move, now: number): Statement[] {
 export const moveMoney = defineEffect({
   name: 'world.move',
   schema: Move,
-  statements: (move, now) => moved(move, now),
+  statements: (move, now) => moveStatements(move, now),
 })
 
 /** Money that is paid out of what is there: refused when that is too little, or when it was paid already. */
@@ -101,11 +101,11 @@ export const closeAccount = defineEffect({
   schema: z.object({ account: z.string() }),
   statements({ account }) {
     // Its own movements are added up among those of all that are gone; what it moved with itself was nothing.
-    const gone = (column: string) => `CASE WHEN ${column} = ? THEN 'departed' ELSE ${column} END`
+    const departedOr = (column: string) => `CASE WHEN ${column} = ? THEN 'departed' ELSE ${column} END`
     const fold = (table: string, entries: string): Statement[] => [
       {
         sql: `INSERT INTO world_carried (payer, payee, reason, amount, entries)
-              SELECT ${gone('payer')}, ${gone('payee')}, reason, sum(amount), ${entries} FROM ${table}
+              SELECT ${departedOr('payer')}, ${departedOr('payee')}, reason, sum(amount), ${entries} FROM ${table}
               WHERE payer = ? OR payee = ? GROUP BY 1, 2, reason
               ON CONFLICT (payer, payee, reason) DO UPDATE SET amount = world_carried.amount + excluded.amount,
                 entries = world_carried.entries + excluded.entries`,

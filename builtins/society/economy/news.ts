@@ -6,7 +6,7 @@ import { amount } from './contract.ts'
 import { ordersTold, untoldOrders } from './market.ts'
 
 /** What agents are told of their orders: sellers of what is to be delivered, buyers of what came of it. */
-export function marketNews(svc: PluginHandle): NewsSource {
+export function orderMessages(svc: PluginHandle): NewsSource {
   return {
     name: 'market',
     async news(agent_id) {

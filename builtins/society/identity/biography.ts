@@ -2,7 +2,7 @@ import type { AgentRow } from '#core/agents/contract'
 import { isoTime } from '#platform/store/contract'
 import type { IdentityRecord } from './contract.ts'
 
-interface RoomPart {
+interface ModulePart {
   title: string
   fields: Record<string, unknown> | undefined
 }
@@ -12,7 +12,7 @@ export function biographyOf(
   identity: IdentityRecord,
   agent: AgentRow,
   facts: Record<string, unknown>,
-  rooms: readonly RoomPart[],
+  rooms: readonly ModulePart[],
 ): string {
   const { display_name, traits, domains, chapters, narrative, worldview, opinions, open_questions, evolution } =
     identity

@@ -2,16 +2,16 @@ import { isDeepStrictEqual } from 'node:util'
 import type { CheckpointPart } from '#core/checkpoints/contract'
 import type { Identities } from './identities.ts'
 import { UNTOLD } from './narrative.ts'
-import { Kept, restoreIdentity } from './repository.ts'
+import { IdentityRow, restoreIdentity } from './repository.ts'
 
 const { seq: _, ...story } = UNTOLD
-const NOBODY: Kept = { story, worldview: '', chapters: [], opinions: [], questions: [], notes: [] }
+const NOBODY: IdentityRow = { story, worldview: '', chapters: [], opinions: [], questions: [], notes: [] }
 
 /** An identity as it stood, told up to its last event. */
 export function checkpointPart(identities: Identities): CheckpointPart {
-  const part: CheckpointPart<Kept> = {
+  const part: CheckpointPart<IdentityRow> = {
     name: 'identity',
-    schema: Kept,
+    schema: IdentityRow,
     async capture(agent_id) {
       const kept = await identities.keptOf(agent_id)
       return isDeepStrictEqual(kept, NOBODY) ? undefined : kept

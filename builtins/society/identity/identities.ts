@@ -6,21 +6,21 @@ import { biographyOf } from './biography.ts'
 import { type Identity, type IdentityRecord, LifeSummaries, NarrativeSources } from './contract.ts'
 import { CHAPTERS } from './limits.ts'
 import { displayName } from './names.ts'
-import { type Happening, type SealedChapter, type Story, told, UNTOLD } from './narrative.ts'
+import { type Happening, narrateHappenings, type SealedChapter, type Story, UNTOLD } from './narrative.ts'
 import {
   countGoals,
   type EventRow,
   findStory,
   goalsOf,
   happenedSince,
-  type Kept,
+  type IdentityRow,
   listChapters,
   listNotes,
   listOpinions,
   listQuestions,
-  shown,
   standingOf,
   tellStory,
+  toIdentityRecord,
 } from './repository.ts'
 
 const ENDINGS = ['goal_completed', 'goal_abandoned']
@@ -32,7 +32,7 @@ const TRAITS = 4
 const LONGEST_DOMAIN = 50
 const DOMAINS = 5
 
-interface Told {
+interface NarratedStory {
   from: number
   story: Story
   sealed: SealedChapter[]
@@ -56,7 +56,7 @@ export class Identities implements Identity {
     return {
       ...{ agent_id, display_name: displayName(agent_id), traits },
       domains: [...new Set([wordsWithin(role, LONGEST_DOMAIN), ...held])].filter(Boolean).slice(0, DOMAINS),
-      ...shown(kept),
+      ...toIdentityRecord(kept),
       created_at: isoTime(created_at),
     }
   }
@@ -87,11 +87,11 @@ export class Identities implements Identity {
   }
 
   /** `cleanup`: what happened until the cycle began goes into the story, in the cycle's commit. */
-  async tell(cycle: Cycle): Promise<void> {
+  async narrate(cycle: Cycle): Promise<void> {
     const { agent_id } = cycle
     const { told, newest } = await standingOf(this.#svc.use(Store), agent_id)
     if (newest <= told) return
-    const { from, story, sealed } = await this.#told(agent_id)
+    const { from, story, sealed } = await this.#narratedStory(agent_id)
     if (story.seq > from) {
       cycle.effects.push(tellStory({ agent_id, from, story, sealed }))
       return
@@ -102,9 +102,9 @@ export class Identities implements Identity {
   }
 
   /** All that is kept of an agent, with what is not written down yet. */
-  async keptOf(agent_id: string): Promise<Kept> {
+  async keptOf(agent_id: string): Promise<IdentityRow> {
     const store = this.#svc.use(Store)
-    const { story, sealed, worldview } = await this.#told(agent_id)
+    const { story, sealed, worldview } = await this.#narratedStory(agent_id)
     const chapters = await listChapters(store, agent_id)
     const next = (chapters.at(-1)?.n ?? 0) + 1
     const { seq: _, ...rest } = story
@@ -118,13 +118,13 @@ export class Identities implements Identity {
     }
   }
 
-  async #told(agent_id: string): Promise<Told> {
+  async #narratedStory(agent_id: string): Promise<NarratedStory> {
     const store = this.#svc.use(Store)
     const row = await findStory(store, agent_id)
     const { worldview, ...from } = row ?? { ...UNTOLD, worldview: '' }
     const sources = this.#svc.list(NarrativeSources).map(({ event }) => event)
     const events = await happenedSince(store, agent_id, from.seq, [...ENDINGS, ...sources], PIECE)
-    const { story, sealed } = told(from, await this.#happenings(events))
+    const { story, sealed } = narrateHappenings(from, await this.#happenings(events))
     return { from: from.seq, story: { ...story, seq: events.at(-1)?.seq ?? from.seq }, sealed, worldview }
   }
 

@@ -36,6 +36,6 @@ export default definePlugin({
     })
     // After all that a cycle is told by: what it writes down here happened before.
     const busy: Busy = due => untoldAmong(svc.use(Store), idsOf(due))
-    svc.tap('cleanup', { name: svc.name, stage: 2000, busy }, (cycle: Cycle) => identities.tell(cycle))
+    svc.tap('cleanup', { name: svc.name, stage: 2000, busy }, (cycle: Cycle) => identities.narrate(cycle))
   },
 })

@@ -40,7 +40,10 @@ export const UNTOLD: Story = {
 }
 
 /** Tells what happened, a dated line each; what does not fit any more is sealed into chapters. */
-export function told(story: Story, happenings: readonly Happening[]): { story: Story; sealed: SealedChapter[] } {
+export function narrateHappenings(
+  story: Story,
+  happenings: readonly Happening[],
+): { story: Story; sealed: SealedChapter[] } {
   const sealed: SealedChapter[] = []
   let next = story
   for (const { seq, at, line } of happenings) {

@@ -1,7 +1,7 @@
 import { AgentNotFoundError, AgentRef, AgentStatus, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
-import { counted } from '#lib/counted'
 import { Page } from '#lib/list'
+import { pluralize } from '#lib/pluralize'
 import { IdentityRecord } from './contract.ts'
 import type { Identities } from './identities.ts'
 import type { Journals } from './journals.ts'
@@ -120,5 +120,5 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
 
 function line(life: z.output<typeof Life>): string {
   const { agent_id, display_name, status, cycles_lived, goals_completed, goals_abandoned } = life
-  return `${agent_id}  ${display_name}  ${status}  ${counted(cycles_lived, 'cycle')}  ${counted(goals_completed, 'goal')} completed, ${goals_abandoned} given up`
+  return `${agent_id}  ${display_name}  ${status}  ${pluralize(cycles_lived, 'cycle')}  ${pluralize(goals_completed, 'goal')} completed, ${goals_abandoned} given up`
 }

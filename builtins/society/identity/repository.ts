@@ -30,7 +30,7 @@ const NoteShape = z.object({
 })
 
 /** All that is kept of an identity. */
-export const Kept = z.object({
+export const IdentityRow = z.object({
   story: StoryShape.omit({ seq: true }),
   worldview: z.string(),
   chapters: z.array(ChapterShape.extend({ n: count })),
@@ -38,7 +38,7 @@ export const Kept = z.object({
   questions: z.array(z.object({ question_id: z.string(), question: z.string(), asked_at: time })),
   notes: z.array(NoteShape),
 })
-export type Kept = z.infer<typeof Kept>
+export type IdentityRow = z.infer<typeof IdentityRow>
 
 const STORY = 'seq, narrative, entries, since, until, first_line, last_line'
 
@@ -71,7 +71,7 @@ export async function untoldAmong(store: Store, agents: readonly string[]): Prom
 
 /** Oldest first. */
 export function listChapters(store: Store, id: string) {
-  return store.all<Kept['chapters'][number]>(
+  return store.all<IdentityRow['chapters'][number]>(
     'SELECT n, summary, entry_count, started_at, ended_at FROM identity_chapters WHERE agent_id = ? ORDER BY n',
     [id],
   )
@@ -79,7 +79,7 @@ export function listChapters(store: Store, id: string) {
 
 /** Oldest first. */
 export function listOpinions(store: Store, id: string) {
-  return store.all<Kept['opinions'][number]>(
+  return store.all<IdentityRow['opinions'][number]>(
     'SELECT domain, opinion, formed_at FROM identity_opinions WHERE agent_id = ? ORDER BY formed_at, domain',
     [id],
   )
@@ -87,7 +87,7 @@ export function listOpinions(store: Store, id: string) {
 
 /** Oldest first. */
 export function listQuestions(store: Store, id: string) {
-  return store.all<Kept['questions'][number]>(
+  return store.all<IdentityRow['questions'][number]>(
     'SELECT question_id, question, asked_at FROM identity_questions WHERE agent_id = ? ORDER BY asked_at, question_id',
     [id],
   )
@@ -95,7 +95,7 @@ export function listQuestions(store: Store, id: string) {
 
 /** Oldest first. */
 export function listNotes(store: Store, id: string) {
-  return store.all<Kept['notes'][number]>(
+  return store.all<IdentityRow['notes'][number]>(
     'SELECT at, kind, note FROM identity_notes WHERE agent_id = ? ORDER BY note_id',
     [id],
   )
@@ -135,7 +135,7 @@ export async function countGoals(store: Store, id: string): Promise<{ completed:
 }
 
 /** There is a row for the agent, if there is such an agent. */
-const ensured = (id: string): Statement => ({
+const ensureIdentity = (id: string): Statement => ({
   sql: `INSERT INTO identities (agent_id) SELECT ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)
         ON CONFLICT (agent_id) DO NOTHING`,
   params: [id, id],
@@ -146,7 +146,7 @@ export const tellStory = defineEffect({
   name: 'identity.tell',
   schema: z.object({ agent_id, from: z.number().int(), story: StoryShape, sealed: z.array(ChapterShape) }),
   statements: ({ agent_id: id, from, story, sealed }) => [
-    ensured(id),
+    ensureIdentity(id),
     ...sealed.map(({ summary, entry_count, started_at, ended_at }) => ({
       sql: `INSERT INTO identity_chapters (agent_id, n, summary, entry_count, started_at, ended_at)
             SELECT ?, (SELECT coalesce(max(n), 0) + 1 FROM identity_chapters WHERE agent_id = ?), ?, ?, ?, ?
@@ -169,7 +169,7 @@ export const tellStory = defineEffect({
   ],
 })
 
-function noted(id: string, at: number, kind: Kept['notes'][number]['kind'], note: string): Statement[] {
+function insertNotes(id: string, at: number, kind: IdentityRow['notes'][number]['kind'], note: string): Statement[] {
   return [
     {
       sql: `INSERT INTO identity_notes (agent_id, at, kind, note) SELECT ?, ?, ?, ?
@@ -189,7 +189,7 @@ export const formOpinion = defineEffect({
   name: 'identity.form_opinion',
   schema: z.object({ agent_id, domain: z.string(), opinion: z.string(), note: z.string() }),
   statements: ({ agent_id: id, domain, opinion, note }, now) => [
-    ensured(id),
+    ensureIdentity(id),
     {
       sql: `INSERT INTO identity_opinions (agent_id, domain, opinion, formed_at) VALUES (?, ?, ?, ?)
             ON CONFLICT (agent_id, domain) DO UPDATE SET opinion = excluded.opinion, formed_at = excluded.formed_at`,
@@ -200,7 +200,7 @@ export const formOpinion = defineEffect({
             WHERE agent_id = ? ORDER BY formed_at DESC, domain DESC LIMIT ${OPINIONS})`,
       params: [id, id],
     },
-    ...noted(id, now, 'opinion', note),
+    ...insertNotes(id, now, 'opinion', note),
   ],
 })
 
@@ -208,9 +208,9 @@ export const reviseWorldview = defineEffect({
   name: 'identity.revise_worldview',
   schema: z.object({ agent_id, worldview: z.string(), note: z.string() }),
   statements: ({ agent_id: id, worldview, note }, now) => [
-    ensured(id),
+    ensureIdentity(id),
     { sql: 'UPDATE identities SET worldview = ? WHERE agent_id = ?', params: [worldview, id] },
-    ...noted(id, now, 'worldview', note),
+    ...insertNotes(id, now, 'worldview', note),
   ],
 })
 
@@ -218,14 +218,14 @@ export const askQuestion = defineEffect({
   name: 'identity.ask_question',
   schema: z.object({ agent_id, question_id: z.string(), question: z.string(), note: z.string() }),
   statements: ({ agent_id: id, question_id, question, note }, now) => [
-    ensured(id),
+    ensureIdentity(id),
     {
       sql: `INSERT INTO identity_questions (question_id, agent_id, question, asked_at) SELECT ?, ?, ?, ?
             WHERE (SELECT count(*) FROM identity_questions WHERE agent_id = ?) < ${QUESTIONS}
             ON CONFLICT (agent_id, question_id) DO NOTHING`,
       params: [question_id, id, question, now, id],
     },
-    ...noted(id, now, 'question', note),
+    ...insertNotes(id, now, 'question', note),
   ],
 })
 
@@ -234,14 +234,14 @@ export const resolveQuestion = defineEffect({
   schema: z.object({ agent_id, question_id: z.string(), note: z.string() }),
   statements: ({ agent_id: id, question_id, note }, now) => [
     { sql: 'DELETE FROM identity_questions WHERE agent_id = ? AND question_id = ?', params: [id, question_id] },
-    ...noted(id, now, 'answer', note),
+    ...insertNotes(id, now, 'answer', note),
   ],
 })
 
 /** Makes an agent who it was. What happened until now is not told again. */
 export const restoreIdentity = defineEffect({
   name: 'identity.restore',
-  schema: z.object({ agent_id, kept: Kept }),
+  schema: z.object({ agent_id, kept: IdentityRow }),
   statements: ({ agent_id: id, kept }) => {
     const tables = ['identity_chapters', 'identity_opinions', 'identity_questions', 'identity_notes', 'identities']
     const cleared = tables.map(table => ({ sql: `DELETE FROM ${table} WHERE agent_id = ?`, params: [id] }))
@@ -278,8 +278,8 @@ export const restoreIdentity = defineEffect({
 })
 
 /** What is kept of an identity as it is shown. */
-export function shown(
-  kept: Kept,
+export function toIdentityRecord(
+  kept: IdentityRow,
 ): Pick<IdentityRecord, 'narrative' | 'chapters' | 'worldview' | 'opinions' | 'open_questions' | 'evolution'> {
   return {
     narrative: kept.story.narrative,

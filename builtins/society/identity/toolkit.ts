@@ -28,7 +28,7 @@ const text = (longest: number) => z.string().trim().min(1).max(longest)
 /** With what an agent changes who it is. Each write is committed with the outcome of its call, and leaves a note of the change. */
 export function identityToolkit(svc: PluginHandle): Toolkit {
   /** The text as it may stand in the agent's prompts from now on. @throws GuardrailBlockedError */
-  const admitted = async (agent_id: string, said: string, longest: number) => {
+  const admitText = async (agent_id: string, said: string, longest: number) => {
     const clean = oneLine(said, longest)
     if (clean === '') throw new ReflectionRefusedError({ sentence: 'Nothing readable is left of that text.' })
     const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
@@ -54,8 +54,8 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
         }),
         async execute({ domain: subject, opinion: said }, call) {
           const { agent_id } = call
-          const domain = (await admitted(agent_id, subject, 40)).toLowerCase()
-          const opinion = await admitted(agent_id, said, 300)
+          const domain = (await admitText(agent_id, subject, 40)).toLowerCase()
+          const opinion = await admitText(agent_id, said, 300)
           const before = (await listOpinions(svc.use(Store), agent_id)).find(each => each.domain === domain)
           const instead = before ? ` instead of: ${before.opinion}` : ''
           call.effect(formOpinion({ agent_id, domain, opinion, note: note(`On ${domain}: ${opinion}${instead}`) }))
@@ -69,7 +69,7 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
         parameters: z.object({ worldview: text(600) }),
         async execute({ worldview: said }, call) {
           const { agent_id } = call
-          const worldview = await admitted(agent_id, said, 600)
+          const worldview = await admitText(agent_id, said, 600)
           const before = (await findStory(svc.use(Store), agent_id))?.worldview
           const words = before ? `Sees the world anew: ${worldview}` : `Sees the world so: ${worldview}`
           call.effect(reviseWorldview({ agent_id, worldview, note: note(words) }))
@@ -82,7 +82,7 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
         parameters: z.object({ question: text(300) }),
         async execute({ question: said }, call) {
           const { agent_id } = call
-          const question = await admitted(agent_id, said, 300)
+          const question = await admitText(agent_id, said, 300)
           const open = await listQuestions(svc.use(Store), agent_id)
           if (open.length >= QUESTIONS) throw new ReflectionRefusedError({ sentence: full(open) })
           const question_id = svc.ports.ids.make('q', 8)
@@ -99,7 +99,7 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
         }),
         async execute({ question_id, answer: said }, call) {
           const { agent_id } = call
-          const answer = await admitted(agent_id, said, 300)
+          const answer = await admitText(agent_id, said, 300)
           const open = await listQuestions(svc.use(Store), agent_id)
           const asked = open.find(each => each.question_id === question_id)
           if (!asked) throw new ReflectionRefusedError({ sentence: none(question_id, open) })

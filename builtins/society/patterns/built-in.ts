@@ -9,7 +9,7 @@ function quote(text: string, longest = QUOTED): string {
   return text.length > longest ? `${text.slice(0, longest)}…` : text
 }
 
-function declined(answer: A2AMessage | undefined): boolean {
+function isDeclined(answer: A2AMessage | undefined): boolean {
   return answer?.type === 'reject'
 }
 
@@ -30,7 +30,7 @@ const review: CollaborationPattern = {
       })
       const feedback = answerTo(`review-${round}`)
       if (!feedback) return { send: sent }
-      if (declined(feedback)) return { end: 'declined', result: { reason: feedback.body, rounds: round } }
+      if (isDeclined(feedback)) return { end: 'declined', result: { reason: feedback.body, rounds: round } }
       const isApproved = /^\W*approved?\b/i.test(feedback.body)
       if (isApproved || round === rounds)
         return { end: 'completed', result: { approved: isApproved, rounds: round, work, feedback: feedback.body } }
@@ -41,7 +41,7 @@ const review: CollaborationPattern = {
       })
       const revised = answerTo(`revise-${round}`)
       if (!revised) return { send: sent }
-      if (declined(revised)) return { end: 'declined', result: { reason: revised.body, rounds: round } }
+      if (isDeclined(revised)) return { end: 'declined', result: { reason: revised.body, rounds: round } }
       work = revised.body
     }
     return { end: 'completed', result: { approved: false, rounds, work } }
@@ -67,7 +67,7 @@ const mentor: CollaborationPattern = {
       })
       const answer = answerTo(`question-${round}`)
       if (!answer) return { send: sent }
-      if (declined(answer)) return { end: 'declined', result: { reason: answer.body, guidance } }
+      if (isDeclined(answer)) return { end: 'declined', result: { reason: answer.body, guidance } }
       guidance.push(answer.body)
       if (round === rounds) break
       sent.push({
@@ -77,7 +77,7 @@ const mentor: CollaborationPattern = {
       })
       const reply = answerTo(`follow-${round}`)
       if (!reply) return { send: sent }
-      if (declined(reply) || /^\W*clear\b/i.test(reply.body)) break
+      if (isDeclined(reply) || /^\W*clear\b/i.test(reply.body)) break
       question = reply.body
     }
     return { end: 'completed', result: { guidance } }
@@ -106,7 +106,7 @@ const debate: CollaborationPattern = {
         })
         const answer = answerTo(`argue-${round}-${n}`)
         if (!answer) return { send: sent }
-        if (declined(answer)) return { end: 'declined', result: { side, reason: answer.body, arguments: said } }
+        if (isDeclined(answer)) return { end: 'declined', result: { side, reason: answer.body, arguments: said } }
         said.push({ side, round, argument: answer.body })
       }
     }
@@ -136,7 +136,7 @@ const chain: CollaborationPattern = {
       })
       const answer = answerTo(`link-${n + 1}`)
       if (!answer) return { send: sent }
-      if (declined(answer)) return { end: 'declined', result: { agent, reason: answer.body, results } }
+      if (isDeclined(answer)) return { end: 'declined', result: { agent, reason: answer.body, results } }
       results.push({ agent, result: answer.body })
     }
     return { end: 'completed', result: { results, output: results.at(-1)?.result ?? '' } }

@@ -1,7 +1,7 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
-import { counted } from '#lib/counted'
 import { Page } from '#lib/list'
+import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
 import { A2AMessage } from '#society/a2a/contract'
 import {
@@ -110,7 +110,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
       async run(start, { effects: also = [] }) {
         const { pattern_id: id, effects } = await runner.begin(start)
         await svc.use(Store).apply([...effects, ...also])
-        return runner.shown(id)
+        return runner.findRun(id)
       },
     }),
     operation({
@@ -124,10 +124,10 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
       mcp: true,
       async run({ limit, offset }) {
         const rows = await listRuns(svc.use(Store), limit ?? -1, offset)
-        return Promise.all(rows.map(row => runner.seen(row)))
+        return Promise.all(rows.map(row => runner.toRun(row)))
       },
       count: () => countRuns(svc.use(Store)),
-      render: runs => runs.map(listed).join('\n') || 'none yet; svc patterns says which there are',
+      render: runs => runs.map(describePattern).join('\n') || 'none yet; svc patterns says which there are',
     }),
     operation({
       name: 'patterns.get',
@@ -139,7 +139,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
       cli: { usage: 'patterns show <pattern_id>' },
       mcp: true,
       errors: [PatternRunNotFoundError],
-      run: ({ pattern_id: id }) => runner.shown(id),
+      run: ({ pattern_id: id }) => runner.findRun(id),
     }),
     operation({
       name: 'patterns.messages',
@@ -152,7 +152,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
       http: { method: 'GET', path: '/pattern-runs/{pattern_id}/messages' },
       errors: [PatternRunNotFoundError],
       async run({ pattern_id: id }) {
-        await runner.shown(id)
+        await runner.findRun(id)
         return messagesOf(svc.use(Store), id)
       },
     }),
@@ -168,15 +168,24 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
       errors: [PatternRunNotFoundError],
       async run({ pattern_id: id }) {
         await runner.cancel(id)
-        return runner.shown(id)
+        return runner.findRun(id)
       },
     }),
   ]
 }
 
 /** A run in a list. What came of it is told by itself. */
-function listed({ pattern_id, name, status, initiator, participants, messages, spent, task }: PatternRun): string {
+function describePattern({
+  pattern_id,
+  name,
+  status,
+  initiator,
+  participants,
+  messages,
+  spent,
+  task,
+}: PatternRun): string {
   const who = `${initiator} with ${participants.join(', ')}`
-  const head = `${pattern_id}  ${name}  ${status}  ${counted(messages, 'message')}  $${spent.usd.toFixed(4)}, ${spent.tokens} tokens`
+  const head = `${pattern_id}  ${name}  ${status}  ${pluralize(messages, 'message')}  $${spent.usd.toFixed(4)}, ${spent.tokens} tokens`
   return `${head}\n    ${who}\n    ${task.replaceAll(/\s+/g, ' ')}`
 }

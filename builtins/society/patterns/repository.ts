@@ -28,7 +28,7 @@ export interface PatternRow {
   ended_at: number | null
 }
 
-export interface Spent {
+export interface SpendSum {
   micros: number
   tokens: number
 }
@@ -37,7 +37,7 @@ export interface Spent {
  * What a run has cost: the model calls of whom it asked something, between question and answer, on no goal or on one that was
  * begun since the question. What an agent was at before is not the run's.
  */
-export async function spentOn(store: Store, pattern_id: string): Promise<Spent> {
+export async function spentOn(store: Store, pattern_id: string): Promise<SpendSum> {
   const row = await store.get<{ micros: number | null; tokens: number | null }>(
     `SELECT sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens FROM spend s WHERE EXISTS (
        SELECT 1 FROM a2a_messages q WHERE q.pattern_id = ? AND q.expects_reply = 1 AND q.to_agent = s.agent_id
@@ -87,7 +87,7 @@ export function participantsOf({ participants }: Pick<PatternRow, 'participants'
 /** @param spent what it has cost, while it runs */
 export function runOf(
   { max_micros, max_tokens, spent_micros, spent_tokens, ...row }: PatternRow,
-  spent?: Spent,
+  spent?: SpendSum,
 ): PatternRun {
   const { micros, tokens } = spent ?? { micros: spent_micros, tokens: spent_tokens }
   return {

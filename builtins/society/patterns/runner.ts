@@ -30,7 +30,7 @@ import {
   running,
   runningOf,
   runOf,
-  type Spent,
+  type SpendSum,
   spentOn,
   waitingFor,
   withdraw,
@@ -108,11 +108,11 @@ export class PatternRunner {
   }
 
   /** A run as people see it, with what it has cost so far. @throws PatternRunNotFoundError */
-  async shown(pattern_id: string): Promise<PatternRun> {
-    return this.seen(await this.find(pattern_id))
+  async findRun(pattern_id: string): Promise<PatternRun> {
+    return this.toRun(await this.find(pattern_id))
   }
 
-  async seen(row: PatternRow): Promise<PatternRun> {
+  async toRun(row: PatternRow): Promise<PatternRun> {
     const { pattern_id, status } = row
     return runOf(row, status === 'running' ? await spentOn(this.#svc.use(Store), pattern_id) : undefined)
   }
@@ -224,7 +224,7 @@ export class PatternRunner {
   }
 
   /** What a run has spent, when that is all that it may. */
-  async #over({ pattern_id, max_micros, max_tokens }: PatternRow): Promise<Spent | undefined> {
+  async #over({ pattern_id, max_micros, max_tokens }: PatternRow): Promise<SpendSum | undefined> {
     if (max_micros === null && max_tokens === null) return undefined
     const spent = await spentOn(this.#svc.use(Store), pattern_id)
     const isOver =
@@ -237,20 +237,20 @@ export class PatternRunner {
     row: PatternRow,
     status: (typeof PATTERN_ENDS)[number],
     result: Record<string, unknown>,
-    known?: Spent,
+    known?: SpendSum,
   ): Promise<void> {
     const store = this.#svc.use(Store)
     const { pattern_id, initiator, name } = row
     const spent = known ?? (await spentOn(store, pattern_id))
     const data = { agent_id: initiator, pattern_id, name, status }
     const ended = appendEvent({ type: 'pattern_ended', agent_id: initiator, data })
-    const taken = status === 'completed' ? [] : await this.#takenBack(pattern_id, status)
+    const taken = status === 'completed' ? [] : await this.#abandonGoals(pattern_id, status)
     if (await store.apply([endRun({ pattern_id, status, result, spent }), ended, ...taken])) return
     // A goal that ended meanwhile needs no taking back.
     await store.apply([endRun({ pattern_id, status, result, spent }), ended, withdraw({ pattern_id })])
   }
 
-  async #takenBack(pattern_id: string, status: string): Promise<Effect[]> {
+  async #abandonGoals(pattern_id: string, status: string): Promise<Effect[]> {
     const goals = await openGoals(this.#svc.use(Store), pattern_id)
     const why = `The pattern ${pattern_id} that it belonged to has ended: ${status}.`
     const given = await Promise.all(goals.map(goal => this.#svc.use(Goals).abandoned(goal, why)))

@@ -42,11 +42,11 @@ export function pass(inner: Inner, ms: number, busy: boolean, settings: Settings
   let { stressors } = inner
   let crisis = inCrisis(inner.crisis, loadOf(inner), settings)
   for (let left = hours, n = 0; left > 0 && n < 4 * MOST_PIECES; n++) {
-    const after = (piece: number) => stressors.flatMap(row => moved(row, piece, crisis, settings))
-    const turned = (piece: number) => inCrisis(crisis, loadOf({ stressors: after(piece) }), settings) !== crisis
+    const after = (piece: number) => stressors.flatMap(row => moveStressor(row, piece, crisis, settings))
+    const changesCrisis = (piece: number) => inCrisis(crisis, loadOf({ stressors: after(piece) }), settings) !== crisis
     const whole = Math.min(left, longest)
-    const flips = turned(whole)
-    const piece = flips ? firstTime(whole, turned) : whole
+    const flips = changesCrisis(whole)
+    const piece = flips ? firstTime(whole, changesCrisis) : whole
     stressors = after(piece)
     crisis = flips ? !crisis : crisis
     left -= piece
@@ -87,7 +87,7 @@ function firstTime(hours: number, isSo: (hours: number) => boolean): number {
 }
 
 /** E: a severity rises in a line. F: it fades. R: in a crisis it falls, whatever its condition. */
-function moved(row: ActiveRow, hours: number, crisis: boolean, settings: Settings): ActiveRow[] {
+function moveStressor(row: ActiveRow, hours: number, crisis: boolean, settings: Settings): ActiveRow[] {
   const fading = (row.trend === 'easing' ? 1 / settings.easing : 0) + (crisis ? 1 / settings.crisis_relief : 0)
   const rising = row.trend === 'rising' && !crisis ? settings.rate(row.stressor) * hours : 0
   const severity = clamp(row.severity * Math.exp(-hours * fading) + rising)
@@ -101,7 +101,7 @@ function inCrisis(crisis: boolean, load: number, { thresholds: [, , dominant, be
 }
 
 /** S: takes up a verdict on a stressor. One that begins does so once, with its initial severity; relief is not taken back. */
-export function judged(
+export function applyVerdict(
   inner: Inner,
   stressor: string,
   verdict: StressorVerdict,
@@ -109,7 +109,7 @@ export function judged(
   settings: Settings,
 ): Inner {
   const row = inner.stressors.find(each => each.stressor === stressor)
-  if (verdict === 'resolve') return eased(inner, stressor, 1)
+  if (verdict === 'resolve') return easeStressor(inner, stressor, 1)
   if (verdict !== 'raise' || row?.trend === 'rising') return inner
   return laid(inner, stressor, row && inner.crisis ? 0 : settings.initial_severity, now, settings)
 }
@@ -124,7 +124,7 @@ export function laid(inner: Inner, stressor: string, severity: number, now: numb
 }
 
 /** Its condition is gone: it fades from now on, from this share of its severity. */
-export function eased(inner: Inner, stressor: string, share: number): Inner {
+export function easeStressor(inner: Inner, stressor: string, share: number): Inner {
   const row = inner.stressors.find(each => each.stressor === stressor)
   if (!row || (row.trend === 'easing' && share === 1)) return inner
   return withRow(inner, { ...row, severity: row.severity * share, trend: 'easing' })

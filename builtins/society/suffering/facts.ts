@@ -10,7 +10,7 @@ import {
   Stressors,
   type StressorVerdict,
 } from './contract.ts'
-import { eased, judged, laid, type Settings } from './dynamics.ts'
+import { applyVerdict, easeStressor, laid, type Settings } from './dynamics.ts'
 import { afterOutcome } from './persona.ts'
 import { endOfGoal, type HappenedRow, type LotRow } from './repository.ts'
 import type { Inner } from './state.ts'
@@ -21,21 +21,21 @@ const OUTCOMES = 10
 const RELIEF = 0.5
 
 /** What events made of an agent: each counts once, since the cursor moves in the same commit. */
-export interface Taken {
+export interface AppliedEvents {
   inner: Inner
   seq: number
   heard_at: number
 }
 
 /** Takes in what happened, in its order. */
-export async function takenIn(
+export async function applyEvents(
   svc: PluginHandle,
   lot: LotRow,
   from: Inner,
   events: readonly HappenedRow[],
   home: PersonaFields,
   settings: Settings,
-): Promise<Taken> {
+): Promise<AppliedEvents> {
   let inner = from
   let { seq, heard_at } = lot
   for (const event of events) {
@@ -61,16 +61,16 @@ function after(
     case 'goal_abandoned':
       return afterGoal(svc, inner, String(data.goal_id), type === 'goal_completed', home)
     case 'approval_resolved':
-      return data.decision === 'deny' && data.resolved_by !== 'system' ? refused(inner) : inner
+      return data.decision === 'deny' && data.resolved_by !== 'system' ? countRefusal(inner) : inner
     case 'guardrail_hit':
-      return data.action === 'block' ? refused(inner) : inner
+      return data.action === 'block' ? countRefusal(inner) : inner
     case 'stressor_added': {
       const added = StressorAdded.safeParse(data).data
       return added ? laid(inner, added.stressor, added.severity ?? settings.initial_severity, at, settings) : inner
     }
     case 'stressor_eased': {
       const off = StressorEased.safeParse(data).data
-      return off ? eased(inner, off.stressor, RELIEF) : inner
+      return off ? easeStressor(inner, off.stressor, RELIEF) : inner
     }
     default:
       return inner
@@ -88,10 +88,10 @@ async function afterGoal(
   const moved = afterOutcome(inner, completed ? 'completed' : 'abandoned', home)
   const next = { ...moved, outcomes: [...inner.outcomes, [completed, steps] as [boolean, number]].slice(-OUTCOMES) }
   if (completed) return { ...next, hours_without_goal: 0 }
-  return declined ? refused(next) : next
+  return declined ? countRefusal(next) : next
 }
 
-function refused(inner: Inner): Inner {
+function countRefusal(inner: Inner): Inner {
   return { ...inner, refusals: inner.refusals + 1 }
 }
 
@@ -120,15 +120,26 @@ export function factsOf(lot: LotRow, inner: Inner, heard_at: number, budget_left
 const VERDICTS: readonly StressorVerdict[] = ['raise', 'resolve', undefined]
 
 /** Asks each stressor that has a say in it whether it is there. */
-export async function sensed(svc: PluginHandle, inner: Inner, facts: LotFacts, settings: Settings): Promise<Inner> {
+export async function runStressors(
+  svc: PluginHandle,
+  inner: Inner,
+  facts: LotFacts,
+  settings: Settings,
+): Promise<Inner> {
   let next = inner
   const now = svc.clock.ms()
   for (const stressor of svc.list(Stressors)) {
     const given = verdictOf(svc, stressor, facts)
     // Nearly all answer at once.
     const verdict = given instanceof Promise ? await given : given
-    if (VERDICTS.includes(verdict)) next = judged(next, stressor.name, verdict, now, settings)
-    else failed(svc, stressor, facts, `it answered ${JSON.stringify(verdict)}, not "raise", "resolve" or nothing`)
+    if (VERDICTS.includes(verdict)) next = applyVerdict(next, stressor.name, verdict, now, settings)
+    else
+      logStressorError(
+        svc,
+        stressor,
+        facts,
+        `it answered ${JSON.stringify(verdict)}, not "raise", "resolve" or nothing`,
+      )
   }
   return next
 }
@@ -139,14 +150,14 @@ function verdictOf(svc: PluginHandle, stressor: Stressor, facts: LotFacts): Retu
     const verdict = stressor.sense?.(facts)
     if (!(verdict instanceof Promise)) return verdict
     return within(svc.clock, HANDLER_LIMIT_MS, `The stressor "${stressor.name}"`, verdict).catch(error =>
-      failed(svc, stressor, facts, error),
+      logStressorError(svc, stressor, facts, error),
     )
   } catch (error) {
-    return failed(svc, stressor, facts, error)
+    return logStressorError(svc, stressor, facts, error)
   }
 }
 
-function failed(svc: PluginHandle, { name }: Stressor, { agent_id }: LotFacts, error: unknown): undefined {
+function logStressorError(svc: PluginHandle, { name }: Stressor, { agent_id }: LotFacts, error: unknown): undefined {
   svc.log.warn({ agent_id }, `stressor "${name}": ${sentenceOf(error)}`)
 }
 

@@ -9,14 +9,14 @@ import { LifeSummaries } from '#society/identity/contract'
 import { checkpointPart } from './checkpoint.ts'
 import { SufferingConfig } from './config.ts'
 import { Moods, StressorAdded, StressorEased, Stressors, Suffering } from './contract.ts'
-import { InnerLives } from './inner-lives.ts'
 import { lifeSummary } from './life.ts'
 import { circumplex } from './mood.ts'
 import { sufferingOperations } from './operations.ts'
 import { innerSections } from './prompt.ts'
 import { SUFFERING_EFFECTS } from './repository.ts'
-import { stirred } from './rest.ts'
+import { agentsWithWork } from './rest.ts'
 import { BUILT_IN } from './stressors.ts'
+import { SufferingService } from './suffering-service.ts'
 
 export default definePlugin({
   name: 'suffering',
@@ -25,7 +25,7 @@ export default definePlugin({
   section: 'suffering',
   config: SufferingConfig,
   setup(svc, config) {
-    const lives = new InnerLives(svc, config)
+    const lives = new SufferingService(svc, config)
     const stateOf = (agent: AgentRow) => (config.enabled ? lives.state(agent) : Promise.resolve(null))
     for (const effect of SUFFERING_EFFECTS) svc.add(Effects, effect.kind)
     for (const stressor of BUILT_IN) svc.add(Stressors, stressor)
@@ -48,25 +48,25 @@ export default definePlugin({
     svc.add(LifeSummaries, lifeSummary(svc, stateOf))
     svc.add(AgentFacets, { name: 'mood', read: async agent => (await stateOf(agent))?.mood ?? null })
 
-    const living = (work: (cycle: Cycle) => Promise<void> | void) => (cycle: Cycle) =>
+    const whenEnabled = (work: (cycle: Cycle) => Promise<void> | void) => (cycle: Cycle) =>
       config.enabled ? work(cycle) : undefined
-    const busy: Busy = due => (config.enabled ? stirred(svc, due) : [])
+    const busy: Busy = due => (config.enabled ? agentsWithWork(svc, due) : [])
     svc.tap(
       'suffering_escalation',
       { name: svc.name, busy },
-      living(cycle => lives.escalate(cycle)),
+      whenEnabled(cycle => lives.escalate(cycle)),
     )
     svc.tap(
       'cleanup',
       { name: svc.name, stage: 500, busy: neverHasWork },
-      living(cycle => lives.tell(cycle)),
+      whenEnabled(cycle => lives.save(cycle)),
     )
     // After all that a cycle is told by: that it was awake is no news.
     svc.tap(
       'cleanup',
       { name: 'write', stage: 2000, busy: neverHasWork },
-      living(cycle => lives.write(cycle)),
+      whenEnabled(cycle => lives.write(cycle)),
     )
-    svc.on('cycle_end', cycle => lives.ended(cycle))
+    svc.on('cycle_end', cycle => lives.endCycle(cycle))
   },
 })

@@ -4,9 +4,9 @@ import { Store } from '#platform/store/contract'
 import type { SufferingConfig } from './config.ts'
 import { PERSONA_FIELDS, PersonaFields, SufferingMoment, SufferingState } from './contract.ts'
 import { thresholdsOf } from './dynamics.ts'
-import type { InnerLives } from './inner-lives.ts'
 import { barOf, plotOf } from './plot.ts'
 import { countMoments, listMoments } from './repository.ts'
+import type { SufferingService } from './suffering-service.ts'
 
 const Thresholds = z.object({
   prominent: z.number(),
@@ -26,7 +26,7 @@ const SufferingReport = SufferingState.extend({
   history: z.array(SufferingMoment).describe('Newest first'),
 }).meta({ id: 'SufferingReport' })
 
-export function sufferingOperations(svc: PluginHandle, config: SufferingConfig, lives: InnerLives) {
+export function sufferingOperations(svc: PluginHandle, config: SufferingConfig, lives: SufferingService) {
   return [
     operation({
       name: 'suffering.get',

@@ -81,13 +81,13 @@ export function shapedBy(
   const warmer = 1 + WARMER * (effective.risk_tolerance - base.risk_tolerance)
   const shorter = 1 - SHORTER * Math.max(0, base.concentration - effective.concentration)
   const { parameters } = profile
-  const warmed = (temperature: number) => clamp(round(temperature * warmer), 0, 2)
+  const raiseTemperature = (temperature: number) => clamp(round(temperature * warmer), 0, 2)
   return {
     ...shaped,
-    temperature: warmed(profile.temperature),
+    temperature: raiseTemperature(profile.temperature),
     ...(parameters.temperature === undefined
       ? {}
-      : { parameters: { ...parameters, temperature: warmed(parameters.temperature) } }),
+      : { parameters: { ...parameters, temperature: raiseTemperature(parameters.temperature) } }),
     max_steps: Math.max(1, Math.round(profile.max_steps * shorter)),
   }
 }

@@ -6,7 +6,7 @@ import { stirredAmong } from './repository.ts'
 import { BUILT_IN } from './stressors.ts'
 
 /** Of these agents, those whose inner life is to be looked at. What plugins' stressors go by is not known: they are asked each time. */
-export async function stirred(svc: PluginHandle, due: readonly Due[]): Promise<string[]> {
+export async function agentsWithWork(svc: PluginHandle, due: readonly Due[]): Promise<string[]> {
   const agents = idsOf(due)
   if (svc.list(Stressors).some(stressor => stressor.sense && !BUILT_IN.includes(stressor))) return agents
   return stirredAmong(svc.use(Store), agents, svc.clock.ms())

@@ -25,7 +25,7 @@ export type ActiveRow = z.infer<typeof ActiveRow>
 
 /** What was recorded last. */
 const Told = z.object({ key: z.string(), load: share, persona: FieldNumbers, at: time })
-export type Told = z.infer<typeof Told>
+export type ReportedState = z.infer<typeof Told>
 
 /** All that is kept of an agent's inner life: everything else follows from it. */
 export const Inner = z.object({

@@ -32,7 +32,7 @@ export default definePlugin({
     for (const operation of swarmOperations(svc, swarm, config)) svc.operation(operation)
     svc.on('goal_completed', () => records.look())
     svc.on('goal_abandoned', () => records.look())
-    svc.on('beat', ({ beat }) => swarm.beat(beat))
+    svc.on('beat', ({ beat }) => swarm.onHeartbeat(beat))
     svc.add(DaemonStarts, { name: 'swarm', begin: () => records.look() })
   },
 })

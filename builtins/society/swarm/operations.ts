@@ -1,7 +1,7 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
-import { counted } from '#lib/counted'
 import { Page } from '#lib/list'
+import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
 import type { SwarmConfig } from './config.ts'
 import { RouteCandidate, Specialization, SwarmEffect, SwarmReport, SwarmReportNotFoundError } from './contract.ts'
@@ -49,7 +49,9 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
       render: ({ policy, latest, in_force, specializations }) =>
         [
           `policy: ${policy}`,
-          latest ? told(latest) : 'Nothing has been learned yet: it is, on every fifth heartbeat of the daemon.',
+          latest
+            ? renderReport(latest)
+            : 'Nothing has been learned yet: it is, on every fifth heartbeat of the daemon.',
           ...in_force.map(effectLine),
           ...specializations.map(skill),
         ].join('\n'),
@@ -77,7 +79,7 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
       cli: { usage: 'swarm report <report_id>' },
       errors,
       run: ({ report_id: id }) => swarm.report(id),
-      render: told,
+      render: renderReport,
     }),
     operation({
       name: 'swarm.revert',
@@ -89,7 +91,7 @@ export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmCo
       cli: { usage: 'swarm revert <report_id>' },
       errors,
       run: ({ report_id: id }) => swarm.revert(id),
-      render: told,
+      render: renderReport,
     }),
     operation({
       name: 'swarm.route',
@@ -128,11 +130,11 @@ const percent = (rate: number) => `${Math.round(rate * 100)} %`
 
 function summary({ report_id: id, created_at, policy, agents, figures, effects, reverted_at }: SwarmReport): string {
   const rate = figures.success_rate === null ? 'no goals yet' : `${percent(figures.success_rate)} of goals completed`
-  const done = `${counted(effects.length, 'effect')}${reverted_at === null ? '' : ', reverted'}`
-  return `${id}  ${created_at.slice(0, 16).replace('T', ' ')}  ${policy}  ${counted(agents, 'agent')}  ${rate}  ${done}`
+  const done = `${pluralize(effects.length, 'effect')}${reverted_at === null ? '' : ', reverted'}`
+  return `${id}  ${created_at.slice(0, 16).replace('T', ' ')}  ${policy}  ${pluralize(agents, 'agent')}  ${rate}  ${done}`
 }
 
-function told(report: SwarmReport): string {
+function renderReport(report: SwarmReport): string {
   const lines = report.recommendations.map(({ priority, kind, text }) => `  ${priority} ${kind}: ${text}`)
   return [summary(report), ...lines, ...report.effects.map(effectLine)].join('\n')
 }
@@ -142,7 +144,7 @@ function effectLine({ effect_id, kind, agent_id, topic, status }: SwarmEffect): 
 }
 
 function skill({ agent_id, goals, score, strengths }: Specialization): string {
-  return `${agent_id}: ${counted(goals, 'goal')}, specialization ${score}, good at ${strengths.join(', ') || 'nothing yet'}`
+  return `${agent_id}: ${pluralize(goals, 'goal')}, specialization ${score}, good at ${strengths.join(', ') || 'nothing yet'}`
 }
 
 function typeLine({ task_type, goals, rate, mean_duration_ms }: Specialization['types'][number]): string {

@@ -12,13 +12,13 @@ const active: SwarmPolicy = {
   name: 'active',
   act: situation =>
     situation.learned.recommendations.flatMap(({ kind, agent_id, task_type, text }) => {
-      if (kind === 'routing' && agent_id !== null) return relieved(situation, agent_id)
-      if (kind === 'specialization' && task_type !== null) return routed(situation, task_type, text)
+      if (kind === 'routing' && agent_id !== null) return relieveActions(situation, agent_id)
+      if (kind === 'specialization' && task_type !== null) return routeActions(situation, task_type, text)
       return kind === 'knowledge' ? taught(situation) : []
     }),
 }
 
-function relieved({ specializations }: SwarmSituation, agent_id: string): SwarmAction[] {
+function relieveActions({ specializations }: SwarmSituation, agent_id: string): SwarmAction[] {
   const { strengths = [], types = [] } = specializations.find(each => each.agent_id === agent_id) ?? {}
   const weak = types.filter(({ rate }) => rate < STRONG).map(({ task_type }) => task_type)
   const text = [
@@ -33,7 +33,7 @@ function relieved({ specializations }: SwarmSituation, agent_id: string): SwarmA
   ]
 }
 
-function routed(situation: SwarmSituation, task_type: string, text: string): SwarmAction[] {
+function routeActions(situation: SwarmSituation, task_type: string, text: string): SwarmAction[] {
   const best = situation.best(task_type)
   if (!best) return []
   return [{ kind: 'route', agent_id: best.agent_id, topic: task_type, text }, ...lessons(situation, task_type)]

@@ -1,8 +1,8 @@
 import type { Specialization, SwarmLearning, SwarmRecommendation } from './contract.ts'
-import { rounded } from './specialization.ts'
+import { round } from './specialization.ts'
 
 /** How a live agent fared, by the last goals that count. */
-export interface Fared {
+export interface AgentOutcomes {
   agent_id: string
   active: number
   completed: number
@@ -21,16 +21,16 @@ const EMERGING = 0.3
 
 /** What the swarm can learn from how its agents fared; the same for the same. @param before the figures of the report before */
 export function learn(
-  fared: readonly Fared[],
+  fared: readonly AgentOutcomes[],
   specializations: readonly Specialization[],
   before: SwarmLearning['figures'] | undefined,
 ): SwarmLearning {
   const completed = sum(fared.map(agent => agent.completed))
   const abandoned = sum(fared.map(agent => agent.abandoned))
   const ended = completed + abandoned
-  const success_rate = ended === 0 ? null : rounded(completed / ended)
+  const success_rate = ended === 0 ? null : round(completed / ended)
   const patterns = patternsOf(specializations)
-  const mean_specialization = rounded(
+  const mean_specialization = round(
     sum(specializations.map(({ score }) => score)) / Math.max(1, specializations.length),
   )
   const figures = { success_rate, completed, abandoned, patterns: patterns.length, mean_specialization }
@@ -50,11 +50,11 @@ function deltasOf(
 ): SwarmLearning['deltas'] {
   const rates = [now.success_rate, before?.success_rate ?? null]
   return {
-    success_rate: rates[0] == null || rates[1] == null ? null : rounded(rates[0] - rates[1]),
+    success_rate: rates[0] == null || rates[1] == null ? null : round(rates[0] - rates[1]),
     completed: now.completed - (before?.completed ?? 0),
     abandoned: now.abandoned - (before?.abandoned ?? 0),
     patterns: now.patterns - (before?.patterns ?? 0),
-    mean_specialization: rounded(now.mean_specialization - (before?.mean_specialization ?? 0)),
+    mean_specialization: round(now.mean_specialization - (before?.mean_specialization ?? 0)),
   }
 }
 
@@ -81,7 +81,7 @@ function knowledge(rate: number | null, ended: number): SwarmRecommendation[] {
   return [{ kind: 'knowledge', priority: 9, agent_id: null, task_type: null, text }]
 }
 
-function routing(fared: readonly Fared[]): SwarmRecommendation[] {
+function routing(fared: readonly AgentOutcomes[]): SwarmRecommendation[] {
   return fared
     .filter(({ completed, abandoned }) => completed + abandoned >= ROUTING_GOALS && abandoned > completed)
     .map(({ agent_id, completed, abandoned }) => ({

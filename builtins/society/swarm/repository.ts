@@ -1,8 +1,8 @@
 import { z } from '#kernel'
 import { AMONG, getValue, isoTime, listed, type Store } from '#platform/store/contract'
 import { type SwarmEffect, SwarmLearning, type SwarmReport, type TaskTypeRecord } from './contract.ts'
-import type { Fared } from './report.ts'
-import { rounded } from './specialization.ts'
+import type { AgentOutcomes } from './report.ts'
+import { round } from './specialization.ts'
 
 /** Up to which event ended goals were recorded. */
 export const CURSOR = { namespace: 'swarm', key: 'goals_seq' } as const
@@ -69,15 +69,15 @@ export async function typesOf(store: Store, agent_id?: string): Promise<Map<stri
   )
   const types = new Map<string, TaskTypeRecord[]>()
   for (const { agent_id: id, task_type, goals, completed, mean } of rows) {
-    const record = { task_type, goals, completed, rate: rounded(completed / goals), mean_duration_ms: Math.round(mean) }
+    const record = { task_type, goals, completed, rate: round(completed / goals), mean_duration_ms: Math.round(mean) }
     types.set(id, [...(types.get(id) ?? []), record])
   }
   return types
 }
 
 /** How each live agent fared, by its last so many ended goals. */
-export function faredLast(store: Store, goals: number): Promise<Fared[]> {
-  return store.all<Fared>(
+export function recentOutcomes(store: Store, goals: number): Promise<AgentOutcomes[]> {
+  return store.all<AgentOutcomes>(
     `SELECT a.agent_id, (SELECT count(*) FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active,
        coalesce(sum(r.success), 0) AS completed, coalesce(sum(1 - r.success), 0) AS abandoned
      FROM agents a LEFT JOIN (SELECT agent_id, success, row_number() OVER (PARTITION BY agent_id ORDER BY seq DESC) AS n
@@ -176,6 +176,6 @@ export function standingEffects(store: Store): Promise<SwarmEffect[]> {
 }
 
 /** What is still to be done, or undone, outside of the database. */
-export function unfinished(store: Store): Promise<SwarmEffect[]> {
+export function unfinishedEffects(store: Store): Promise<SwarmEffect[]> {
   return effects(store, "status IN ('planned', 'reverting') AND kind = 'memory'")
 }

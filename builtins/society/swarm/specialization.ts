@@ -21,7 +21,7 @@ function scoreOf(types: readonly TaskTypeRecord[]): number {
   if (types.length < 2) return 0
   const mean = types.reduce((sum, { rate }) => sum + rate, 0) / types.length
   const variance = types.reduce((sum, { rate }) => sum + (rate - mean) ** 2, 0) / types.length
-  return rounded(4 * variance)
+  return round(4 * variance)
 }
 
 /** How well a task of this kind is with an agent: 0.6 × rate + 0.2 × min(goals / 10, 1) + 0.2; 0.5 unknown, 0.3 weak. */
@@ -29,10 +29,10 @@ export function routeScore(specialization: Specialization | undefined, task_type
   const record = specialization?.types.find(type => type.task_type === task_type)
   if (!record) return UNKNOWN
   if (record.rate < STRONG) return WEAK
-  return rounded(0.6 * record.rate + 0.2 * Math.min(record.goals / ENOUGH, 1) + 0.2)
+  return round(0.6 * record.rate + 0.2 * Math.min(record.goals / ENOUGH, 1) + 0.2)
 }
 
 /** To four places, so that reports read well and compare. */
-export function rounded(value: number): number {
+export function round(value: number): number {
   return Math.round(value * 10_000) / 10_000
 }

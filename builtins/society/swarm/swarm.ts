@@ -21,15 +21,15 @@ import {
 import type { Records } from './records.ts'
 import { learn } from './report.ts'
 import {
-  faredLast,
   findReport,
   lastCompleted,
   listReports,
   openEffects,
+  recentOutcomes,
   standingEffects,
   takers,
   typesOf,
-  unfinished,
+  unfinishedEffects,
 } from './repository.ts'
 import { routeScore, specializationOf } from './specialization.ts'
 import { classify } from './task-types.ts'
@@ -47,7 +47,7 @@ const LONGEST_RESULT = 1_500
 const BUSY = 5
 
 /** What is worth telling anew when it has changed. */
-const said = ({ figures, recommendations }: SwarmLearning) => ({ figures, recommendations })
+const findingsOf = ({ figures, recommendations }: SwarmLearning) => ({ figures, recommendations })
 
 /** Looks at how all agents fare, writes down what is to be learned, and does what the policy wants about it. */
 export class Swarm implements Specialists {
@@ -70,8 +70,8 @@ export class Swarm implements Specialists {
   }
 
   /** A heartbeat of the daemon: what is left over is finished, and on every fifth it is learned. Nothing while it is frozen. */
-  async beat(beat: number): Promise<void> {
-    if (this.#svc.has(Freeze) && (await this.#svc.use(Freeze).frozen())) return
+  async onHeartbeat(beat: number): Promise<void> {
+    if (this.#svc.has(Freeze) && (await this.#svc.use(Freeze).isFrozen())) return
     await this.#records.look()
     try {
       if (beat % EVERY === 0) await this.#learn(beat)
@@ -142,7 +142,7 @@ export class Swarm implements Specialists {
   /** Does and undoes what lies outside of the database; what was cut off is done at the next heartbeat, each once by its id. */
   async finish(): Promise<void> {
     if (!this.#svc.has(Memory)) return
-    for (const effect of await unfinished(this.#store)) {
+    for (const effect of await unfinishedEffects(this.#store)) {
       try {
         await (effect.status === 'planned' ? this.#teach(effect) : this.#untell(effect))
       } catch (error) {
@@ -172,7 +172,7 @@ export class Swarm implements Specialists {
 
   async #learn(beat: number): Promise<void> {
     const store = this.#store
-    const fared = await faredLast(store, LAST_GOALS)
+    const fared = await recentOutcomes(store, LAST_GOALS)
     if (fared.length === 0) return
     const specializations = await this.specializations()
     const [before] = await listReports(store, 1, 0)
@@ -187,9 +187,9 @@ export class Swarm implements Specialists {
     await store.apply([
       insertReport({ report_id, beat, policy: this.#config.policy, learned }),
       ...over(standing, wanted),
-      insertEffects({ report_id, effects: numbered(report_id, fresh(standing, wanted, this.#svc.has(Memory))) }),
+      insertEffects({ report_id, effects: numberActions(report_id, fresh(standing, wanted, this.#svc.has(Memory))) }),
       trimReports({}),
-      ...(isDeepStrictEqual(said(learned), before && said(before))
+      ...(isDeepStrictEqual(findingsOf(learned), before && findingsOf(before))
         ? []
         : [appendEvent({ type: 'swarm_learned', agent_id: null, data })]),
     ])
@@ -227,7 +227,7 @@ function fresh(standing: readonly SwarmEffect[], wanted: readonly SwarmAction[],
   })
 }
 
-function numbered(report_id: string, actions: readonly SwarmAction[]) {
+function numberActions(report_id: string, actions: readonly SwarmAction[]) {
   return actions.map((action, n) => ({ effect_id: `${report_id}-${n + 1}`, ...action }))
 }
 

@@ -1,6 +1,6 @@
 import type { PluginHandle } from '#kernel'
 import { Guardrails } from '#safety/guardrails/contract'
-import { untrusted } from '#safety/net/contract'
+import { markUntrusted } from '#safety/net/contract'
 import { Sandbox } from '#safety/sandbox/contract'
 import type { ToolCall } from '#tools/toolkits/contract'
 import { cut } from './clean.ts'
@@ -14,10 +14,10 @@ const ERROR_CHARS = 2_000
 /** What a model reads of a server's answer; one that is too long for that is kept in a file of the agent, which is named. */
 export async function answerOf(svc: PluginHandle, who: string, text: string, call: ToolCall): Promise<string> {
   if (text.trim() === '') return '[The tool gave no text.]'
-  if (text.length <= ANSWER_CHARS) return untrusted(`what ${who} gave`, text)
+  if (text.length <= ANSWER_CHARS) return markUntrusted(`what ${who} gave`, text)
   const file = await svc.use(Sandbox).keep(call, cut(text, KEPT_CHARS))
   const note = `[It has ${text.length} characters; read on in ${file} with file_read.]`
-  return `${untrusted(`the beginning of what ${who} gave`, cut(text, ANSWER_CHARS))}\n${note}`
+  return `${markUntrusted(`the beginning of what ${who} gave`, cut(text, ANSWER_CHARS))}\n${note}`
 }
 
 /**
@@ -31,7 +31,7 @@ export async function failureOf(
   { agent_id }: ToolCall,
   what = 'the call failed.',
 ): Promise<Error> {
-  const said = untrusted(`what is said of it by ${who}`, cut(text.trim() || 'nothing', ERROR_CHARS))
+  const said = markUntrusted(`what is said of it by ${who}`, cut(text.trim() || 'nothing', ERROR_CHARS))
   const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
   if (!guardrails?.watches('tool_result')) return new Error(`${what} ${said}`)
   const checked = await guardrails.check('tool_result', said, { agent_id })

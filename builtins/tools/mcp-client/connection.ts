@@ -3,7 +3,7 @@ import type { McpServerSettings } from './config.ts'
 import { type McpServer, McpServerDownError } from './contract.ts'
 import { hiding } from './environment.ts'
 import { type Listing, readListing } from './listing.ts'
-import { explained, openSession, type Session } from './session.ts'
+import { explainError, openSession, type Session } from './session.ts'
 
 /** How long it rests after the first failure in a row, in milliseconds; twice as long after each further one. */
 const FIRST_REST_MS = 1_000
@@ -20,7 +20,7 @@ export class Connection {
   readonly #svc: PluginHandle
   readonly #name: string
   readonly #settings: McpServerSettings
-  readonly #listed: (listing: Listing) => Promise<void>
+  readonly #onListing: (listing: Listing) => Promise<void>
   readonly #stop = new AbortController()
   #session: Session | undefined
   #connecting: Promise<Session> | undefined
@@ -34,17 +34,17 @@ export class Connection {
   /** What went wrong last, until something goes right. */
   error: string | null = null
 
-  /** @param listed given what the server lists, before it is used and whenever that changes */
+  /** @param onListing given what the server lists, before it is used and whenever that changes */
   constructor(
     svc: PluginHandle,
     name: string,
     settings: McpServerSettings,
-    listed: (listing: Listing) => Promise<void>,
+    onListing: (listing: Listing) => Promise<void>,
   ) {
     this.#svc = svc
     this.#name = name
     this.#settings = settings
-    this.#listed = listed
+    this.#onListing = onListing
   }
 
   get session(): Session | undefined {
@@ -89,12 +89,12 @@ export class Connection {
   async drop(session: Session, problem?: string): Promise<void> {
     if (this.#session !== session) return
     this.#session = undefined
-    if (problem !== undefined) this.#failed(problem)
+    if (problem !== undefined) this.#recordFailure(problem)
     await session.close()
   }
 
   /** A call went through. */
-  worked(): void {
+  recordSuccess(): void {
     this.#failures = 0
     this.error = null
   }
@@ -136,7 +136,7 @@ export class Connection {
         () => {},
       )
       if (signal.aborted) throw this.#down(sentenceOf(signal.reason))
-      this.#failed(explained(error))
+      this.#recordFailure(explainError(error))
       throw this.#down(this.error ?? '')
     }
   }
@@ -153,7 +153,7 @@ export class Connection {
     if (hindrance !== undefined) throw new Error(`its program is not run: ${hindrance}`)
     const session = await openSession(this.#svc, this.#name, this.#settings, { signal, listChanged })
     try {
-      await this.#listed(await readListing(session, signal))
+      await this.#onListing(await readListing(session, signal))
       return session
     } catch (error) {
       await session.close()
@@ -167,15 +167,15 @@ export class Connection {
     while (this.#isStale && !signal.aborted) {
       this.#isStale = false
       try {
-        if (this.#session) await this.#listed(await readListing(this.#session, signal))
+        if (this.#session) await this.#onListing(await readListing(this.#session, signal))
       } catch (error) {
-        this.#svc.log.warn({}, `MCP server ${this.#name}: its tools could not be listed again: ${explained(error)}`)
+        this.#svc.log.warn({}, `MCP server ${this.#name}: its tools could not be listed again: ${explainError(error)}`)
       }
       await this.#clock.sleep(LIST_GAP_MS, signal)
     }
   }
 
-  #failed(problem: string): void {
+  #recordFailure(problem: string): void {
     const now = this.#clock.monotonic()
     const isSteady = this.#made > 0 && now - this.#since >= STEADY_MS
     this.#failures = isSteady ? 1 : this.#failures + 1

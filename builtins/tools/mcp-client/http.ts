@@ -39,7 +39,7 @@ function boundFetch({ origin }: URL, fetch: Fetch): Fetch {
     if (!response.ok || !response.body) return response
     const { status, statusText, headers } = response
     const isStream = headers.get('content-type')?.includes('text/event-stream') ?? false
-    return new Response(response.body.pipeThrough(bounded(isStream)), { status, statusText, headers })
+    return new Response(response.body.pipeThrough(limitStream(isStream)), { status, statusText, headers })
   }
 }
 
@@ -47,7 +47,7 @@ const NEWLINE = 0x0a
 const RETURN = 0x0d
 
 /** Counts the bytes of an answer; in a stream of events from each empty line anew. */
-function bounded(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+function limitStream(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0
   let atLineStart = true
   return new TransformStream({

@@ -6,14 +6,14 @@ import type { McpToolChanged } from './contract.ts'
 import { Listing } from './listing.ts'
 
 /** What is known of a server from one start to the next: what it listed last, and which of that is accepted. */
-export const Known = Listing.extend({
+export const KnownTools = Listing.extend({
   v: z.literal(1),
   /** Which server it was: a hash of its program or address. */
   place: z.string(),
   /** By the name of a tool, the hash of what it said of itself when that was accepted. */
   accepted: z.record(z.string(), z.string()),
 })
-export type Known = z.output<typeof Known>
+export type KnownTools = z.output<typeof KnownTools>
 
 /** Which server the settings mean, whatever else they say of it. */
 export function placeOf({ command, args, cwd, url }: McpServerSettings): string {
@@ -24,12 +24,12 @@ export function placeOf({ command, args, cwd, url }: McpServerSettings): string 
  * What is known once a server has listed its tools, and which of them are other than what was known. What a server lists
  * first is accepted; what comes or changes later too, unless the server is pinned.
  */
-export function learned(
-  before: Known | undefined,
+export function learnTools(
+  before: KnownTools | undefined,
   listing: Listing,
   server: string,
   settings: McpServerSettings,
-): { known: Known; changes: McpToolChanged[] } {
+): { known: KnownTools; changes: McpToolChanged[] } {
   const accepted = new Map(Object.entries(before?.accepted ?? {}))
   const last = new Map(before?.tools.map(({ name, hash }) => [name, hash]))
   const changes: McpToolChanged[] = []
@@ -46,6 +46,6 @@ export function learned(
 }
 
 /** Whether a tool waits for the operator to accept it. */
-export function isHeld({ accepted }: Known, { name, hash }: Listing['tools'][number], pin: boolean): boolean {
+export function isHeld({ accepted }: KnownTools, { name, hash }: Listing['tools'][number], pin: boolean): boolean {
   return pin && accepted[name] !== hash
 }

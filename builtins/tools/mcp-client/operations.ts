@@ -1,5 +1,5 @@
 import { operation, z } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { McpServer, McpServerDownError, McpServerNotFoundError, McpToolNotFoundError } from './contract.ts'
 import type { Servers } from './servers.ts'
 
@@ -82,9 +82,9 @@ function block({ name, state, target, pid, error, retry_at, tools, ...server }: 
   const offered = tools.filter(tool => tool.offered).length
   const facts = [
     `${offered} of ${tools.length} tools offered`,
-    counted(server.calls, 'call'),
+    pluralize(server.calls, 'call'),
     ...(server.failures > 0 ? [`${server.failures} failed`] : []),
-    ...(server.restarts > 0 ? [counted(server.restarts, 'restart')] : []),
+    ...(server.restarts > 0 ? [pluralize(server.restarts, 'restart')] : []),
     ...(pid === null ? [] : [`pid ${pid}`]),
   ]
   const says = server.says_it_is ? ` (${server.says_it_is})` : ''

@@ -1,26 +1,26 @@
 import type { Effect, PluginHandle } from '#kernel'
 import { getValue, Store, setValue } from '#platform/store/contract'
-import { Known } from './memory.ts'
+import { KnownTools } from './memory.ts'
 
 const NAMESPACE = 'mcp-client'
 
 /** What is known of each server, by name. */
-export async function allKnown(svc: PluginHandle): Promise<Map<string, Known>> {
+export async function allKnown(svc: PluginHandle): Promise<Map<string, KnownTools>> {
   const rows = await svc
     .use(Store)
     .all<{ key: string; value: string }>('SELECT key, value FROM plugin_values WHERE namespace = ?', [NAMESPACE])
   return new Map(
     rows.flatMap(({ key, value }) => {
-      const known = Known.safeParse(JSON.parse(value))
+      const known = KnownTools.safeParse(JSON.parse(value))
       return known.success ? [[key, known.data]] : []
     }),
   )
 }
 
-export async function knownOf(svc: PluginHandle, name: string): Promise<Known | undefined> {
-  return Known.safeParse(await getValue(svc.use(Store), { namespace: NAMESPACE, key: name })).data
+export async function knownOf(svc: PluginHandle, name: string): Promise<KnownTools | undefined> {
+  return KnownTools.safeParse(await getValue(svc.use(Store), { namespace: NAMESPACE, key: name })).data
 }
 
-export function remember(name: string, known: Known): Effect {
+export function remember(name: string, known: KnownTools): Effect {
   return setValue({ namespace: NAMESPACE, key: name, value: known })
 }

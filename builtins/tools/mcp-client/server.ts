@@ -11,10 +11,10 @@ import { type McpServer, McpServerDownError, McpToolHeldError, McpToolNotFoundEr
 import { hiding } from './environment.ts'
 import { statusOf } from './http.ts'
 import type { ListedTool, Listing } from './listing.ts'
-import { isHeld, type Known, learned, placeOf } from './memory.ts'
+import { isHeld, type KnownTools, learnTools, placeOf } from './memory.ts'
 import { knownOf, remember } from './repository.ts'
 import { imagesOf, type ToolResult, textOf } from './result.ts'
-import { CONNECTION_CLOSED, explained, type Session } from './session.ts'
+import { CONNECTION_CLOSED, explainError, type Session } from './session.ts'
 import { type CallTool, toolkitName, toolkitOf } from './toolkit.ts'
 
 const UNKNOWN = 'Whether the call took effect is unknown: check before you do it again.'
@@ -29,7 +29,7 @@ export class Server {
   readonly #stop = new AbortController()
   /** One look at what is known, and one write of it, after the other. */
   readonly #turn = keyedMutex()
-  #known: Known | undefined
+  #known: KnownTools | undefined
   /** The toolkit on offer, with what it was made of. */
   #offer: { of: string; undo: Undo } | undefined
   #shown: McpServer['tools'] = []
@@ -45,13 +45,13 @@ export class Server {
   }
 
   /** Offers what is known from before. @param known of this server @param asks whether a server that is not known is started to be asked */
-  open(known: Known | undefined, asks: boolean): void {
+  open(known: KnownTools | undefined, asks: boolean): void {
     this.take(known)
     if (asks && this.settings.enabled && !this.#known) void this.#ask()
   }
 
   /** What another process may have learned, or the operator accepted. */
-  take(known: Known | undefined): void {
+  take(known: KnownTools | undefined): void {
     if (known?.place !== placeOf(this.settings)) return
     this.#known = known
     this.#show()
@@ -114,7 +114,7 @@ export class Server {
   #learn(listing: Listing): Promise<void> {
     return this.#turn('', async () => {
       const before = await knownOf(this.#svc, this.name)
-      const { known, changes } = learned(before, listing, this.name, this.settings)
+      const { known, changes } = learnTools(before, listing, this.name, this.settings)
       const events = changes.map(data => appendEvent({ type: 'mcp_tool_changed', agent_id: null, data }))
       if (JSON.stringify(known) !== JSON.stringify(before))
         await this.#svc.use(Store).apply([remember(this.name, known), ...events])
@@ -140,7 +140,7 @@ export class Server {
     try {
       this.#offer.undo = this.#svc.toolkit(toolkit)
     } catch (error) {
-      this.#svc.log.error({}, `MCP server ${this.name}: its tools are not offered: ${explained(error)}`)
+      this.#svc.log.error({}, `MCP server ${this.name}: its tools are not offered: ${explainError(error)}`)
     }
   }
 
@@ -148,7 +148,7 @@ export class Server {
     const who = `${name} of the MCP server "${this.name}"`
     this.#calls++
     try {
-      const result = await this.#answered(tool, args, call)
+      const result = await this.#callTool(tool, args, call)
       const text = this.#hide(textOf(result))
       if (result.isError !== true) {
         const answer = await answerOf(this.#svc, who, text, call)
@@ -162,7 +162,7 @@ export class Server {
     }
   }
 
-  async #answered(tool: ListedTool, args: Record<string, unknown>, call: ToolCall, again = false): Promise<ToolResult> {
+  async #callTool(tool: ListedTool, args: Record<string, unknown>, call: ToolCall, again = false): Promise<ToolResult> {
     const { timeout, pin } = this.settings
     const limit = new AbortController()
     const signal = AbortSignal.any([call.signal, limit.signal])
@@ -182,14 +182,14 @@ export class Server {
     )
     try {
       const result = await session.call(tool.name, args, signal)
-      this.#connection.worked()
+      this.#connection.recordSuccess()
       return result
     } catch (error) {
       if (signal.aborted) throw signal.reason
       // The server has forgotten the session, and did not do what it was asked to.
       if (statusOf(error) === 404 && !again) {
         await this.#connection.drop(session)
-        return this.#answered(tool, args, call, true)
+        return this.#callTool(tool, args, call, true)
       }
       throw await this.#fault(error, session, call)
     } finally {
@@ -198,7 +198,7 @@ export class Server {
   }
 
   async #fault(error: unknown, session: Session, call: ToolCall): Promise<Error> {
-    const problem = this.#hide(explained(error))
+    const problem = this.#hide(explainError(error))
     // An answer that means no, or that means nothing, is one; anything else says that it is not to be reached.
     const { code, issues } = error as { code?: unknown; issues?: unknown }
     const isAnswer = Array.isArray(issues) || (typeof code === 'number' && code < 0 && code !== CONNECTION_CLOSED)

@@ -100,24 +100,27 @@ function processOf(
   const { command = '', args, cwd = '.' } = settings
   const hide = hiding(settings, ports.env)
   let lines = 0
-  const said = (line: string) => {
+  const logLine = (line: string) => {
     if (++lines > MOST_LINES) return
     const text = cleanLine(hide(line))
     if (text !== '') log.info({}, `MCP server ${name}: ${text}`)
     if (lines === MOST_LINES) log.info({}, `MCP server ${name}: more of its error output is not logged`)
   }
   const at = isAbsolute(cwd) ? cwd : join(project.root, cwd)
-  return new ProcessTransport({ command, args, cwd: at, env: environmentOf(settings, ports.env), said, parse }, ports)
+  return new ProcessTransport(
+    { command, args, cwd: at, env: environmentOf(settings, ports.env), onErrorLine: logLine, parse },
+    ports,
+  )
 }
 
 /** What went wrong; where the connection was lost, the transport knows why. */
 function faultOf(error: unknown, transport: Transport): string {
   const { reason } = transport as { reason?: string }
-  return reason && (error as { code?: unknown }).code === CONNECTION_CLOSED ? reason : explained(error)
+  return reason && (error as { code?: unknown }).code === CONNECTION_CLOSED ? reason : explainError(error)
 }
 
 /** An error with what lies below it, such as the status of an answer or a connection that was refused, as others may have written it: on one line. */
-export function explained(error: unknown): string {
+export function explainError(error: unknown): string {
   const cause = error instanceof Error ? (error.cause as { code?: string; message?: string } | undefined) : undefined
   const below = statusOf(error) ?? cause?.code ?? cause?.message
   return cut(cleanLine(below ? `${below}: ${sentenceOf(error)}` : sentenceOf(error)), 500)

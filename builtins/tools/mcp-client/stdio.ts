@@ -23,7 +23,7 @@ export interface Program {
   cwd: string
   env: Readonly<Record<string, string>>
   /** Given each line that it writes to its error output. */
-  said: (line: string) => void
+  onErrorLine: (line: string) => void
   parse: (text: string) => JSONRPCMessage
 }
 
@@ -50,7 +50,7 @@ export class ProcessTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    const { command, args, cwd, env, said, parse } = this.#program
+    const { command, args, cwd, env, onErrorLine, parse } = this.#program
     const words = ['-c', GUARDED, 'sh', command, ...args]
     const child = this.#ports.spawn('/bin/sh', words, {
       ...{ cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe', 'pipe'] },
@@ -58,13 +58,13 @@ export class ProcessTransport implements Transport {
     this.#child = child
     this.#over = false
     const tooLong = () => this.#end(`it sent a message of more than ${LONGEST_MESSAGE / 1024 / 1024} MiB`)
-    const out = new Frames(LONGEST_MESSAGE, line => this.#heard(line, parse), tooLong)
-    const err = new Frames(LONGEST_LINE, said, said)
+    const out = new Frames(LONGEST_MESSAGE, line => this.#receiveLine(line, parse), tooLong)
+    const err = new Frames(LONGEST_LINE, onErrorLine, onErrorLine)
     child.stdout?.on('data', (chunk: Buffer) => out.add(chunk))
     child.stderr?.on('data', (chunk: Buffer) => err.add(chunk))
     // One that ended meanwhile reads nothing more, which its end says better.
     for (const stream of [child.stdin, child.stdio[3]]) stream?.on('error', () => {})
-    this.#gone = this.#watched(child).then(reason => {
+    this.#gone = this.#waitForStart(child).then(reason => {
       err.end()
       this.reason ??= reason
       for (const stream of child.stdio) stream?.destroy()
@@ -101,7 +101,7 @@ export class ProcessTransport implements Transport {
     for (const each of cancel) each()
   }
 
-  #heard(line: string, parse: Program['parse']): void {
+  #receiveLine(line: string, parse: Program['parse']): void {
     if (line.trim() === '') return
     let message: JSONRPCMessage
     try {
@@ -115,7 +115,7 @@ export class ProcessTransport implements Transport {
   }
 
   /** Resolves when nothing of its group is left, with how it ended. */
-  #watched(child: ChildProcess): Promise<string> {
+  #waitForStart(child: ChildProcess): Promise<string> {
     return new Promise(resolve => {
       child.once('error', error => resolve(`it cannot be started in ${this.#program.cwd} (${error.message})`))
       child.once('exit', (code, signal) => {

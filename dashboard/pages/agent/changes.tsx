@@ -32,7 +32,7 @@ export function Changes({ id, from, to, isBack = false }: ChangesProps) {
     <Loaded query={query}>
       {changes => {
         if (changes.length === 0) return <p class="soft">Nothing has changed.</p>
-        const shown = isBack ? changes.map(reversed) : changes
+        const shown = isBack ? changes.map(reverseChange) : changes
         return (
           <section class="stack tight">
             <h3>{isBack ? `${plural(changes.length, 'thing')} will change` : plural(changes.length, 'change')}</h3>
@@ -69,8 +69,8 @@ function Part({ part, changes }: { part: string; changes: readonly Change[] }) {
             <Tag kind={KINDS[change.op]}>{WORDS[change.op]}</Tag>
             <div>
               <code>{visible(change.path.split('/').slice(2).join(' › ') || part)}</code>
-              {change.op !== 'add' && <del>{written(change.was)}</del>}
-              {change.op !== 'remove' && <ins>{written(change.value)}</ins>}
+              {change.op !== 'add' && <del>{toShortText(change.was)}</del>}
+              {change.op !== 'remove' && <ins>{toShortText(change.value)}</ins>}
             </div>
           </li>
         ))}
@@ -80,12 +80,12 @@ function Part({ part, changes }: { part: string; changes: readonly Change[] }) {
   )
 }
 
-function reversed({ op, path, was, value }: Change): Change {
+function reverseChange({ op, path, was, value }: Change): Change {
   if (op === 'add') return { op: 'remove', path, was: value }
   return op === 'remove' ? { op: 'add', path, value: was } : { op, path, was: value, value: was }
 }
 
-function written(value: unknown): string {
+function toShortText(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value, short) ?? 'nothing')
   return visible(text.length > LONG ? `${text.slice(0, LONG)}…` : text)
 }

@@ -136,7 +136,7 @@ function Persona({ report: { persona, base, home } }: { report: Report }) {
 }
 
 function Past({ report: { history, moments, thresholds } }: { report: Report }) {
-  const past = useMemo(() => plotted(history, thresholds), [history])
+  const past = useMemo(() => plotMoments(history, thresholds), [history])
   const moods = useMemo(() => moodsOf(history), [history])
   if (history.length === 0)
     return (
@@ -187,7 +187,7 @@ function Past({ report: { history, moments, thresholds } }: { report: Report }) 
 }
 
 /** @param history newest first */
-function plotted(history: readonly Moment[], thresholds: Report['thresholds']) {
+function plotMoments(history: readonly Moment[], thresholds: Report['thresholds']) {
   const moments = [...history].reverse()
   const times = moments.map(({ at }) => Date.parse(at) / 1000)
   const load: Line[] = [

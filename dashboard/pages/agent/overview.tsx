@@ -9,7 +9,7 @@ import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Agent } from '../../ui/types.ts'
-import { count, dollars, duration, timed, visible } from '../../ui/words.ts'
+import { count, dollars, duration, visible, withLocalTimes } from '../../ui/words.ts'
 import { Request } from '../approvals/request.tsx'
 import { useShown } from '../approvals/shown.ts'
 import { Nudge } from './nudge.tsx'
@@ -33,7 +33,7 @@ export function Overview({ agent, reload }: ViewProps) {
         <Limits agent={agent} />
         <Figure label="Active" value={<When at={agent.last_active} none="never" every={every} />} />
       </dl>
-      {agent.goal && <p class="soft">{visible(timed(agent.next.reason))}</p>}
+      {agent.goal && <p class="soft">{visible(withLocalTimes(agent.next.reason))}</p>}
       {agent.error && <p class="trouble">{visible(agent.error)}</p>}
       <div class="columns">
         <div class="stack">
@@ -87,7 +87,7 @@ function Now({ agent }: { agent: Agent }) {
   if (!goal || !goal_id)
     return (
       <Card title="Goal">
-        <Empty title="It has no goal at the moment.">{visible(timed(agent.next.reason))}</Empty>
+        <Empty title="It has no goal at the moment.">{visible(withLocalTimes(agent.next.reason))}</Empty>
       </Card>
     )
   return (

@@ -32,7 +32,7 @@ export function World({ agent: { agent_id: id } }: ViewProps) {
     <Loaded query={world}>
       {({ enabled, beat }) =>
         enabled ? (
-          <Lived id={id} beat={beat} />
+          <CitizenView id={id} beat={beat} />
         ) : (
           <Empty title="The economy is not enabled in this project.">
             With <a href={to('config', [], { q: 'economy.enabled' })}>economy.enabled</a>, agents earn, spend and live
@@ -44,7 +44,7 @@ export function World({ agent: { agent_id: id } }: ViewProps) {
   )
 }
 
-function Lived({ id, beat }: { id: string; beat: number }) {
+function CitizenView({ id, beat }: { id: string; beat: number }) {
   const citizen = useQuery(`citizen ${id}`, { ask: () => api.economy.citizen({ id }), on: ofAgent(id) })
   return (
     <Loaded query={citizen}>

@@ -3,14 +3,14 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, faultOf } from '../../api/client.ts'
 import { QUEUE } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
-import { focused } from '../../ui/focus.ts'
+import { focusOnMount } from '../../ui/focus.ts'
 import { Status } from '../../ui/status.tsx'
 import type { Waiting } from '../../ui/types.ts'
 import { plural, visible } from '../../ui/words.ts'
 import { claimDecision } from './decide.ts'
 
 /** What became of one of those that were decided in one act. */
-export interface Decided {
+export interface BulkOutcome {
   approval: Waiting
   status: string
   /** The server's sentence, where it was not to be. */
@@ -24,7 +24,7 @@ interface BulkProps {
   /** Of the chosen, those whose long arguments nobody has looked at. */
   unseen: number
   onChoose: (ids: readonly string[], on: boolean) => void
-  onDecided: (decided: readonly Decided[]) => Promise<void>
+  onDecided: (decided: readonly BulkOutcome[]) => Promise<void>
   /** What became of those that were decided in one act before. */
   children: ComponentChildren
 }
@@ -42,10 +42,10 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided, children }:
   const decide = async (decision: 'approve' | 'deny') => {
     if (!some || !claimDecision()) return
     const why = decision === 'deny' ? reason.trim() : ''
-    const results: Decided[] = []
+    const results: BulkOutcome[] = []
     setDone(0)
     for (const approval of chosen) {
-      results.push(await decided(approval, decision, why))
+      results.push(await decideOne(approval, decision, why))
       setDone(results.length)
     }
     setDone(undefined)
@@ -118,7 +118,7 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided, children }:
               maxLength={2000}
               value={reason}
               onInput={event => setReason(event.currentTarget.value)}
-              ref={focused}
+              ref={focusOnMount}
             />
           </label>
           <div class="row">
@@ -136,7 +136,7 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided, children }:
   )
 }
 
-async function decided(approval: Waiting, decision: 'approve' | 'deny', reason: string): Promise<Decided> {
+async function decideOne(approval: Waiting, decision: 'approve' | 'deny', reason: string): Promise<BulkOutcome> {
   const { approval_id } = approval
   try {
     const { status } = await api.approvals.decide({ approval_id, decision, ...(reason ? { reason } : {}) })
@@ -147,7 +147,7 @@ async function decided(approval: Waiting, decision: 'approve' | 'deny', reason: 
 }
 
 /** What became of each, until it is closed. */
-export function Results({ results, onClose }: { results: readonly Decided[]; onClose: () => void }) {
+export function Results({ results, onClose }: { results: readonly BulkOutcome[]; onClose: () => void }) {
   if (results.length === 0) return null
   const failed = results.filter(({ trouble }) => trouble).length
   return (

@@ -2,7 +2,7 @@ import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { never, useQuery } from '../../api/query.ts'
 import { Diff } from '../../ui/diff.tsx'
-import { focused } from '../../ui/focus.ts'
+import { focusOnMount } from '../../ui/focus.ts'
 import { Loaded, Trouble } from '../../ui/states.tsx'
 import type { Approval, Waiting } from '../../ui/types.ts'
 import { claimDecision, decide } from './decide.ts'
@@ -25,7 +25,7 @@ export function Edit({ approval: { approval_id }, ...rest }: EditProps) {
 function Form({ approval, draft, onDraft, onDone, onCancel }: Omit<EditProps, 'approval'> & { approval: Approval }) {
   const { approval_id, arguments: args } = approval
   const text = draft ?? JSON.stringify(args, null, 2)
-  const edited = parsed(text)
+  const edited = parseObject(text)
   const approve = useAction(async (value: Record<string, unknown>) => {
     await decide({ approval_id, decision: 'approve', arguments: value })
     onDone()
@@ -46,7 +46,7 @@ function Form({ approval, draft, onDraft, onDone, onCancel }: Omit<EditProps, 'a
           spellcheck={false}
           value={text}
           onInput={event => onDraft(event.currentTarget.value)}
-          ref={focused}
+          ref={focusOnMount}
         />
       </label>
       {edited ? (
@@ -69,7 +69,7 @@ function Form({ approval, draft, onDraft, onDone, onCancel }: Omit<EditProps, 'a
   )
 }
 
-function parsed(text: string): Record<string, unknown> | undefined {
+function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value)

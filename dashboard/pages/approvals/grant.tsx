@@ -1,7 +1,7 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
-import { focused } from '../../ui/focus.ts'
+import { focusOnMount } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
 import type { Waiting } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
@@ -45,7 +45,7 @@ export function Grant({
       <div class="fields">
         <label>
           By
-          <select name="who" ref={focused}>
+          <select name="who" ref={focusOnMount}>
             <option value="one">{visible(agent_id)} only</option>
             <option value="all">every agent</option>
           </select>

@@ -4,7 +4,7 @@ import { to } from '../../routes.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import type { Waiting } from '../../ui/types.ts'
 import { plural, visible } from '../../ui/words.ts'
-import { Bulk, type Decided, Results } from './bulk.tsx'
+import { Bulk, type BulkOutcome, Results } from './bulk.tsx'
 import { isCut, Request } from './request.tsx'
 import { useShown } from './shown.ts'
 
@@ -15,14 +15,14 @@ export function Queue() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [edited, setEdited] = useState<ReadonlySet<string>>(new Set())
   const [seen, setSeen] = useState<ReadonlySet<string>>(new Set())
-  const [results, setResults] = useState<readonly Decided[]>([])
+  const [results, setResults] = useState<readonly BulkOutcome[]>([])
   const open = shown.filter(({ isOpen }) => isOpen).map(({ approval }) => approval)
   // One that is being edited is decided as edited, or not at all.
   const free = open.filter(({ approval_id }) => !edited.has(approval_id))
   const picked = free.filter(({ approval_id }) => chosen.has(approval_id))
   const decided = shown.length - open.length
   const isBulk = shown.length > 1
-  const choose = (ids: readonly string[], on: boolean) => setChosen(had => changed(had, ids, on))
+  const choose = (ids: readonly string[], on: boolean) => setChosen(had => withSelection(had, ids, on))
   return (
     <Loaded query={queue} below>
       {() => (
@@ -52,7 +52,7 @@ export function Queue() {
                     approval={approval}
                     isOpen={isOpen}
                     onDecided={queue.reload}
-                    onEditing={on => setEdited(had => changed(had, [approval_id], on))}
+                    onEditing={on => setEdited(had => withSelection(had, [approval_id], on))}
                     onSeen={() => setSeen(had => new Set(had).add(approval_id))}
                     box={
                       isBulk && (
@@ -96,7 +96,7 @@ export function Queue() {
 
 const isUnseen = (approval: Waiting, seen: ReadonlySet<string>) => isCut(approval) && !seen.has(approval.approval_id)
 
-function changed(had: ReadonlySet<string>, ids: readonly string[], on: boolean): ReadonlySet<string> {
+function withSelection(had: ReadonlySet<string>, ids: readonly string[], on: boolean): ReadonlySet<string> {
   const next = new Set(had)
   for (const id of ids) on ? next.add(id) : next.delete(id)
   return next

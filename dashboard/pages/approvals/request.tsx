@@ -4,7 +4,7 @@ import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { to } from '../../routes.ts'
 import { Arguments } from '../../ui/arguments.tsx'
-import { focused } from '../../ui/focus.ts'
+import { focusOnMount } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { When } from '../../ui/time.tsx'
@@ -64,13 +64,13 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
     setWhole(await api.approvals.show({ approval_id }))
     onSeen?.()
   })
-  const decided = () => {
+  const onDecision = () => {
     setMine(true)
     onDecided()
   }
   const approve = useAction(async () => {
     await decide({ approval_id, decision: 'approve' })
-    decided()
+    onDecision()
   }, `Approved: ${tool_name}.`)
   const open = (chosen: Mode) => (event: { currentTarget: HTMLElement }) => {
     opener.current = event.currentTarget
@@ -168,12 +168,12 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
             )}
           </div>
           {mode === 'deny' && (
-            <Deny approval={approval} reason={reason} onReason={setReason} onDone={decided} onCancel={cancel} />
+            <Deny approval={approval} reason={reason} onReason={setReason} onDone={onDecision} onCancel={cancel} />
           )}
           {mode === 'edit' && (
-            <Edit approval={approval} draft={draft} onDraft={setDraft} onDone={decided} onCancel={cancel} />
+            <Edit approval={approval} draft={draft} onDraft={setDraft} onDone={onDecision} onCancel={cancel} />
           )}
-          {mode === 'grant' && <Grant approval={approval} onDone={decided} onCancel={cancel} />}
+          {mode === 'grant' && <Grant approval={approval} onDone={onDecision} onCancel={cancel} />}
         </>
       )}
     </li>
@@ -212,7 +212,7 @@ function Deny({ approval, reason, onReason, onDone, onCancel }: DenyProps) {
           maxLength={2000}
           value={reason}
           onInput={event => onReason(event.currentTarget.value)}
-          ref={focused}
+          ref={focusOnMount}
         />
       </label>
       <Trouble fault={deny.fault} />

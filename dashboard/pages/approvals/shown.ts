@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks'
 import type { Waiting } from '../../ui/types.ts'
 
-export interface Shown {
+export interface ShownApproval {
   approval: Waiting
   /** Whether it still waits; one that does not keeps its place, with its outcome. */
   isOpen: boolean
@@ -11,7 +11,7 @@ export interface Shown {
  * The calls that waited at any time since the page was opened, each in its place: a decision, made here or elsewhere, moves
  * no other call under the pointer. Calls that come later stand at the end.
  */
-export function useShown(waiting: readonly Waiting[] = []): { shown: readonly Shown[]; clear(): void } {
+export function useShown(waiting: readonly Waiting[] = []): { shown: readonly ShownApproval[]; clear(): void } {
   const known = useRef(new Map<string, Waiting>())
   const [, render] = useState(0)
   // To set what a map has leaves it in its place.

@@ -1,4 +1,4 @@
-import { focused } from '../../ui/focus.ts'
+import { focusOnMount } from '../../ui/focus.ts'
 import type { Key } from '../../ui/types.ts'
 
 interface Shape {
@@ -30,7 +30,7 @@ export function Field({ found, text, onText }: { found: Key; text: string; onTex
   if (shape.enum || typeOf(shape) === 'boolean') {
     const choices = shape.enum?.map(String) ?? ['true', 'false']
     return (
-      <select aria-label={label} value={text} onChange={event => onText(event.currentTarget.value)} ref={focused}>
+      <select aria-label={label} value={text} onChange={event => onText(event.currentTarget.value)} ref={focusOnMount}>
         {choices.map(each => (
           <option key={each}>{each}</option>
         ))}
@@ -47,7 +47,7 @@ export function Field({ found, text, onText }: { found: Key; text: string; onTex
         max={shape.maximum}
         value={text}
         onInput={event => onText(event.currentTarget.value)}
-        ref={focused}
+        ref={focusOnMount}
       />
     )
   }
@@ -56,7 +56,7 @@ export function Field({ found, text, onText }: { found: Key; text: string; onTex
       'aria-label': label,
       value: text,
       onInput: (event: { currentTarget: { value: string } }) => onText(event.currentTarget.value),
-      ref: focused,
+      ref: focusOnMount,
     }
     return found.secret ? <input type="password" {...common} /> : <input type="text" {...common} />
   }
@@ -69,7 +69,7 @@ export function Field({ found, text, onText }: { found: Key; text: string; onTex
       placeholder={isLines(shape) ? 'one a line' : 'JSON'}
       value={text}
       onInput={event => onText(event.currentTarget.value)}
-      ref={focused}
+      ref={focusOnMount}
     />
   )
 }

@@ -60,17 +60,17 @@ export function KeyRow({ found, onChanged }: { found: Key; onChanged: () => Prom
 function Editor({ found, onDone, onCancel }: { found: Key; onDone: () => Promise<void>; onCancel: () => void }) {
   const { key, source, env, reload } = found
   const [text, setText] = useState(() => (found.secret ? '' : textOf(found, found.value)))
-  const done = async () => {
+  const onSaved = async () => {
     toast(reload === 'applied' ? 'Set; it counts with the next heartbeat.' : 'Set; it counts after a restart.')
     await onDone()
   }
   const save = useAction(async () => {
     await api.config.patch(nested(key, parsedValue(found, text)))
-    await done()
+    await onSaved()
   })
   const unset = useAction(async () => {
     await api.config.unset({ key })
-    await done()
+    await onSaved()
   })
   return (
     <form

@@ -11,13 +11,13 @@ export function summaryOf(type: string, data: Data): string {
 }
 
 const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
-const joined = (...parts: unknown[]) => parts.filter(part => part !== '' && part !== undefined).join(' · ')
+const joinParts = (...parts: unknown[]) => parts.filter(part => part !== '' && part !== undefined).join(' · ')
 const took = (ms: unknown) => (typeof ms === 'number' ? duration(ms) : '')
 
 /** Those that come most often, as one would say them. */
 const SPECIAL: Record<string, (data: Data) => string> = {
   model_called: ({ kind, model, input_tokens, output_tokens, cost_usd, duration_ms, failed }) =>
-    joined(
+    joinParts(
       failed === true ? 'failed' : '',
       text(kind).replaceAll('_', ' '),
       model,
@@ -26,8 +26,8 @@ const SPECIAL: Record<string, (data: Data) => string> = {
       took(duration_ms),
     ),
   tool_result: ({ tool, arguments: args, output, duration_ms }) =>
-    joined(tool, text(args), took(duration_ms), output === undefined ? '' : `→ ${text(output)}`),
-  cycle_done: ({ result, duration_ms }) => joined(text(result).replaceAll('_', ' '), took(duration_ms)),
+    joinParts(tool, text(args), took(duration_ms), output === undefined ? '' : `→ ${text(output)}`),
+  cycle_done: ({ result, duration_ms }) => joinParts(text(result).replaceAll('_', ' '), took(duration_ms)),
 }
 
 /** Any other: what it holds, without ids, and without what is not the case. */

@@ -8,15 +8,15 @@ import { STUCK } from './attention.tsx'
 /** The whole fleet in a few figures; each leads to those that it counts. @param every seconds between two heartbeats */
 export function Glance({ summary, every }: { summary: Fleet['summary']; every: number | undefined }) {
   const { total, statuses, stuck, cost_usd, tokens, next } = summary
-  const listed = (n: number, status: string) => (n > 0 ? <a href={to('', [], { status })}>{integer(n)}</a> : n)
-  const number = (status: AgentStatus) => listed(statuses[status] ?? 0, status)
+  const statusLink = (n: number, status: string) => (n > 0 ? <a href={to('', [], { status })}>{integer(n)}</a> : n)
+  const number = (status: AgentStatus) => statusLink(statuses[status] ?? 0, status)
   return (
     <dl class="card figures">
       <Figure label="Agents" value={integer(total)} />
       <Figure label="Working" value={number('working')} />
       <Figure label="Idle" value={number('idle')} />
       <Figure label="Need approval" value={number('waiting_approval')} />
-      <Figure label="Stuck" value={listed(stuck, STUCK)} />
+      <Figure label="Stuck" value={statusLink(stuck, STUCK)} />
       <Figure label="Paused" value={number('paused')} />
       <Figure
         label="Total cost"

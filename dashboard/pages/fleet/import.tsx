@@ -35,12 +35,12 @@ export function Import({ onImported }: { onImported?: () => void }) {
 function ImportForm({ onDone }: { onDone: (imported: Answer<'bundles.import'>) => void }) {
   const [left, setLeft] = useState<Answer<'bundles.import'> | undefined>(undefined)
   const load = useAction(async (form: FormData) => {
-    const given = (name: string) => String(form.get(name)).trim()
+    const fieldValue = (name: string) => String(form.get(name)).trim()
     const bundle = bundleOf(await (form.get('file') as File).text())
     const made = await api.bundles.import({
       bundle,
-      ...(given('preset') ? { preset: given('preset') } : {}),
-      ...(given('model') ? { model: given('model') } : {}),
+      ...(fieldValue('preset') ? { preset: fieldValue('preset') } : {}),
+      ...(fieldValue('model') ? { model: fieldValue('model') } : {}),
     })
     if (made.left_out.length > 0) setLeft(made)
     else onDone(made)

@@ -27,7 +27,7 @@ export function Fleet({ place }: { place: Place }) {
     all: all === 'true',
     ...windowOf(place),
   }
-  const asked = useQuery(`fleet ${JSON.stringify(wanted)}`, { ask: () => api.agents.fleet(wanted as Wanted) })
+  const asked = useQuery(`fleet ${JSON.stringify(wanted)}`, { ask: () => api.agents.fleet(wanted as FleetQuery) })
   const fleet = useLasting('fleet', asked)
   const every = useHeartbeat()
   const begin = (
@@ -63,7 +63,7 @@ export function Fleet({ place }: { place: Place }) {
   )
 }
 
-type Wanted = Parameters<typeof api.agents.fleet>[0]
+type FleetQuery = Parameters<typeof api.agents.fleet>[0]
 
 interface MembersProps {
   fleet: FleetPage

@@ -20,7 +20,7 @@ export function Plugins({ place }: { place: Place }) {
   const reload = useAction(async (name?: string) => {
     const outcomes = await api.plugins.reload(name ? { name } : {})
     await query.reload()
-    toast(toldOf(outcomes))
+    toast(describeOutcomes(outcomes))
   })
   return (
     <>
@@ -70,7 +70,7 @@ export function Plugins({ place }: { place: Place }) {
 }
 
 /** What became of the changes; why one could not be applied stands with the plugin. */
-function toldOf(outcomes: Answer<'plugins.reload'>): string {
+function describeOutcomes(outcomes: Answer<'plugins.reload'>): string {
   const failed = outcomes.filter(({ error }) => error !== null)
   if (failed.length > 0) return `Could not be applied: ${failed.map(({ plugin }) => plugin).join(', ')}.`
   return outcomes.length > 0 ? 'Changes applied.' : 'Nothing has changed.'

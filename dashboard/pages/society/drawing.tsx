@@ -203,9 +203,9 @@ function useLayout(agents: readonly Member[], pairs: readonly Pair[], frame: typ
 function useFrame(): typeof WIDE {
   const [narrow, setNarrow] = useState(phone.matches)
   useEffect(() => {
-    const changed = () => setNarrow(phone.matches)
-    phone.addEventListener('change', changed)
-    return () => phone.removeEventListener('change', changed)
+    const onChange = () => setNarrow(phone.matches)
+    phone.addEventListener('change', onChange)
+    return () => phone.removeEventListener('change', onChange)
   }, [])
   return narrow ? NARROW : WIDE
 }

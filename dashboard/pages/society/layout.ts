@@ -75,7 +75,7 @@ export function layout(
     }
   }
   const frame = { width, height, margin }
-  const points = fitted(
+  const points = fitPoints(
     Array.from(xs, (x, n) => ({ x, y: ys[n]! })),
     frame,
   )
@@ -126,7 +126,7 @@ function spread(
 }
 
 /** The picture fills its frame, without being blown up where there are few. */
-function fitted(
+function fitPoints(
   points: Point[],
   { width, height, margin }: { width: number; height: number; margin: number },
 ): Point[] {

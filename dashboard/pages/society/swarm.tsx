@@ -35,7 +35,7 @@ export function Swarm() {
           all.length === 0 ? (
             <Empty title="No reports yet.">The daemon makes a report on every fifth heartbeat.</Empty>
           ) : (
-            <Reports all={all.filter(isNews)} looked={all.length} onReverted={reports.reload} />
+            <Reports all={all.filter(hasNewFindings)} looked={all.length} onReverted={reports.reload} />
           )
         }
       </Loaded>
@@ -136,7 +136,7 @@ function Effect({ effect: { kind, topic, agent_id, text, status } }: { effect: S
 }
 
 /** Most reports find what the one before found, and nothing comes of them. */
-const isNews = ({ recommendations, effects }: Report) => recommendations.length + effects.length > 0
+const hasNewFindings = ({ recommendations, effects }: Report) => recommendations.length + effects.length > 0
 
 interface ReportsProps {
   all: readonly Report[]

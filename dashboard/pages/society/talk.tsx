@@ -39,7 +39,7 @@ export function Talk({ place }: { place: Place }) {
             </option>
           ))}
         </Pick>
-        {query.data && query.data.messages > 0 && <small>{toldOf(query.data)}</small>}
+        {query.data && query.data.messages > 0 && <small>{describeGraph(query.data)}</small>}
       </div>
       <Loaded query={query}>
         {graph =>
@@ -61,7 +61,7 @@ export function Talk({ place }: { place: Place }) {
 /** As cards, rows have three lines and a button. */
 const CARD_PX = 112
 
-function toldOf({ agents, messages, complete, left_out }: Graph): string {
+function describeGraph({ agents, messages, complete, left_out }: Graph): string {
   const more = complete ? '' : '; only the newest are counted'
   const others = left_out > 0 ? `, ${left_out} more talk and are left out` : ''
   return `${plural(messages, 'message')} of ${plural(agents.length, 'agent')}${others}${more}`

@@ -149,7 +149,7 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
   const free = rows.every(row => row.cost_usd === 0)
   const amount = (row: Spending) => (free ? row.tokens : row.cost_usd)
   const write = (value: number) => (free ? count(value) : dollars(value))
-  const { times, lines, totals } = useMemo(() => plotted(rows, length, buckets, amount), [rows, length, buckets])
+  const { times, lines, totals } = useMemo(() => plotSpend(rows, length, buckets, amount), [rows, length, buckets])
   const unit = free ? 'tokens' : 'usd'
   const most = budget?.limits[unit] ?? null
   const limit = most === null ? null : most - budget!.spent[unit] + totals.reduce((sum, each) => sum + each.amount, 0)
@@ -198,7 +198,7 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
 }
 
 /** Added up over time: one line each for those that spent most, one for the rest. */
-function plotted(rows: readonly Spending[], length: number, buckets: number, amount: (row: Spending) => number) {
+function plotSpend(rows: readonly Spending[], length: number, buckets: number, amount: (row: Spending) => number) {
   const last = Math.floor(now() / length)
   const times = Array.from({ length: buckets + 1 }, (_, n) => ((last - buckets + n) * length) / 1000)
   const names = [...new Set(rows.map(row => row.by ?? NOBODY))]
@@ -216,7 +216,7 @@ function plotted(rows: readonly Spending[], length: number, buckets: number, amo
       }
     })
     .sort((a, b) => b.amount - a.amount)
-  const added = (own: readonly Spending[]) => {
+  const addSpend = (own: readonly Spending[]) => {
     let sum = 0
     const byTime = new Map<number, number>()
     for (const row of own)
@@ -225,8 +225,8 @@ function plotted(rows: readonly Spending[], length: number, buckets: number, amo
   }
   const most = totals.slice(0, COLORS.length)
   const rest = totals.slice(COLORS.length).flatMap(({ own }) => own)
-  const lines: Line[] = most.map(({ name, own }, at) => ({ label: name, color: COLORS[at]!, values: added(own) }))
-  if (rest.length > 0) lines.push({ label: 'all others', color: '--soft', values: added(rest) })
-  if (totals.length > 1) lines.unshift({ label: 'all', color: '--ink', fill: true, values: added(rows) })
+  const lines: Line[] = most.map(({ name, own }, at) => ({ label: name, color: COLORS[at]!, values: addSpend(own) }))
+  if (rest.length > 0) lines.push({ label: 'all others', color: '--soft', values: addSpend(rest) })
+  if (totals.length > 1) lines.unshift({ label: 'all', color: '--ink', fill: true, values: addSpend(rows) })
   return { times, lines, totals }
 }

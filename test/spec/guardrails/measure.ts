@@ -1,6 +1,6 @@
 import { systemPorts } from '#lib/system-ports'
 import { GuardrailsConfig } from '#safety/guardrails/config'
-import type { Checked, Stage } from '#safety/guardrails/contract'
+import type { CheckedText, Stage } from '#safety/guardrails/contract'
 import { configuredRules } from '#safety/guardrails/rules'
 import { scan } from '#safety/guardrails/scan'
 import { injectionCorpus } from './injections.ts'
@@ -19,14 +19,14 @@ export interface Quality {
 const { clock } = systemPorts()
 
 /** Checks texts as the stages do, with the rules of the defaults. */
-export function scanner(stages: readonly Stage[]): (text: string) => Promise<Checked> {
+export function scanner(stages: readonly Stage[]): (text: string) => Promise<CheckedText> {
   const rules = configuredRules(GuardrailsConfig.parse({}), () => ['a-secret-of-the-project']).filter(rule =>
     rule.stages.some(stage => stages.includes(stage)),
   )
   const rethrow = (_: unknown, error: unknown): never => {
     throw error
   }
-  return text => scan(text, rules, { clock, failed: rethrow })
+  return text => scan(text, rules, { clock, stopsOnError: rethrow })
 }
 
 /** What is found in the corpora. */

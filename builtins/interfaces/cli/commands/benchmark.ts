@@ -16,14 +16,14 @@ const USAGE = 'svc benchmark --models openai:lite,anthropic:standard --cycles 5'
  * @returns 1 when a model was not measured to the end
  */
 const benchmark: HandWritten = async (input, context) => {
-  const { terminal, ports, house, json } = context
+  const { terminal, ports, program, json } = context
   const models = listOf(input.models)
   if (models.length === 0) throw new UsageError({ problem: 'benchmark: the option --models is missing', usage: USAGE })
   const root = await findProject(ports, context.named)
   // What costs money is not begun when there is nowhere to put it.
   for (const path of [input.output, input.html]) await canWriteOutput(ports, path)
   const signal = endSignal()
-  await using kernel = await house.open({ root, roles: ['cli'], log: { level: 'warn', write: warningsOn(terminal) } })
+  await using kernel = await program.open({ root, roles: ['cli'], log: { level: 'warn', write: warningsOn(terminal) } })
   const report = await run(kernel, input, models, signal, line => terminal.err(printable(line))).catch(error => {
     if (signal.aborted) return undefined
     throw error

@@ -3,7 +3,7 @@ import {
   BadBundleError,
   type Bundle,
   BundleTooLargeError,
-  type Imported,
+  type ImportedAgent,
   LARGEST_BUNDLE,
 } from '#core/checkpoints/contract'
 import { type Kernel, SvcError, sentenceOf } from '#kernel'
@@ -51,7 +51,7 @@ export const importAgent: HandWritten = async ({ file, preset, model }, context)
   const bundle = await readBundle(resolve(String(file)), context)
   await using kernel = await open(context)
   const input = { bundle, preset, model }
-  const made = await invokeMasked<Imported>(kernel, 'bundles.import', input)
+  const made = await invokeMasked<ImportedAgent>(kernel, 'bundles.import', input)
   const lines = [
     `${made.agent_id}, which was ${made.was}: ${made.parts.join(', ') || 'nothing but itself'}`,
     ...(made.profile_written ? [`Its profile was written to ${made.profile_written}`] : []),
@@ -81,7 +81,7 @@ async function readBundle(file: string, { ports }: Context): Promise<unknown> {
   }
 }
 
-async function open({ house, ports, named, terminal }: Context): Promise<Kernel> {
+async function open({ program, ports, named, terminal }: Context): Promise<Kernel> {
   const log = { level: 'warn', write: warningsOn(terminal) } as const
-  return house.open({ root: await findProject(ports, named), roles: ['cli'], log })
+  return program.open({ root: await findProject(ports, named), roles: ['cli'], log })
 }

@@ -104,7 +104,7 @@ class Chat {
       const input = { id: this.#agent_id, instruction, session_id: this.#session_id }
       const events = await whileWaiting(terminal, ports.clock, () => this.#calls.stream(ASK, input, stop.signal))
       this.#exit = 0
-      await this.#tell(events)
+      await this.#printEvents(events)
     } catch (error) {
       if (!stop.signal.aborted) throw error
       terminal.err('\n(ended)')
@@ -113,7 +113,7 @@ class Chat {
     }
   }
 
-  async #tell(events: AsyncIterable<StreamEvent>): Promise<void> {
+  async #printEvents(events: AsyncIterable<StreamEvent>): Promise<void> {
     const { terminal, json } = this.#context
     const answer = new GrowingAnswer(terminal)
     for await (const event of events) {

@@ -54,7 +54,7 @@ async function find(root: string, context: Context): Promise<Findings> {
 
 async function findHere(root: string, context: Context): Promise<Findings> {
   const pluginFiles = isChild(context) ? 'trusted' : 'none'
-  await using kernel = await context.house.open({
+  await using kernel = await context.program.open({
     ...{ root, roles: [], lenient: true, pluginFiles, log: { level: 'silent' } },
   })
   const failed = kernel.host.list().filter(({ state }) => state === 'failed')

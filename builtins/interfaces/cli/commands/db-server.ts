@@ -4,12 +4,12 @@ import { findProject } from '../project.ts'
 
 /** Runs a PostgreSQL for this project until Ctrl-C; one that runs already is found. */
 export const up: HandWritten = async ({ detach }, context) => {
-  const { ports, terminal, named, house } = context
+  const { ports, terminal, named, program } = context
   const root = await findProject(ports, named)
-  const { findServer, startServer, stopServer, serverEnded } = await house.databaseServer()
+  const { findServer, startServer, stopServer, serverEnded } = await program.databaseServer()
   const found = await findServer(root, ports)
   const server = found ?? (await startServer(root, ports))
-  tell(context, server)
+  print(context, server)
   if (found || detach === true) return 0
   terminal.err('It runs until Ctrl-C.')
   const stop = new AbortController()
@@ -25,15 +25,15 @@ export const up: HandWritten = async ({ detach }, context) => {
 }
 
 /** Stops it, wherever it was started. */
-export const down: HandWritten = async (_, { ports, terminal, json, named, house }) => {
-  const { stopServer } = await house.databaseServer()
+export const down: HandWritten = async (_, { ports, terminal, json, named, program }) => {
+  const { stopServer } = await program.databaseServer()
   const stopped = await stopServer(await findProject(ports, named), ports)
   if (json) terminal.out(JSON.stringify({ stopped }, null, 2))
   else terminal.out(stopped ? 'PostgreSQL has stopped; its data stay in .svc/postgres.' : 'PostgreSQL is not running.')
   return 0
 }
 
-function tell({ terminal, json }: Context, { url, pid }: LocalServer): void {
+function print({ terminal, json }: Context, { url, pid }: LocalServer): void {
   if (json) terminal.out(JSON.stringify({ url, pid }, null, 2))
   else terminal.out(`export SVC_STORE_URL=${url}`)
 }

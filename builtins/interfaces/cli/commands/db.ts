@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
 import { type Ports, SvcError, sentenceOf } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { projectAt } from '#lib/project'
 import { readYaml } from '#lib/yaml'
 import { DaemonRunningError } from '#platform/daemon/contract'
@@ -20,8 +20,8 @@ const MENDED = 'Stop the service, then put the last good backup in its place: sv
 export const backup: HandWritten = async ({ file }, context) => {
   if (await isShared(context)) {
     const input = file === undefined ? {} : { file: resolve(String(file)) }
-    const report = await asked<DatabaseReport>(context, 'cluster.backup', input)
-    return tell(context, report, `${report.file}: ${facts(report)}, checked. Put it back with: svc db restore <file>`)
+    const report = await invokeInProject<DatabaseReport>(context, 'cluster.backup', input)
+    return print(context, report, `${report.file}: ${facts(report)}, checked. Put it back with: svc db restore <file>`)
   }
   const { database, backups, files } = await place(context)
   const target = file === undefined ? join(backups, `svc-${stamp(context)}.db`) : resolve(String(file))
@@ -33,9 +33,9 @@ export const backup: HandWritten = async ({ file }, context) => {
   if (saved) await context.ports.files.rm(saved)
   if (lost) {
     const next = `To go on with it, end the processes of the project (svc stop, and svc serve), then: svc db restore ${report.file}`
-    return tell(context, report, `${report.file}: ${facts(report)}, checked. ${next}`)
+    return print(context, report, `${report.file}: ${facts(report)}, checked. ${next}`)
   }
-  return tell(context, report, `${report.file}: ${facts(report)}, checked. Put it back with: svc db restore <file>`)
+  return print(context, report, `${report.file}: ${facts(report)}, checked. Put it back with: svc db restore <file>`)
 }
 
 async function backUp(files: DatabaseFiles, database: string, target: string, ports: Ports): Promise<DatabaseReport> {
@@ -60,37 +60,37 @@ async function savedByDaemon(context: Context): Promise<string | undefined> {
 export const restore: HandWritten = async ({ file }, context) => {
   if (await isShared(context)) {
     const input = { file: resolve(String(file)) }
-    const report = await asked<{ rows: number; kept: string }>(context, 'cluster.restore', input)
-    const sentence = `The database is now ${input.file}: ${counted(report.rows, 'row')}. What was there is kept as ${report.kept}.`
-    return tell(context, report, sentence)
+    const report = await invokeInProject<{ rows: number; kept: string }>(context, 'cluster.restore', input)
+    const sentence = `The database is now ${input.file}: ${pluralize(report.rows, 'row')}. What was there is kept as ${report.kept}.`
+    return print(context, report, sentence)
   }
   const { database, backups, files, svc } = await place(context)
-  const found = await context.house.findDaemon(context.ports, svc)
+  const found = await context.program.findDaemon(context.ports, svc)
   // What it still has open would be lost with it.
   const lost = found?.alive ? await files.lossOf(database, context.ports) : undefined
   if (lost) throw lost
   if (found?.alive) throw new DaemonRunningError({ pid: found.holder.pid })
   const keep = join(backups, `svc-replaced-${stamp(context)}.db`)
   const report = await files.restoreDatabase(database, resolve(String(file)), keep, context.ports)
-  const { peek } = await context.house.peek()
+  const { peek } = await context.program.peek()
   // It is of a database of several machines, which holds what is in files here.
   if ((await peek(database, 'SELECT 1 FROM svc_files', context.ports)).length > 0)
-    await asked(context, 'cluster.unpack', {})
+    await invokeInProject(context, 'cluster.unpack', {})
   const before = report.kept ? ` What was there is kept as ${report.kept}.` : ''
-  return tell(context, report, `${report.file} is now ${resolve(String(file))}: ${facts(report)}.${before}`)
+  return print(context, report, `${report.file} is now ${resolve(String(file))}: ${facts(report)}.${before}`)
 }
 
 /** Looks a database through. */
 export const check: HandWritten = async ({ file }, context) => {
   if (file === undefined && (await isShared(context))) {
-    const report = await asked<{ at: string; version: number; rows: number; faults: string[] }>(
+    const report = await invokeInProject<{ at: string; version: number; rows: number; faults: string[] }>(
       context,
       'cluster.check',
       {},
     )
     const { at, version, rows, faults } = report
-    const whole = `The database at ${at} is whole: schema version ${version}, ${counted(rows, 'row')}.`
-    tell(
+    const whole = `The database at ${at} is whole: schema version ${version}, ${pluralize(rows, 'row')}.`
+    print(
       context,
       report,
       faults.length > 0 ? `The database at ${at} is damaged: ${faults.join('; ')}. ${MENDED}` : whole,
@@ -101,13 +101,13 @@ export const check: HandWritten = async ({ file }, context) => {
   const report = await files.checkDatabase(file === undefined ? database : resolve(String(file)), context.ports)
   const whole = `${report.file} is whole: ${facts(report)}.`
   const damaged = `${report.file} is damaged: ${report.faults.join('; ')}. ${MENDED}`
-  tell(context, report, report.faults.length > 0 ? damaged : whole)
+  print(context, report, report.faults.length > 0 ? damaged : whole)
   return report.faults.length > 0 ? 1 : 0
 }
 
-async function place({ ports, named, house }: Context) {
+async function place({ ports, named, program }: Context) {
   const { svc, database } = projectAt(await findProject(ports, named))
-  return { svc, database, backups: join(svc, 'backups'), files: await house.databaseFiles() }
+  return { svc, database, backups: join(svc, 'backups'), files: await program.databaseFiles() }
 }
 
 /** Whether the project keeps what it knows in a database of several machines. */
@@ -120,9 +120,9 @@ async function isShared({ ports, named }: Context): Promise<boolean> {
 }
 
 /** What a process of the project answers. */
-async function asked<R>({ ports, named, house }: Context, operation: string, input: object): Promise<R> {
+async function invokeInProject<R>({ ports, named, program }: Context, operation: string, input: object): Promise<R> {
   const root = await findProject(ports, named)
-  const kernel = await house.open({ root, roles: ['cli'], log: { level: 'error' } })
+  const kernel = await program.open({ root, roles: ['cli'], log: { level: 'error' } })
   try {
     return await invokeMasked<R>(kernel, operation, input)
   } finally {
@@ -130,7 +130,7 @@ async function asked<R>({ ports, named, house }: Context, operation: string, inp
   }
 }
 
-function tell({ terminal, json }: Context, report: object, sentence: string): number {
+function print({ terminal, json }: Context, report: object, sentence: string): number {
   terminal.out(json ? JSON.stringify(report, null, 2) : sentence)
   return 0
 }

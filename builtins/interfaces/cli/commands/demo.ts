@@ -15,9 +15,9 @@ const USAGE = 'svc demo survival --seed 7'
 
 /** Plays a demo, in a project of its own; without a name it tells which there are. */
 const demo: HandWritten = async (input, context) => {
-  const { ports, house, terminal, json, named } = context
+  const { ports, program, terminal, json, named } = context
   await using place = await placeFor(ports, named)
-  await using kernel = await house.open({
+  await using kernel = await program.open({
     root: place.root,
     roles: ['cli'],
     log: { level: 'warn', write: warningsOn(terminal) },

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { DoctorReport, Patient } from '#interfaces/doctor/contract'
 import { type Kernel, sentenceOf } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { DatabaseCopy } from '#platform/store/contract'
 import { askDaemon } from '../ask.ts'
 import type { Context, HandWritten } from '../context.ts'
@@ -23,43 +23,43 @@ const CHECKS: OperationRef = {
 const doctor: HandWritten = (_input, context) =>
   interruptible(context.ports.clock, async signal => {
     const { terminal, json } = context
-    const { examine } = await context.house.doctor()
+    const { examine } = await context.program.doctor()
     const found = await examine(await patientOf(context))
     terminal.pass('')
     if (signal.aborted) return INTERRUPTED
     const failed = found.some(({ level }) => level === 'fail')
     if (json) terminal.out(printableJson(JSON.stringify({ ok: !failed, checks: found }, null, 2)))
-    else terminal.out(tell(found, context))
+    else terminal.out(formatReports(found, context))
     return failed ? 1 : 0
   })
 export default doctor
 
 async function patientOf(context: Context): Promise<Patient> {
-  const { house, ports, terminal, named } = context
+  const { program, ports, terminal, named } = context
   const root = await findProject(ports, named).catch((error: unknown) => {
     if (error instanceof NoProjectError) return error
     throw error
   })
   const at = typeof root === 'string' ? root : ''
-  const manifest = JSON.parse(await ports.files.readFile(join(house.packageRoot, 'package.json'), 'utf8'))
+  const manifest = JSON.parse(await ports.files.readFile(join(program.packageRoot, 'package.json'), 'utf8'))
   return {
     ports,
-    packageRoot: house.packageRoot,
+    packageRoot: program.packageRoot,
     project: typeof root === 'string' ? { root } : { missing: root.message.replace(/; make one with: svc init$/, '') },
     needsNode: (manifest as { engines: { node: string } }).engines.node,
-    database: () => house.databaseFiles(),
-    findDaemons: svc => house.findDaemons(ports, svc),
-    findServers: svc => house.findServers(ports, svc),
+    database: () => program.databaseFiles(),
+    findDaemons: svc => program.findDaemons(ports, svc),
+    findServers: svc => program.findServers(ports, svc),
     async open(roles, copy) {
       const warnings: string[] = []
       const write = (line: string) => void warnings.push((JSON.parse(line) as { msg: string }).msg)
       const prepare = (kernel: Kernel) => copy && kernel.services.provide(DatabaseCopy, copy, 'doctor')
       const log = { level: 'warn', write } as const
-      return { kernel: await house.open({ root: at, roles, pluginFiles: 'none', log, prepare }), warnings }
+      return { kernel: await program.open({ root: at, roles, pluginFiles: 'none', log, prepare }), warnings }
     },
     async faults() {
       const quiet = { pluginFiles: 'none', log: { level: 'silent' } } as const
-      await using kernel = await house.open({ root: at, roles: [], lenient: true, ...quiet })
+      await using kernel = await program.open({ root: at, roles: [], lenient: true, ...quiet })
       return kernel.config.faults(['start'])
     },
     async askDaemon() {
@@ -74,7 +74,7 @@ async function patientOf(context: Context): Promise<Patient> {
   }
 }
 
-function tell(found: readonly DoctorReport[], { terminal }: Context): string {
+function formatReports(found: readonly DoctorReport[], { terminal }: Context): string {
   const { style, columns = 100 } = terminal
   const paint = { ok: style.green, warn: style.yellow, fail: style.red }
   const width = Math.max(...found.map(({ name }) => name.length))
@@ -87,6 +87,6 @@ function tell(found: readonly DoctorReport[], { terminal }: Context): string {
     return room >= 20 ? `${head}  ${told}` : `${head.trimEnd()}\n  ${told}`
   })
   const count = (level: DoctorReport['level']) => found.filter(each => each.level === level).length
-  const sum = `${counted(found.length, 'check')}: ${count('ok')} ok, ${count('warn')} to be improved, ${count('fail')} failed`
+  const sum = `${pluralize(found.length, 'check')}: ${count('ok')} ok, ${count('warn')} to be improved, ${count('fail')} failed`
   return [...lines, '', sum].join('\n')
 }

@@ -7,8 +7,8 @@ export interface OwnCommand extends CommandSpec {
   load(): Promise<{ default: HandWritten }>
 }
 
-const profiles = shown('names', text('profiles', 'p', 'Profiles to spawn, where no agent of theirs is alive: a,b'))
-const heartbeat = shown(
+const profiles = withHint('names', text('profiles', 'p', 'Profiles to spawn, where no agent of theirs is alive: a,b'))
+const heartbeat = withHint(
   'seconds',
   text('heartbeat', 'b', "Seconds between an agent's cycles; written to .svc/config.yaml"),
 )
@@ -17,7 +17,7 @@ const dev = flag('dev', null, 'Reload plugin files when they are saved')
 const join = flag('join', null, 'Join a running daemon: both drive the same agents')
 const LIFE =
   'It runs until SIGTERM or Ctrl-C. With --json it prints a line of JSON for each of its events: listening, ready, stopping, stopped.'
-const timeout = { ...shown('seconds', text('timeout', 't', 'Seconds until the daemon is killed')), default: 30 }
+const timeout = { ...withHint('seconds', text('timeout', 't', 'Seconds until the daemon is killed')), default: 30 }
 
 /** Commands about the project and its processes, which no operation has. */
 const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
@@ -46,8 +46,8 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'serve',
       'Serve the dashboard and the REST API',
       [
-        { ...shown('address', text('host', null, 'Address to listen on')), default: '127.0.0.1' },
-        { ...shown('number', text('port', 'p', 'Port to listen on; 0 takes a free one')), default: 8000 },
+        { ...withHint('address', text('host', null, 'Address to listen on')), default: '127.0.0.1' },
+        { ...withHint('number', text('port', 'p', 'Port to listen on; 0 takes a free one')), default: 8000 },
         flag('with-daemon', null, 'Run the daemon in this process'),
         { ...profiles, short: null },
         dev,
@@ -68,8 +68,8 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       text('scenarios', 's', 'Only these: a,b; list them with: svc benchmark scenarios'),
       text('task', 't', 'Your own instruction, in place of the scenarios'),
       number('seed', null, "Seed of the scenarios' variants"),
-      shown('file', text('output', 'o', 'Write the report to this file, as JSON')),
-      shown('file', text('html', null, 'Write the report to this file, as a page with plots')),
+      withHint('file', text('output', 'o', 'Write the report to this file, as JSON')),
+      withHint('file', text('html', null, 'Write the report to this file, as a page with plots')),
     ],
     () => import('./benchmark.ts'),
   ),
@@ -82,7 +82,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       { ...text('cycles', 'c', 'Cycles in each run'), type: 'number', default: 50 },
       { ...text('faults', null, 'Rate of faults'), choices: ['none', 'some', 'many'], default: 'some' },
       text('profile', 'p', 'Profiles of its agents: a,b; by default those of the simulation'),
-      shown('file', text('log', 'l', 'Write the event log of the last run to this file')),
+      withHint('file', text('log', 'l', 'Write the event log of the last run to this file')),
     ],
     () => import('./simulate.ts'),
   ),
@@ -91,16 +91,16 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'demo',
       'Run a demo, or list the demos',
       [
-        shown(
+        withHint(
           'provider:model',
           text('model', 'm', 'provider:model, or provider:lite|standard|pro; by default the simulated model'),
         ),
         number('cycles', 'c', 'Number of days, in demos that count in days'),
         number('seed', null, 'Seed; with the simulated model it gives the same report again'),
         text('case', null, 'Part of the demo; svc demo lists them'),
-        shown('folder', text('keep', 'k', 'Keep its project in this folder')),
-        shown('file', text('output', 'o', 'Write the report to this file, as Markdown')),
-        shown('file', text('html', null, 'Write the report to this file, as a page with plots')),
+        withHint('folder', text('keep', 'k', 'Keep its project in this folder')),
+        withHint('file', text('output', 'o', 'Write the report to this file, as Markdown')),
+        withHint('file', text('html', null, 'Write the report to this file, as a page with plots')),
         flag('quiet', 'q', 'Print the report only'),
       ],
       () => import('./demo.ts'),
@@ -145,7 +145,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'agent',
       'Export an agent to a file',
       [
-        shown('file', text('output', 'o', 'The file (default: <id>.svcagent); - prints it')),
+        withHint('file', text('output', 'o', 'The file (default: <id>.svcagent); - prints it')),
         flag('force', 'f', 'Overwrite the file if it exists'),
       ],
       async () => ({ default: (await import('./bundle.ts')).exportAgent }),
@@ -159,7 +159,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'Import an agent from an exported file',
       [
         text('preset', null, 'Profile to use instead of its own'),
-        shown('provider:model', text('model', 'm', 'Model to use instead of its own')),
+        withHint('provider:model', text('model', 'm', 'Model to use instead of its own')),
       ],
       async () => ({ default: (await import('./bundle.ts')).importAgent }),
     ),
@@ -261,7 +261,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
     [
       { ...text('lines', 'n', 'Number of lines from the end'), type: 'number', default: 50 },
       flag('follow', 'f', 'Follow new lines'),
-      shown('id', text('agent', 'a', 'Lines about this agent only')),
+      withHint('id', text('agent', 'a', 'Lines about this agent only')),
       text('plugin', null, 'Lines of this plugin or module only'),
       { ...text('level', 'l', 'Lowest level shown'), choices: ['debug', 'info', 'warn', 'error'] },
     ],
@@ -309,6 +309,6 @@ function text(name: string, short: string | null, description: string): OptionSp
 }
 
 /** What stands for the option's value in help. */
-function shown(hint: string, option: OptionSpec): OptionSpec {
+function withHint(hint: string, option: OptionSpec): OptionSpec {
   return { ...option, hint }
 }

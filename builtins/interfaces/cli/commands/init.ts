@@ -107,15 +107,15 @@ function parts(
   presets: readonly string[],
   context: Context,
 ): [string, () => Promise<boolean>][] {
-  const { house, ports } = context
+  const { program, ports } = context
   const { files } = ports
   const at = (name: string) => join(root, name)
   return [
     ['.svc/', () => makeFolder(files, at('.svc'), 0o700)],
     ['.svc/config.yaml', () => makeFile(files, at('.svc/config.yaml'), configOf(wishes), 0o600)],
     ['plugins/', () => makeFolder(files, at('plugins'))],
-    ['profiles/', () => copyFolder(files, join(house.packageRoot, 'profiles'), at('profiles'), presets)],
-    ['tsconfig.json', () => makeFile(files, at('tsconfig.json'), tsconfig(root, house.packageRoot))],
+    ['profiles/', () => copyFolder(files, join(program.packageRoot, 'profiles'), at('profiles'), presets)],
+    ['tsconfig.json', () => makeFile(files, at('tsconfig.json'), tsconfig(root, program.packageRoot))],
     ['.svc/schema/', () => writeSchemas(root, context)],
     ['.gitignore', () => addLines(files, at('.gitignore'), IGNORED)],
   ]

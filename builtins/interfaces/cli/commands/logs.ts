@@ -17,7 +17,7 @@ const logs: HandWritten = async ({ lines, follow, agent, plugin, level }, contex
   const root = await findProject(ports, named)
   const log = new LogFile(root, ports)
   const mask = await lineMasker(root, ports)
-  const wanted = (line: string) => {
+  const isWanted = (line: string) => {
     const said = read(line)
     if (!said) return agent === undefined && plugin === undefined && least <= LEVELS.debug!
     return (
@@ -27,21 +27,21 @@ const logs: HandWritten = async ({ lines, follow, agent, plugin, level }, contex
     )
   }
   // A line may be older than the secret that it holds.
-  const tell = (stored: string) => {
+  const printLine = (stored: string) => {
     const line = mask(stored)
     if (context.json) terminal.out(printableJson(line))
     else terminal.out(read(line) ? forPeople(line, terminal.style) : printable(line))
   }
   return interruptible(ports.clock, async signal => {
-    const { lines: last, at } = await log.tail(countOf(lines), wanted)
-    for (const line of last) tell(line)
+    const { lines: last, at } = await log.tail(pluralize(lines), isWanted)
+    for (const line of last) printLine(line)
     if (last.length === 0 && follow !== true) {
       terminal.err(
         at ? 'Nothing of that is in the log.' : `${log.file} is not there yet; svc start and svc serve write it.`,
       )
     }
     if (follow !== true) return 0
-    for await (const line of log.follow(at, signal)) if (wanted(line)) tell(line)
+    for await (const line of log.follow(at, signal)) if (isWanted(line)) printLine(line)
     return 0
   })
 }
@@ -65,7 +65,7 @@ function leastOf(level: unknown): number {
 }
 
 /** @throws UsageError */
-function countOf(lines: unknown): number {
+function pluralize(lines: unknown): number {
   const count = lines === undefined ? 50 : Number(lines)
   if (Number.isInteger(count) && count >= 0 && count <= 1_000_000) return count
   throw new UsageError({

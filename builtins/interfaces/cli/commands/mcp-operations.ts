@@ -36,8 +36,8 @@ export function processOperations(root: string, context: Context, kernel: Kernel
           // In this process too, which has no beat of its own.
           await kernel.config.reload()
         }
-        const found = await context.house.findDaemon(context.ports, join(root, '.svc'))
-        if (!found?.alive) return told(start, { profiles, detach: true }, at)
+        const found = await context.program.findDaemon(context.ports, join(root, '.svc'))
+        if (!found?.alive) return outputOf(start, { profiles, detach: true }, at)
         await spawnMissing(kernel, presetsOf(profiles))
         return `The daemon runs already, with PID ${found.holder.pid}.`
       },
@@ -63,7 +63,7 @@ export function initOperation(root: string, context: Context, made = async () =>
     input: z.strictObject({}),
     output: z.string(),
     async run() {
-      const text = await told(init, {}, { ...context, named: root })
+      const text = await outputOf(init, {}, { ...context, named: root })
       await made()
       return text
     },
@@ -71,7 +71,11 @@ export function initOperation(root: string, context: Context, made = async () =>
 }
 
 /** What a command would print, as text. */
-async function told(command: HandWritten, input: Readonly<Record<string, unknown>>, context: Context): Promise<string> {
+async function outputOf(
+  command: HandWritten,
+  input: Readonly<Record<string, unknown>>,
+  context: Context,
+): Promise<string> {
   const lines: string[] = []
   const out = (text: string) => void lines.push(text)
   const terminal = Object.assign(Object.create(context.terminal) as Terminal, { out })

@@ -14,20 +14,20 @@ import { initOperation, processOperations } from './mcp-operations.ts'
  */
 const mcp: HandWritten = async (_input, context) => {
   if (!isMcpChild(context)) return runMcpChild(context)
-  const { speak } = await context.house.mcpStdio()
+  const { speak } = await context.program.mcpStdio()
   const pipes = mcpPipes()
   const found = await findProject(context.ports, context.named).catch(error => {
     if (error instanceof NoProjectError) return undefined
     throw error
   })
   const root = found ?? resolve(context.named ?? context.ports.env.SVC_ROOT ?? process.cwd())
-  const [made, project] = [signalled(), signalled()]
+  const [made, project] = [oneTimeSignal(), oneTimeSignal()]
   const { ports, tree } = context
-  const begun = () => {
+  const onBegin = () => {
     made.tell()
     return project.told
   }
-  const operations = [initOperation(root, context, found ? undefined : begun)]
+  const operations = [initOperation(root, context, found ? undefined : onBegin)]
   const connect = () => speak(pipes, { operations, ports, version: tree.version })
   if (found) return serve(root, context, connect, pipes.stopped)
   const peer = await connect()
@@ -39,7 +39,7 @@ const mcp: HandWritten = async (_input, context) => {
     async () => peer,
     pipes.stopped,
     () => {
-      peer.changed(['tools', 'resources', 'prompts'])
+      peer.notifyChanged(['tools', 'resources', 'prompts'])
       project.tell()
     },
   )
@@ -51,14 +51,14 @@ async function serve(
   context: Context,
   connect: () => Promise<McpStdio>,
   stopped: Promise<string>,
-  begun = () => {},
+  onBegin = () => {},
 ): Promise<number> {
-  const gone = signalled()
+  const gone = oneTimeSignal()
   const begin = async (kernel: Kernel) => {
     const peer = await connect()
     kernel.use(Mcp).serve(peer, processOperations(root, context, kernel))
     peer.ended.then(gone.tell)
-    begun()
+    onBegin()
     return undefined
   }
   const ended = Promise.race([gone.told.then(() => 'the client is gone'), stopped])
@@ -66,7 +66,7 @@ async function serve(
 }
 
 /** Something that happens once, and those who wait for it. */
-function signalled(): { told: Promise<void>; tell: () => void } {
+function oneTimeSignal(): { told: Promise<void>; tell: () => void } {
   let tell = () => {}
   const told = new Promise<void>(resolve => {
     tell = resolve

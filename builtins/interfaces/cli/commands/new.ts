@@ -36,11 +36,11 @@ export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, cont
   }
   const root = await findProject(context.ports, context.named)
   const made = await writePlugin(root, String(name), kind, context)
-  tell(context, made, [
+  print(context, made, [
     `What it registers:  svc plugins check plugins/${name}.ts`,
     `Its test:           npx vitest run plugins/${name}.test.ts${needsForTests(root, context)}`,
     `Live at once:       svc plugins reload ${name}   (by itself every tenth heartbeat; as you save with svc start --dev)`,
-    `How to go on:       ${nearest(join(context.house.packageRoot, 'plugins', 'README.md'))}`,
+    `How to go on:       ${nearest(join(context.program.packageRoot, 'plugins', 'README.md'))}`,
   ])
   return 0
 }
@@ -60,7 +60,7 @@ export const newProfile: HandWritten = async ({ name }, context) => {
   await refuseSamePreset(root, String(name), context.ports)
   const made = await write(root, [[`profiles/${name}.yaml`, scaffoldProfile(String(name))]], context.ports)
   await writeProfileSchema(root, context)
-  tell(context, made, [`An agent of it:  svc spawn ${name}`])
+  print(context, made, [`An agent of it:  svc spawn ${name}`])
   return 0
 }
 
@@ -80,7 +80,7 @@ async function writePlugin(root: string, name: string, kind: PluginKind, context
   const types = await makeFile(
     context.ports.files,
     join(root, 'tsconfig.json'),
-    tsconfig(root, context.house.packageRoot),
+    tsconfig(root, context.program.packageRoot),
   )
   return types ? [...made, 'tsconfig.json'] : made
 }
@@ -116,9 +116,9 @@ async function write(root: string, texts: readonly [string, string][], { files }
 }
 
 /** What a project must have for its tests to run, as far as it is missing. */
-function needsForTests(root: string, { house }: Context): string {
+function needsForTests(root: string, { program }: Context): string {
   if (isInstalled(root)) return '   (with vitest: npm install --save-dev vitest)'
-  return `   (first: npm install --save-dev vitest ${nearest(house.packageRoot)})`
+  return `   (first: npm install --save-dev vitest ${nearest(program.packageRoot)})`
 }
 
 /** A path as one would type it here. */
@@ -127,7 +127,7 @@ function nearest(path: string): string {
   return below !== '' && below.length < path.length ? below : path
 }
 
-function tell({ terminal, json }: Context, made: readonly string[], next: readonly string[]): void {
+function print({ terminal, json }: Context, made: readonly string[], next: readonly string[]): void {
   terminal.out(
     json ? JSON.stringify({ made }, null, 2) : [...made.map(path => `made  ${path}`), '', ...next].join('\n'),
   )

@@ -6,22 +6,22 @@ import { findProject } from '../project.ts'
 
 /** Lets the code of a project run, takes that back, or lists the projects whose code runs. */
 const pluginsTrust: HandWritten = async ({ list, revoke }, { ports, terminal, named, json }) => {
-  const tell = (sentence: string, facts: object) =>
+  const print = (sentence: string, facts: object) =>
     terminal.out(json ? JSON.stringify(facts, null, 2) : printable(sentence))
   if (list === true) {
     const projects = await trustedProjects(ports)
-    tell(projects.map(({ root, since }) => `${since}  ${root}`).join('\n') || 'No project is trusted.', projects)
+    print(projects.map(({ root, since }) => `${since}  ${root}`).join('\n') || 'No project is trusted.', projects)
     return 0
   }
   // What is gone can be revoked too.
   const root = revoke === true && named ? resolve(named) : await findProject(ports, named)
   if (revoke === true) {
     const revoked = await revokeTrust(root, ports)
-    tell(revoked ? `${root} is no longer trusted.` : `${root} was not trusted.`, { root, trusted: false, revoked })
+    print(revoked ? `${root} is no longer trusted.` : `${root} was not trusted.`, { root, trusted: false, revoked })
     return 0
   }
   await trust(root, ports)
-  tell(`${root} is trusted: its plugins run from now on.`, { root, trusted: true })
+  print(`${root} is trusted: its plugins run from now on.`, { root, trusted: true })
   return 0
 }
 export default pluginsTrust

@@ -11,11 +11,11 @@ const SOURCES = /^(kernel|builtins|embed|[\w-]+\.ts)/
  * the sources. Changes of plugins it takes by itself.
  * @returns its exit code, once a signal has ended it
  */
-export async function reloading(words: readonly string[], { house, ports, terminal }: Context): Promise<number> {
+export async function reloading(words: readonly string[], { program, ports, terminal }: Context): Promise<number> {
   const { clock } = ports
   const stop = new AbortController()
   const { signal } = stop
-  const stamp = () => stampOf(house.packageRoot, ports)
+  const stamp = () => stampOf(program.packageRoot, ports)
   const begin = () => {
     const begun = run(words, ports)
     void begun.ended.then(code => {

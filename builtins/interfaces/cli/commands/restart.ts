@@ -16,9 +16,9 @@ import { inWords, stopDaemons, timeoutOf } from './stop.ts'
 const restart: HandWritten = async (given, context) => {
   const seconds = timeoutOf(given.timeout)
   const heartbeat = heartbeatOf(given.heartbeat)
-  const { terminal, json, ports, house, named } = context
+  const { terminal, json, ports, program, named } = context
   const root = await findProject(ports, named)
-  const found = await house.findDaemon(ports, join(root, '.svc'))
+  const found = await program.findDaemon(ports, join(root, '.svc'))
   const { serves, detached, dev } = found?.holder ?? {}
   const input: typeof given = { ...given, detach: given.detach === true || detached, dev: given.dev === true || dev }
   if (found?.alive) await checkStart(root, input.profiles, serves, context)
@@ -41,10 +41,10 @@ async function checkStart(
   root: string,
   profiles: unknown,
   serves: TcpAddress | undefined,
-  { house }: Context,
+  { program }: Context,
 ): Promise<void> {
   // A plugin that never gives back control may be why it is restarted.
-  await using kernel = await house.open({ root, roles: [], log: { level: 'silent' }, pluginFiles: 'none' })
+  await using kernel = await program.open({ root, roles: [], log: { level: 'silent' }, pluginFiles: 'none' })
   await checkPresets(kernel, presetsOf(profiles))
   // Its port is taken yet; at any other one sees whether it may listen on the host.
   if (serves) await (await kernel.use(Rest).listen({ ...serves, port: 0 })).close()

@@ -1,13 +1,13 @@
 import { Rest } from '#interfaces/rest/contract'
 import type { Role } from '#kernel'
 import {
+  type AnnouncedFact,
   announce,
   budgetLines,
   checkPresets,
   daemonLines,
   modelLine,
   presetsOf,
-  type Said,
   spawnMissing,
 } from '../announce.ts'
 import type { Context, HandWritten } from '../context.ts'
@@ -64,7 +64,7 @@ export function wordsOf(
   ]
 }
 
-const without: Said = { label: 'Daemon', text: 'not in this process; agents live while one runs: svc start' }
+const without: AnnouncedFact = { label: 'Daemon', text: 'not in this process; agents live while one runs: svc start' }
 
 /** @throws UsageError */
 function portOf(text: unknown): number {

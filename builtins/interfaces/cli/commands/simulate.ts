@@ -1,5 +1,5 @@
 import { FaultLevel, type SimulatedRun, Simulation } from '#lab/simulation/contract'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 import { replaceFile } from '#lib/yaml'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
@@ -19,7 +19,7 @@ const MOST = 1_000_000
 /** So often the progress is shown, in worlds. */
 const SHOWN_EVERY = 5
 
-interface Asked {
+interface SimulateInput {
   seed: number
   seeds: number
   cycles: number
@@ -35,11 +35,15 @@ type Sums = Record<'worlds' | 'cycles' | 'model_calls' | 'tool_runs' | 'acts' | 
  * @returns 1 when a promise was broken in one of them, which is told with the command that repeats it, or a plugin is not live
  */
 const simulate: HandWritten = async (input, context) => {
-  const { terminal, ports, house, json, named } = context
+  const { terminal, ports, program, json, named } = context
   const asked = askedFor(input)
   const root = await findProject(ports, named)
   const signal = endSignal()
-  await using kernel = await house.open({ root, roles: ['cli'], log: { level: 'error', write: warningsOn(terminal) } })
+  await using kernel = await program.open({
+    root,
+    roles: ['cli'],
+    log: { level: 'error', write: warningsOn(terminal) },
+  })
   const refused = kernel.host.list().filter(({ state }) => state === 'failed')
   if (refused.length > 0) {
     const names = refused.map(({ name }) => name).join(', ')
@@ -55,7 +59,7 @@ const simulate: HandWritten = async (input, context) => {
     add(sums, run)
     if (run.violation) break
     if (sums.worlds % SHOWN_EVERY === 0)
-      stand.show([`${sums.worlds} of ${asked.seeds} worlds, ${counted(sums.cycles, 'cycle')}`])
+      stand.show([`${sums.worlds} of ${asked.seeds} worlds, ${pluralize(sums.cycles, 'cycle')}`])
   }
   stand.end()
   if (typeof input.log === 'string' && last) {
@@ -69,7 +73,7 @@ const simulate: HandWritten = async (input, context) => {
   if (json) {
     const { log: _, ...told } = last ?? { log: [] }
     terminal.out(printableJson(JSON.stringify({ ...sums, last: told, again, repeats }, null, 2)))
-  } else terminal.out(printable(told(sums, last, again, repeats).join('\n')))
+  } else terminal.out(printable(resultLines(sums, last, again, repeats).join('\n')))
   if (last?.violation) return 1
   return signal.aborted ? INTERRUPTED : 0
 }
@@ -78,7 +82,7 @@ export default simulate
 /** @returns null when that was not waited for */
 async function isSame(
   lives: Simulation,
-  asked: Asked,
+  asked: SimulateInput,
   { seed, hash }: SimulatedRun,
   signal: AbortSignal,
 ): Promise<boolean | null> {
@@ -86,7 +90,7 @@ async function isSame(
   return null
 }
 
-function askedFor(input: Readonly<Record<string, unknown>>): Asked {
+function askedFor(input: Readonly<Record<string, unknown>>): SimulateInput {
   const { seed = 1, seeds = 1, cycles = 50, faults = 'some', profile } = input
   const whole = (name: string, value: unknown, most: number): number => {
     const number = Number(value)
@@ -114,13 +118,18 @@ function add(sums: Sums, { cycles, model_calls, tool_runs, acts, kills, faults, 
   sums.faults += Object.values(faults).reduce((sum, times) => sum + times, 0)
 }
 
-function commandFor({ cycles, faults, presets }: Asked, seed: number, named: string | undefined): string {
+function commandFor({ cycles, faults, presets }: SimulateInput, seed: number, named: string | undefined): string {
   const profile = presets ? ` --profile ${presets.join(',')}` : ''
   const root = named === undefined ? '' : ` --root "${named}"`
   return `svc simulate --seed ${seed} --cycles ${cycles} --faults ${faults}${profile}${root}`
 }
 
-function told(sums: Sums, last: SimulatedRun | undefined, again: string | null, repeats: boolean | null): string[] {
+function resultLines(
+  sums: Sums,
+  last: SimulatedRun | undefined,
+  again: string | null,
+  repeats: boolean | null,
+): string[] {
   const lines = [
     `${count(sums.worlds, 'world')}: ${count(sums.cycles, 'cycle')}, ${count(sums.model_calls, 'model call')}, ${count(sums.tool_runs, 'tool run')}, ${count(sums.acts, 'act')} of operators`,
     `${count(sums.faults, 'fault')} on purpose, ${count(sums.kills, 'kill')}; ${count(sums.checks, 'check')} of invariants`,

@@ -13,7 +13,7 @@ import { inDevelopment } from './development.ts'
 const start: HandWritten = async (input, context) => {
   const root = await findProject(context.ports, context.named)
   const heartbeat = heartbeatOf(input.heartbeat)
-  const found = await context.house.findDaemon(context.ports, join(root, '.svc'))
+  const found = await context.program.findDaemon(context.ports, join(root, '.svc'))
   const joins = input.join === true
   if (found?.alive && !joins) throw new DaemonRunningError({ pid: found.holder.pid })
   await writeHeartbeat(context, root, heartbeat)

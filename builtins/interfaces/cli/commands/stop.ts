@@ -53,9 +53,9 @@ export async function stopDaemons(
   context: Context,
   pid?: number,
 ): Promise<StoppedDaemon[]> {
-  const { house, ports } = context
+  const { program, ports } = context
   const svc = join(root, '.svc')
-  const found = await house.findDaemons(ports, svc)
+  const found = await program.findDaemons(ports, svc)
   for (const each of found) if (!each.alive) await removeFiles(ports, svc, each)
   const running = found.filter(({ alive }) => alive).reverse()
   const meant = running.filter(({ holder }) => pid === undefined || holder.pid === pid)

@@ -31,7 +31,7 @@ export const install: HandWritten = async ({ print, profiles }, context) => {
   const root = await findProject(ports, context.named)
   const unit = unitText(root, presetsOf(profiles), context)
   if (print === true) {
-    return tell(context, unit.trimEnd(), { unit })
+    return printFacts(context, unit.trimEnd(), { unit })
   }
   const { file, name } = unitOf(root, ports)
   await ports.files.mkdir(unitFolder(ports), { recursive: true })
@@ -41,7 +41,7 @@ export const install: HandWritten = async ({ print, profiles }, context) => {
     const { code, text } = await systemctl(ports, words)
     if (code === null) {
       const where = `systemctl is not here; where it is: systemctl --user ${enabling.join(' ')}`
-      return tell(context, `${file} is written. ${where}`, { file, enabled: false })
+      return printFacts(context, `${file} is written. ${where}`, { file, enabled: false })
     }
     if (code !== 0) {
       const problem = /connect to .*bus/.test(text) ? `${text} (${NO_SESSION})` : text
@@ -51,18 +51,18 @@ export const install: HandWritten = async ({ print, profiles }, context) => {
   const told = `${file} is written, enabled and started.
 Keys that its agents need go into ${join(root, '.svc', 'service.env')} (NAME=value, one a line).
 To have it run while you are not logged in: loginctl enable-linger`
-  return tell(context, told, { file, enabled: true })
+  return printFacts(context, told, { file, enabled: true })
 }
 
 /** The reverse; says so when there is nothing to remove. */
 export const uninstall: HandWritten = async (_, context) => {
   const { ports } = context
   const { file, name } = unitOf(await findProject(ports, context.named), ports)
-  if (!(await isThere(ports, file))) return tell(context, `${file} is not there.`, { file, removed: false })
+  if (!(await isThere(ports, file))) return printFacts(context, `${file} is not there.`, { file, removed: false })
   await systemctl(ports, ['disable', '--now', name])
   await ports.files.rm(file, { force: true })
   await systemctl(ports, ['daemon-reload'])
-  return tell(context, `${file} is removed.`, { file, removed: true })
+  return printFacts(context, `${file} is removed.`, { file, removed: true })
 }
 
 /** What systemd says of the unit. */
@@ -77,10 +77,10 @@ export const status: HandWritten = async (_, context) => {
   const [enabled, active] = [await ask('is-enabled'), await ask('is-active')]
   const there = enabled === null ? `${file} is there; systemctl is not.` : `${file}: ${enabled}, ${active}.`
   const told = installed ? there : 'Not installed; install it with: svc service install'
-  return tell(context, told, { file, installed, enabled, active })
+  return printFacts(context, told, { file, installed, enabled, active })
 }
 
-function tell({ terminal, json }: Context, sentence: string, facts: object): number {
+function printFacts({ terminal, json }: Context, sentence: string, facts: object): number {
   terminal.out(json ? JSON.stringify(facts, null, 2) : sentence)
   return 0
 }

@@ -18,7 +18,7 @@ const watch: HandWritten = async ({ compact, all }, context) => {
     await using calls = new Calls(root, context)
     const feed = new Feed(calls, ports.clock, all === true)
     if (json || terminal.columns === undefined || !process.stdin.isTTY) {
-      return await tellLines(feed, compact === true, signal, context)
+      return await printUpdates(feed, compact === true, signal, context)
     }
     // Awaited here: the calls are closed after it.
     return await onScreen(feed, new Deeds(calls), compact === true, signal, context)
@@ -37,15 +37,15 @@ async function onScreen(
   const stop = new AbortController()
   const ended = new Promise<number>(resolve => {
     interrupted.addEventListener('abort', () => resolve(130), { once: true })
-    const redraw = () => screen.draw(app.draw(screen.columns, screen.rows, terminal.style))
+    const redraw = () => screen.show(app.render(screen.columns, screen.rows, terminal.style))
     const app = new App({ feed, deeds, clock, compact, redraw, quit: resolve })
-    feed.changed = redraw
+    feed.onChange = redraw
     screen.open(bytes => app.press(bytes), redraw)
     redraw()
   })
   const fed = feed.run(stop.signal)
   const exit = await ended
-  feed.changed = () => {}
+  feed.onChange = () => {}
   stop.abort()
   screen[Symbol.dispose]()
   await fed
@@ -53,14 +53,14 @@ async function onScreen(
 }
 
 /** A line for each agent as it stands; then one for each event as it comes, or of agents alone when they stand otherwise. */
-async function tellLines(
+async function printUpdates(
   feed: Feed,
   compact: boolean,
   signal: AbortSignal,
   { terminal, json }: Context,
 ): Promise<number> {
   const told = new Map<string, string>()
-  const tellAgents = ({ agents }: Snapshot) => {
+  const printAgents = ({ agents }: Snapshot) => {
     for (const agent of agents) {
       const { agent_id, status, goal, held } = agent
       const line = plain([`${agent_id}  ${status}  ${held ?? goal ?? ''}`.trimEnd()])
@@ -69,12 +69,12 @@ async function tellLines(
     }
   }
   const begun = await feed.once()
-  tellAgents(begun)
+  printAgents(begun)
   if (begun.hidden > 0 && !json) terminal.out(hiddenLine(begun.hidden, 'ended sub-agent'))
   let seen = 0
-  feed.changed = () => {
+  feed.onChange = () => {
     if (compact) {
-      tellAgents(feed.snapshot)
+      printAgents(feed.snapshot)
       return
     }
     for (const event of feed.snapshot.events) {

@@ -17,7 +17,7 @@ export async function answer(words: readonly string[], context: Context): Promis
   const at = words.indexOf('--root')
   const named = at >= 0 ? words[at + 1] : context.named
   const root = await findProject(context.ports, named).catch(() => undefined)
-  const values = valuesOf(root, join(context.house.packageRoot, 'profiles'), context)
+  const values = valuesOf(root, join(context.program.packageRoot, 'profiles'), context)
   const candidates = await complete(words, context.commands, values).catch(() => [])
   if (!candidates) context.terminal.out(FILES)
   else {

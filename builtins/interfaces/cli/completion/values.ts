@@ -4,7 +4,7 @@ import type { Candidate, ValueKind, Values } from './complete.ts'
 import { QUERIES } from './repository.ts'
 
 /** What there is in a project, read past everything that costs time: no room is brought up, no plugin is run. */
-export function valuesOf(root: string | undefined, packaged: string, { ports, house }: Context): Values {
+export function valuesOf(root: string | undefined, packaged: string, { ports, program }: Context): Values {
   const { files } = ports
   const namesIn = async (folder: string, ending: RegExp): Promise<Candidate[]> =>
     (await files.readdir(folder).catch(() => []))
@@ -17,7 +17,7 @@ export function valuesOf(root: string | undefined, packaged: string, { ports, ho
   const rowsOf = async (kind: ValueKind): Promise<Candidate[]> => {
     const query = QUERIES[kind as keyof typeof QUERIES]
     if (!root || !query) return []
-    const { peek } = await house.peek()
+    const { peek } = await program.peek()
     return (await peek(join(root, '.svc', 'svc.db'), query, ports)) as unknown as Candidate[]
   }
   return async kind => {

@@ -27,7 +27,7 @@ export class App {
   #said = ''
   #forget = () => {}
   /** What an answer is for. */
-  #answered: (answer: string) => void = () => {}
+  #onAnswer: (answer: string) => void = () => {}
   /** Keys of the page of text that is shown. */
   #choices: Readonly<Record<string, () => void>> = {}
 
@@ -35,7 +35,7 @@ export class App {
     this.#parts = parts
   }
 
-  draw(columns: number, rows: number, style: Style): string[] {
+  render(columns: number, rows: number, style: Style): string[] {
     const { feed, clock, compact } = this.#parts
     const { snapshot } = feed
     this.#at = Math.min(this.#at, Math.max(0, snapshot.agents.length - 1))
@@ -130,9 +130,9 @@ export class App {
     }
   }
 
-  #ask(question: string, answered: (answer: string) => void): void {
+  #ask(question: string, onAnswer: (answer: string) => void): void {
     this.#over = { kind: 'ask', question, answer: '' }
-    this.#answered = answered
+    this.#onAnswer = onAnswer
   }
 
   #confirm(question: string, work: () => Promise<string>): void {
@@ -145,7 +145,7 @@ export class App {
     if (key === 'escape') this.#over = NOTHING
     else if (key === 'enter') {
       this.#over = NOTHING
-      this.#answered(over.answer)
+      this.#onAnswer(over.answer)
     } else if (key === 'backspace') this.#over = { ...over, answer: [...over.answer].slice(0, -1).join('') }
     else if (key === 'ctrl-u') this.#over = { ...over, answer: '' }
     else if ([...key].length === 1) this.#over = { ...over, answer: over.answer + key }

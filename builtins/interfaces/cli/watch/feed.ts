@@ -45,7 +45,7 @@ export class Feed {
     problem: undefined,
   }
   /** Told when it changed. */
-  changed: () => void = () => {}
+  onChange: () => void = () => {}
   /** The id of the agent to know in full. */
   chosen: string | undefined
   readonly #calls: Calls
@@ -120,7 +120,7 @@ export class Feed {
 
   #take(part: Partial<Snapshot>): void {
     this.snapshot = { ...this.snapshot, ...part }
-    this.changed()
+    this.onChange()
   }
 }
 

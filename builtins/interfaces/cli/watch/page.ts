@@ -1,4 +1,4 @@
-import { narrated } from '../narrate.ts'
+import { narrateEvent } from '../narrate.ts'
 import { printableLine } from '../printable.ts'
 import type { Style } from '../terminal.ts'
 import { wrap } from '../width.ts'
@@ -64,7 +64,7 @@ function body(view: View, columns: number, height: number, style: Style): string
   if (height <= 0) return []
   if (over.kind === 'text') return panel({ title: over.title, lines: textLines(over, columns) }, columns, height, style)
   if (compact) return panel(agents(view, columns), columns, height, style)
-  if (columns < BESIDE_LEAST) return stacked(view, columns, height, style)
+  if (columns < BESIDE_LEAST) return stackParts(view, columns, height, style)
   const top = Math.max(5, Math.ceil(height * 0.45))
   const bottom = height - top
   const left = Math.floor((columns - 2) * 0.62)
@@ -76,7 +76,7 @@ function body(view: View, columns: number, height: number, style: Style): string
   ]
 }
 
-function stacked(view: View, columns: number, height: number, style: Style): string[] {
+function stackParts(view: View, columns: number, height: number, style: Style): string[] {
   const parts = [agents(view, columns), attention(view, columns), activity(view), vitals(view)]
   const shares = [0.35, 0.2, 0.25].map(share => Math.max(2, Math.floor(height * share)))
   const heights = [...shares, height - shares.reduce((sum, each) => sum + each, 0)]
@@ -127,7 +127,7 @@ function activity({ snapshot: { events } }: View): Panel {
 export function eventLine({ at, agent_id, type, data }: Event): Line {
   const who: Span[] = agent_id ? [[`${agent_id} `, 'bold']] : []
   const bad = /fail|error|exceed|abandon|denied/.test(type) || data.ok === false
-  const words = narrated(type, data) ?? inWords(type, data)
+  const words = narrateEvent(type, data) ?? inWords(type, data)
   return [[`${new Date(at).toTimeString().slice(0, 8)} `, 'dim'], ...who, bad ? [words, 'red'] : words]
 }
 

@@ -15,8 +15,8 @@ export class Screen implements Disposable {
   #open = false
   readonly #leave = () => this.#restore()
   readonly #ends = Object.entries(ENDS).map(([signal, code]) => [signal, () => this.#end(code)] as const)
-  #resized = () => {}
-  #pressed = (_bytes: string) => {}
+  #onResize = () => {}
+  #onPress = (_bytes: string) => {}
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal
@@ -30,21 +30,21 @@ export class Screen implements Disposable {
     return process.stdout.rows || 24
   }
 
-  /** @param pressed told of the bytes of keys; @param resized told when the page has to be drawn anew */
-  open(pressed: (bytes: string) => void, resized: () => void): void {
-    this.#pressed = bytes => (bytes === '\x1a' ? this.#suspend() : pressed(bytes))
-    this.#resized = () => {
+  /** @param onPress told of the bytes of keys; @param onResize told when the page has to be drawn anew */
+  open(onPress: (bytes: string) => void, onResize: () => void): void {
+    this.#onPress = bytes => (bytes === '\x1a' ? this.#suspend() : onPress(bytes))
+    this.#onResize = () => {
       this.#drawn = []
-      resized()
+      onResize()
     }
     process.once('exit', this.#leave)
     for (const [signal, end] of this.#ends) process.once(signal, end)
-    process.stdout.on('resize', this.#resized)
+    process.stdout.on('resize', this.#onResize)
     this.#take()
   }
 
   /** Shows these lines, which fit the page. */
-  draw(lines: readonly string[]): void {
+  show(lines: readonly string[]): void {
     if (!this.#open) return
     let out = ''
     for (let at = 0; at < this.rows; at++) {
@@ -61,14 +61,14 @@ export class Screen implements Disposable {
     this.#restore()
     process.off('exit', this.#leave)
     for (const [signal, end] of this.#ends) process.off(signal, end)
-    process.stdout.off('resize', this.#resized)
+    process.stdout.off('resize', this.#onResize)
   }
 
   #take(): void {
     this.#open = true
     this.#drawn = []
     process.stdin.setRawMode?.(true)
-    process.stdin.setEncoding('utf8').on('data', this.#pressed).resume()
+    process.stdin.setEncoding('utf8').on('data', this.#onPress).resume()
     process.stdout.write(`${ENTER}\x1b[2J`)
   }
 
@@ -76,7 +76,7 @@ export class Screen implements Disposable {
     if (!this.#open) return
     this.#open = false
     process.stdout.write(LEAVE)
-    process.stdin.off('data', this.#pressed)
+    process.stdin.off('data', this.#onPress)
     process.stdin.setRawMode?.(false)
     process.stdin.pause()
   }
@@ -86,7 +86,7 @@ export class Screen implements Disposable {
     this.#restore()
     process.once('SIGCONT', () => {
       this.#take()
-      this.#resized()
+      this.#onResize()
     })
     process.kill(process.pid, 'SIGTSTP')
   }

@@ -16,7 +16,7 @@ const NAMED: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', qu
 const FEW = 3
 
 /** What stands in base64 or hexadecimal, read as text; a find in it leads to the runs as wholes. */
-export function decoded(text: string): View | undefined {
+export function decodeRuns(text: string): View | undefined {
   const pieces: string[] = []
   const runs: Span[] = []
   const ends: number[] = []
@@ -85,7 +85,7 @@ function isText(bytes: Buffer): boolean {
 }
 
 /** The text with its escapes of URLs, JSON, code and HTML resolved; undefined when there are hardly any. */
-export function unescaped(text: string): View | undefined {
+export function unescapeText(text: string): View | undefined {
   if (!areMany(text)) return undefined
   const made = new Rewriting(text.length)
   for (let at = 0; at < text.length; ) {
@@ -123,13 +123,13 @@ function meaning(text: string, start: number, end: number): string {
 
 /** The text with each letter put 13 on. */
 export function rot13(text: string): string {
-  return mapped(text, code => {
+  return mapCharacters(text, code => {
     const small = code | 0x20
     return small < 97 || small > 122 ? code : small < 110 ? code + 13 : code - 13
   })
 }
 
-function mapped(text: string, map: (code: number, at: number) => number): string {
+function mapCharacters(text: string, map: (code: number, at: number) => number): string {
   const codes = new Uint16Array(text.length)
   let seen = 0
   for (let at = 0; at < codes.length; at++) seen |= codes[at] = map(text.charCodeAt(at), at)
@@ -165,10 +165,10 @@ function originsOf(text: string, size: number): Uint32Array {
 }
 
 /** The text from its end to its beginning. */
-export function reversed(text: string): View {
+export function reverseText(text: string): View {
   const length = text.length
   return {
-    text: mapped(text, (_, at) => text.charCodeAt(length - 1 - at)),
+    text: mapCharacters(text, (_, at) => text.charCodeAt(length - 1 - at)),
     span: (start, end) => ({ start: length - end, end: length - start }),
   }
 }

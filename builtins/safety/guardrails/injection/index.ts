@@ -3,7 +3,7 @@ import { once } from '../once.ts'
 import { type Finder, PAUSE, type Span } from '../rule.ts'
 import { NOWHERE, Sieve } from '../sieve/sieve.ts'
 import { COERCION, PRESSURE } from './coercion.ts'
-import { compact, decoded, reversed, rot13, unescaped } from './encoded.ts'
+import { compact, decodeRuns, reverseText, rot13, unescapeText } from './encoded.ts'
 import { EXFILTRATION } from './exfiltration.ts'
 import { EXTRACTION } from './extraction.ts'
 import { FORGERY } from './forgery.ts'
@@ -60,27 +60,27 @@ export function injectionFinders(): (Finder & { flagOnly: boolean })[] {
     for (const family of HIDDEN)
       for (const { start, end } of look(family, text)) yield end > start ? span(start, end) : PAUSE
   }
-  const holds = (text: string, words: RegExp) => {
+  const matchesWords = (text: string, words: RegExp) => {
     for (const _ of sieve.matches(inSmallLetters(text), words)) return true
     return false
   }
 
-  function* obfuscated(text: string): Generator<Span> {
-    const backwards = holds(text, BACKWARDS)
-    const shifted = holds(text, SHIFTED)
+  function* findObfuscated(text: string): Generator<Span> {
+    const backwards = matchesWords(text, BACKWARDS)
+    const shifted = matchesWords(text, SHIFTED)
     const letters = compact(text)
     for (const { 0: found, index } of letters.text.matchAll(RUN_TOGETHER))
       yield letters.span(index, index + found.length)
     yield PAUSE
-    if (backwards) yield* hidden(reversed(text))
+    if (backwards) yield* hidden(reverseText(text))
     if (shifted) yield* hidden({ text: rot13(text), span: (start, end) => ({ start, end }) })
   }
 
-  function* encoded(text: string): Generator<Span> {
-    const runs = decoded(text)
+  function* findEncoded(text: string): Generator<Span> {
+    const runs = decodeRuns(text)
     yield PAUSE
     if (runs) yield* hidden(runs)
-    const plain = unescaped(text)
+    const plain = unescapeText(text)
     if (plain) yield* hidden(plain)
   }
 
@@ -91,7 +91,7 @@ export function injectionFinders(): (Finder & { flagOnly: boolean })[] {
       find: (text: string) => look(family, text),
       flagOnly: family.flagOnly ?? false,
     })),
-    { name: 'obfuscated', kind: KIND, find: obfuscated, flagOnly: false },
-    { name: 'encoded', kind: KIND, find: encoded, flagOnly: false },
+    { name: 'obfuscated', kind: KIND, find: findObfuscated, flagOnly: false },
+    { name: 'encoded', kind: KIND, find: findEncoded, flagOnly: false },
   ]
 }

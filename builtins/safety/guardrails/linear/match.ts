@@ -220,14 +220,14 @@ const known = new Map<string, (code: number) => boolean>()
 function tests(flags: string): Tests {
   return atom => {
     const name = `${flags} ${atom}`
-    const test = known.get(name) ?? remembered(new RegExp(`^${atom}$`, flags))
+    const test = known.get(name) ?? memoize(new RegExp(`^${atom}$`, flags))
     known.set(name, test)
     return test
   }
 }
 
 /** The platform decides once for each character of the basic plane whether it fits. */
-function remembered(fits: RegExp): (code: number) => boolean {
+function memoize(fits: RegExp): (code: number) => boolean {
   const verdicts = new Uint8Array(0x10000)
   return code => {
     if (code > 0xffff) return fits.test(String.fromCodePoint(code))

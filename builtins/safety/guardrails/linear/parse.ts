@@ -67,12 +67,12 @@ class Reader {
   #sequence(): Node {
     const parts: Node[] = []
     while (this.#at < this.#source.length && !'|)'.includes(this.#source[this.#at] as string)) {
-      parts.push(this.#repeated(this.#one()))
+      parts.push(this.#repetition(this.#one()))
     }
     return { kind: 'all', parts }
   }
 
-  #repeated(of: Node): Node {
+  #repetition(of: Node): Node {
     if (!'*+?{'.includes(this.#source[this.#at] ?? ' ')) return of
     const found = REPEAT.exec(this.#rest)
     if (!found) return of

@@ -11,7 +11,7 @@ const VERSION = /(?:\bversions?|\bver\.?|\brelease|\bbuild|\bv)[ :=]{0,2}$/i
 export function* findAddresses({ text, matches }: Look): Generator<Span> {
   for (const { start, end, found } of matches(IPV4)) {
     const before = text.slice(Math.max(0, start - 12), start)
-    if (namesNobody(found[0]) || VERSION.test(before) || /[a-z]\/$/i.test(before)) continue
+    if (isSpecialAddress(found[0]) || VERSION.test(before) || /[a-z]\/$/i.test(before)) continue
     yield { start, end }
   }
   for (const { start, found } of matches(IPV6)) {
@@ -21,7 +21,7 @@ export function* findAddresses({ text, matches }: Look): Generator<Span> {
 }
 
 /** Loopback, unspecified and net masks are the same for everybody. */
-function namesNobody(address: string): boolean {
+function isSpecialAddress(address: string): boolean {
   return /^(?:127|0|255)\./.test(address)
 }
 

@@ -38,7 +38,7 @@ export class Literals {
   }
 
   /** Tells each literal that is there with the block in which it ends, in the order of these, and hardly one twice. */
-  find(text: string, blockSize: number, tell: (literal: number, block: number) => void): void {
+  find(text: string, blockSize: number, onLiteral: (literal: number, block: number) => void): void {
     const told = this.#told
     const begun = this.#begin(Math.ceil(text.length / blockSize))
     const symbols = this.#symbols
@@ -63,7 +63,7 @@ export class Literals {
       const block = (at / blockSize) | 0
       for (; end > 0 && told[end] !== begun + block; end = also[end] as number) {
         told[end] = begun + block
-        tell(ends[end] as number, block)
+        onLiteral(ends[end] as number, block)
       }
     }
   }

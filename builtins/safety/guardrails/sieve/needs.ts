@@ -1,7 +1,7 @@
 import { type Node, parsePattern } from '../linear/parse.ts'
 
 /** One of these must stand in every match, beginning between `min` and `max` characters after the match does. */
-export interface Need {
+export interface RequiredLiteral {
   any: readonly string[]
   min: number
   max: number
@@ -10,7 +10,7 @@ export interface Need {
 /** What is known of a pattern without matching it. */
 export interface Needs {
   /** In order of use: what tells most comes first. */
-  needs: readonly Need[]
+  needs: readonly RequiredLiteral[]
   /** How long a match may be; Infinity where nothing bounds it. */
   longest: number
   /** How far before and behind a match the pattern looks. */
@@ -23,7 +23,7 @@ interface Part {
   min: number
   max: number
   exact?: readonly string[]
-  needs: readonly Need[]
+  needs: readonly RequiredLiteral[]
 }
 
 const NOTHING: Part = { min: 0, max: 0, exact: [''], needs: [] }
@@ -64,7 +64,7 @@ function partOf(node: Node, looks: { behind: number; ahead: number }): Part {
       const side = node.behind ? 'behind' : 'ahead'
       looks[side] = Math.max(looks[side], seen.max + 1)
       if (!node.behind || !node.wanted) return NOTHING
-      return { min: 0, max: 0, needs: moved([...seen.needs, ...asNeed(seen)], -seen.max, -seen.min) }
+      return { min: 0, max: 0, needs: shiftNeeds([...seen.needs, ...asNeed(seen)], -seen.max, -seen.min) }
     }
     case 'all':
       return inRow(partsOf(node.parts, looks))
@@ -95,7 +95,7 @@ function partsOf(nodes: readonly Node[], looks: { behind: number; ahead: number 
 
 function inRow(parts: readonly Part[]): Part {
   let row = NOTHING
-  const needs: Need[] = []
+  const needs: RequiredLiteral[] = []
   let min = 0
   let max = 0
   // `row` is what stands exactly at the end so far, begun at `from` to `to`.
@@ -106,7 +106,7 @@ function inRow(parts: readonly Part[]): Part {
     const joined = row.exact && part.exact && product(row.exact, part.exact)
     if (joined) row = { ...row, exact: joined }
     else {
-      needs.push(...moved(asNeed(row), from, to), ...moved(part.needs, min, max))
+      needs.push(...shiftNeeds(asNeed(row), from, to), ...shiftNeeds(part.needs, min, max))
       broken = true
       row = part.exact ? part : NOTHING
       from = part.exact ? min : min + part.min
@@ -114,10 +114,10 @@ function inRow(parts: readonly Part[]): Part {
     }
     min += part.min
     max += part.max
-    if (joined) needs.push(...moved(part.needs, min - part.min, max - part.max))
+    if (joined) needs.push(...shiftNeeds(part.needs, min - part.min, max - part.max))
   }
   if (!broken && row.exact) return { min, max, exact: row.exact, needs }
-  return { min, max, needs: [...needs, ...moved(asNeed(row), from, to)] }
+  return { min, max, needs: [...needs, ...shiftNeeds(asNeed(row), from, to)] }
 }
 
 function oneOf(parts: readonly Part[]): Part {
@@ -127,13 +127,13 @@ function oneOf(parts: readonly Part[]): Part {
   if (parts.every(part => part.exact) && exact.length <= MOST_EXACT) return { min, max, exact, needs: [] }
   // Of each alternative what tells most.
   const best = parts.map(part =>
-    [...part.needs, ...asNeed(part)].reduce<Need | undefined>(
+    [...part.needs, ...asNeed(part)].reduce<RequiredLiteral | undefined>(
       (one, other) => (one && weightOf(one.any) >= weightOf(other.any) ? one : other),
       undefined,
     ),
   )
   if (best.some(need => need === undefined)) return { min, max, needs: [] }
-  const all = best as Need[]
+  const all = best as RequiredLiteral[]
   const together = {
     any: leanest(all.flatMap(need => need.any)),
     min: Math.min(...all.map(need => need.min)),
@@ -142,11 +142,11 @@ function oneOf(parts: readonly Part[]): Part {
   return { min, max, needs: [together] }
 }
 
-function asNeed({ exact }: Part): Need[] {
+function asNeed({ exact }: Part): RequiredLiteral[] {
   return exact && weightOf(exact) > 0 ? [{ any: leanest(exact), min: 0, max: 0 }] : []
 }
 
-function moved(needs: readonly Need[], min: number, max: number): Need[] {
+function shiftNeeds(needs: readonly RequiredLiteral[], min: number, max: number): RequiredLiteral[] {
   return needs.map(need => ({ any: need.any, min: need.min + min, max: need.max + max }))
 }
 

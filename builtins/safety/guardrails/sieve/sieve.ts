@@ -1,5 +1,5 @@
 import { Literals } from './literals.ts'
-import { type Need, needsOf } from './needs.ts'
+import { needsOf, type RequiredLiteral } from './needs.ts'
 
 /** A place in a text is known by its block of as many characters. */
 const BLOCK = 64
@@ -20,7 +20,7 @@ interface Reading {
 /** Nothing to match, and nothing spent on it. */
 export const NOWHERE: readonly Match[] = []
 
-interface Wanted {
+interface Condition {
   /** By the number of their set of literals, and from which to which block behind that of a match's start. */
   needs: readonly { set: number; least: number; most: number }[]
   longest: number
@@ -35,7 +35,7 @@ interface Wanted {
  */
 export class Sieve {
   readonly #expressions: () => readonly RegExp[]
-  #made: { wanted: Map<RegExp, Wanted>; literals: Literals; sets: readonly (readonly number[])[] } | undefined
+  #made: { wanted: Map<RegExp, Condition>; literals: Literals; sets: readonly (readonly number[])[] } | undefined
   #last: Reading | undefined
 
   /** @param expressions global ones, asked for at the first use */
@@ -55,12 +55,12 @@ export class Sieve {
     if (this.#made) return this.#made
     const sets = new Map<string, number>()
     const byLiteral = new Map<string, number[]>()
-    const wanted = new Map<RegExp, Wanted>()
+    const wanted = new Map<RegExp, Condition>()
     for (const expression of this.#expressions()) {
       const { needs, ...rest } = needsOf(expression)
-      wanted.set(expression, { needs: needs.map(need => located(need, number(need))), ...rest })
+      wanted.set(expression, { needs: needs.map(need => locateNeed(need, number(need))), ...rest })
     }
-    function number({ any }: Need): number {
+    function number({ any }: RequiredLiteral): number {
       const name = JSON.stringify(any.toSorted())
       const known = sets.get(name)
       if (known !== undefined) return known
@@ -90,14 +90,14 @@ export class Sieve {
 }
 
 /** Where the last character of a literal may be, counted in blocks from that of the match's start. */
-function located({ any, min, max }: Need, set: number) {
+function locateNeed({ any, min, max }: RequiredLiteral, set: number) {
   const lengths = any.map(literal => literal.length)
   const least = Math.floor((min + Math.min(...lengths) - 1) / BLOCK)
   const most = Math.floor((max + Math.max(...lengths) - 1 + BLOCK - 1) / BLOCK)
   return { set, least, most }
 }
 
-function* matchesIn(text: string, expression: RegExp, wanted: Wanted, ranges: readonly Range[]): Generator<Match> {
+function* matchesIn(text: string, expression: RegExp, wanted: Condition, ranges: readonly Range[]): Generator<Match> {
   let past = 0
   for (const { first, last } of ranges) {
     const begin = Math.max(0, first - wanted.behind)
@@ -119,7 +119,7 @@ interface Range {
 }
 
 /** The places at which matches may start: all of what is needed is in reach of them. */
-function startsOf({ needs }: Wanted, { text, blocks }: Reading): Range[] {
+function startsOf({ needs }: Condition, { text, blocks }: Reading): Range[] {
   const lists: (readonly number[])[] = []
   for (const { set } of needs) {
     const list = blocks[set]
@@ -131,7 +131,7 @@ function startsOf({ needs }: Wanted, { text, blocks }: Reading): Range[] {
   const end = Math.floor(text.length / BLOCK)
   search: for (let block = 0; block <= end; block++) {
     for (let n = 0; n < needs.length; n++) {
-      const { least, most } = needs[n] as Wanted['needs'][number]
+      const { least, most } = needs[n] as Condition['needs'][number]
       const list = lists[n] as readonly number[]
       let at = reached[n] as number
       while (at < list.length && (list[at] as number) < block + least) at++

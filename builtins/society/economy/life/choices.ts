@@ -12,12 +12,12 @@ import type { LifeCatalogue } from './catalogue.ts'
 import { outcome } from './outcome.ts'
 import { choiceIn, lifePrompt } from './prompt.ts'
 import {
+  eventsToRemember,
   type LifeRow,
   leaveEvent,
   markRemembered,
   Situation,
   takeEvent,
-  unremembered,
   waitingEvents,
 } from './repository.ts'
 
@@ -76,7 +76,7 @@ export class LifeChoices {
 
   /** Takes what was decided into the memory of its agents, once each. */
   async remember(): Promise<void> {
-    for (const row of await unremembered(this.#store, AT_ONCE)) await this.#remember(row)
+    for (const row of await eventsToRemember(this.#store, AT_ONCE)) await this.#remember(row)
   }
 
   get #store(): Store {
@@ -89,7 +89,7 @@ export class LifeChoices {
     // It left with its plugin: nothing comes of it.
     if (!event) return this.#settle(row, { ...GONE, category: row.category }, 1, 'only')
     if (event.choices.length === 1) return this.#settle(row, event, 1, 'only')
-    if (this.#svc.has(Budget) && (await this.#svc.use(Budget).exceeded())) return false
+    if (this.#svc.has(Budget) && (await this.#svc.use(Budget).isExceeded())) return false
     const { life_event_id } = row
     const seconds = (key: string) => Number(this.#svc.config.get(`model.${key}`) ?? 0)
     const longest = (seconds('first_byte_timeout') + 2 * seconds('total_timeout')) * 1000

@@ -23,7 +23,7 @@ export function luckOf(random: Random, agent_id: string, beat: number): number {
 }
 
 /** What a choice does to money (cents) and stats (thousandths), with luck. */
-export function scaled(choice: LifeChoice, luck: number) {
+export function scaleChoice(choice: LifeChoice, luck: number) {
   const times = (value: number) => Math.round((value * luck) / 1000)
   const stats = Object.fromEntries(STATS.map(stat => [stat, times((choice[stat] ?? 0) * 1000)]))
   return { money: times(centsOf(choice.money ?? 0)), stats: stats as Record<(typeof STATS)[number], number> }
@@ -31,11 +31,11 @@ export function scaled(choice: LifeChoice, luck: number) {
 
 /** Effects in words: `money -57.25, happiness +5 %`. @param money cents @param stats thousandths */
 export function inWords(money: number, stats: Readonly<Record<string, number>>): string {
-  const signed = (value: number, text: string) => `${value > 0 ? '+' : '-'}${text}`
+  const withSign = (value: number, text: string) => `${value > 0 ? '+' : '-'}${text}`
   return [
-    ...(money === 0 ? [] : [`money ${signed(money, amount(Math.abs(money)))}`]),
+    ...(money === 0 ? [] : [`money ${withSign(money, amount(Math.abs(money)))}`]),
     ...Object.entries(stats).flatMap(([stat, value]) =>
-      value === 0 ? [] : [`${stat} ${signed(value, `${Math.abs(value) / 10} %`)}`],
+      value === 0 ? [] : [`${stat} ${withSign(value, `${Math.abs(value) / 10} %`)}`],
     ),
   ].join(', ')
 }
@@ -53,7 +53,7 @@ export async function outcome(
   const chosen = event.choices[choice - 1] as LifeChoice
   const { random } = svc.ports
   const luck = luckOf(random, agent_id, beat)
-  const { money, stats } = scaled(chosen, luck)
+  const { money, stats } = scaleChoice(chosen, luck)
   const more = await furtherEffects(svc, config, row, chosen)
   const words = [inWords(money, stats), ...more.words].filter(Boolean).join(', ')
   const summary = `${event.text} You chose: ${chosen.label}.${words ? ` (${words})` : ''}`

@@ -1,5 +1,5 @@
 import { amount, type LifeChoice, type LifeEvent } from '../contract.ts'
-import { inWords, scaled } from './outcome.ts'
+import { inWords, scaleChoice } from './outcome.ts'
 import type { Situation } from './repository.ts'
 
 /** Longer answers are not read: a number stands at their beginning or nowhere. */
@@ -21,7 +21,7 @@ export function lifePrompt(
 }
 
 function consequences(choice: LifeChoice): string {
-  const { money, stats } = scaled(choice, 1000)
+  const { money, stats } = scaleChoice(choice, 1000)
   const more = [
     inWords(money, stats),
     choice.skill && 'you learn a bit of a skill',

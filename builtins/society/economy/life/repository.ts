@@ -65,7 +65,7 @@ export async function recentEvents(store: Store, each: number): Promise<Readonly
      FROM life_events) r WHERE n <= ? ORDER BY agent_id, beat DESC`,
     [each],
   )
-  return grouped(rows, ({ event }) => event)
+  return groupByAgent(rows, ({ event }) => event)
 }
 
 /** Agents with an event that waits. */
@@ -85,17 +85,17 @@ export async function dueFollowUps(store: Store, beat: number): Promise<Readonly
     `SELECT follow_up_id, agent_id, event FROM life_follow_ups WHERE due_beat <= ? ORDER BY agent_id, due_beat, follow_up_id`,
     [beat],
   )
-  return grouped(rows, ({ follow_up_id, event }) => ({ follow_up_id, event }))
+  return groupByAgent(rows, ({ follow_up_id, event }) => ({ follow_up_id, event }))
 }
 
-function grouped<R extends { agent_id: string }, V>(rows: readonly R[], value: (row: R) => V): Map<string, V[]> {
+function groupByAgent<R extends { agent_id: string }, V>(rows: readonly R[], value: (row: R) => V): Map<string, V[]> {
   const groups = new Map<string, V[]>()
   for (const row of rows) groups.set(row.agent_id, [...(groups.get(row.agent_id) ?? []), value(row)])
   return groups
 }
 
 /** Decided events that have not gone into their agent's memory. */
-export function unremembered(store: Store, limit: number): Promise<LifeRow[]> {
+export function eventsToRemember(store: Store, limit: number): Promise<LifeRow[]> {
   return store.all<LifeRow>(`${ROW} WHERE l.status = 'decided' AND l.remembered = 0 ORDER BY l.decided_at LIMIT ?`, [
     limit,
   ])

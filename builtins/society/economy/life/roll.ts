@@ -21,7 +21,7 @@ export interface Candidate {
   better_job: boolean
 }
 
-export interface Rolled {
+export interface RolledEvent {
   event: LifeEvent
   follow_up: FollowUp | undefined
 }
@@ -36,7 +36,7 @@ export function roll(
   beat: number,
   chance: number,
   random: Random,
-): Rolled | undefined {
+): RolledEvent | undefined {
   for (const follow_up of due) {
     const event = catalogue.get(follow_up.event)
     if (event) return { event, follow_up }
@@ -74,7 +74,7 @@ function fits({ follow_up_only, min_cycles, requires }: LifeEvent, citizen: Citi
 }
 
 /** The writes by which things happen to citizens in a beat: they belong into the commit of the beat. */
-export async function rolled(
+export async function rollEvents(
   svc: PluginHandle,
   config: EconomyConfig,
   catalogue: LifeCatalogue,
@@ -107,7 +107,7 @@ export async function rolled(
   return effects
 }
 
-function happens(svc: PluginHandle, citizen: CitizenRow, { event, follow_up }: Rolled, beat: number): Effect {
+function happens(svc: PluginHandle, citizen: CitizenRow, { event, follow_up }: RolledEvent, beat: number): Effect {
   const { agent_id, balance, happiness, health, reputation, energy } = citizen
   return happen({
     life_event_id: `life:${beat}:${agent_id}`,

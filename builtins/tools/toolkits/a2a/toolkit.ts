@@ -1,5 +1,5 @@
 import { type PluginHandle, z } from '#kernel'
-import { Mail, type MessageType, type Posted } from '#society/a2a/contract'
+import { Mail, type MessageType, type PreparedMessage } from '#society/a2a/contract'
 import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { peersTools } from './peers.ts'
 
@@ -15,7 +15,7 @@ const id = z.string().min(1).max(128).describe("The message's id")
 /** Typed messages. Sending is a write of the call's own commit, so that each goes out exactly once. */
 export function a2aToolkit(svc: PluginHandle): Toolkit {
   const mail = () => svc.use(Mail)
-  const sends = (call: ToolCall, { message, answer, effects }: Posted) => {
+  const sends = (call: ToolCall, { message, answer, effects }: PreparedMessage) => {
     for (const effect of effects) call.effect(effect)
     const sent = `Sent to ${message.to_agent} as ${message.message_id}.`
     return answer ? `${sent} Answered at once with ${answer.type}: ${answer.body}` : sent
@@ -82,7 +82,7 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
           const filter = { owner, box: 'inbox', ...(unread_only ? { unread: true } : {}) } as const
           const found = unread_only ? await mail().unread(owner, LISTED) : await mail().list(filter, { limit: LISTED })
           if (found.length === 0) return unread_only ? 'No unread messages.' : 'No messages.'
-          const texts = await Promise.all(found.map(message => mail().shown(message, owner, LISTED_CHARACTERS)))
+          const texts = await Promise.all(found.map(message => mail().textForModel(message, owner, LISTED_CHARACTERS)))
           const more = (await mail().count(filter)) - found.length
           return [...texts, ...(more > 0 ? [`${more} more; read or answer these first.`] : [])].join('\n\n')
         },
@@ -95,7 +95,7 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
         async execute({ id: message_id }, call) {
           const message = await mail().find(message_id, call.agent_id)
           if (message.to_agent === call.agent_id && !message.read) call.effect(mail().read([message_id]))
-          return mail().shown(message, call.agent_id, LONGEST)
+          return mail().textForModel(message, call.agent_id, LONGEST)
         },
       }),
       answers('reply', 'Answer a message that came for you.', z.object({ id, body }), args => args),

@@ -10,7 +10,7 @@ const amount = (most: number) => z.coerce.number().min(0).max(most).default(0)
 export function alarmToolkit(svc: PluginHandle): Toolkit {
   const set = async (call: ToolCall, text: string, at: number) => {
     const { agent_id } = call
-    const { alarm_id, effects } = await svc.use(Alarms).made({ agent_id, description: text, at, created_by: 'agent' })
+    const { alarm_id, effects } = await svc.use(Alarms).make({ agent_id, description: text, at, created_by: 'agent' })
     for (const effect of effects) call.effect(effect)
     return `Set as ${alarm_id}: it goes off at ${isoTime(Math.round(at))}. It is ${isoTime(svc.clock.ms())} now.`
   }
@@ -65,7 +65,7 @@ export function alarmToolkit(svc: PluginHandle): Toolkit {
         parameters: z.object({ alarm_id: z.string().min(1).max(128).describe('Id, as list_alarms shows it') }),
         idempotent: true,
         async execute({ alarm_id }, call) {
-          for (const effect of await svc.use(Alarms).cancelled(alarm_id, call.agent_id)) call.effect(effect)
+          for (const effect of await svc.use(Alarms).cancel(alarm_id, call.agent_id)) call.effect(effect)
           return `${alarm_id} is cancelled.`
         },
       }),

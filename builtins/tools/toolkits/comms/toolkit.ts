@@ -39,7 +39,7 @@ export function commsToolkit(svc: PluginHandle): Toolkit {
           if (shown.length === 0) return 'No messages.'
           call.effect(mail.read(unread.map(({ message_id }) => message_id)))
           const left = unread.length > 0 ? (await mail.count({ owner, box: 'inbox', unread: true })) - unread.length : 0
-          const texts = await Promise.all(shown.map(message => mail.shown(message, owner, LONGEST)))
+          const texts = await Promise.all(shown.map(message => mail.textForModel(message, owner, LONGEST)))
           const head = unread.length > 0 ? `${unread.length} unread:` : 'Nothing unread. The latest that you have read:'
           return [head, ...texts, ...(left > 0 ? [`${left} more are unread: read_inbox again.`] : [])].join('\n\n')
         },

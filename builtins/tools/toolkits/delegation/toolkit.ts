@@ -1,5 +1,5 @@
 import { type PluginHandle, z } from '#kernel'
-import { untrusted } from '#safety/net/contract'
+import { markUntrusted } from '#safety/net/contract'
 import { Peers } from '#society/a2a/contract'
 import { Delegations, LONGEST_OBJECTIVE } from '#society/delegation/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
@@ -44,7 +44,7 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
         idempotent: true,
         async execute({ id }, { agent_id }) {
           const { status, to_agent, objective, result } = await svc.use(Delegations).find(id, agent_id)
-          const said = result ? `\n${untrusted(`what ${to_agent} says of it`, result)}` : ''
+          const said = result ? `\n${markUntrusted(`what ${to_agent} says of it`, result)}` : ''
           return `${id} (${objective}) is ${status}.${said}`
         },
       }),

@@ -1,4 +1,4 @@
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 
 /** Characters of a line that are shown as one row. */
 const ROW_CHARS = 2_000
@@ -27,7 +27,7 @@ export function windowOf(text: string, offset: number, limit: number): string {
     shown.push(`${label}\t${text.slice(start, end).replace(/\r$/, '')}`)
   }
   if (shown.length === 0)
-    return `[The file ends before this: it has ${counted(row, 'row')}, and ${offset} were to be skipped.]`
+    return `[The file ends before this: it has ${pluralize(row, 'row')}, and ${offset} were to be skipped.]`
   const next = offset + shown.length
   const part = Math.floor((100 * more) / text.length)
   const notes = [

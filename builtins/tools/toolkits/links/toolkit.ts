@@ -1,6 +1,6 @@
 import { lineOf, Memory, partOf } from '#core/memory/contract'
 import { type PluginHandle, z } from '#kernel'
-import { untrusted } from '#safety/net/contract'
+import { markUntrusted } from '#safety/net/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { addressOf, LINK, listed, visit } from './links.ts'
 import { namedLinkTools } from './named.ts'
@@ -87,5 +87,5 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
 
 /** What others wrote, as such. */
 function quoted(text: string): string {
-  return untrusted('what pages say', text)
+  return markUntrusted('what pages say', text)
 }

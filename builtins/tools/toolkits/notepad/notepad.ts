@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { defineError, type Ports } from '#kernel'
-import { counted } from '#lib/counted'
+import { pluralize } from '#lib/pluralize'
 
 /** Characters of an answer: about 12,000 tokens. */
 const ANSWER_CHARS = 50_000
@@ -73,7 +73,9 @@ export class Notepads {
       .slice(from, end)
       .map(entry => (entry.length > ANSWER_CHARS ? `…${entry.slice(-ANSWER_CHARS)}` : entry))
     const older = from > 0 ? [`[${from} older entries; see them with offset=${entries.length - from}.]`] : []
-    return [...older, ...shown].join('\n\n') || `[The notepad has only ${counted(entries.length, 'entry', 'entries')}.]`
+    return (
+      [...older, ...shown].join('\n\n') || `[The notepad has only ${pluralize(entries.length, 'entry', 'entries')}.]`
+    )
   }
 
   /** Empties the notepad. */

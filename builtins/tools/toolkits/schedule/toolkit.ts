@@ -19,7 +19,7 @@ export function scheduleToolkit(svc: PluginHandle): Toolkit {
           const { agent_id } = call
           const { schedule_id, next, effects } = await svc
             .use(Schedules)
-            .made({ agent_id, objective, every_n_cycles, created_by: 'agent' })
+            .make({ agent_id, objective, every_n_cycles, created_by: 'agent' })
           for (const effect of effects) call.effect(effect)
           return `Scheduled as ${schedule_id}; it comes first with ${next}.`
         },
@@ -40,7 +40,7 @@ export function scheduleToolkit(svc: PluginHandle): Toolkit {
         parameters: z.object({ schedule_id: z.string().min(1).max(128).describe('Id, as list_schedules shows it') }),
         idempotent: true,
         async execute({ schedule_id }, call) {
-          for (const effect of await svc.use(Schedules).cancelled(schedule_id, call.agent_id)) call.effect(effect)
+          for (const effect of await svc.use(Schedules).cancel(schedule_id, call.agent_id)) call.effect(effect)
           return `${schedule_id} is cancelled.`
         },
       }),

@@ -1,6 +1,6 @@
 import { lineOf, partOf } from '#core/memory/contract'
 import { type PluginHandle, z } from '#kernel'
-import { untrusted, type WebPage, WebPages } from '#safety/net/contract'
+import { markUntrusted, type WebPage, WebPages } from '#safety/net/contract'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { Allowance } from './allowance.ts'
 import type { WebConfig } from './config.ts'
@@ -71,7 +71,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
               ({ url, title, summary }, n) =>
                 `${n + 1}. ${lineOf(title, 150)}\n   ${url.slice(0, 500)}\n   ${lineOf(summary, 300)}`,
             )
-          return untrusted('what the search found', lines.join('\n'))
+          return markUntrusted('what the search found', lines.join('\n'))
         },
       }),
     ],
@@ -85,7 +85,7 @@ function shown({ url, title, text, links, truncated }: WebPage, offset: number, 
     .slice(0, MOST_LINKS)
     .map(link => `- ${lineOf(link.text, 100) || 'no words'}: ${link.url.slice(0, 500)}`)
   const more = links.length > listed.length ? [`… and ${links.length - listed.length} more`] : []
-  return untrusted(
+  return markUntrusted(
     `what ${url.slice(0, 500)} says`,
     [
       offset === 0 && title,

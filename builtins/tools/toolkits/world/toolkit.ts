@@ -1,11 +1,11 @@
 import { type PluginHandle, z } from '#kernel'
-import { amount, centsOf, type Deed, World } from '#society/economy/contract'
+import { amount, type CitizenAction, centsOf, World } from '#society/economy/contract'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 
 const money = z.number().min(0.01).max(1_000_000)
 const credits = (value: number) => amount(centsOf(value))
 const percent = (part: number) => `${Math.round(part * 100)} %`
-const deed = ({ agent_id, call_id }: ToolCall): Deed => ({ agent_id, key: call_id })
+const deed = ({ agent_id, call_id }: ToolCall): CitizenAction => ({ agent_id, key: call_id })
 
 /** An agent's place in the world. Each call counts once, however often it is run: it is idempotent by the call's id. */
 export function worldToolkit(svc: PluginHandle): Toolkit {

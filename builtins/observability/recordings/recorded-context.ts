@@ -1,6 +1,6 @@
 import { type Asked, type NondeterministicValue, type RecordingContext, withoutRecording } from '#lib/recording-context'
 import { MODEL, recordOf } from './entries.ts'
-import type { Late, TapeRecorder } from './recorder.ts'
+import type { Late, Recorder } from './recorder.ts'
 
 /** Where an actor stands that goes on: the clocks as it drew them last, and its reads that are not told yet. */
 export interface Earlier {
@@ -17,10 +17,10 @@ interface Taking {
 }
 
 /** A cycle that is being recorded. */
-export class RecordedActor implements RecordingContext {
+export class RecordedContext implements RecordingContext {
   over = false
   readonly id: number
-  readonly #tape: TapeRecorder
+  readonly #tape: Recorder
   /** What it drew and the tape was not told yet. */
   #ms: number[] = []
   #micros: number[] = []
@@ -32,7 +32,7 @@ export class RecordedActor implements RecordingContext {
   /** What it has asked for and not been given yet. */
   readonly #waiting: Taking[] = []
 
-  constructor(tape: TapeRecorder, id: number, { ms, monotonic, reads }: Earlier = { ms: 0, monotonic: 0, reads: 0 }) {
+  constructor(tape: Recorder, id: number, { ms, monotonic, reads }: Earlier = { ms: 0, monotonic: 0, reads: 0 }) {
     this.#tape = tape
     this.id = id
     this.#lastMs = ms
@@ -66,14 +66,14 @@ export class RecordedActor implements RecordingContext {
     try {
       done = withoutRecording(work)
     } catch (error) {
-      throw this.#failed(taking, this.#earlier(taking), error)
+      throw this.#recordError(taking, this.#earlier(taking), error)
     }
-    if (!(done instanceof Promise)) return this.#given(taking, this.#earlier(taking), done)
+    if (!(done instanceof Promise)) return this.#recordValue(taking, this.#earlier(taking), done)
     this.#waiting.push(taking)
     return done.then(
-      value => this.#given(taking, this.#waited(taking), value),
+      value => this.#recordValue(taking, this.#stopWaiting(taking), value),
       error => {
-        throw this.#failed(taking, this.#waited(taking), error)
+        throw this.#recordError(taking, this.#stopWaiting(taking), error)
       },
     )
   }
@@ -86,25 +86,25 @@ export class RecordedActor implements RecordingContext {
   }
 
   /** It waits no longer. @returns how many of the same name it asked for earlier and still waits for */
-  #waited(taking: Taking): number {
+  #stopWaiting(taking: Taking): number {
     const at = this.#waiting.indexOf(taking)
     const earlier = this.#earlier(taking, at)
     this.#waiting.splice(at, 1)
     return earlier
   }
 
-  #given<T>(taking: Taking, earlier: number, value: T): T {
+  #recordValue<T>(taking: Taking, earlier: number, value: T): T {
     const tape = this.#tape
-    this.#tell(taking, earlier, taking.what === MODEL ? tape.answer(value) : tape.value(value), '')
+    this.#writeInput(taking, earlier, taking.what === MODEL ? tape.answer(value) : tape.value(value), '')
     return value
   }
 
-  #failed(taking: Taking, earlier: number, error: unknown): unknown {
-    this.#tell(taking, earlier, 'null', JSON.stringify(recordOf(error)))
+  #recordError(taking: Taking, earlier: number, error: unknown): unknown {
+    this.#writeInput(taking, earlier, 'null', JSON.stringify(recordOf(error)))
     return error
   }
 
-  #tell({ what, name, asked }: Taking, earlier: number, value: string | Late, failure: string): void {
+  #writeInput({ what, name, asked }: Taking, earlier: number, value: string | Late, failure: string): void {
     const tape = this.#tape
     if (what === MODEL) tape.counts.steps++
     if (value === 'null' && !asked && !failure && earlier === 0) {
@@ -172,13 +172,13 @@ export class RecordedActor implements RecordingContext {
 
   end(): void {
     this.over = true
-    this.#tape.ended(this)
-    this.tellDrawn()
+    this.#tape.closeContext(this)
+    this.writeReadValues()
     this.#tape.line(`["e",${this.id}]`)
   }
 
   /** Tells the tape what was drawn since the last time. */
-  tellDrawn(): void {
+  writeReadValues(): void {
     const drawn = [this.#ms, this.#micros, this.#ids]
     if (drawn.every(each => each.length === 0)) return
     this.#tape.line(() => JSON.stringify(['d', this.id, ...drawn]))

@@ -11,7 +11,7 @@ import {
   type Notes,
   type Values,
 } from './contract.ts'
-import { admit, recalled } from './guarded.ts'
+import { admit, recallText } from './guarded.ts'
 import { idOf } from './ids.ts'
 import { Journal, type JournalParts, type Lines } from './journal.ts'
 import { JsonFile } from './json-file.ts'
@@ -28,7 +28,7 @@ const RELEVANT = 3
 const SNIPPET = 500
 
 /** The memories of agents, each read when it is first needed. */
-export class MemoryShelf implements Memory {
+export class MemoryCache implements Memory {
   readonly #svc: PluginHandle
   readonly #config: MemoryConfig
   /** The last used is the last. */
@@ -61,18 +61,18 @@ export class MemoryShelf implements Memory {
 
   values(agent_id: string): Values {
     if (this.#config.unified) return rememberedValues(this.of(agent_id))
-    const file = this.#json(valuesFile(this.#svc.project.svc, checked(agent_id)), PlainValue)
+    const file = this.#json(valuesFile(this.#svc.project.svc, checkId(agent_id)), PlainValue)
     return new PlainValues(file, value => admit(this.#svc, agent_id, value))
   }
 
   notes(agent_id: string): Notes {
     if (this.#config.unified) return this.of(agent_id)
-    const file = this.#json(notesFile(this.#svc.project.svc, checked(agent_id)), PlainNote)
+    const file = this.#json(notesFile(this.#svc.project.svc, checkId(agent_id)), PlainNote)
     return new PlainNotes(file, this.#svc.ports, thought => admit(this.#svc, agent_id, thought))
   }
 
   file(agent_id: string, name: string): Values {
-    return new PlainValues(this.#json(join(this.#folder(agent_id), `${checked(name)}.json`), PlainValue))
+    return new PlainValues(this.#json(join(this.#folder(agent_id), `${checkId(name)}.json`), PlainValue))
   }
 
   async origin({ goal_id }: { goal_id: string | null }, tool: string): Promise<Record<string, string>> {
@@ -84,7 +84,7 @@ export class MemoryShelf implements Memory {
   async relevant(agent_id: string, text: string, { limit = RELEVANT, counts = false } = {}): Promise<string[]> {
     const records = this.of(agent_id)
     const hits = counts ? await records.search(text, limit) : await records.look(text, limit)
-    const snippets = await Promise.all(hits.map(hit => recalled(this.#svc, agent_id, snippetOf(hit))))
+    const snippets = await Promise.all(hits.map(hit => recallText(this.#svc, agent_id, snippetOf(hit))))
     return snippets.filter(snippet => snippet !== undefined)
   }
 
@@ -120,29 +120,29 @@ export class MemoryShelf implements Memory {
       }),
       // Without the one memory what is plain stays where it is.
       ...(this.#config.unified
-        ? { legacy: () => readLegacy(project.svc, agent_id, { files: ports.files, log, shared: this.#shared }) }
+        ? { legacy: () => readLegacy(project.svc, agent_id, { files: ports.files, log, shared: this.#sharedFiles }) }
         : {}),
     })
   }
 
   /** In the file, or where several machines share it. */
   #lines(file: string): Lines {
-    const shared = this.#shared
+    const shared = this.#sharedFiles
     return shared ? new SharedJournal(shared, relative(this.#svc.project.svc, file)) : new Journal(file, this.#parts)
   }
 
-  get #shared(): SharedFiles | undefined {
+  get #sharedFiles(): SharedFiles | undefined {
     return this.#svc.has(SharedFiles) ? this.#svc.use(SharedFiles) : undefined
   }
 
   #json<T>(file: string, thing: z.ZodType<T>): JsonFile<T> {
-    const shared = this.#shared
+    const shared = this.#sharedFiles
     const elsewhere = shared ? { shared, path: relative(this.#svc.project.svc, file) } : undefined
     return new JsonFile(file, thing, this.#parts, elsewhere)
   }
 
   #folder(agent_id: string): string {
-    return join(this.#svc.project.svc, 'memory', checked(agent_id))
+    return join(this.#svc.project.svc, 'memory', checkId(agent_id))
   }
 
   get #parts(): JournalParts {
@@ -152,7 +152,7 @@ export class MemoryShelf implements Memory {
 }
 
 /** Ids are ours; whatever is not is no place in the file system. */
-function checked(id: string): string {
+function checkId(id: string): string {
   if (!/^[\w-]{1,128}$/.test(id)) throw new TypeError(`"${id}" is no agent's id`)
   return id
 }

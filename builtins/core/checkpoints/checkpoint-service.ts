@@ -21,7 +21,7 @@ import { holdAgent, releaseAgent } from './repository.ts'
 type Origin = Checkpoint['origin']
 
 /** Takes agents down as they stand, and puts them back. */
-export class CheckpointKeeper implements Checkpoints {
+export class CheckpointService implements Checkpoints {
   readonly #svc: PluginHandle
   readonly #config: CheckpointsConfig
   readonly files: CheckpointFiles
@@ -60,7 +60,7 @@ export class CheckpointKeeper implements Checkpoints {
     const agent = await this.#svc.use(Agents).find(agent_id)
     if (agent.died_at !== null) throw new AgentDeadError({ agent_id })
     const { checkpoint_id, parts } = await this.get(agent_id, ref)
-    const { values, left_out } = this.#understood(checkpoint_id, parts)
+    const { values, left_out } = this.#parseParts(checkpoint_id, parts)
     const store = this.#svc.use(Store)
     const hold = { agent_id, owner: this.#svc.ports.ids.make('restore', 8) }
     if (!(await store.apply([holdAgent(hold)]))) throw new AgentDeadError({ agent_id })
@@ -112,7 +112,7 @@ export class CheckpointKeeper implements Checkpoints {
   }
 
   /** The values of the parts that are known here, as their rooms take them. @throws CheckpointUnreadableError */
-  #understood(checkpoint_id: string, parts: Checkpoint['parts']) {
+  #parseParts(checkpoint_id: string, parts: Checkpoint['parts']) {
     const values = new Map<string, unknown>()
     for (const { name, schema } of this.#svc.list(CheckpointParts)) {
       if (!Object.hasOwn(parts, name)) continue

@@ -14,11 +14,11 @@ import {
   type SufferingState,
 } from './contract.ts'
 import { pass, type Settings, stillFor, thresholdsOf } from './dynamics.ts'
-import { budgetLeft, factsOf, sensed, takenIn } from './facts.ts'
+import { applyEvents, budgetLeft, factsOf, runStressors } from './facts.ts'
 import { feelingOf, moodOf } from './mood.ts'
 import { baseOf, effectiveOf, homeOf, shapedBy } from './persona.ts'
 import { findLot, happenedSince, type LotRow, lived, recordMoment } from './repository.ts'
-import { eachField, type Inner, loadOf, newborn, type Told } from './state.ts'
+import { eachField, type Inner, loadOf, newborn, type ReportedState } from './state.ts'
 import { DEFAULT_RATE } from './stressors.ts'
 
 /** A change of the load, or of a field of the persona, that is worth telling, and how often at most. */
@@ -34,7 +34,7 @@ interface Look {
 }
 
 /** Where an agent stands in its running cycle. */
-interface Living {
+interface CycleState {
   lot: LotRow
   inner: Inner
   home: PersonaFields
@@ -43,10 +43,10 @@ interface Living {
   /** When its cycle's own time began to count, monotonic. */
   began: number
 }
-const Living = token<Living>('inner_life')
+const CycleState = token<CycleState>('inner_life')
 
 /** How the agents of this process live through their cycles, and how anybody's inner life is read. */
-export class InnerLives implements Suffering {
+export class SufferingService implements Suffering {
   readonly #svc: PluginHandle
   readonly #config: SufferingConfig
   /** Agents whose cycle runs here now: they are ahead of their rows. All that a cycle reads of them is the same. */
@@ -63,36 +63,42 @@ export class InnerLives implements Suffering {
     const store = svc.use(Store)
     const lot = await findLot(store, cycle.agent_id)
     if (!lot) return
-    const home = homeOf(await this.#unshaped(lot, 'beat'))
+    const home = homeOf(await this.#unshapedPersona(lot, 'beat'))
     const events = lot.newest > lot.seq ? await happenedSince(store, lot.agent_id, lot.seq) : []
-    const before = lot.inner ?? (await this.#born(lot.agent_id, home))
-    const { inner, seq, heard_at } = await takenIn(svc, lot, before, events, home, this.#settings)
+    const before = lot.inner ?? (await this.#newInner(lot.agent_id, home))
+    const { inner, seq, heard_at } = await applyEvents(svc, lot, before, events, home, this.#settings)
     const facts = factsOf(lot, inner, heard_at, await budgetLeft(svc))
-    const judged = await sensed(svc, inner, facts, this.#settings)
-    const next = pass(judged, this.#rested(lot), lot.busy === 1, this.#settings)
+    const judged = await runStressors(svc, inner, facts, this.#settings)
+    const next = pass(judged, this.#restSince(lot), lot.busy === 1, this.#settings)
     const look = await this.#lookAt(lot.agent_id, next, home)
     this.#living.set(lot.agent_id, { cycle_num: cycle.cycle_num, inner: next, look })
-    cycle.set(Living, { lot, inner: next, home, seq, heard_at, began: svc.clock.monotonic() })
+    cycle.set(CycleState, { lot, inner: next, home, seq, heard_at, began: svc.clock.monotonic() })
   }
 
   /** `cleanup`: the cycle's own time has passed too, and what changed is told in its commit. */
-  async tell(cycle: Cycle): Promise<void> {
-    const living = cycle.get(Living)
+  async save(cycle: Cycle): Promise<void> {
+    const living = cycle.get(CycleState)
     if (!living) return
     const { lot, home, began } = living
     const took = this.#svc.clock.monotonic() - began
     const inner = pass(living.inner, took, lot.busy === 1, this.#settings)
     const persona = this.#effective(inner, home)
     const state = await this.#stateOf(lot.agent_id, inner, persona)
-    const told: Told = { key: keyOf(state), load: state.load, persona: { ...persona }, at: this.#svc.clock.ms() }
+    const told: ReportedState = {
+      key: keyOf(state),
+      load: state.load,
+      persona: { ...persona },
+      at: this.#svc.clock.ms(),
+    }
     const isNews = inner.told !== null && isWorthTelling(inner.told, told)
-    if (isNews) cycle.effects.push(...this.#news(lot.agent_id, inner.told!, state, persona, baseOf(inner, home)))
-    cycle.set(Living, { ...living, inner: isNews || inner.told === null ? { ...inner, told } : inner })
+    if (isNews)
+      cycle.effects.push(...this.#changeEvents(lot.agent_id, inner.told!, state, persona, baseOf(inner, home)))
+    cycle.set(CycleState, { ...living, inner: isNews || inner.told === null ? { ...inner, told } : inner })
   }
 
   /** The last of a cycle's writes; by itself it is no news. */
   write(cycle: Cycle): void {
-    const living = cycle.get(Living)
+    const living = cycle.get(CycleState)
     if (!living) return
     const { lot, inner, seq, heard_at } = living
     const { agent_id, version, passed } = lot
@@ -101,7 +107,7 @@ export class InnerLives implements Suffering {
   }
 
   /** The cycle is over: its row says where the agent stands, unless another has begun, which the agent was taken for. */
-  ended({ agent_id, cycle_num }: { agent_id: string; cycle_num: number }): void {
+  endCycle({ agent_id, cycle_num }: { agent_id: string; cycle_num: number }): void {
     if (this.#living.get(agent_id)?.cycle_num === cycle_num) this.#living.delete(agent_id)
   }
 
@@ -122,15 +128,17 @@ export class InnerLives implements Suffering {
   async look(agent: AgentRow): Promise<Look> {
     const { agent_id } = agent
     const living = this.#living.get(agent_id)
-    return living?.look ?? this.#lookAt(agent_id, await this.#innerOf(agent_id), homeOf(await this.#unshaped(agent)))
+    return (
+      living?.look ?? this.#lookAt(agent_id, await this.#innerOf(agent_id), homeOf(await this.#unshapedPersona(agent)))
+    )
   }
 
   /** What the agent's profile means as it feels now. */
   shape({ agent_id }: NewAgent, profile: Profile): Profile | Promise<Profile> {
-    return this.#config.enabled && profile.persona ? this.#shaped(agent_id, profile) : profile
+    return this.#config.enabled && profile.persona ? this.#shape(agent_id, profile) : profile
   }
 
-  async #shaped(agent_id: string, profile: Profile): Promise<Profile> {
+  async #shape(agent_id: string, profile: Profile): Promise<Profile> {
     const home = homeOf(profile)
     const inner = await this.#innerOf(agent_id)
     return shapedBy(profile, baseOf(inner, home), this.#effective(inner, home), this.#config)
@@ -163,14 +171,14 @@ export class InnerLives implements Suffering {
   }
 
   /** T: since it was lived last, but one heartbeat a cycle at most: who was paused, frozen or not driven at all was not awake. */
-  #rested({ version, at, passed, passed_before }: LotRow): number {
+  #restSince({ version, at, passed, passed_before }: LotRow): number {
     if (version === 0) return 0
     const heartbeat = Number(this.#svc.config.get('daemon.heartbeat')) * 1000
     return Math.min(Math.max(0, this.#svc.clock.ms() - at), heartbeat * (1 + passed - passed_before))
   }
 
   /** Nothing has happened to it: that is where telling begins. */
-  async #born(agent_id: string, home: PersonaFields): Promise<Inner> {
+  async #newInner(agent_id: string, home: PersonaFields): Promise<Inner> {
     const inner = newborn()
     const state = await this.#stateOf(agent_id, inner, home)
     const told = { key: keyOf(state), load: 0, persona: { ...home }, at: this.#svc.clock.ms() }
@@ -182,7 +190,7 @@ export class InnerLives implements Suffering {
   }
 
   /** What the profile says, before this room has its say in it. One that is broken or gone keeps nobody from suffering. */
-  async #unshaped(agent: NewAgent, when?: 'beat'): Promise<Pick<Profile, 'persona'>> {
+  async #unshapedPersona(agent: NewAgent, when?: 'beat'): Promise<Pick<Profile, 'persona'>> {
     try {
       const others = this.#svc.list(ProfileShapes).filter(({ name }) => name !== this.#svc.name)
       return await shapeProfile(others, agent, await this.#svc.use(Profiles).get(agent.preset, when))
@@ -216,7 +224,13 @@ export class InnerLives implements Suffering {
     return load >= prominent ? 'prominent' : 'calm'
   }
 
-  #news(agent_id: string, before: Told, state: SufferingState, persona: PersonaFields, base: PersonaFields): Effect[] {
+  #changeEvents(
+    agent_id: string,
+    before: ReportedState,
+    state: SufferingState,
+    persona: PersonaFields,
+    base: PersonaFields,
+  ): Effect[] {
     const changes = changesBetween(before.key, keyOf(state))
     const severities = Object.fromEntries(state.stressors.map(({ stressor, severity }) => [stressor, severity]))
     const { load, crisis, mood } = state
@@ -250,7 +264,7 @@ function changesBetween(before: string, after: string): string[] {
   return [...come, ...gone.map(line => `resolved ${line.split(' ')[1]}`)]
 }
 
-function isWorthTelling(before: Told, after: Told): boolean {
+function isWorthTelling(before: ReportedState, after: ReportedState): boolean {
   if (before.key !== after.key) return true
   if (after.at - before.at < LEAST_MS && after.at >= before.at) return false
   const moved = PERSONA_FIELDS.some(field => Math.abs(before.persona[field] - after.persona[field]) >= WORTH_TELLING)

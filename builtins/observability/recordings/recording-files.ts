@@ -37,7 +37,7 @@ export function madeAt({ started_at, forked_from }: Recording): string {
 }
 
 /** Where recordings lie: a folder for each run, and the databases with which they began, each once. */
-export class RecordingShelf {
+export class RecordingFiles {
   readonly #svc: PluginHandle
   readonly #inTurn = keyedMutex()
 
@@ -78,9 +78,9 @@ export class RecordingShelf {
   }
 
   /** Opens a tape to be appended to, as long as its run goes on: to open it for each piece costs more than the piece. */
-  async tape(run_id: string): Promise<TapeFile> {
+  async openLog(run_id: string): Promise<LogFile> {
     const path = join(this.folderOf(run_id), TAPE)
-    return new TapeFile(await this.#files.open(path, 'a', 0o600))
+    return new LogFile(await this.#files.open(path, 'a', 0o600))
   }
 
   /** @returns the SHA-256 of what was kept, once however often it is given */
@@ -138,12 +138,12 @@ export class RecordingShelf {
   /** The event log of a recording whose run is not in the database. */
   async keepEvents(run_id: string, events: readonly EventRow[]): Promise<void> {
     const file = join(this.folderOf(run_id), EVENTS)
-    await this.#files.writeFile(file, await packed(JSON.stringify(events)), { mode: 0o600 })
+    await this.#files.writeFile(file, await compress(JSON.stringify(events)), { mode: 0o600 })
   }
 
   async events(run_id: string): Promise<EventRow[] | undefined> {
     const bytes = await this.#files.readFile(join(this.folderOf(run_id), EVENTS)).catch(() => undefined)
-    return bytes && (JSON.parse(await unpacked(bytes)) as EventRow[])
+    return bytes && (JSON.parse(await decompress(bytes)) as EventRow[])
   }
 
   async state(sha: string): Promise<Buffer> {
@@ -168,7 +168,7 @@ export class RecordingShelf {
 }
 
 /** The file of a tape that is being made. */
-export class TapeFile {
+export class LogFile {
   readonly #file: FileHandle
 
   constructor(file: FileHandle) {
@@ -203,10 +203,10 @@ async function entriesIn(bytes: Buffer): Promise<Entry[]> {
   return entries
 }
 
-export async function packed(text: string): Promise<Buffer> {
+export async function compress(text: string): Promise<Buffer> {
   return (await pack(text)) as Buffer
 }
 
-export async function unpacked(bytes: Buffer): Promise<string> {
+export async function decompress(bytes: Buffer): Promise<string> {
   return String(await unpack(bytes))
 }

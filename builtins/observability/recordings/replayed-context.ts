@@ -6,7 +6,7 @@ import {
   type RecordingContext,
   withoutRecording,
 } from '#lib/recording-context'
-import type { Drawn } from './score.ts'
+import type { ReadValues } from './score.ts'
 
 /** What an actor has come to, until the tape has. */
 export interface Waiting {
@@ -20,11 +20,11 @@ export interface Waiting {
   reject: (error: unknown) => void
 }
 
-export interface ReplayedActorParts {
-  drawn: Drawn
+export interface ReplayedContextParts {
+  drawn: ReadValues
   abort: CycleEnd
   /** Told when it has come to where it waits, or to its end. */
-  moved: () => void
+  onMove: () => void
   /** Resolves when whoever could go on has. */
   rest: () => Promise<void>
   /** Whether it is not given something by that name, but works it out itself. */
@@ -32,14 +32,14 @@ export interface ReplayedActorParts {
 }
 
 /** A cycle that is repeated. */
-export class ReplayedActor implements RecordingContext {
+export class ReplayedContext implements RecordingContext {
   readonly waiting: Waiting[] = []
   /** What it set timers for, in their order. */
   readonly timers: (() => void)[] = []
   readonly abort: CycleEnd
   over = false
-  readonly #parts: ReplayedActorParts
-  readonly #drawn: Drawn
+  readonly #parts: ReplayedContextParts
+  readonly #drawn: ReadValues
   readonly last = { ms: 0, monotonic: 0 }
   /** How much of what is on the tape it has drawn. */
   readonly used = { ms: 0, monotonic: 0, ids: 0 }
@@ -49,7 +49,7 @@ export class ReplayedActor implements RecordingContext {
   #readsTold = 0
   #live: RecordingContext | undefined
 
-  constructor(parts: ReplayedActorParts) {
+  constructor(parts: ReplayedContextParts) {
     this.#parts = parts
     this.#drawn = parts.drawn
     this.abort = parts.abort
@@ -79,7 +79,7 @@ export class ReplayedActor implements RecordingContext {
     if (this.#reads >= this.#readable)
       return this.#wait({ kind: 't', what, isRead: true, work: () => inContext(this, work) }) as Promise<T>
     this.#reads++
-    this.#parts.moved()
+    this.#parts.onMove()
     return work()
   }
 
@@ -94,7 +94,7 @@ export class ReplayedActor implements RecordingContext {
   }
 
   /** The tape tells of so many more. */
-  tellReads(reads: number): void {
+  addReads(reads: number): void {
     this.#readsTold += reads
   }
 
@@ -106,7 +106,7 @@ export class ReplayedActor implements RecordingContext {
   timer(fn: () => void): () => void {
     if (this.#live) return this.#live.timer(fn)
     this.timers.push(fn)
-    this.#parts.moved()
+    this.#parts.onMove()
     // Time stands still, until all is live.
     return fn
   }
@@ -123,7 +123,7 @@ export class ReplayedActor implements RecordingContext {
   end(): void {
     this.over = true
     this.#live?.end()
-    this.#parts.moved()
+    this.#parts.onMove()
   }
 
   goLive(live: RecordingContext): void {
@@ -140,7 +140,7 @@ export class ReplayedActor implements RecordingContext {
   #wait(waiting: Omit<Waiting, 'resolve' | 'reject'>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ ...waiting, resolve, reject })
-      this.#parts.moved()
+      this.#parts.onMove()
     })
   }
 }

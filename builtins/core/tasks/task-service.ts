@@ -7,7 +7,7 @@ import { type OperationCall, type PluginHandle, type SvcError, sentenceOf } from
 import { StoppingError } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
-import { type Admitted, admit, hashOf, type TaskInput } from './admission.ts'
+import { type AdmittedInstruction, admit, hashOf, type TaskInput } from './admission.ts'
 import { admitSchema, originalOf } from './answer-form.ts'
 import { beginsAs } from './beginning.ts'
 import type { TasksConfig } from './config.ts'
@@ -20,7 +20,7 @@ import {
   TaskStoppedError,
 } from './contract.ts'
 import { failedTask, insertTask, seizeTask, takeTask } from './effects.ts'
-import { Keeper } from './keeper.ts'
+import { TaskReaper } from './reaper.ts'
 import {
   decidedTasks,
   findByKey,
@@ -43,18 +43,18 @@ const MAX_INTERRUPTIONS = 5
 const TRIES = 5
 
 /** A task that this request began or found. */
-export interface Begun {
+export interface StartedTask {
   task_id: string
   /** The run that ends when this request does. */
   carried: TaskRun | undefined
 }
 
 /** Begins tasks, keeps those that run in this process, and takes up those that another left. */
-export class TaskDesk {
+export class TaskService {
   readonly #svc: PluginHandle
   readonly #config: TasksConfig
   readonly #runs = new Map<string, TaskRun>()
-  readonly #keeper: Keeper
+  readonly #keeper: TaskReaper
   readonly #owner: string
   #stopped = false
 
@@ -62,7 +62,7 @@ export class TaskDesk {
     this.#svc = svc
     this.#config = config
     this.#owner = svc.ports.ids.make('tasks', 12)
-    this.#keeper = new Keeper(svc, this.#owner, this.#runs)
+    this.#keeper = new TaskReaper(svc, this.#owner, this.#runs)
   }
 
   get #store(): Store {
@@ -79,17 +79,17 @@ export class TaskDesk {
    * @throws AgentNotFoundError, AgentDeadError, BudgetExhaustedError, IdempotencyKeyReusedError, InvalidInputError for a schema by
    * which no answer can be checked, and what sessions throw
    */
-  async begin(input: TaskInput, call: OperationCall, streams: boolean): Promise<Begun> {
+  async begin(input: TaskInput, call: OperationCall, streams: boolean): Promise<StartedTask> {
     if (this.#stopped) throw new StoppingError()
     if (input.response_schema) await admitSchema(this.#svc.use(Schemas), input.response_schema)
     // What a request was is asked only by its key.
     const request_hash = call.idempotency_key === undefined ? '' : hashOf(input)
-    let asked: Admitted | undefined
+    let asked: AdmittedInstruction | undefined
     let images: ImageRef[] | undefined
     for (let tries = 0; tries < TRIES; tries++) {
       const agent = await this.#svc.use(Agents).find(input.id)
       const { agent_id, died_at } = agent
-      const known = await this.#known(agent_id, call)
+      const known = await this.#findRepeated(agent_id, call)
       if (known && known.request_hash !== request_hash)
         throw new IdempotencyKeyReusedError({ earlier: `task ${known.task_id}` })
       if (known) {
@@ -117,7 +117,7 @@ export class TaskDesk {
    * The task as it stands once it does not run any more, in whatever process.
    * @throws TaskNotFoundError when it is removed meanwhile; TaskGoesOnError when the signal comes first
    */
-  async settled(task_id: string, signal: AbortSignal | undefined): Promise<TaskRow> {
+  async waitUntilSettled(task_id: string, signal: AbortSignal | undefined): Promise<TaskRow> {
     for (;;) {
       const run = this.#runs.get(task_id)
       if (run) await overOrAborted(run.text, signal)
@@ -179,7 +179,7 @@ export class TaskDesk {
         return
       }
       const error = problemOf(new TaskStoppedError(), request_id)
-      const output = await this.#said(row)
+      const output = await this.#outputOf(row)
       const seized = await this.#store.apply([
         seizeTask({ task_id, owner: this.#owner, epoch }),
         failedTask({ task_id, owner: this.#owner, epoch: epoch + 1, output, error }),
@@ -225,7 +225,7 @@ export class TaskDesk {
     await this.#keeper.stop()
   }
 
-  async #known(agent_id: string, { tenant, idempotency_key }: OperationCall): Promise<TaskRow | undefined> {
+  async #findRepeated(agent_id: string, { tenant, idempotency_key }: OperationCall): Promise<TaskRow | undefined> {
     if (idempotency_key === undefined) return undefined
     return findByKey(this.#store, { user_id: tenant, agent_id, key: idempotency_key })
   }
@@ -275,7 +275,7 @@ export class TaskDesk {
     this.#keeper.keep()
     void run.ended.then(() => {
       // One whose end was not written stays, to say so, until its time is over and it is settled as lost.
-      if (!run.text.failed) this.#runs.delete(row.task_id)
+      if (!run.text.hasFailed) this.#runs.delete(row.task_id)
       // Decided while the task was not waiting yet.
       return run.waits && !this.#stopped ? this.#goOn(row.task_id) : undefined
     })
@@ -293,22 +293,22 @@ export class TaskDesk {
   /** Without an Idempotency-Key a task ends with its client. */
   #carry(run: TaskRun, { signal, idempotency_key }: OperationCall): TaskRun | undefined {
     if (idempotency_key !== undefined) return undefined
-    const gone = () =>
+    const onDisconnect = () =>
       run.abort(signal.reason instanceof ServerStoppingError ? new TaskInterruptedError() : new TaskCancelledError())
-    if (signal.aborted) gone()
-    else signal.addEventListener('abort', gone, { once: true })
-    void run.ended.then(() => signal.removeEventListener('abort', gone))
+    if (signal.aborted) onDisconnect()
+    else signal.addEventListener('abort', onDisconnect, { once: true })
+    void run.ended.then(() => signal.removeEventListener('abort', onDisconnect))
     return run
   }
 
   /** A task that its process left: a detached one goes on here, if this process stays; any other has failed. */
   async #recover(row: TaskRow): Promise<void> {
     const { task_id, agent_id, session_id, epoch, request_id } = row
-    if (this.#runs.get(task_id)?.text.failed) this.#runs.delete(task_id)
+    if (this.#runs.get(task_id)?.text.hasFailed) this.#runs.delete(task_id)
     const stays = this.#svc.roles.has('daemon') || this.#svc.roles.has('server')
     if (row.detached && row.interruptions < MAX_INTERRUPTIONS) return stays ? this.resume(task_id) : undefined
     const error = problemOf(new TaskInterruptedError(), request_id)
-    const output = await this.#said(row)
+    const output = await this.#outputOf(row)
     const data = { agent_id, task_id, session_id, status: 'failed' }
     await this.#store.apply([
       takeTask({ task_id, owner: this.#owner, epoch }),
@@ -318,7 +318,7 @@ export class TaskDesk {
   }
 
   /** What a task that another process left had said: what its readers were shown. */
-  async #said({ task_id, output }: TaskRow): Promise<string> {
+  async #outputOf({ task_id, output }: TaskRow): Promise<string> {
     return output || (await shownText(this.#store, task_id)).text
   }
 }
@@ -327,7 +327,7 @@ export class TaskDesk {
 async function overOrAborted(text: LiveText, signal: AbortSignal | undefined): Promise<void> {
   signal?.addEventListener('abort', text.wake)
   try {
-    while (!text.over && !signal?.aborted) await text.changed()
+    while (!text.over && !signal?.aborted) await text.waitForChange()
   } finally {
     signal?.removeEventListener('abort', text.wake)
   }

@@ -7,7 +7,7 @@ import { isResult, ownInvariants, RESUMES, WATCHED } from './invariants.ts'
 import type { Journal } from './journal.ts'
 import type { Trouble } from './trouble.ts'
 
-export interface WitnessParts {
+export interface CheckerParts {
   look: Look
   journal: Journal
   trouble: Trouble
@@ -16,7 +16,7 @@ export interface WitnessParts {
   /** Milliseconds within which a woken agent runs. */
   wakes_within: number
   /** Whether a tool waits for an approval. */
-  gated(process: number, tool: Tool): boolean
+  isGated(process: number, tool: Tool): boolean
   reserves: boolean
   /** Pursuits are gone on with at each cycle. */
   resumes: boolean
@@ -44,12 +44,12 @@ interface Nudge {
 }
 
 /** Sees all that happens in a world, keeps count of it, and says when a promise is broken. */
-export class Witness {
+export class InvariantChecker {
   violation: Violation | null = null
   readonly counts = { cycles: 0, model_calls: 0, tool_runs: 0, acts: 0, kills: 0, checks: 0 }
   /** How many operators wait for an answer, by the process that they asked. */
   readonly #asking = new Map<number, number>()
-  readonly #parts: WitnessParts
+  readonly #parts: CheckerParts
   readonly #invariants = new Map<string, Invariant>(ownInvariants().map(each => [each.name, each]))
   readonly #calls = new Set<string>()
   /** Runs of tools, by their calls; the world outside remembers them whatever becomes of a process. */
@@ -67,7 +67,7 @@ export class Witness {
   #frozen: number | undefined
   #tick = 0
 
-  constructor(parts: WitnessParts) {
+  constructor(parts: CheckerParts) {
     this.#parts = parts
     if (!parts.resumes) this.#invariants.delete(RESUMES)
   }
@@ -79,7 +79,7 @@ export class Witness {
     this.#parts.journal.write('violation', this.violation)
   }
 
-  #broken(invariant: keyof typeof WATCHED, found: string): void {
+  #report(invariant: keyof typeof WATCHED, found: string): void {
     this.fail(invariant, WATCHED[invariant], found)
   }
 
@@ -88,7 +88,7 @@ export class Witness {
   }
 
   /** A transaction was written. */
-  committed(process: number, touched: ReadonlySet<string>): void {
+  afterCommit(process: number, touched: ReadonlySet<string>): void {
     if (touched.size === 0) return
     if (touched.has('nudges')) this.#readNudges()
     if (touched.has('events')) this.#readEvents(process)
@@ -117,7 +117,7 @@ export class Witness {
   }
 
   /** Time has passed. */
-  rested(): void {
+  atRest(): void {
     const now = this.#parts.elapsed()
     if (now < this.#tick) return
     this.#tick = now + TICK_MS
@@ -142,7 +142,7 @@ export class Witness {
     on('phase_enter', (payload: { phase: string; agent_id: string }) => this.#phaseBegins(payload))
     on('config_changed', () => {})
     on('guard_failed', ({ guard, error }: { guard: string; error: string }) => {
-      if (this.#parts.trouble.level === 0) this.#broken('quiet_when_well', `the guard ${guard} failed: ${error}`)
+      if (this.#parts.trouble.level === 0) this.#report('quiet_when_well', `the guard ${guard} failed: ${error}`)
     })
   }
 
@@ -162,34 +162,34 @@ export class Witness {
     return this.#asking.size
   }
 
-  gone(process: number): void {
+  afterKill(process: number): void {
     this.#asking.delete(process)
     for (const [agent, driver] of this.#driving) if (driver.process === process) this.#driving.delete(agent)
   }
 
   /** It ended in order. @param cycles those that did not end within its grace */
-  stopped(process: number, timers: number, cycles: number): void {
+  afterStop(process: number, timers: number, cycles: number): void {
     const { elapsed, trouble } = this.#parts
     // What an operator is still waiting for is no one's left-over, nor is what waits for a database that is locked.
     const isLocked = elapsed() - trouble.lastOfStore < (cycles > 0 ? LOCK_MS : RETRY_MS)
     const isAsked = this.#asking.has(process)
     if (timers > 0 && !isAsked && !isLocked)
-      this.#broken('nothing_left_behind', `process ${process} has ${timers} timers`)
+      this.#report('nothing_left_behind', `process ${process} has ${timers} timers`)
   }
 
-  logged(process: number, line: string): void {
+  onLog(process: number, line: string): void {
     const { time: _, pid: __, ...entry } = JSON.parse(line.replaceAll(OWN_FILES, '.tmp')) as Record<string, unknown>
     this.#parts.journal.write('logged', { process, ...entry })
-    if (this.#parts.trouble.level === 0) this.#broken('quiet_when_well', String(entry.msg))
+    if (this.#parts.trouble.level === 0) this.#report('quiet_when_well', String(entry.msg))
   }
 
   /** An error that nobody caught. */
   uncaught(error: unknown): void {
-    this.#broken('caught', error instanceof Error ? (error.stack ?? error.message) : String(error))
+    this.#report('caught', error instanceof Error ? (error.stack ?? error.message) : String(error))
   }
 
   /** A model is asked; its call is under way. */
-  asked({ purpose: { kind, agent_id } }: ModelRequest): void {
+  onModelCall({ purpose: { kind, agent_id } }: ModelRequest): void {
     this.counts.model_calls++
     this.#parts.journal.write('model_asked', { kind, agent_id })
     if (kind === 'task' || kind === 'other') return
@@ -198,15 +198,15 @@ export class Witness {
       [agent_id],
     )
     if (waiting && waiting.created_at < this.#parts.look.now) {
-      this.#broken('no_call_when_waiting', `${agent_id} waits for ${waiting.approval_id}`)
+      this.#report('no_call_when_waiting', `${agent_id} waits for ${waiting.approval_id}`)
     }
   }
 
-  called(call_id: string): void {
+  onToolCall(call_id: string): void {
     this.#calls.add(call_id)
   }
 
-  billed(tokens: number): void {
+  onBilled(tokens: number): void {
     this.#billed += tokens
   }
 
@@ -216,14 +216,14 @@ export class Witness {
     return look.all<{ id: string }>('SELECT agent_id AS id FROM agents ORDER BY rowid LIMIT 5').map(({ id }) => id)
   }
 
-  toolBegun(process: number, tool: Tool, args: unknown, { call_id, agent_id }: ToolCall): void {
+  onToolBegun(process: number, tool: Tool, args: unknown, { call_id, agent_id }: ToolCall): void {
     const { look, journal } = this.#parts
     this.counts.tool_runs++
     const runs = (this.#runs.get(call_id) ?? 0) + 1
     this.#runs.set(call_id, runs)
     journal.write('tool_runs', { process, tool: tool.name, call_id, agent_id, runs })
     if (runs > 1 && tool.idempotent !== true)
-      this.#broken('at_most_once', `${tool.name} (${call_id}) ran ${runs} times`)
+      this.#report('at_most_once', `${tool.name} (${call_id}) ran ${runs} times`)
     const call = look.get<{ state: string; arguments: string }>(
       'SELECT state, arguments FROM tool_calls WHERE call_id = ?',
       [call_id],
@@ -231,11 +231,11 @@ export class Witness {
     if (call?.state !== 'started') {
       // Its agent may have been deleted in this very moment.
       if (call || look.get('SELECT 1 FROM agents WHERE agent_id = ?', [agent_id])) {
-        this.#broken('journal_first', `${tool.name} (${call_id}) is ${call?.state ?? 'not in the journal'}`)
+        this.#report('journal_first', `${tool.name} (${call_id}) is ${call?.state ?? 'not in the journal'}`)
       }
       return
     }
-    if (this.#parts.gated(process, tool)) this.#checkApproval(tool, args, call_id)
+    if (this.#parts.isGated(process, tool)) this.#checkApproval(tool, args, call_id)
   }
 
   #checkApproval(tool: Tool, args: unknown, call_id: string): void {
@@ -257,11 +257,11 @@ export class Witness {
             : before !== undefined && before !== call_id
               ? `by ${approval.approval_id}, as ${before} did`
               : undefined
-    if (fault) this.#broken('gated_tools_wait', `${tool.name} (${call_id}) ran ${fault}`)
+    if (fault) this.#report('gated_tools_wait', `${tool.name} (${call_id}) ran ${fault}`)
   }
 
   /** An operator's nudge was acknowledged. A cycle may have begun since it was written. */
-  nudged(agent_id: string, nudge_id: string): void {
+  onNudge(agent_id: string, nudge_id: string): void {
     const cycles = this.#written.get(nudge_id) ?? this.#started.get(agent_id) ?? 0
     this.#nudges.set(nudge_id, { nudge_id, agent_id, since: this.#parts.elapsed(), cycles })
   }
@@ -276,19 +276,19 @@ export class Witness {
   }
 
   decidedTwice(approval_id: string, decisions: readonly string[]): void {
-    this.#broken('decided_once', `${approval_id}: ${decisions.join(' and ')} were both taken`)
+    this.#report('decided_once', `${approval_id}: ${decisions.join(' and ')} were both taken`)
   }
 
-  lost(what: string): void {
-    this.#broken('acknowledged_is_kept', what)
+  reportLost(what: string): void {
+    this.#report('acknowledged_is_kept', what)
   }
 
   stands(what: string): void {
-    this.#broken('goals_move_on', what)
+    this.#report('goals_move_on', what)
   }
 
   leftBehind(what: string): void {
-    this.#broken('nothing_left_behind', what)
+    this.#report('nothing_left_behind', what)
   }
 
   #cycleBegins(process: number, { agent_id }: { agent_id: string }): void {
@@ -299,12 +299,12 @@ export class Witness {
       [agent_id],
     )
     const since = agent?.paused_at ?? agent?.died_at
-    if (since != null && since < look.now) this.#broken('no_cycle_when_paused', `${agent_id}, since ${since}`)
+    if (since != null && since < look.now) this.#report('no_cycle_when_paused', `${agent_id}, since ${since}`)
     const epoch = look.get<{ epoch: number }>('SELECT epoch FROM leases WHERE agent_id = ?', [agent_id])?.epoch ?? 0
     const before = this.#driving.get(agent_id)
     // Whoever takes an agent away, as a restored checkpoint does, counts its epoch up too.
     if (before?.epoch === epoch - 1 && elapsed() - trouble.lastOfStore > LEASE_MS) {
-      this.#broken('driven_once', `${agent_id} is driven by processes ${before.process} and ${process}`)
+      this.#report('driven_once', `${agent_id} is driven by processes ${before.process} and ${process}`)
     }
     this.#driving.set(agent_id, { process, epoch })
   }
@@ -318,12 +318,12 @@ export class Witness {
     // The next may be claimed already, but begins only once this one has been told.
     const isIts = driving?.epoch === epoch || result !== 'fenced'
     if (driving?.process === process && isIts) this.#driving.delete(agent_id)
-    if (!isResult(result)) this.#broken('known_results', `${agent_id}: ${result}`)
+    if (!isResult(result)) this.#report('known_results', `${agent_id}: ${result}`)
   }
 
   #phaseBegins({ phase, agent_id }: { phase: string; agent_id: string }): void {
     if (this.#frozen !== undefined && this.#frozen < this.#parts.elapsed()) {
-      this.#broken('no_phase_when_frozen', `${agent_id} enters ${phase}, frozen since ${this.#frozen / 1000} s`)
+      this.#report('no_phase_when_frozen', `${agent_id} enters ${phase}, frozen since ${this.#frozen / 1000} s`)
     }
   }
 
@@ -341,7 +341,7 @@ export class Witness {
     for (const { n, call_id } of rows) {
       this.#spendSeen = n
       const own = call_id.endsWith(':strategy') || call_id === 'budget.json'
-      if (!this.#calls.has(call_id) && !own) this.#broken('spend_has_a_call', call_id)
+      if (!this.#calls.has(call_id) && !own) this.#report('spend_has_a_call', call_id)
     }
   }
 
@@ -353,7 +353,7 @@ export class Witness {
               (SELECT coalesce(sum(tokens), 0) FROM budget_reservations) AS held`,
     )
     if (row && row.spent + row.held < this.#billed) {
-      this.#broken(
+      this.#report(
         'nothing_for_free',
         `${row.spent} tokens are spent and ${row.held} held, but ${this.#billed} were billed`,
       )
@@ -368,13 +368,13 @@ export class Witness {
        JOIN agents a ON a.agent_id = n.agent_id JOIN leases l ON l.agent_id = n.agent_id WHERE n.nudge_id = ?`,
       [nudge.nudge_id],
     )
-    if (!row && look.get('SELECT 1 FROM agents WHERE agent_id = ?', [nudge.agent_id])) this.lost(nudge.nudge_id)
+    if (!row && look.get('SELECT 1 FROM agents WHERE agent_id = ?', [nudge.agent_id])) this.reportLost(nudge.nudge_id)
     const heard = !row || row.delivered_at !== null || (this.#started.get(nudge.agent_id) ?? 0) > nudge.cycles
     if (heard) return void this.#nudges.delete(nudge.nudge_id)
     const busy = row.stopped || row.owner !== null || !driven() || now - trouble.lastOfStore < 2_000
     if (busy) nudge.since = now
     else if (now - nudge.since > wakes_within) {
-      this.#broken(
+      this.#report(
         'no_wake_lost',
         `${nudge.agent_id} was nudged (${nudge.nudge_id}) and rests ${now - nudge.since} ms since`,
       )

@@ -18,7 +18,7 @@ import { Effects, Store } from '#platform/store/contract'
 import { ReplayClock } from './clock.ts'
 import { NotReplayableError, type Recording } from './contract.ts'
 import { statements } from './effects.ts'
-import type { Whole } from './shelf.ts'
+import type { Whole } from './recording-files.ts'
 
 /** What a recorded run had in its environment and a repeated one has not. */
 const HIDDEN = '***hidden***'
@@ -32,7 +32,7 @@ const OfflineError = defineError({
 
 const OURS = 'UPDATE runs SET pid = ? WHERE pid = ? AND ended_at IS NULL'
 
-export interface Stage extends AsyncDisposable {
+export interface ReplayKernel extends AsyncDisposable {
   readonly kernel: Kernel
   readonly clock: ReplayClock
   readonly root: string
@@ -42,7 +42,7 @@ export interface Stage extends AsyncDisposable {
   bring(definition: PluginDefinition, origin?: string): Promise<void>
 }
 
-export interface StageOptions {
+export interface ReplayKernelOptions {
   /** Plugins beside those that the project has. */
   also?: readonly PluginDefinition[]
   /** What it may reach besides its own folder; nothing unless told. */
@@ -52,12 +52,12 @@ export interface StageOptions {
 }
 
 /** Sets up a recording's project in a temporary folder: its database, its configuration, this program's code. */
-export async function openStage(
+export async function openReplayKernel(
   svc: PluginHandle,
   { about, state }: Whole,
   tape: Tape,
-  options: StageOptions = {},
-): Promise<Stage> {
+  options: ReplayKernelOptions = {},
+): Promise<ReplayKernel> {
   const { files } = svc.ports
   const root = await files.mkdtemp(join(tmpdir(), 'svc-replay-'))
   await files.mkdir(join(root, '.svc'), { recursive: true, mode: 0o700 })

@@ -6,7 +6,7 @@ import { together } from './together.ts'
 const PLUGIN_STATES = ['live', 'suspended', 'failed', 'disabled'] as const
 
 /** The daemon, wherever it runs, and the plugins of this process. */
-export function houseMetrics(svc: PluginHandle): Metric[] {
+export function projectMetrics(svc: PluginHandle): Metric[] {
   const daemon = together(async () => (svc.has(Daemon) ? svc.use(Daemon).find() : undefined))
   return [
     {
@@ -19,7 +19,7 @@ export function houseMetrics(svc: PluginHandle): Metric[] {
       name: 'svc_daemon_frozen',
       help: '1 while the operator has frozen the daemon.',
       type: 'gauge',
-      collect: async () => (svc.has(Freeze) ? Number(await svc.use(Freeze).frozen()) : undefined),
+      collect: async () => (svc.has(Freeze) ? Number(await svc.use(Freeze).isFrozen()) : undefined),
     },
     {
       name: 'svc_last_tick_age_seconds',

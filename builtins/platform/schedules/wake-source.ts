@@ -14,7 +14,7 @@ const LOOK_MS = 1_000
  * Where the heartbeat runs, time makes schedules and alarms due. It is a wake source that never answers: each slot wakes its
  * agent in its own transaction.
  */
-export function timeKeeper(svc: PluginHandle, config: SchedulesConfig): WakeSource & { hurry(): void } {
+export function scheduleWakeSource(svc: PluginHandle, config: SchedulesConfig): WakeSource & { hurry(): void } {
   let pause = new AbortController()
   let seen = ''
   const round = async (signal: AbortSignal) => {

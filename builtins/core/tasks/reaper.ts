@@ -11,7 +11,7 @@ const TOGETHER = 25
 const RENEW_MS = 5_000
 
 /** While tasks run in this process: writes down what they told, many in one transaction, and gives a sign of life. */
-export class Keeper {
+export class TaskReaper {
   readonly #svc: PluginHandle
   readonly #owner: string
   readonly #runs: ReadonlyMap<string, TaskRun>
@@ -37,7 +37,7 @@ export class Keeper {
   }
 
   get #working(): TaskRun[] {
-    return [...this.#runs.values()].filter(({ text }) => !text.failed)
+    return [...this.#runs.values()].filter(({ text }) => !text.hasFailed)
   }
 
   async #loop(signal: AbortSignal): Promise<void> {
@@ -46,7 +46,7 @@ export class Keeper {
     while (this.#working.length > 0 && !signal.aborted) {
       await clock.sleep(WRITE_MS, signal)
       const working = this.#working
-      const pieces = working.filter(({ text }) => text.unsaved)
+      const pieces = working.filter(({ text }) => text.isUnsaved)
       const now = clock.monotonic()
       try {
         for (let at = 0; at < pieces.length; at += TOGETHER) {

@@ -19,9 +19,9 @@ import { isFile, readFixture, writeFixture } from './fixture.ts'
 import { fork } from './fork.ts'
 import { eventsOf, rowOf } from './log.ts'
 import { beginRecording, type LiveRecording, maskerOf, pluginsIn } from './recording.ts'
+import { madeAt, RecordingFiles } from './recording-files.ts'
 import { type Original, replay } from './replay.ts'
 import { countsIn, stepsIn, taskIn } from './score.ts'
-import { madeAt, RecordingShelf } from './shelf.ts'
 
 /** So many events of a log are read at most. */
 const MOST_EVENTS = 1_000_000
@@ -32,11 +32,11 @@ const ON_SERVER = 'its database is on a server, and only what happens to one in 
 const PROCESS = 'process'
 
 /** The recordings of a project, and the one that this process makes. */
-export class RecordingRoom implements Recordings {
+export class RecordingService implements Recordings {
   readonly #svc: PluginHandle
   #config: RecordingsConfig
   readonly #hang: (tape: Tape) => Undo
-  readonly shelf: RecordingShelf
+  readonly shelf: RecordingFiles
   #live: LiveRecording | undefined
   #beginning: Promise<void> | undefined
   #closed = false
@@ -47,7 +47,7 @@ export class RecordingRoom implements Recordings {
     this.#svc = svc
     this.#config = config
     this.#hang = hang
-    this.shelf = new RecordingShelf(svc)
+    this.shelf = new RecordingFiles(svc)
   }
 
   /** Records the daemon's run that has just begun in this process. @param overhears it is the project's own @returns its end */
@@ -86,8 +86,8 @@ export class RecordingRoom implements Recordings {
     return this.#beginning
   }
 
-  holds(run_id: string): void {
-    this.#live?.holds(run_id)
+  addTaskRun(run_id: string): void {
+    this.#live?.addTaskRun(run_id)
   }
 
   /** Ends what was begun for tasks; one that begins later, while the process ends, is not recorded. */
@@ -122,7 +122,7 @@ export class RecordingRoom implements Recordings {
   }
 
   /** Another configuration is in force. */
-  configured(): void {
+  recordConfig(): void {
     const config = maskerOf(this.#svc)(JSON.stringify(this.#svc.config.tree('live')))
     this.#live?.tape.add(['c', JSON.parse(config) as Record<string, unknown>])
   }
@@ -163,14 +163,14 @@ export class RecordingRoom implements Recordings {
       const steps = await this.steps(run_id)
       return { ...host, run_id, kind, within, started_at, events_of: run_id, cycles: 0, steps: steps.length }
     }
-    await this.#written(run_id)
+    await this.#writeOut(run_id)
     // Of a process that was killed, or that is another: as far as its tape is written.
     const fresh = await this.shelf.about(run_id)
     return fresh.ended_at === null ? { ...fresh, ...countsIn(await this.shelf.entries(run_id)) } : fresh
   }
 
   async list(): Promise<Recording[]> {
-    await this.#live?.noted()
+    await this.#live?.waitUntilNoted()
     const [all, runs] = await Promise.all([
       this.shelf.list(),
       this.#svc.use(Store).all<{ run_id: string }>('SELECT run_id FROM runs'),
@@ -244,7 +244,7 @@ export class RecordingRoom implements Recordings {
   /** The answers of models in a recording, in the order in which they were given. */
   async steps(run_id: string): Promise<RecordedStep[]> {
     const { within } = await this.#about(run_id)
-    await this.#written(within ?? run_id)
+    await this.#writeOut(within ?? run_id)
     const entries = await this.shelf.entries(within ?? run_id)
     if (within === null) return stepsIn(entries)
     const task = taskIn(entries, run_id)
@@ -258,7 +258,7 @@ export class RecordingRoom implements Recordings {
 
   /** @throws RecordingNotFoundError, NotReplayableError where nothing ever is recorded */
   async #about(run_id: string): Promise<Recording> {
-    await this.#live?.noted()
+    await this.#live?.waitUntilNoted()
     return this.shelf.about(run_id).catch(error => {
       const isKept = this.#svc.use(Store).image !== undefined || !(error instanceof RecordingNotFoundError)
       throw isKept ? error : new NotReplayableError({ run_id, why: ON_SERVER })
@@ -270,7 +270,7 @@ export class RecordingRoom implements Recordings {
     return `run-${date}-${time}-${this.#svc.ports.ids.make('run', 6).slice('run-'.length)}`
   }
 
-  async #written(run_id: string): Promise<void> {
+  async #writeOut(run_id: string): Promise<void> {
     if (this.#live?.about.run_id === run_id) await this.#live.write()
   }
 }
