@@ -8,6 +8,11 @@ interface Body {
 
 /** With the argument `endless` each answer is the next note, in a conversation without an end. */
 const isEndless = process.argv[2] === 'endless'
+/** With the argument `files` the agent writes a file instead of a note. */
+const note: readonly [string, object] =
+  process.argv[2] === 'files'
+    ? ['file_write', { path: 'note.md', content: 'What is known of it. '.repeat(20) }]
+    : ['notepad_write', { text: 'a note' }]
 
 /** What comes of a request: a goal where no tools are on offer, then a note, then the end. */
 function answerTo({ messages, tools = [] }: Body, n: number): { delta: object; finish_reason: string } {
@@ -19,7 +24,7 @@ function answerTo({ messages, tools = [] }: Body, n: number): { delta: object; f
     ? ['note', { n }]
     : messages.at(-1)?.role === 'tool'
       ? ['finish_goal', { summary: 'noted' }]
-      : ['notepad_write', { text: 'a note' }]
+      : note
   const call = { index: 0, id: `call_${n}`, type: 'function', function: { name, arguments: JSON.stringify(args) } }
   return { delta: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }
 }
@@ -65,4 +70,6 @@ const server = createServer((incoming, response) => {
     next()
   })
 }).listen(0, '127.0.0.1', () => process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`))
+/** Answers each message with the number of requests so far. */
+process.on('message', () => process.send?.(requests))
 process.on('disconnect', () => process.exit())

@@ -18,6 +18,7 @@ machine. What could not be measured cleanly has a question mark, and says why.
 const SUBJECTS: Readonly<Record<string, () => Promise<() => Promise<Row[]>>>> = {
   cycles: async () => (await import('./cycles.ts')).cycles,
   turn: async () => (await import('./turn.ts')).turn,
+  turns: async () => (await import('./turns.ts')).turns,
   tasks: async () => (await import('./tasks.ts')).tasks,
   start: async () => (await import('./start.ts')).start,
   idle: async () => (await import('./idle.ts')).idle,

@@ -192,6 +192,8 @@ export interface AgentRow {
   objective: string | null
   run_at: number | null
   cycle_num: number
+  /** Whether it has a schedule that counts its cycles. */
+  counts_cycles: number
 }
 
 /** An agent that is made. */

@@ -29,6 +29,11 @@ export default definePlugin({
     })
     svc.add(ModelUsers, { name: 'agents', models: () => modelsOfLiving(svc.use(Store)) })
     for (const hold of ownHolds(svc)) svc.add(Holds, hold)
+    // Read once a cycle, before all that goes by it. One that is gone is reported where the cycle needs it.
+    svc.tap('approval_gate', { name: 'agents', stage: -500, busy: neverHasWork }, async (cycle: Cycle) => {
+      const agent = await agents.find(cycle.agent_id).catch(() => undefined)
+      if (agent) cycle.set(ActiveAgent, agent)
+    })
     svc.tap('cleanup', { name: 'agents', busy: neverHasWork }, (cycle: Cycle) =>
       noteGuard(cycle, cycle.get(ActiveAgent)),
     )

@@ -28,7 +28,8 @@ function ofActiveGoal(column: string): string {
 const ROW = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, ${STATUS} AS status, a.paused_at, a.died_at, a.error,
   a.waiting_for, a.held_by, a.failures, a.spawned_by, a.workspace, a.folders,
   coalesce(a.root_agent_id, a.agent_id) AS root_agent_id, a.spawned_at AS created_at, nullif(l.claimed_at, 0) AS last_active, g.goal_id, g.objective,
-  l.run_at, coalesce(l.cycle_num, 0) AS cycle_num
+  l.run_at, coalesce(l.cycle_num, 0) AS cycle_num,
+  EXISTS (SELECT 1 FROM schedules s WHERE s.agent_id = a.agent_id AND enabled = 1 AND every_n_cycles IS NOT NULL) AS counts_cycles
   FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
   LEFT JOIN goals g ON g.goal_id = ${ofActiveGoal('goal_id')}`
 

@@ -8,7 +8,7 @@ import { activeGoal } from './repository.ts'
 /** `context_assembly`: who the agent is now, and whether it has a goal. */
 export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   const agents = svc.use(Agents)
-  const agent = await agents.find(cycle.agent_id)
+  const agent = cycle.get(ActiveAgent) ?? (await agents.find(cycle.agent_id))
   cycle.set(ActiveAgent, agent)
   cycle.set(ActiveProfile, await agents.profileOf(agent, 'beat'))
   if (agent.goal_id === null) return

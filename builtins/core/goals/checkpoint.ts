@@ -37,6 +37,7 @@ export async function transcriptOf(store: Store, goal_id: string): Promise<KeptG
 export function writeTranscript(goal_id: string, agent_id: string, rows: KeptGoal['transcript']): Statement[] {
   return [
     { sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] },
+    { sql: 'DELETE FROM ended_transcripts WHERE goal_id = ?', params: [goal_id] },
     ...rows.map(({ seq, message, at }) => ({
       sql: 'INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES (?, ?, ?, ?, ?)',
       params: [goal_id, seq, agent_id, JSON.stringify(message), at],

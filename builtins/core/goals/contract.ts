@@ -36,6 +36,14 @@ export interface GoalRow extends Omit<Goal, 'created_at' | 'completed_at' | 'unc
 export interface PursuedGoal extends GoalRow {
   /** Whether it waits for its subgoals. */
   blocked: number
+  /** Whether the operator has said something that no model has answered yet. */
+  nudged: number
+  /** Whether subgoals of it have ended of which its pursuit has not been told. */
+  untold: number
+  /** How often its agent was woken. */
+  wakes: number
+  /** The images that its first message shows, as they are stored. */
+  images: string | null
   /** The epoch of the lease under which its transcript was last written to; null where something else than a cycle did. */
   transcript_epoch: number | null
 }
@@ -106,6 +114,8 @@ export interface GoalContext {
   agent_id: string
   cycle_num: number
   signal: AbortSignal
+  /** The agent that it works for; itself where it works for no other. */
+  root_agent_id: string
   profile: Profile
   /** The agent's model as its row names it; null for the default. */
   model: string | null

@@ -16,7 +16,8 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
     name: EXISTENCE_LOOP,
     stage: 1000,
     async generateGoal(context: GoalContext): Promise<GeneratedGoal> {
-      const { profile, agent_id, cycle_num, signal } = context
+      const { profile, agent_id, root_agent_id, cycle_num, signal } = context
+      const { max_total_cost_usd } = profile
       const skills = outlineOf(await svc.use(Profiles).skills(profile))
       const answer = await svc.use(Models).call({
         model: context.model,
@@ -29,7 +30,7 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
         temperature: profile.temperature,
         max_tokens: profile.max_tokens,
         parameters: profile.parameters,
-        purpose: { agent_id, goal_id: null, cycle_num, kind: 'goal_generation' },
+        purpose: { agent_id, goal_id: null, cycle_num, kind: 'goal_generation', root_agent_id, max_total_cost_usd },
         signal,
       })
       const found = readGoal(answer.text)

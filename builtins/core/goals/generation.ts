@@ -48,7 +48,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const agents = svc.use(Agents)
   const nudges = standing.nudged ? await agents.waitingNudges(agent_id) : []
   const images = nudges.flatMap(nudge => nudge.images)
-  const news = await newsFor(svc, agent_id)
+  const news = await newsFor(svc, agent_id, standing.wakes)
   const recent = await listGoals(store, agent_id, { limit: RECENT })
   const context = await contextFor(
     svc,
@@ -59,9 +59,8 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
     recent,
   )
   const answer = await svc.ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
-  // Booked first, and by itself: what was spent is spent, whatever becomes of the goal.
-  const spend = answer ? spendOf(cycle, answer) : []
-  if (spend.length > 0) await cycle.save(spend)
+  // What was spent is booked whatever becomes of the goal.
+  if (answer) cycle.effects.push(...spendOf(cycle, answer))
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
   // There may be more than one prompt holds.
   if (nudges.length === NUDGES_AT_ONCE) cycle.run_at = svc.clock.ms()
@@ -93,7 +92,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
     }),
     ...(images.length > 0 ? [goalShows({ goal_id, images })] : []),
     appendEvent({ type: 'goal_generated', agent_id, data: { agent_id, goal_id, objective } }),
-    wokeUp({ agent_id }),
+    ...(standing.isNoted ? [wokeUp({ agent_id })] : []),
   )
   cycle.result = 'generated'
   // There is something to do now: no reason to wait for the next heartbeat.
@@ -151,6 +150,7 @@ async function contextFor(
   const known = await partsFor(svc, agent, profile)
   return Object.assign({}, known, {
     agent_id,
+    root_agent_id: agent.root_agent_id,
     cycle_num,
     signal,
     profile,

@@ -1,4 +1,5 @@
 import { type Contribution, type Effect, type PluginHandle, parse, z } from '#kernel'
+import { recordInput } from '#lib/recording-context'
 import { Guardrails, type Stage, WITHHELD } from '#safety/guardrails/contract'
 import { News, type NewsSource, sanitize } from './contract.ts'
 
@@ -20,13 +21,33 @@ export async function newsOf({ owner, value: source }: Contribution<NewsSource>,
   return parse(Told, await source.news(agent_id), `What the source of news "${source.name}" of ${owner} tells`)
 }
 
-/** What reached an agent from others than the operator, each cleaned and checked, the writes once it is told, and whether there may be more. */
+/** Sources that had nothing for an agent, with its wake counter then. */
+interface Silence {
+  wakes: number
+  sources: readonly Contribution<NewsSource>[]
+}
+const silences = new WeakMap<PluginHandle, Map<string, Silence>>()
+
+/**
+ * Returns what reached an agent from others than the operator, each cleaned and checked, the writes once it is read, and
+ * whether there may be more. Sources that wake the agent are not asked again while it was not woken.
+ * @param wakes the agent's wake counter, read before
+ */
 export async function newsFor(
   svc: PluginHandle,
   agent_id: string,
+  wakes: number,
 ): Promise<{ texts: string[]; told: Effect[]; more: boolean }> {
-  const sources = svc.contributions(News)
+  const all = svc.contributions(News)
+  const known = silences.get(svc) ?? new Map<string, Silence>()
+  silences.set(svc, known)
+  const isSilent = await recordInput('silent', async () => {
+    const silence = known.get(agent_id)
+    return silence?.wakes === wakes && silence.sources === all ? true : null
+  })
+  const sources = isSilent ? all.filter(({ value }) => value.portion === undefined) : all
   const found = await Promise.all(sources.map(source => newsOf(source, agent_id)))
+  if (found.every(({ items }) => items.length === 0)) known.set(agent_id, { wakes, sources: all })
   const more = found.some(({ items }, n) => items.length >= (sources[n]?.value.portion ?? Number.POSITIVE_INFINITY))
   const texts = found.flatMap(({ items }) =>
     items.map(async ({ from, text }) => `${from}: ${await checked(svc, 'peer', agent_id, sanitize(text), BLOCKED)}`),

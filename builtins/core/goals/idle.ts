@@ -24,21 +24,24 @@ type Sleeper = Pick<GoalContext, 'agent_id' | 'profile' | 'model'>
 /** How an agent stands that may have nothing to do: its world, and how it was when nothing to do was found the last time. */
 interface Standing extends World {
   before: { times: number; asked_at: number; ask_again_at: number } | undefined
+  /** Whether a row says that nothing to do was found, in whatever world. */
+  isNoted: boolean
   /** The operator has said something that no model has answered yet. */
   nudged: boolean
 }
 
 /** How an agent stands now. */
 export async function standingOf(svc: PluginHandle, { agent_id, profile, model }: Sleeper): Promise<Standing> {
-  const row = await svc.use(Store).get<{ wakes: number; nudged: number } & Nullable<IdleRow>>(
-    `SELECT l.wakes, i.times, i.world, i.asked_at, i.ask_again_at,
+  const row = await svc.use(Store).get<{ wakes: number; noted_at: number | null; nudged: number } & Nullable<IdleRow>>(
+    `SELECT l.wakes, i.wakes AS noted_at, i.times, i.world, i.asked_at, i.ask_again_at,
        EXISTS (SELECT 1 FROM nudges WHERE agent_id = l.id AND delivered_at IS NULL) AS nudged
-     FROM leases l LEFT JOIN idle_agents i ON i.agent_id = l.id AND i.wakes = l.wakes WHERE l.id = ?`,
+     FROM leases l LEFT JOIN idle_agents i ON i.agent_id = l.id WHERE l.id = ?`,
     [agent_id],
   )
   const world = fingerprint(svc, profile, model)
-  const before = row?.world === world ? (row as IdleRow) : undefined
-  return { world, wakes: row?.wakes ?? 0, before, nudged: row?.nudged === 1 }
+  const { wakes = 0, noted_at = null } = row ?? {}
+  const before = noted_at === wakes && row?.world === world ? (row as IdleRow) : undefined
+  return { world, wakes, before, isNoted: noted_at !== null, nudged: row?.nudged === 1 }
 }
 
 interface IdleRow {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { Agents, agentReach } from '#core/agents/contract'
-import { type ImageRef, imagesOf } from '#core/images/contract'
+import { type ImageRef, imagesOf, readImages } from '#core/images/contract'
 import { isRefusedForGood, type Message } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import {
@@ -23,7 +23,7 @@ import { Approvals } from '#safety/approvals/contract'
 import type { Tool } from '#tools/toolkits/contract'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
-import { ActiveGoal, type PursuedGoal, toolResult } from './contract.ts'
+import { ActiveGoal, GoalVerifiers, type PursuedGoal, toolResult } from './contract.ts'
 import { heard, newsFor, passed, told } from './guarded.ts'
 import { nudgesFor } from './nudges.ts'
 import { ended, fared, restAfter, spent } from './outcome.ts'
@@ -34,7 +34,6 @@ import {
   activeBelow,
   dropTranscript,
   goalAtHand,
-  goalImages,
   loadTranscript,
   recordAnswer,
   recordOutcome,
@@ -131,6 +130,10 @@ class Pursuit {
   #written: number | null
   /** How things stood before the model call that is next or under way. */
   #atHand: AtHand | undefined
+  /** Nothing was done since the goal was read. */
+  #isFresh = false
+  /** The writes of an answer without calls to run: they are part of the next write, or of the cycle's end. */
+  #unsaved: Effect[] = []
   /** Nudges and ended subgoals that stand in the prompt of the model call that is under way. */
   #reading: string[] = []
   #told: string[] = []
@@ -159,6 +162,8 @@ class Pursuit {
     if (begun && (this.#config.pursuit_resume || waiting.size > 0)) {
       this.#transcript = await this.#loadTranscript()
     } else if (begun) await this.#cycle.save([dropTranscript({ goal_id })])
+    const { status } = assembled(this.#cycle).agent
+    this.#isFresh = unanswered.size === 0 && status !== 'paused' && status !== 'dead'
     const events = this.#svc.use(Runtime).run(await this.#request({ unanswered, waiting }))
     try {
       for (;;) {
@@ -170,6 +175,7 @@ class Pursuit {
         await this.#write(value)
       }
     } finally {
+      this.#cycle.effects.push(...this.#unsaved)
       await events.return?.(undefined as never)
     }
   }
@@ -236,7 +242,8 @@ class Pursuit {
     const { agent, profile } = assembled(this.#cycle)
     const { agent_id, cycle_num } = this.#cycle
     const { root_agent_id } = agent
-    const payer = { root_agent_id, max_cost_usd: profile.max_cost_usd }
+    const { max_cost_usd, max_total_cost_usd } = profile
+    const payer = { root_agent_id, max_cost_usd, max_total_cost_usd }
     return {
       model: agent.model || profile.model || null,
       purpose: { agent_id, goal_id: this.#goal.goal_id, cycle_num, kind: 'goal_pursuit', ...payer },
@@ -246,10 +253,10 @@ class Pursuit {
   async #gate(call: PlannedCall, tool: Tool): Promise<Verdict> {
     const { agent_id, goal_id } = this.#goal
     if (call.name === FINISH_GOAL || !this.#svc.has(Approvals)) return { verdict: 'run', arguments: call.arguments }
-    const { call_id, arguments: args } = call
-    return this.#svc
-      .use(Approvals)
-      .gate({ call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args })
+    const { call_id, step, arguments: args } = call
+    const asked = { call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args }
+    // Calls of an earlier answer, which are resumed, have step 0.
+    return this.#svc.use(Approvals).gate({ ...asked, isNew: step > 0 })
   }
 
   /** A goal is not completed before its subgoals have ended, nor against the word of a verifier. */
@@ -258,6 +265,8 @@ class Pursuit {
     const open = await activeBelow(this.#svc.use(Store), goal_id)
     if (open.length > 0)
       return `${open.length} of its subgoals are active still. They come first; you will be told how they ended.`
+    // A verifier may take its time.
+    if (this.#svc.list(GoalVerifiers).length > 0) await this.#save([])
     const { signal } = this.#cycle
     const reach = agentReach(this.#svc.project, assembled(this.#cycle).agent)
     return refuted(this.#svc, { ...claim, ...reach, agent_id, goal_id, objective, signal }, this.#config.tool_timeout)
@@ -273,7 +282,10 @@ class Pursuit {
   }
 
   async #yields(): Promise<boolean> {
-    this.#atHand = await goalAtHand(this.#svc.use(Store), this.#goal.agent_id)
+    await this.#save([])
+    // A pursuit that has done nothing yet finds all as its goal was read.
+    this.#atHand = this.#isFresh ? this.#goal : await goalAtHand(this.#svc.use(Store), this.#goal.agent_id)
+    this.#isFresh = false
     return this.#atHand?.goal_id !== this.#goal.goal_id || this.#atHand.blocked !== 0
   }
 
@@ -286,7 +298,7 @@ class Pursuit {
     const messages = await Promise.all(nudges.map(({ message }) => heard(this.#svc, agent_id, message)))
     const ended = this.#atHand?.untold ? await untoldSubgoals(this.#svc.use(Store), goal_id) : []
     this.#told = ended.map(goal => goal.goal_id)
-    const news = await newsFor(this.#svc, agent_id)
+    const news = await newsFor(this.#svc, agent_id, this.#atHand?.wakes ?? 0)
     this.#newsTold = news.told
     const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
     const results = ended.map(async goal => ({
@@ -300,8 +312,7 @@ class Pursuit {
   }
 
   async #opening(): Promise<Message> {
-    const images = await goalImages(this.#svc.use(Store), this.#goal.goal_id)
-    return userMessage(goalMessage(this.#goal, await this.#remembered()), images)
+    return userMessage(goalMessage(this.#goal, await this.#remembered()), readImages(this.#goal.images))
   }
 
   #remembered(): Promise<string[]> {
@@ -332,13 +343,14 @@ class Pursuit {
     const read = this.#reading.length > 0 ? [this.#svc.use(Agents).nudgesDelivered(this.#reading)] : []
     const told = this.#told.length > 0 ? [subgoalsTold({ goal_ids: this.#told })] : []
     const intents = calls.filter(({ name }) => name !== FINISH_GOAL).map(call => this.#intent(call))
-    await this.#save([
+    this.#unsaved.push(
       recordAnswer({ goal_id, agent_id, epoch: this.#cycle.lease.epoch, rows, kept, intents }),
       spent(this.#cycle, 'goal_pursuit', goal_id, spend, event.step),
       ...read,
       ...told,
       ...this.#newsTold,
-    ])
+    )
+    if (intents.length > 0) await this.#save([])
     this.#written = this.#cycle.lease.epoch
     this.#began = this.#svc.clock.monotonic()
   }
@@ -351,7 +363,10 @@ class Pursuit {
     return { args_hash, state, ...call }
   }
 
-  async #save(effects: Parameters<Cycle['save']>[0]): Promise<void> {
+  /** Writes these effects after those of an answer that is not written yet. */
+  async #save(more: readonly Effect[]): Promise<void> {
+    const effects = [...this.#unsaved.splice(0), ...more]
+    if (effects.length === 0) return
     if ((await this.#cycle.save(effects)) === 'refused') throw new Error('what a tool asked to be written was refused')
   }
 }

@@ -1,4 +1,4 @@
-import { ImageRef, readImages, writeImages } from '#core/images/contract'
+import { ImageRef, writeImages } from '#core/images/contract'
 import { type Message, Message as MessageSchema } from '#core/models/contract'
 import { z } from '#kernel'
 import {
@@ -21,10 +21,14 @@ const BLOCKED = "EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.go
 const UNTOLD = "sub.status <> 'active' AND sub.told_at IS NULL"
 const FIRST = 'ORDER BY blocked, priority DESC, created_at, goal_id LIMIT 1'
 
-const ACTIVE = `SELECT ${COLUMNS}, transcript_epoch, ${BLOCKED} AS blocked FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
-const AT_HAND = `SELECT goal_id, ${BLOCKED} AS blocked,
-    EXISTS (SELECT 1 FROM nudges WHERE nudges.agent_id = g.agent_id AND delivered_at IS NULL) AS nudged,
-    EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNTOLD}) AS untold
+/** What a pursuit asks of its goal before each step. */
+const NOW = `${BLOCKED} AS blocked,
+  EXISTS (SELECT 1 FROM nudges WHERE nudges.agent_id = g.agent_id AND delivered_at IS NULL) AS nudged,
+  EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNTOLD}) AS untold,
+  coalesce((SELECT wakes FROM leases WHERE leases.id = g.agent_id), 0) AS wakes`
+
+const ACTIVE = `SELECT ${COLUMNS}, images, transcript_epoch, ${NOW} FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
+const AT_HAND = `SELECT goal_id, ${NOW}
   FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents a
     WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`
 const ONE = `SELECT ${COLUMNS} FROM goals WHERE goal_id = ?`
@@ -36,14 +40,7 @@ export function activeGoal(store: Store, agent_id: string): Promise<PursuedGoal 
 }
 
 /** What the agent would pursue if it began a cycle now, and whether there is something that it has not been told of. */
-export interface AtHand {
-  goal_id: string
-  blocked: number
-  /** The operator has said something that no model has answered yet. */
-  nudged: number
-  /** Subgoals of it have ended of which its pursuit has not been told. */
-  untold: number
-}
+export type AtHand = Pick<PursuedGoal, 'goal_id' | 'blocked' | 'nudged' | 'untold' | 'wakes'>
 
 /** undefined when there is nothing to pursue, or when the agent is paused or dead. */
 export function goalAtHand(store: Store, agent_id: string): Promise<AtHand | undefined> {
@@ -181,11 +178,6 @@ export const goalShows = defineEffect({
   ],
 })
 
-export async function goalImages(store: Store, goal_id: string): Promise<ImageRef[]> {
-  const row = await store.get<{ images: string | null }>('SELECT images FROM goals WHERE goal_id = ?', [goal_id])
-  return readImages(row?.images ?? null)
-}
-
 export const setPriority = defineEffect({
   name: 'goals.set_priority',
   mustChange: true,
@@ -218,8 +210,6 @@ export const archiveTranscript = defineEffect({
   name: 'goals.archive_transcript',
   schema: z.object({ goal_id: z.string() }),
   statements: ({ goal_id }, now) => [
-    // Of a goal that a checkpoint had brought back.
-    { sql: 'DELETE FROM ended_transcripts WHERE goal_id = ?', params: [goal_id] },
     {
       sql: `INSERT INTO ended_transcripts (goal_id, seq, message, created_at, ended_at, agent_id)
             SELECT goal_id, seq, message, created_at, ?, agent_id FROM pursuit_transcripts WHERE goal_id = ?`,
@@ -340,7 +330,7 @@ export const recordAnswer = defineEffect({
       sql: "UPDATE goals SET steps_completed = steps_completed + 1, transcript_epoch = ? WHERE goal_id = ? AND status = 'active'",
       params: [epoch, goal_id],
     },
-    ...rows.map(row => append(goal_id, agent_id, row, now)),
+    ...(rows.length > 0 ? [append(goal_id, agent_id, rows, now)] : []),
     ...(kept === null
       ? []
       : [
@@ -365,7 +355,7 @@ export const recordSummary = defineEffect({
   schema: z.object({ goal_id: z.string(), agent_id: z.string(), epoch: z.number().int(), row: Rows.element }),
   statements: ({ goal_id, agent_id, epoch, row }, now) => [
     { sql: 'UPDATE goals SET transcript_epoch = ? WHERE goal_id = ?', params: [epoch, goal_id] },
-    append(goal_id, agent_id, row, now),
+    append(goal_id, agent_id, [row], now),
   ],
 })
 
@@ -388,16 +378,22 @@ export const recordOutcome = defineEffect({
       sql: "UPDATE tool_calls SET state = 'done', outcome = ?, is_error = ?, ended_at = ? WHERE call_id = ?",
       params: [row.message.content, row.message.is_error ?? false, now, call_id],
     },
-    append(goal_id, agent_id, row, now),
+    append(goal_id, agent_id, [row], now),
   ],
 })
 
-/** A goal that somebody ended meanwhile takes no further message. */
-function append(goal_id: string, agent_id: string, { seq, message }: z.output<typeof Rows.element>, now: number) {
+/** A goal that was ended meanwhile takes no further messages. */
+function append(goal_id: string, agent_id: string, rows: z.output<typeof Rows>, now: number) {
+  const said = rows.map((_, n) => (n === 0 ? 'SELECT ? AS seq, ? AS message' : 'UNION ALL SELECT ?, ?')).join(' ')
   return {
-    sql: `INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) SELECT ?, ?, ?, ?, ?
+    sql: `INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at)
+          SELECT ?, seq, ?, message, ? FROM (${said}) said
           WHERE EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active')`,
-    params: [goal_id, seq, agent_id, JSON.stringify(message), now, goal_id],
+    params: [
+      ...[goal_id, agent_id, now],
+      ...rows.flatMap(({ seq, message }) => [seq, JSON.stringify(message)]),
+      goal_id,
+    ],
   }
 }
 

@@ -1,8 +1,8 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
-import { newestSeq, Store, setValue } from '#platform/store/contract'
+import { Store, setValue } from '#platform/store/contract'
 import { GuardrailBlockedError } from '#safety/guardrails/contract'
 import type { Memory } from './contract.ts'
-import { type Achievement, CURSOR, completedUpTo, cursor } from './repository.ts'
+import { type Achievement, CURSOR, completedAfter, cursor } from './repository.ts'
 
 /** Of a goal's result, in characters. */
 const LONGEST_RESULT = 4_000
@@ -15,6 +15,10 @@ export class Achievements {
   readonly #svc: PluginHandle
   readonly #memory: Memory
   #looking: Promise<void> = Promise.resolve()
+  /** The look that has not begun. */
+  #next: Promise<void> | undefined
+  /** Up to which event this process has stored them. */
+  #cursor: number | undefined
 
   constructor(svc: PluginHandle, memory: Memory) {
     this.#svc = svc
@@ -23,20 +27,25 @@ export class Achievements {
 
   /** Stores all that were completed since the last look. One that could not be stored is tried again at the next. */
   look(): Promise<void> {
-    const looked = this.#looking.then(() => this.#look())
-    this.#looking = looked.catch(() => {})
-    return looked
+    this.#next ??= this.#looking.then(() => {
+      this.#next = undefined
+      const looked = this.#look()
+      this.#looking = looked.catch(() => {})
+      return looked
+    })
+    return this.#next
   }
 
   async #look(): Promise<void> {
     const store = this.#svc.use(Store)
-    const after = await cursor(store)
-    let upTo = await newestSeq(store)
-    for await (const goal of completedUpTo(store, after, upTo)) {
-      const stored = await this.#store(goal)
-      if (!stored) upTo = Math.min(upTo, goal.seq - 1)
+    const after = this.#cursor ?? (await cursor(store))
+    let upTo = after
+    for await (const goal of completedAfter(store, after)) {
+      if (!(await this.#store(goal))) break
+      upTo = goal.seq
     }
     if (upTo > after) await store.apply([setValue({ ...CURSOR, value: upTo })])
+    this.#cursor = upTo
   }
 
   async #store({ agent_id, goal_id, run_id, objective, result, unconfirmed }: Achievement): Promise<boolean> {

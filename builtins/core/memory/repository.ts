@@ -49,12 +49,12 @@ export interface Achievement {
 /** Events that are read at a time. */
 const PIECE = 100
 
-/** The goals completed between two events, in that order; those of deleted agents are gone. */
-export async function* completedUpTo(store: Store, after: number, upTo: number): AsyncGenerator<Achievement> {
-  for (let from = after; from < upTo; ) {
+/** Goals that were completed after an event, in that order; those of deleted agents are gone. */
+export async function* completedAfter(store: Store, after: number): AsyncGenerator<Achievement> {
+  for (let from = after, isLast = false; !isLast; ) {
     const events = await store.all<{ seq: number; run_id: string | null; data: string }>(
-      "SELECT seq, run_id, data FROM events WHERE type = 'goal_completed' AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
-      [from, upTo, PIECE],
+      "SELECT seq, run_id, data FROM events WHERE type = 'goal_completed' AND seq > ? ORDER BY seq LIMIT ?",
+      [from, PIECE],
     )
     for (const { seq, run_id, data } of events) {
       const { goal_id } = JSON.parse(data) as { goal_id: string }
@@ -64,6 +64,7 @@ export async function* completedUpTo(store: Store, after: number, upTo: number):
       )
       if (goal) yield { ...goal, seq, run_id }
     }
-    from = events.length < PIECE ? upTo : events.at(-1)!.seq
+    isLast = events.length < PIECE
+    from = events.at(-1)?.seq ?? from
   }
 }

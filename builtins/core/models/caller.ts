@@ -11,6 +11,7 @@ import {
   CallObservers,
   type CallPurpose,
   type ContextReport,
+  holdAll,
   MAX_TOOL_CALLS,
   type MeasuredCall,
   type ModelAnswer,
@@ -137,8 +138,9 @@ export class Caller {
       ...{ call_id, model: target.id, purpose, priced: pricedOf(price) },
       ...{ longest_ms: longestCallMs(config), bound: () => boundOf(call, price) },
     }
+    let held = false
     const admit = async () => {
-      for (const limit of limits) await limit.hold(planned)
+      held = (await holdAll(this.#svc, planned)) || held
     }
     const unbilled = async () => {
       for (const limit of limits) await limit.unbilled?.(planned)
@@ -162,7 +164,7 @@ export class Caller {
     ended({ answer })
     await settle(answer.spend, true)
     tellRepairs(answer, purpose, log)
-    return answer
+    return held ? answer : { ...answer, spend: { ...answer.spend, held } }
   }
 
   /** @returns what tells those who look on of the end */

@@ -1,5 +1,6 @@
 import { ImageRef } from '#core/images/contract'
-import { defineError, point, token, z } from '#kernel'
+import { defineError, type PluginHandle, point, token, z } from '#kernel'
+import { type Statement, Store } from '#platform/store/contract'
 import {
   type ContextCompacted,
   type ContextRefused,
@@ -88,6 +89,8 @@ export interface CallPurpose {
   is_simulated?: boolean
   /** What its agent may spend on pursuits over its life, or a task in all, in USD; 0 or nothing sets no limit. */
   max_cost_usd?: number
+  /** What its agent may spend in all, in USD, where it works for no other; 0 sets no limit, undefined is read when it is needed. */
+  max_total_cost_usd?: number
 }
 
 export interface ModelRequest {
@@ -200,6 +203,8 @@ export interface Spend {
   failover_from?: string
   /** What its request held, against the context window of its model. */
   context?: ContextUse
+  /** false: no limit holds anything for it. */
+  held?: boolean
 }
 
 /** One tool call that a model asked for, with the raw text of its arguments. */
@@ -273,8 +278,14 @@ export interface PlannedSpend {
 /** Whoever has a say in what models may cost. */
 export interface CallLimit {
   name: string
-  /** Asked before each attempt of a call. What it throws keeps the attempt from being made. */
-  hold(call: PlannedSpend): Promise<void>
+  /** The SQL expression whose value `hold` needs; the expressions of all limits are read in one statement. */
+  question?(purpose: CallPurpose): Statement | undefined
+  /**
+   * Called before each attempt of a call. What it throws keeps the attempt from being made.
+   * @param answer the value of `question`; undefined where that asks nothing
+   * @returns `held` where something is held that the booking of the call releases
+   */
+  hold(call: PlannedSpend, answer?: unknown): Promise<'held' | undefined | void>
   /** The attempt was not charged for, and another follows after a pause: nothing need be held for it meanwhile. */
   unbilled?(call: PlannedSpend): Promise<void>
   /** The call is over, whatever way it ended. `spend` is null when nobody can have charged for it. */
@@ -284,6 +295,30 @@ export const CallLimits = point<CallLimit>('call_limits', {
   key: limit => limit.name,
   has: { name: 'text', hold: 'function', settle: 'function' },
 })
+
+/**
+ * Calls `hold` of all limits on an attempt, one after another.
+ * @returns whether one of them holds something for it
+ * @throws what a limit refuses the attempt with
+ */
+export async function holdAll(svc: PluginHandle, call: PlannedSpend): Promise<boolean> {
+  const limits = svc.list(CallLimits).map(limit => ({ limit, question: limit.question?.(call.purpose) }))
+  const questions = limits.flatMap(({ question }) => question ?? [])
+  const answers = await answersTo(svc, questions)
+  let held = false
+  for (const { limit, question } of limits) {
+    const done = await limit.hold(call, question && answers[`answer_${questions.indexOf(question)}`])
+    held ||= done === 'held'
+  }
+  return held
+}
+
+async function answersTo(svc: PluginHandle, questions: readonly Statement[]): Promise<Record<string, unknown>> {
+  if (questions.length === 0) return {}
+  const sql = `SELECT ${questions.map(({ sql }, n) => `${sql} AS answer_${n}`).join(', ')}`
+  const params = questions.flatMap(({ params = [] }) => params)
+  return (await svc.use(Store).glance<Record<string, unknown>>(sql, params)) ?? {}
+}
 
 /** A call of one model, under the id that its spend is booked by. */
 export interface ObservedCall {

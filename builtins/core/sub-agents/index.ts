@@ -40,8 +40,8 @@ export default definePlugin({
     })
 
     const sweep = () => subAgents.sweep()
-    svc.on('goal_completed', sweep)
-    svc.on('goal_abandoned', sweep)
+    svc.on('goal_completed', () => subAgents.sweepEnded())
+    svc.on('goal_abandoned', () => subAgents.sweepEnded())
     svc.on('agent_died', sweep)
     svc.on('agent_deleted', sweep)
     svc.on('beat', sweep)

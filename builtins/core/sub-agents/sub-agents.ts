@@ -134,6 +134,11 @@ export class SubAgents {
     return this.find(parent_agent_id, sub_agent_id)
   }
 
+  /** Ends those whose task has ended, and what is left below them. */
+  async sweepEnded(): Promise<void> {
+    if ((await over(this.#store, this.#svc.clock.ms())).length > 0) await this.sweep()
+  }
+
   /** Ends those whose task has ended, whose cycles are used up, or whose parent is gone, and then those below them. */
   async sweep(): Promise<void> {
     for (let level = 0; level <= MAX_DEPTH; level++) {

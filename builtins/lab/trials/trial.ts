@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { type CallLimit, CallLimits, type CallPurpose, ModelProviders } from '#core/models/contract'
+import { type CallLimit, CallLimits, type CallPurpose, holdAll, ModelProviders } from '#core/models/contract'
 import type { Kernel, PluginHandle, Ports } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { OpenerToken } from '#lib/opener'
@@ -88,7 +88,7 @@ function tie(svc: PluginHandle, kernel: Kernel): void {
   const limit: CallLimit = {
     name: 'project',
     async hold(call) {
-      for (const each of svc.list(CallLimits)) await each.hold({ ...ours(call), purpose: purposeOf(call) })
+      await holdAll(svc, { ...ours(call), purpose: purposeOf(call) })
     },
     async unbilled(call) {
       for (const each of svc.list(CallLimits)) await each.unbilled?.({ ...ours(call), purpose: purposeOf(call) })

@@ -6,6 +6,7 @@ import {
   EVENT_COLUMNS,
   type EventEnvelope,
   type EventRow,
+  type PlannedEffect,
   type Store,
   shownEvent,
   wakeAgents,
@@ -73,7 +74,15 @@ export class ClusterStore implements Store {
     how: Pick<WriteRequest, 'patient' | 'claims'> = {},
   ): Promise<CommitResult> {
     for (const { effect } of effects) crashPoint('before', effect)
-    const planned = this.#parts.planner.plan(effects, this.#parts.now())
+    const { planner } = this.#parts
+    let planned: PlannedEffect[]
+    try {
+      planned = planner.plan(effects, this.#parts.now())
+    } catch (error) {
+      const booked = planner.always(effects, this.#parts.now())
+      if (booked.length > 0) await this.#writes.transact({ planned: booked })
+      throw error
+    }
     const notice = effects.some(({ effect }) => effect === WAKE) ? this.scheduler.notice() : undefined
     let result = await this.#writes.transact({ planned, fence, notice, ...how })
     // What has happened in any case is booked, and a lease that was to be given back is.
@@ -83,7 +92,7 @@ export class ClusterStore implements Store {
     }
     if (result === 'fenced' && booked.length > 0) await this.#writes.transact({ planned: booked })
     for (const { effect } of effects) crashPoint('after', effect)
-    if (result === 'ok') await this.#parts.planner.tell(effects, () => this.scheduler.notifyWake(notice !== undefined))
+    if (result === 'ok') await planner.tell(effects, () => this.scheduler.notifyWake(notice !== undefined))
     return result
   }
 

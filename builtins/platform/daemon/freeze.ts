@@ -1,5 +1,6 @@
-import type { CallLimit, PlannedSpend } from '#core/models/contract'
+import type { CallLimit } from '#core/models/contract'
 import { z } from '#kernel'
+import type { Guard } from '#platform/heartbeat/contract'
 import { appendEvent, defineEffect, type Store } from '#platform/store/contract'
 import { DaemonFrozenError } from './contract.ts'
 
@@ -32,6 +33,7 @@ const lookAnew = defineEffect({
 })
 export const FREEZE_EFFECTS = [freezeDaemon, thawDaemon, lookAnew]
 
+const IS_FROZEN = `EXISTS (SELECT 1 FROM plugin_values WHERE namespace = '${ROW[0]}' AND key = '${ROW[1]}')`
 const SINCE = 'SELECT value FROM plugin_values WHERE namespace = ? AND key = ?'
 
 /** Since when the daemon is frozen, in milliseconds; null when it is not. */
@@ -65,10 +67,33 @@ export async function thaw(store: Store): Promise<void> {
   await store.apply([thawDaemon({}), appendEvent({ type: 'daemon_resumed', agent_id: null, data: {} })])
 }
 
-/** A pursuit that is under way makes no further model call. What a person asked of an agent, a one-shot task, goes on. */
-export function freezeLimit(isFrozen: () => Promise<boolean>): CallLimit {
-  const stand = async ({ purpose }: PlannedSpend) => {
-    if (purpose.kind !== 'task' && (await isFrozen())) throw new DaemonFrozenError()
+/** Stops a pursuit that is under way before its next model call. A one-shot task goes on. */
+export function freezeLimit(): CallLimit {
+  return {
+    name: 'freeze',
+    question: ({ kind }) => (kind === 'task' ? undefined : { sql: IS_FROZEN }),
+    async hold(_, frozen) {
+      if (frozen) throw new DaemonFrozenError()
+    },
+    async settle() {},
   }
-  return { name: 'freeze', hold: stand, async settle() {} }
+}
+
+/** Keeps all phases from being entered. It is read once a cycle: a freeze that comes later stops the next model call. */
+export function freezeGuard(store: () => Store): Guard {
+  const thawed = new Map<string, number>()
+  return {
+    name: 'freeze',
+    shouldProceed({ agent_id, cycle_num, phase }) {
+      const isKnown = thawed.get(agent_id) === cycle_num
+      if (phase === 'cleanup') thawed.delete(agent_id)
+      if (isKnown) return true
+      const entered = (isThawed: boolean) => {
+        if (isThawed && phase !== 'cleanup') thawed.set(agent_id, cycle_num)
+        return isThawed
+      }
+      const found = isThawed(store())
+      return found instanceof Promise ? found.then(entered) : entered(found)
+    },
+  }
 }

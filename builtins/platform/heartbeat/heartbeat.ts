@@ -255,7 +255,8 @@ export class Heartbeat implements HeartbeatControl {
     }
     let run_at = 0
     try {
-      if (cycle.result !== 'fenced') {
+      // What was spent is booked even when the lease is lost.
+      if (cycle.result !== 'fenced' || cycle.effects.length > 0) {
         run_at = cycle.run_at ?? this.#beatAfter(began)
         const running = this.#running.get(cycle.lease)
         if (running) running.ending = true

@@ -69,11 +69,6 @@ export function heldSchedules(store: Store, now: number): Promise<{ schedule_id:
 
 /** Those of an agent that its cycles have made due. */
 export async function dueByCycle(store: Store, agent_id: string, cycle_num: number): Promise<ScheduleRow[]> {
-  const counts = await store.get(
-    'SELECT 1 FROM schedules WHERE agent_id = ? AND enabled = 1 AND every_n_cycles IS NOT NULL LIMIT 1',
-    [agent_id],
-  )
-  if (!counts) return []
   return store.all<ScheduleRow>(
     `${ROW} WHERE s.agent_id = ? AND s.enabled = 1 AND s.every_n_cycles IS NOT NULL
      AND ? - s.last_fired_cycle >= s.every_n_cycles ORDER BY s.created_at, s.schedule_id`,

@@ -1,4 +1,5 @@
-import { Goals } from '#core/goals/contract'
+import { Agents } from '#core/agents/contract'
+import { ActiveAgent, Goals } from '#core/goals/contract'
 import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
 import { Freeze } from '#platform/daemon/contract'
 import type { Cycle } from '#platform/heartbeat/contract'
@@ -54,6 +55,7 @@ export async function settleTimes(svc: PluginHandle, config: SchedulesConfig): P
 /** Settles the slots that this agent's cycles have made due, before the cycle looks for its goal. */
 export async function settleCycles(svc: PluginHandle, cycle: Cycle): Promise<void> {
   const { agent_id, cycle_num } = cycle
+  if (cycle.get(ActiveAgent)?.counts_cycles === 0) return
   const due = await dueByCycle(svc.use(Store), agent_id, cycle_num)
   if (due.length === 0) return
   const held_by = await holdOf(svc)
@@ -68,6 +70,8 @@ export async function settleCycles(svc: PluginHandle, cycle: Cycle): Promise<voi
     const missed = passed - 1
     await cycle.save(await outcome(svc, row, next, { slot: null, missed, skips: false }))
   }
+  // A goal may have been added.
+  cycle.set(ActiveAgent, await svc.use(Agents).find(agent_id))
 }
 
 /** What keeps all schedules from running now. A freeze and an empty budget stop what costs before it begins. */

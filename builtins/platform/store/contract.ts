@@ -80,7 +80,9 @@ const NewEvent = z.object({
   data: z.record(z.string(), z.unknown()),
 })
 
-const INSERT_EVENT = `INSERT INTO events (type, v, at, agent_id, cycle_num, run_id, data) SELECT ?, 1, ?, ?, ?, ${RUN_OF}, ?`
+/** How statements that append an event begin; what follows may be joined by UNION ALL. */
+export const EVENTS_INSERT = 'INSERT INTO events (type, v, at, agent_id, cycle_num, run_id, data)'
+const INSERT_EVENT = `${EVENTS_INSERT} SELECT ?, 1, ?, ?, ?, ${RUN_OF}, ?`
 
 /** The statement that appends an event, for an effect that tells itself what it did; `unless` it finds a row. */
 export function eventStatement(event: z.input<typeof NewEvent>, now: number, unless?: Statement): Statement {
@@ -217,6 +219,8 @@ export interface PlannedEffect {
 export interface EffectPlanner {
   /** @throws when an effect is unknown or its payload breaks its schema */
   plan(effects: readonly Effect[], now: number): PlannedEffect[]
+  /** Plans only the effects that are written in any case, also when others cannot be planned. */
+  always(effects: readonly Effect[], now: number): PlannedEffect[]
   /** Nothing is announced that did not happen: called after the transaction. @param woken tells the loop of this process to look */
   tell(effects: readonly Effect[], woken: () => void): Promise<void> | undefined
 }

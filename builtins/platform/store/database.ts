@@ -1,6 +1,12 @@
 import type { Clock, Ports } from '#kernel'
 import { DiskFullError } from '#lib/errors'
-import { recordingContext, type Tape, type WrittenStatement, withoutRecording } from '#lib/recording-context'
+import {
+  type RecordingContext,
+  recordingContext,
+  type Tape,
+  type WrittenStatement,
+  withoutRecording,
+} from '#lib/recording-context'
 import {
   type Connection,
   DATABASE_FULL,
@@ -106,13 +112,14 @@ export class Database {
   /**
    * Runs `work` in one immediate transaction, once the lock is free. It must not await. A throw rolls back.
    * @param what tells it from others that somebody may do at the same time, for who records or repeats that; begins with `write`
+   * @param beside runs at the end of the transaction, and is recorded as a write of its own, by no cycle
    * @throws DatabaseLockedError after 5 s, or at once where the process ends and a lock has outlasted that
    */
-  write<T>(work: () => T, what = WRITE): Promise<T> {
+  write<T>(work: () => T, what = WRITE, beside = () => {}): Promise<T> {
     const { neighbours } = this
     return neighbours && !this.#isIntroduced(neighbours)
-      ? neighbours.introduce().then(() => this.#write(work, what))
-      : this.#write(work, what)
+      ? neighbours.introduce().then(() => this.#write(work, what, beside))
+      : this.#write(work, what, beside)
   }
 
   #isIntroduced(neighbours: Neighbours): boolean {
@@ -124,27 +131,36 @@ export class Database {
     }
   }
 
-  #write<T>(work: () => T, what: string): Promise<T> {
+  #write<T>(work: () => T, what: string, beside: () => void): Promise<T> {
     const who = recordingContext()
+    let besides: WrittenStatement[] = []
     const transact = () => {
       const tape = who ? undefined : this.tape()
       const noted: WrittenStatement[] = []
+      besides = []
       const result = this.#transact(
         () => {
           if (this.neighbours?.isNear) this.neighbours.readNews()
           const isTold = this.neighbours?.listener && !this.tape()?.repeats
           if (tape || isTold) this.#noted = noted
           const result = work()
+          this.#noted = besides
+          beside()
           this.#noted = undefined
-          if (isTold) this.neighbours?.announce(noted)
+          if (isTold) this.neighbours?.announce([...noted, ...besides])
           return result
         },
         tape?.pretends ? 'ROLLBACK' : 'COMMIT',
       )
-      tape?.wrote(noted)
+      tape?.wrote([...noted, ...besides])
       return result
     }
-    return this.waiting(who ? () => who.turn(what, transact) : transact)
+    const taken = (actor: RecordingContext) => {
+      const done = actor.turn(what, transact)
+      if (besides.length > 0) this.tape()?.wrote(besides)
+      return done
+    }
+    return this.waiting(who ? () => taken(who) : transact)
   }
 
   /** The same as `write`, of what is no part of what happens: nobody records or repeats it. */

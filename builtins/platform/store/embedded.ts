@@ -53,7 +53,7 @@ export async function openEmbedded(
     heartbeat,
     rest,
     present: () => database.present(svc.ports),
-    write: (effects, fence, now) => store.write(effects, fence, now),
+    write: (...wanted) => store.write(...wanted),
     wake: async (agents, reason) => void (await store.apply([wakeAgents({ ...(agents ? { agents } : {}), reason })])),
   })
   const close = async () => {

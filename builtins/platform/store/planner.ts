@@ -11,20 +11,26 @@ export function effectPlanner(svc: PluginHandle): EffectPlanner {
       if (svc.events.has(type)) await svc.emit(type, data)
     }
   }
+  const plan: EffectPlanner['plan'] = (effects, now) => {
+    const mask = masking()
+    return effects.map(({ effect, payload }) => {
+      const kind = svc.find(Effects, effect)
+      if (!kind) throw new Error(`no plugin knows the effect "${effect}"`)
+      const statements = kind.statements(parse(kind.schema, payload, `The effect ${effect}`) as never, now)
+      return {
+        statements: mask ? statements.map(mask) : statements,
+        must: kind.mustChange ?? false,
+        always: kind.always ?? false,
+      }
+    })
+  }
   return {
-    plan(effects, now) {
-      const mask = masking()
-      return effects.map(({ effect, payload }) => {
-        const kind = svc.find(Effects, effect)
-        if (!kind) throw new Error(`no plugin knows the effect "${effect}"`)
-        const statements = kind.statements(parse(kind.schema, payload, `The effect ${effect}`) as never, now)
-        return {
-          statements: mask ? statements.map(mask) : statements,
-          must: kind.mustChange ?? false,
-          always: kind.always ?? false,
-        }
-      })
-    },
+    plan,
+    always: (effects, now) =>
+      plan(
+        effects.filter(({ effect }) => svc.find(Effects, effect)?.always),
+        now,
+      ),
     tell(effects, woken) {
       // Who is to look need not wait for those who listen.
       if (effects.some(({ effect }) => effect === wakeAgents.kind.name)) woken()

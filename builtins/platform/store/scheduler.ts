@@ -28,6 +28,8 @@ const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cyc
 const HELD = 'id = ? AND owner = ? AND epoch = ?'
 const UNTIL = `SELECT run_at FROM leases WHERE ${HELD}`
 const RENEW = `UPDATE leases SET run_at = ? WHERE ${HELD}`
+/** As if its cycle had not been begun. */
+const UNCLAIM = `UPDATE leases SET owner = NULL, cycle_num = cycle_num - 1, run_at = ? WHERE ${HELD}`
 /** That it was woken stays until it is claimed: a clock that is set back meanwhile keeps nobody waiting who was. */
 const RELEASE = `UPDATE leases SET owner = NULL, rested_at = ?,
   run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END WHERE ${HELD}`
@@ -51,7 +53,8 @@ export interface LocalSchedulerOptions {
   rest: () => number
   /** @throws when the database's file is no longer there */
   present: () => void
-  write: (effects: readonly Effect[], fence: Fence, now: number) => Promise<CommitResult>
+  /** @param beside runs at the end of the same transaction */
+  write: (effects: readonly Effect[], fence: Fence, now: number, beside?: () => void) => Promise<CommitResult>
   wake: (agents: readonly string[] | undefined, reason: string) => Promise<void>
 }
 
@@ -63,6 +66,8 @@ export class LocalScheduler implements Scheduler {
   readonly #options: LocalSchedulerOptions
   readonly #listeners = new Set<() => void>()
   #seen: { now: number; monotonic: number }
+  /** Leases that commits took for the next `claim`, and when. */
+  #ahead: { lease: Lease; at: number }[] = []
 
   constructor(options: LocalSchedulerOptions) {
     this.#options = options
@@ -70,15 +75,42 @@ export class LocalScheduler implements Scheduler {
   }
 
   async claim(limit: number): Promise<Lease[]> {
-    const { database, owner } = this.#options
+    const { database } = this.#options
     const now = this.#options.now()
     await this.#followClock(now)
+    const ahead = this.#takeAhead(limit, now)
+    if (ahead.length > 0) return ahead
     // A look without a lock first: an idle daemon takes no write lock.
     if (!database.get(LOOK, [now, now, Math.min(limit, 1)])) return []
     this.#options.present()
-    const rows = await database.write(() => database.all<Lease>(CLAIM, [owner, now, now + LEASE_MS, now, now, limit]))
+    const rows = await database.write(() => this.#claim(limit, now))
     crashPoint('leases claimed')
     return rows
+  }
+
+  /** Belongs into a transaction. */
+  #claim(limit: number, now: number): Lease[] {
+    const { database, owner } = this.#options
+    return database.all<Lease>(CLAIM, [owner, now, now + LEASE_MS, now, now, limit])
+  }
+
+  /** Takes what commits claimed; what lay there for long comes due again by itself. */
+  #takeAhead(limit: number, now: number): Lease[] {
+    const fresh = this.#ahead.filter(({ at }) => Math.abs(now - at) < LEASE_MS / 2)
+    let free = limit
+    const taken = fresh.filter(({ lease }) => lease.kind === 'sys' || free-- > 0)
+    this.#ahead = fresh.filter(each => !taken.includes(each))
+    return taken.map(({ lease }) => lease)
+  }
+
+  async unclaim(): Promise<void> {
+    const { database } = this.#options
+    const ahead = this.#ahead.splice(0)
+    if (ahead.length === 0) return
+    const now = this.#options.now()
+    await database.write(() => {
+      for (const { lease } of ahead) database.run({ sql: UNCLAIM, params: [now, lease.id, lease.owner, lease.epoch] })
+    })
   }
 
   due(until: number, limit: number): Promise<Due[]> {
@@ -104,7 +136,7 @@ export class LocalScheduler implements Scheduler {
     )
   }
 
-  commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult> {
+  async commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult> {
     const { database } = this.#options
     const now = this.#options.now()
     const held = [lease.id, lease.owner, lease.epoch]
@@ -119,7 +151,15 @@ export class LocalScheduler implements Scheduler {
     const run_at = Math.round(next.run_at)
     // A wake never makes it later than the cycle itself wants to go on.
     const params = [rested, NEVER, Math.min(rested, run_at), run_at, ...held]
-    return this.#options.write(effects, () => database.run({ sql: RELEASE, params }) === 1, now)
+    const release = () => database.run({ sql: RELEASE, params }) === 1
+    if (!next.more) return this.#options.write(effects, release, now)
+    let taken: Lease[] = []
+    const result = await this.#options.write(effects, release, now, () => {
+      taken = this.#claim(1, now)
+    })
+    crashPoint('leases claimed')
+    for (const lease of taken) this.#ahead.push({ lease, at: now })
+    return result
   }
 
   async wake(agents: readonly string[] | undefined, reason: string): Promise<void> {

@@ -15,6 +15,7 @@ import {
   shownEvent,
 } from './contract.ts'
 import type { Database } from './database.ts'
+import { mergeEvents } from './merge-events.ts'
 import type { Fence, LocalScheduler } from './scheduler.ts'
 import { shortLog, shrink, trimLog } from './shrink.ts'
 import { WriteNames } from './write-names.ts'
@@ -58,24 +59,40 @@ export class SqliteStore implements Store {
     return (await this.write(effects, undefined, this.#svc.clock.ms())) === 'ok'
   }
 
-  async write(effects: readonly Effect[], fence: Fence | undefined, now: number): Promise<CommitResult> {
+  async write(
+    effects: readonly Effect[],
+    fence: Fence | undefined,
+    now: number,
+    beside?: () => void,
+  ): Promise<CommitResult> {
     reach('before', effects)
-    const planned = this.#planner.plan(effects, now)
+    let planned: PlannedEffect[]
+    try {
+      planned = this.#planner.plan(effects, now)
+    } catch (error) {
+      const booked = this.#planner.always(effects, now)
+      if (booked.length > 0) await this.#database.write(() => this.#transact(booked, undefined))
+      throw error
+    }
     const what = recordingContext() ? this.#names.of(effects) : undefined
     let result: CommitResult
     try {
-      result = await this.#database.write(() => {
-        const transacted = this.#transact(planned, fence)
-        reach('inside', effects)
-        return transacted
-      }, what)
+      result = await this.#database.write(
+        () => {
+          const transacted = this.#transact(planned, fence)
+          reach('inside', effects)
+          return transacted
+        },
+        what,
+        beside,
+      )
     } catch (error) {
       if ((error as { code?: string } | undefined)?.code === 'SQLITE_CONSTRAINT_FOREIGNKEY')
         throw new RemovedMeanwhileError(undefined, { cause: error })
       if (!(error instanceof MustChangeRefused)) throw error
       // What has happened in any case is booked, and a lease that was to be given back is.
       const booked = planned.filter(({ always }) => always)
-      if (fence || booked.length > 0) await this.#database.write(() => this.#transact(booked, fence))
+      if (fence || booked.length > 0) await this.#database.write(() => this.#transact(booked, fence), undefined, beside)
       result = 'refused'
     }
     reach('after', effects)
@@ -217,12 +234,10 @@ export class SqliteStore implements Store {
 
   #transact(planned: readonly PlannedEffect[], fence: Fence | undefined): CommitResult {
     const fenced = fence !== undefined && !fence()
-    for (const { statements, must, always } of planned) {
-      if (fenced && !always) continue
-      for (const statement of statements) {
-        const changes = this.#database.run(statement)
-        if (must && changes !== 1) throw new MustChangeRefused()
-      }
+    const written = fenced ? planned.filter(({ always }) => always) : planned
+    for (const { statement, must } of mergeEvents(written)) {
+      const changes = this.#database.run(statement)
+      if (must && changes !== 1) throw new MustChangeRefused()
     }
     return fenced ? 'fenced' : 'ok'
   }

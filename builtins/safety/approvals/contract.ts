@@ -81,6 +81,8 @@ export interface GatedCall {
   task_id: string | null
   tool: Tool
   arguments: unknown
+  /** The call was asked for just now: nothing was decided of it before. */
+  isNew?: boolean
 }
 
 /** As what leave to call a model of unknown price is asked for and granted: no tool can have this name. */

@@ -51,6 +51,7 @@ export class Gate {
   /** One look at how things stand; undefined when they changed before the decision was written. */
   async #decide(call: GatedCall): Promise<Verdict | undefined> {
     const { call_id } = call
+    if (call.isNew && !this.needed(call.tool)) return run(call.arguments)
     const { state, approval } = await callBefore(this.#store, call_id)
     if (approval && approval.used_by !== call_id) return this.#goOn(call, approval)
     // None yet; or one that this very call has used up, in a process that died: what came of it nobody knows.

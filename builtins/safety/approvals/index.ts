@@ -1,4 +1,5 @@
 import { Holds } from '#core/agents/contract'
+import { ActiveAgent } from '#core/goals/contract'
 import { definePlugin, type PluginHandle, sentenceOf, z } from '#kernel'
 import { eachRound } from '#lib/poller'
 import { DaemonStarts } from '#platform/daemon/contract'
@@ -65,12 +66,19 @@ export default definePlugin({
     svc.start(() => settleNowAndThen(svc, config), { in: ['server'] })
     const busy: Busy = due => heldAmong(svc.use(Store), idsOf(due))
     svc.tap('approval_gate', { name: 'approvals', busy }, async (cycle: Cycle) => {
-      if (!(await isHeld(svc.use(Store), cycle.agent_id))) return
+      if (!(await waits(svc, cycle))) return
       cycle.result = 'parked'
       cycle.done = true
     })
   },
 })
+
+/** Whether the agent of a cycle waits for a decision. Of one that is paused its status says nothing else. */
+function waits(svc: PluginHandle, cycle: Cycle): boolean | Promise<boolean> {
+  const status = cycle.get(ActiveAgent)?.status
+  if (status === undefined || status === 'paused' || status === 'dead') return isHeld(svc.use(Store), cycle.agent_id)
+  return status === 'waiting_approval'
+}
 
 /** How often a server looks, in milliseconds: tasks wait in it where no daemon has a beat. */
 const LOOK_MS = 5_000

@@ -37,6 +37,15 @@ export async function totalLimits(svc: PluginHandle, agent_id: string | null): P
   return limits
 }
 
+/** The total limits that a call must keep, by what its cycle knows of its agent or else as they are now. */
+export function limitsOn(svc: PluginHandle, purpose: CallPurpose): Promise<TotalLimit[]> | TotalLimit[] {
+  const { agent_id, root_agent_id, max_total_cost_usd } = purpose
+  if (agent_id === null || root_agent_id !== agent_id || max_total_cost_usd === undefined)
+    return totalLimits(svc, agent_id)
+  const micros = microsOf(max_total_cost_usd)
+  return micros > 0 ? [{ agent_id, micros }] : []
+}
+
 /** Refuses a pursuit whose agent, with those who work for it, has spent its `max_cost_usd`. @throws AgentBudgetExhaustedError */
 export async function checkPursuit(
   svc: PluginHandle,

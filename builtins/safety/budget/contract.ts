@@ -165,6 +165,7 @@ export const BookedSpend = z.object({
   attempts: z.number().int(),
   duration_ms: z.number(),
   context: ContextUse.optional(),
+  held: z.boolean().optional().describe('Whether something is held for it that is released now (default: true)'),
 })
 
 /** A model was asked; told once for each call, with its booking. */
@@ -253,7 +254,9 @@ export const bookSpend = defineEffect({
           ...[spend.estimated, spend.attempts, Math.round(spend.duration_ms), now],
         ],
       },
-      { sql: 'DELETE FROM budget_reservations WHERE call_id = ?', params: [call_id] },
+      ...(spend.held === false
+        ? []
+        : [{ sql: 'DELETE FROM budget_reservations WHERE call_id = ?', params: [call_id] }]),
     ]
   },
 })

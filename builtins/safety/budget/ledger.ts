@@ -2,7 +2,7 @@ import type { CallLimit, CallPurpose, PlannedSpend, Spend } from '#core/models/c
 import { type PluginHandle, SvcError, sentenceOf } from '#kernel'
 import { recordInput, withoutRecording } from '#lib/recording-context'
 import { appendEvent, Store, usdOf } from '#platform/store/contract'
-import { checkPursuit, checkTotals, totalLimits } from './agent-limits.ts'
+import { checkPursuit, checkTotals, limitsOn } from './agent-limits.ts'
 import { type BudgetConfig, estimateOf, type Limits, limitsOf } from './config.ts'
 import { type Budget, type BudgetStatus, BudgetUnreadableError, type BudgetWarning, bookSpend } from './contract.ts'
 import {
@@ -105,18 +105,18 @@ export class Ledger implements Budget, CallLimit {
   }
 
   /** Holds what the call may cost. @throws BudgetExhaustedError, AgentBudgetExhaustedError, UnknownPriceError, BudgetUnreadableError */
-  async hold(call: PlannedSpend): Promise<void> {
-    if (call.purpose.is_simulated) return
+  async hold(call: PlannedSpend): Promise<'held' | undefined> {
+    if (call.purpose.is_simulated) return undefined
     const trouble = await this.#trouble()
     if (trouble) throw trouble
     await checkPursuit(this.#svc, call.purpose)
-    const totals = await totalLimits(this.#svc, call.purpose.agent_id)
+    const totals = await limitsOn(this.#svc, call.purpose)
     await admitUnknownPrice(this.#svc, this.#config, call, totals)
-    if (this.#isUnlimited && totals.length === 0) return
+    if (this.#isUnlimited && totals.length === 0) return undefined
     if (this.#config.budget_mode === 'record_only') {
       await checkTotals(this.#svc, totals, LEAST_MICROS)
       if (!(await this.allows())) throw usedUp(await budgetRow(this.#store), this.#limits)
-      return
+      return undefined
     }
     const { bound, amount, micros } = this.#attemptOf(call)
     const reserve = () => this.#reserve(call, amount, micros, totals)
@@ -125,7 +125,7 @@ export class Ledger implements Budget, CallLimit {
     // No limit of an agent stands in its way any more, and there is no other.
     if (!held && this.#isUnlimited) return this.hold(call)
     this.#refused = held ? null : amount
-    if (held) return
+    if (held) return 'held'
     await this.report()
     const row = await budgetRow(this.#store)
     if (hasReachedLimit(row, this.#limits)) throw usedUp(row, this.#limits)

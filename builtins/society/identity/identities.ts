@@ -6,19 +6,13 @@ import { biographyOf } from './biography.ts'
 import { type Identity, type IdentityRecord, LifeSummaries, NarrativeSources } from './contract.ts'
 import { CHAPTERS } from './limits.ts'
 import { displayName } from './names.ts'
-import { type Happening, narrateHappenings, type SealedChapter, type Story, UNTOLD } from './narrative.ts'
+import { type Happening, narrateHappenings, type SealedChapter, type Story } from './narrative.ts'
 import {
   countGoals,
   type EventRow,
-  findStory,
   goalsOf,
-  happenedSince,
   type IdentityRow,
-  listChapters,
-  listNotes,
-  listOpinions,
-  listQuestions,
-  standingOf,
+  readIdentity,
   tellStory,
   toIdentityRecord,
 } from './repository.ts'
@@ -32,16 +26,21 @@ const TRAITS = 4
 const LONGEST_DOMAIN = 50
 const DOMAINS = 5
 
+/** An identity with its story told up to the last event. */
 interface NarratedStory {
+  kept: IdentityRow
+  /** Up to which event the story is stored, and how it goes on. */
   from: number
   story: Story
   sealed: SealedChapter[]
-  worldview: string
+  newest: number
 }
 
 /** Who agents are: their story follows from what happened, told up to the last event whenever somebody looks. */
 export class Identities implements Identity {
   readonly #svc: PluginHandle
+  /** What running cycles have read of their agents' stories. */
+  readonly #read = new Map<string, NarratedStory>()
 
   constructor(svc: PluginHandle) {
     this.#svc = svc
@@ -51,7 +50,9 @@ export class Identities implements Identity {
   async of(agent: AgentRow, when?: 'now' | 'beat'): Promise<IdentityRecord> {
     const { agent_id, created_at } = agent
     const { traits, role } = await this.#profileOf(agent, when)
-    const kept = await this.keptOf(agent_id)
+    const read = await this.#narratedStory(agent_id)
+    if (when === 'beat') this.#read.set(agent_id, read)
+    const { kept } = read
     const held = kept.opinions.map(({ domain }) => domain).reverse()
     return {
       ...{ agent_id, display_name: displayName(agent_id), traits },
@@ -86,12 +87,12 @@ export class Identities implements Identity {
     }
   }
 
-  /** `cleanup`: what happened until the cycle began goes into the story, in the cycle's commit. */
+  /** `cleanup`: writes what the cycle read of the story down, in the cycle's commit. */
   async narrate(cycle: Cycle): Promise<void> {
     const { agent_id } = cycle
-    const { told, newest } = await standingOf(this.#svc.use(Store), agent_id)
-    if (newest <= told) return
-    const { from, story, sealed } = await this.#narratedStory(agent_id)
+    const { from, story, sealed, newest } = this.#read.get(agent_id) ?? (await this.#narratedStory(agent_id))
+    this.#read.delete(agent_id)
+    if (newest <= from) return
     if (story.seq > from) {
       cycle.effects.push(tellStory({ agent_id, from, story, sealed }))
       return
@@ -103,29 +104,24 @@ export class Identities implements Identity {
 
   /** All that is kept of an agent, with what is not written down yet. */
   async keptOf(agent_id: string): Promise<IdentityRow> {
-    const store = this.#svc.use(Store)
-    const { story, sealed, worldview } = await this.#narratedStory(agent_id)
-    const chapters = await listChapters(store, agent_id)
-    const next = (chapters.at(-1)?.n ?? 0) + 1
-    const { seq: _, ...rest } = story
-    return {
-      story: rest,
-      worldview,
-      chapters: [...chapters, ...sealed.map((chapter, at) => ({ n: next + at, ...chapter }))].slice(-CHAPTERS),
-      opinions: await listOpinions(store, agent_id),
-      questions: await listQuestions(store, agent_id),
-      notes: await listNotes(store, agent_id),
-    }
+    return (await this.#narratedStory(agent_id)).kept
   }
 
   async #narratedStory(agent_id: string): Promise<NarratedStory> {
-    const store = this.#svc.use(Store)
-    const row = await findStory(store, agent_id)
-    const { worldview, ...from } = row ?? { ...UNTOLD, worldview: '' }
-    const sources = this.#svc.list(NarrativeSources).map(({ event }) => event)
-    const events = await happenedSince(store, agent_id, from.seq, [...ENDINGS, ...sources], PIECE)
-    const { story, sealed } = narrateHappenings(from, await this.#happenings(events))
-    return { from: from.seq, story: { ...story, seq: events.at(-1)?.seq ?? from.seq }, sealed, worldview }
+    const types = [...ENDINGS, ...this.#svc.list(NarrativeSources).map(({ event }) => event)]
+    const stored = await readIdentity(this.#svc.use(Store), agent_id, types, PIECE)
+    const { story: before, since, newest, chapters, ...rest } = stored
+    const { story, sealed } = narrateHappenings(before, await this.#happenings(since))
+    const next = (chapters.at(-1)?.n ?? 0) + 1
+    const { seq: _, ...shown } = story
+    return {
+      kept: {
+        story: shown,
+        chapters: [...chapters, ...sealed.map((chapter, at) => ({ n: next + at, ...chapter }))].slice(-CHAPTERS),
+        ...rest,
+      },
+      ...{ from: before.seq, story: { ...story, seq: since.at(-1)?.seq ?? before.seq }, sealed, newest },
+    }
   }
 
   async #happenings(events: readonly EventRow[]): Promise<Happening[]> {

@@ -2,7 +2,7 @@ import { z } from '#kernel'
 import { AMONG, defineEffect, isoTime, listed, type Statement, type Store } from '#platform/store/contract'
 import type { IdentityRecord } from './contract.ts'
 import { CHAPTERS, NOTES, OPINIONS, QUESTIONS } from './limits.ts'
-import type { Story } from './narrative.ts'
+import { type Story, UNTOLD } from './narrative.ts'
 
 const agent_id = z.string()
 const count = z.number().int().min(0)
@@ -42,20 +42,10 @@ export type IdentityRow = z.infer<typeof IdentityRow>
 
 const STORY = 'seq, narrative, entries, since, until, first_line, last_line'
 
-const FIND_STORY = `SELECT ${STORY}, worldview FROM identities WHERE agent_id = ?`
-
-export function findStory(store: Store, id: string): Promise<(Story & { worldview: string }) | undefined> {
-  return store.get(FIND_STORY, [id])
-}
-
-/** Up to where a story is told, and which event of the agent is the newest: what each cycle asks. */
-export async function standingOf(store: Store, id: string): Promise<{ told: number; newest: number }> {
-  const row = await store.get<{ told: number; newest: number }>(
-    `SELECT coalesce((SELECT seq FROM identities WHERE agent_id = ?), 0) AS told,
-       coalesce((SELECT max(seq) FROM events WHERE agent_id = ?), 0) AS newest`,
-    [id, id],
-  )
-  return row ?? { told: 0, newest: 0 }
+/** How an agent sees the world; undefined where it has not said so. */
+export async function worldviewOf(store: Store, id: string): Promise<string | undefined> {
+  const row = await store.get<{ worldview: string }>('SELECT worldview FROM identities WHERE agent_id = ?', [id])
+  return row?.worldview
 }
 
 /** Of these agents, those to whom something has happened since their story was told. */
@@ -67,14 +57,6 @@ export async function untoldAmong(store: Store, agents: readonly string[]): Prom
     [listed(agents)],
   )
   return rows.map(({ agent_id }) => agent_id)
-}
-
-/** Oldest first. */
-export function listChapters(store: Store, id: string) {
-  return store.all<IdentityRow['chapters'][number]>(
-    'SELECT n, summary, entry_count, started_at, ended_at FROM identity_chapters WHERE agent_id = ? ORDER BY n',
-    [id],
-  )
 }
 
 /** Oldest first. */
@@ -93,14 +75,6 @@ export function listQuestions(store: Store, id: string) {
   )
 }
 
-/** Oldest first. */
-export function listNotes(store: Store, id: string) {
-  return store.all<IdentityRow['notes'][number]>(
-    'SELECT at, kind, note FROM identity_notes WHERE agent_id = ? ORDER BY note_id',
-    [id],
-  )
-}
-
 export interface EventRow {
   seq: number
   type: string
@@ -108,14 +82,69 @@ export interface EventRow {
   data: Record<string, unknown>
 }
 
-/** What of these kinds happened to an agent since, oldest first, and up to which event there is anything at all. */
-export async function happenedSince(store: Store, id: string, seq: number, types: readonly string[], limit: number) {
-  const places = types.map(() => '?').join(', ')
-  const rows = await store.all<Omit<EventRow, 'data'> & { data: string }>(
-    `SELECT seq, type, at, data FROM events WHERE agent_id = ? AND seq > ? AND type IN (${places}) ORDER BY seq LIMIT ?`,
-    [id, seq, ...types, limit],
-  )
-  return rows.map((row): EventRow => ({ ...row, data: JSON.parse(row.data) as Record<string, unknown> }))
+/** An identity as it is stored, with what has happened to its agent since its story was told. */
+export interface Stored extends Pick<IdentityRow, 'worldview' | 'chapters' | 'opinions' | 'questions' | 'notes'> {
+  story: Story
+  /** Oldest first. */
+  since: EventRow[]
+  /** The newest event of the agent, of whatever kind. */
+  newest: number
+}
+
+/** One row of any table of an identity, under common names; what a table has no column for is 0 or empty. */
+interface PartRow {
+  part: 'chapter' | 'event' | 'newest' | 'note' | 'opinion' | 'question' | 'story'
+  n: number
+  about: string
+  text: string
+  count: number
+  at: number
+  until: number
+  first: string
+  last: string
+}
+
+const TOLD_TO = 'coalesce((SELECT seq FROM identities WHERE agent_id = ?), 0)'
+const PARTS = `SELECT 'story' AS part, seq AS n, worldview AS about, narrative AS text, entries AS count, coalesce(since, 0) AS at,
+    coalesce(until, 0) AS until, first_line AS first, last_line AS last FROM identities WHERE agent_id = ?
+  UNION ALL SELECT 'newest', coalesce(max(seq), 0), '', '', 0, 0, 0, '', '' FROM events WHERE agent_id = ?
+  UNION ALL SELECT 'event', seq, type, data, 0, at, 0, '', '' FROM (SELECT seq, type, data, at FROM events
+    WHERE agent_id = ? AND seq > ${TOLD_TO} AND type ${AMONG} ORDER BY seq LIMIT ?) since
+  UNION ALL SELECT 'chapter', n, '', summary, entry_count, started_at, ended_at, '', '' FROM identity_chapters WHERE agent_id = ?
+  UNION ALL SELECT 'opinion', 0, domain, opinion, 0, formed_at, 0, '', '' FROM identity_opinions WHERE agent_id = ?
+  UNION ALL SELECT 'question', 0, question_id, question, 0, asked_at, 0, '', '' FROM identity_questions WHERE agent_id = ?
+  UNION ALL SELECT 'note', note_id, kind, note, 0, at, 0, '', '' FROM identity_notes WHERE agent_id = ?
+  ORDER BY part, n, at, about`
+
+/** Reads an identity in one statement. @param types events that are worth a line @param limit of those events */
+export async function readIdentity(store: Store, id: string, types: readonly string[], limit: number): Promise<Stored> {
+  const rows = await store.all<PartRow>(PARTS, [id, id, id, id, listed(types), limit, id, id, id, id])
+  const of = (part: PartRow['part']) => rows.filter(row => row.part === part)
+  const [story] = of('story')
+  return {
+    story: story ? storyOf(story) : UNTOLD,
+    worldview: story?.about ?? '',
+    newest: of('newest')[0]?.n ?? 0,
+    since: of('event').map(({ n, about, text, at }) => {
+      return { seq: n, type: about, at, data: JSON.parse(text) as Record<string, unknown> }
+    }),
+    chapters: of('chapter').map(({ n, text, count, at, until }) => {
+      return { n, summary: text, entry_count: count, started_at: at, ended_at: until }
+    }),
+    opinions: of('opinion').map(({ about, text, at }) => ({ domain: about, opinion: text, formed_at: at })),
+    questions: of('question').map(({ about, text, at }) => ({ question_id: about, question: text, asked_at: at })),
+    notes: of('note').map(({ about, text, at }) => ({
+      at,
+      kind: about as IdentityRow['notes'][number]['kind'],
+      note: text,
+    })),
+  }
+}
+
+/** A story has times as soon as it has an entry. */
+function storyOf({ n, text, count, at, until, first, last }: PartRow): Story {
+  const times = count > 0 ? { since: at, until } : { since: null, until: null }
+  return { seq: n, narrative: text, entries: count, ...times, first_line: first, last_line: last }
 }
 
 export function goalsOf(store: Store, goal_ids: readonly string[]) {
@@ -141,11 +170,28 @@ const ensureIdentity = (id: string): Statement => ({
   params: [id, id],
 })
 
-/** Goes on with a story from where it was read; nothing happens when somebody else has told it further meanwhile. */
+/** Appends to a story if it is still told up to `from`; otherwise does nothing. */
 export const tellStory = defineEffect({
   name: 'identity.tell',
   schema: z.object({ agent_id, from: z.number().int(), story: StoryShape, sealed: z.array(ChapterShape) }),
   statements: ({ agent_id: id, from, story, sealed }) => [
+    ...(sealed.length > 0 ? sealing(id, from, sealed) : []),
+    {
+      sql: `INSERT INTO identities (agent_id, ${STORY}) SELECT ?, ?, ?, ?, ?, ?, ?, ?
+            WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)
+            ON CONFLICT (agent_id) DO UPDATE SET seq = excluded.seq, narrative = excluded.narrative, entries = excluded.entries,
+              since = excluded.since, until = excluded.until, first_line = excluded.first_line, last_line = excluded.last_line
+            WHERE identities.seq = ?`,
+      params: [
+        ...[id, story.seq, story.narrative, story.entries, story.since, story.until, story.first_line, story.last_line],
+        ...[id, from],
+      ],
+    },
+  ],
+})
+
+function sealing(id: string, from: number, sealed: readonly z.infer<typeof ChapterShape>[]): Statement[] {
+  return [
     ensureIdentity(id),
     ...sealed.map(({ summary, entry_count, started_at, ended_at }) => ({
       sql: `INSERT INTO identity_chapters (agent_id, n, summary, entry_count, started_at, ended_at)
@@ -158,16 +204,8 @@ export const tellStory = defineEffect({
             AND n <= (SELECT max(n) FROM identity_chapters WHERE agent_id = ?) - ${CHAPTERS}`,
       params: [id, id],
     },
-    {
-      sql: `UPDATE identities SET seq = ?, narrative = ?, entries = ?, since = ?, until = ?, first_line = ?, last_line = ?
-            WHERE agent_id = ? AND seq = ?`,
-      params: [
-        ...[story.seq, story.narrative, story.entries, story.since, story.until, story.first_line, story.last_line],
-        ...[id, from],
-      ],
-    },
-  ],
-})
+  ]
+}
 
 function insertNotes(id: string, at: number, kind: IdentityRow['notes'][number]['kind'], note: string): Statement[] {
   return [

@@ -6,12 +6,12 @@ import { QUESTIONS } from './limits.ts'
 import { oneLine } from './narrative.ts'
 import {
   askQuestion,
-  findStory,
   formOpinion,
   listOpinions,
   listQuestions,
   resolveQuestion,
   reviseWorldview,
+  worldviewOf,
 } from './repository.ts'
 
 const LONGEST_NOTE = 300
@@ -70,7 +70,7 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
         async execute({ worldview: said }, call) {
           const { agent_id } = call
           const worldview = await admitText(agent_id, said, 600)
-          const before = (await findStory(svc.use(Store), agent_id))?.worldview
+          const before = await worldviewOf(svc.use(Store), agent_id)
           const words = before ? `Sees the world anew: ${worldview}` : `Sees the world so: ${worldview}`
           call.effect(reviseWorldview({ agent_id, worldview, note: note(words) }))
           return 'That is how you see the world now.'

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, isoTime, listed, type Store, usdOf } from '#platform/store/contract'
+import { AMONG, defineEffect, isoTime, listed, type Statement, type Store, usdOf } from '#platform/store/contract'
 import type { A2AMessage } from '#society/a2a/contract'
 import { PATTERN_ENDS, type PatternRun } from './contract.ts'
 
@@ -51,14 +51,17 @@ export async function spentOn(store: Store, pattern_id: string): Promise<SpendSu
   return { micros: row?.micros ?? 0, tokens: row?.tokens ?? 0 }
 }
 
-/** The running patterns that wait for an answer of this agent. */
+const WAITING = `FROM a2a_patterns p JOIN a2a_messages q ON q.pattern_id = p.pattern_id
+  WHERE p.status = 'running' AND (p.max_micros IS NOT NULL OR p.max_tokens IS NOT NULL) AND q.to_agent = ? AND q.expects_reply = 1`
+
+/** The expression that is true where a running pattern with a limit waits for an answer of this agent. */
+export function isWaitedFor(agent_id: string): Statement {
+  return { sql: `EXISTS (SELECT 1 ${WAITING})`, params: [agent_id] }
+}
+
+/** The running patterns with a limit that wait for an answer of this agent. */
 export function waitingFor(store: Store, agent_id: string): Promise<{ pattern_id: string }[]> {
-  return store.all(
-    `SELECT DISTINCT p.pattern_id FROM a2a_patterns p JOIN a2a_messages q ON q.pattern_id = p.pattern_id
-     WHERE p.status = 'running' AND (p.max_micros IS NOT NULL OR p.max_tokens IS NOT NULL) AND q.to_agent = ?
-     AND q.expects_reply = 1`,
-    [agent_id],
-  )
+  return store.all(`SELECT DISTINCT p.pattern_id ${WAITING}`, [agent_id])
 }
 
 /** Which of these agents are not alive. */

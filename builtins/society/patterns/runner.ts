@@ -23,6 +23,7 @@ import {
   findRun,
   goneOf,
   insertRun,
+  isWaitedFor,
   messagesOf,
   openGoals,
   type PatternRow,
@@ -127,8 +128,9 @@ export class PatternRunner {
   limit(): CallLimit {
     return {
       name: 'patterns',
-      hold: async ({ purpose: { agent_id } }) => {
-        if (agent_id === null) return
+      question: ({ agent_id }) => (agent_id === null ? undefined : isWaitedFor(agent_id)),
+      hold: async ({ purpose: { agent_id } }, isWaiting) => {
+        if (agent_id === null || !isWaiting) return
         for (const { pattern_id } of await waitingFor(this.#svc.use(Store), agent_id)) await this.advance(pattern_id)
       },
       settle: async () => {},

@@ -26,8 +26,6 @@ export interface LotRow extends NewAgent {
   passed: number
   passed_before: number
   seq: number
-  /** The seq of its newest event. */
-  newest: number
   heard_at: number
   inner: Inner | undefined
 }
@@ -35,17 +33,20 @@ export interface LotRow extends NewAgent {
 const LOT = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
     coalesce(i.passed, 0) AS passed_before, coalesce((SELECT passed FROM leases l WHERE l.id = a.agent_id), 0) AS passed,
     coalesce(i.seq, 0) AS seq, coalesce(i.heard_at, 0) AS heard_at,
-    coalesce((SELECT max(seq) FROM events WHERE agent_id = a.agent_id), 0) AS newest,
     EXISTS (SELECT 1 FROM goals WHERE agent_id = a.agent_id AND status = 'active') AS busy,
     (SELECT count(*) FROM (SELECT created_at FROM a2a_messages WHERE from_agent = ? ORDER BY seq DESC LIMIT ${LOOKED_AT}) sent
       WHERE sent.created_at > coalesce(i.heard_at, 0)) AS unanswered
   FROM agents a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id WHERE a.agent_id = ?`
 
+type StoredLot = Omit<LotRow, 'inner'> & { state: string | null }
+
 /** Where an agent stands, and what bears on it; undefined when there is no such agent. */
 export async function findLot(store: Store, agent_id: string): Promise<LotRow | undefined> {
-  const row = await store.get<Omit<LotRow, 'inner'> & { state: string | null }>(LOT, [agent_id, agent_id])
-  if (!row) return undefined
-  const { state, ...lot } = row
+  const row = await store.get<StoredLot>(LOT, [agent_id, agent_id])
+  return row && lotOf(row)
+}
+
+function lotOf({ state, ...lot }: StoredLot): LotRow {
   return { ...lot, inner: state === null ? undefined : (JSON.parse(state) as Inner) }
 }
 
@@ -56,13 +57,27 @@ export interface HappenedRow {
   data: Record<string, unknown>
 }
 
-/** What happened to an agent since, oldest first. */
-export async function happenedSince(store: Store, agent_id: string, seq: number): Promise<HappenedRow[]> {
-  const rows = await store.all<Omit<HappenedRow, 'data'> & { data: string }>(
-    'SELECT seq, type, at, data FROM events WHERE agent_id = ? AND seq > ? ORDER BY seq LIMIT ?',
-    [agent_id, seq, PIECE],
-  )
-  return rows.map(row => ({ ...row, data: JSON.parse(row.data) as Record<string, unknown> }))
+const LIFE = `WITH lot AS MATERIALIZED (${LOT})
+  SELECT lot.*, e.seq AS event_seq, e.type AS event_type, e.at AS event_at, e.data AS event_data
+  FROM lot LEFT JOIN events e ON e.agent_id = lot.agent_id AND e.seq > lot.seq ORDER BY e.seq LIMIT ?`
+
+type LifeRow = StoredLot &
+  ({ event_seq: number; event_type: string; event_at: number; event_data: string } | { event_seq: null })
+
+/** The same with what happened to the agent since, oldest first. */
+export async function findLife(
+  store: Store,
+  agent_id: string,
+): Promise<{ lot: LotRow; events: HappenedRow[] } | undefined> {
+  const rows = await store.all<LifeRow>(LIFE, [agent_id, agent_id, PIECE])
+  const [first] = rows
+  if (!first) return undefined
+  const events = rows.flatMap(row => {
+    if (row.event_seq === null) return []
+    const { event_seq: seq, event_type: type, event_at: at, event_data } = row
+    return { seq, type, at, data: JSON.parse(event_data) as Record<string, unknown> }
+  })
+  return { lot: lotOf(first), events }
 }
 
 /** In how many steps a goal came to its end, and whether it was the model that declined. */

@@ -17,7 +17,7 @@ import { pass, type Settings, stillFor, thresholdsOf } from './dynamics.ts'
 import { applyEvents, budgetLeft, factsOf, runStressors } from './facts.ts'
 import { feelingOf, moodOf } from './mood.ts'
 import { baseOf, effectiveOf, homeOf, shapedBy } from './persona.ts'
-import { findLot, happenedSince, type LotRow, lived, recordMoment } from './repository.ts'
+import { findLife, findLot, type LotRow, lived, recordMoment } from './repository.ts'
 import { eachField, type Inner, loadOf, newborn, type ReportedState } from './state.ts'
 import { DEFAULT_RATE } from './stressors.ts'
 
@@ -60,11 +60,10 @@ export class SufferingService implements Suffering {
   /** `suffering_escalation`: takes in what happened, asks what weighs on the agent, and lets the time since its last cycle pass. */
   async escalate(cycle: Cycle): Promise<void> {
     const svc = this.#svc
-    const store = svc.use(Store)
-    const lot = await findLot(store, cycle.agent_id)
-    if (!lot) return
+    const life = await findLife(svc.use(Store), cycle.agent_id)
+    if (!life) return
+    const { lot, events } = life
     const home = homeOf(await this.#unshapedPersona(lot, 'beat'))
-    const events = lot.newest > lot.seq ? await happenedSince(store, lot.agent_id, lot.seq) : []
     const before = lot.inner ?? (await this.#newInner(lot.agent_id, home))
     const { inner, seq, heard_at } = await applyEvents(svc, lot, before, events, home, this.#settings)
     const facts = factsOf(lot, inner, heard_at, await budgetLeft(svc))

@@ -30,8 +30,6 @@ export default definePlugin({
     svc.provide(Specialists, swarm)
     svc.add(PromptSections, swarmSection(svc, swarm))
     for (const operation of swarmOperations(svc, swarm, config)) svc.operation(operation)
-    svc.on('goal_completed', () => records.look())
-    svc.on('goal_abandoned', () => records.look())
     svc.on('beat', ({ beat }) => swarm.onHeartbeat(beat))
     svc.add(DaemonStarts, { name: 'swarm', begin: () => records.look() })
   },

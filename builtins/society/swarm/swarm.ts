@@ -88,6 +88,7 @@ export class Swarm implements Specialists {
   }
 
   async specializations(): Promise<Specialization[]> {
+    await this.#records.look()
     return [...(await typesOf(this.#store))].map(([agent_id, types]) => specializationOf(agent_id, types))
   }
 

@@ -28,6 +28,7 @@ import { removedSubAgents } from './029-removed-sub-agents.ts'
 import { taskParameters } from './032-task-parameters.ts'
 import { images } from './033-images.ts'
 import { transcriptEpochs } from './034-transcript-epochs.ts'
+import { restoredTranscripts } from './036-restored-transcripts.ts'
 import { givenFolders } from './038-given-folders.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
@@ -73,5 +74,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '032-task-parameters', sql: taskParameters },
   { name: '033-images', sql: images },
   { name: '034-transcript-epochs', sql: transcriptEpochs },
+  { name: '036-restored-transcripts', sql: restoredTranscripts },
   { name: '038-given-folders', sql: givenFolders },
 ]
