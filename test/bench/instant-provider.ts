@@ -1,5 +1,6 @@
 import { type ModelEvent, ModelProviders } from '#core/models/contract'
 import { definePlugin } from '#kernel'
+import { strictModel } from '#lab/simulation/strict-model'
 
 /** The provider `instant`: it answers `Done.` in this process after so long, and counts how often it was asked. */
 export function instantProvider(delay_ms = 0) {
@@ -7,7 +8,7 @@ export function instantProvider(delay_ms = 0) {
   const plugin = definePlugin({
     name: 'instant-provider',
     setup(svc) {
-      svc.add(ModelProviders, {
+      const provider = strictModel({
         ...{ name: 'instant', free: true, tool_calls: 'native' },
         availability: async () => ({ available: true, reason: null }),
         defaultModel: async () => '1',
@@ -19,6 +20,7 @@ export function instantProvider(delay_ms = 0) {
           yield { type: 'done', finish_reason: 'stop' }
         },
       })
+      svc.add(ModelProviders, provider)
     },
   })
   return { asked, plugin }

@@ -1,10 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-
-interface Body {
-  messages: readonly { role: string }[]
-  tools?: readonly unknown[]
-}
+import { type ModelRequestBody, refusalOf } from '#lab/simulation/wire-rules'
 
 /** With the argument `endless` each answer is the next note, in a conversation without an end. */
 const isEndless = process.argv[2] === 'endless'
@@ -15,7 +11,7 @@ const note: readonly [string, object] =
     : ['notepad_write', { text: 'a note' }]
 
 /** What comes of a request: a goal where no tools are on offer, then a note, then the end. */
-function answerTo({ messages, tools = [] }: Body, n: number): { delta: object; finish_reason: string } {
+function answerTo({ messages, tools = [] }: ModelRequestBody, n: number): { delta: object; finish_reason: string } {
   if (tools.length === 0) {
     const content = JSON.stringify({ goal: `Note ${n} ${n * 3} ${n * 7} down`, reasoning: 'it is due' })
     return { delta: { role: 'assistant', content }, finish_reason: 'stop' }
@@ -46,7 +42,10 @@ const server = createServer((incoming, response) => {
   incoming.on('end', () => {
     // It says nothing of its models.
     if (incoming.method !== 'POST') return response.writeHead(404).end()
-    const { delta, finish_reason } = answerTo(JSON.parse(text) as Body, ++requests)
+    const body = JSON.parse(text) as ModelRequestBody
+    const refusal = refusalOf(body)
+    if (refusal) return response.writeHead(refusal.status).end(refusal.message)
+    const { delta, finish_reason } = answerTo(body, ++requests)
     const said =
       finish_reason === 'stop'
         ? []

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { getHeapStatistics } from 'node:v8'
 import { type ModelEvent, ModelProviders, type ModelRequest } from '#core/models/contract'
 import { definePlugin, type Kernel, type PluginHandle } from '#kernel'
+import { strictModel } from '#lab/simulation/strict-model'
 import { type ExecutionIdentity, type Tape, TapeToken } from '#lib/recording-context'
 import { beginRecording, type LiveRecording } from '#observability/recordings/recording'
 import { RecordingFiles } from '#observability/recordings/recording-files'
@@ -164,7 +165,7 @@ const instant = definePlugin({
   needs: ['models'],
   setup(svc) {
     let calls = 0
-    svc.add(ModelProviders, {
+    const provider = strictModel({
       ...{ name: 'instant', free: true, tool_calls: 'native' },
       availability: async () => ({ available: true, reason: null }),
       defaultModel: async () => '1',
@@ -175,6 +176,7 @@ const instant = definePlugin({
         yield { type: 'done', finish_reason: said.type === 'text' ? 'stop' : 'tool_calls' }
       },
     })
+    svc.add(ModelProviders, provider)
   },
 })
 

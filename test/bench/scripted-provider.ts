@@ -1,11 +1,15 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { refusalOf } from '#lab/simulation/wire-rules'
 
 const [, , first = '30', every = '850', tokens = '20'] = process.argv
 
 /** A provider that streams, and says in its first token when it was sent. Runs as a process of its own. */
 const server = createServer((incoming, response) => {
-  incoming.resume().on('end', () => {
+  text(incoming).then(body => {
+    const refusal = incoming.method === 'POST' && refusalOf(JSON.parse(body))
+    if (refusal) return response.writeHead(refusal.status).end(refusal.message)
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const send = (choice: object) =>
       response.write(

@@ -27,7 +27,10 @@ export async function tokens(): Promise<Row[]> {
     const [, url] = await service.says(/"url":"(http[^"]+)"/)
     const agent_id = await spawnAgent(url!)
     const ours = { url: `${url}/agents/${agent_id}/tasks/stream`, body: { instruction: 'Say something.' } }
-    const theirs = { url: `${base}/chat/completions`, body: { stream: true } }
+    const theirs = {
+      url: `${base}/chat/completions`,
+      body: { stream: true, messages: [{ role: 'user', content: 'Go' }] },
+    }
     await runStreams(asking, { ...ours, streams: 20, rate: RATE })
     const bare = await runStreams(asking, { ...theirs, streams: STREAMS, rate: RATE })
     const before = await cpuOf(service.pid)

@@ -1,6 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { refusalOf } from '#lab/simulation/wire-rules'
+import { faultIn } from '../support/messages-rules.ts'
 
 export const WIRES = [
   'OpenAI, streamed',
@@ -42,6 +44,8 @@ export async function manyCallsModel(wire: Wire, count: number, tool: string): P
     if (request.method !== 'POST') return send(response, '{"data":[{"id":"m"}]}', false)
     // It is asked without streaming once its stream broke off.
     if (stream && !isStreamed) return send(response, '', true)
+    const refused = isOpenAi ? refusalOf(JSON.parse(body))?.message : faultIn(JSON.parse(body))
+    if (refused) return response.writeHead(400).end(refused)
     if (tools.length === 0) return send(response, goal, isStreamed)
     if (++asked === 1) return send(response, answer, isStreamed)
     show(body)

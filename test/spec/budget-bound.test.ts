@@ -3,12 +3,13 @@ import { ModelError, type ModelProvider, ModelProviders, Models } from '#core/mo
 import models from '#core/models/index'
 import { definePlugin, z } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
+
 import { DaemonStarts } from '#platform/daemon/contract'
 import { defineEffect, Effects, Store } from '#platform/store/contract'
 import store from '#platform/store/index'
 import { bookSpend } from '#safety/budget/contract'
 import budget from '#safety/budget/index'
-import { type TestHost, tempDir, testHost, turnEventLoop } from '../support/index.ts'
+import { strictModel, type TestHost, tempDir, testHost, turnEventLoop } from '../support/index.ts'
 import { trialCount } from '../support/trial-count.ts'
 import { totalsHold } from './budget-host.ts'
 
@@ -33,7 +34,7 @@ const plans = new Map<string, Plan>()
 let billed = 0
 
 /** A model whose calls cost what was drawn for them, and that says what it charged. */
-const dice: ModelProvider = {
+const dice: ModelProvider = strictModel({
   name: 'dice',
   availability: async () => ({ available: true, reason: null }),
   async *stream({ messages }, signal) {
@@ -53,7 +54,7 @@ const dice: ModelProvider = {
     }
     yield { type: 'done', finish_reason: 'stop' }
   },
-}
+})
 
 /** What is held for a call is left by a daemon that is gone. */
 const orphan = defineEffect({

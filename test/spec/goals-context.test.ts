@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Context as AgentContext } from '#core/goals/context'
 import type { Goal } from '#core/goals/contract'
+import { tokensIn } from '#lab/simulation/wire-rules'
 import { Store } from '#platform/store/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import {
@@ -14,7 +15,6 @@ import {
   text,
   toolCall,
 } from '../support/index.ts'
-import { tokensIn } from '../support/wire-rules.ts'
 import { finish, goalAnswer } from './approvals-host.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 

@@ -2,8 +2,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type CallLimit, CallLimits, type ModelProvider, ModelProviders } from '#core/models/contract'
 import models from '#core/models/index'
 import { definePlugin } from '#kernel'
+import { strictModel } from '#lab/simulation/strict-model'
 import metrics from '#observability/metrics/index'
 import { type EventEnvelope, Store } from '#platform/store/contract'
+
 import { fault, modelServer, refuse, text, toolCall } from '../support/model-server.ts'
 import { until } from '../support/until.ts'
 import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
@@ -168,7 +170,7 @@ test("an agent goes on with its profile's fallback, and events, spend and metric
 
 test('goals are chosen by model.planning_model, where there is one; all else stays with the model of the agent', async () => {
   const asked: [string, string][] = []
-  const spy: ModelProvider = {
+  const spy: ModelProvider = strictModel({
     name: 'spy',
     free: true,
     availability: async () => ({ available: true, reason: null }),
@@ -177,7 +179,7 @@ test('goals are chosen by model.planning_model, where there is one; all else sta
       yield { type: 'text', text: 'Yes.' }
       yield { type: 'done', finish_reason: 'stop' }
     },
-  }
+  })
   const spies = definePlugin({ name: 'spies', setup: svc => void svc.add(ModelProviders, spy) })
   const settings = config({ planning_model: 'spy:planner' })
   const { call } = await testHostForModels([], { builtins: [models, spies], config: settings })

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { ModelError, ModelNameError, ModelProviders, Models } from '#core/models/contract'
 import models from '#core/models/index'
 import { definePlugin, type Kernel } from '#kernel'
+import { strictModel } from '#lab/simulation/strict-model'
 import { modelServer } from '../support/model-server.ts'
 import { testHost } from '../support/test-host.ts'
 import { QUICK, testHostForModels } from './models-host.ts'
@@ -110,7 +111,7 @@ test("a plugin's provider is named, listed and called like any other", async () 
   const parrot = definePlugin({
     name: 'parrot',
     setup(svc) {
-      svc.add(ModelProviders, {
+      const provider = strictModel({
         name: 'parrot',
         free: true,
         availability: async () => ({ available: true, reason: null }),
@@ -119,6 +120,7 @@ test("a plugin's provider is named, listed and called like any other", async () 
           yield { type: 'done', finish_reason: 'stop' }
         },
       })
+      svc.add(ModelProviders, provider)
     },
   })
   const { call, house: home } = await testHostForModels(undefined, { builtins: [models, parrot] })

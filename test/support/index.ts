@@ -1,5 +1,7 @@
 /** Test helpers, for our tests and those of plugin authors: `import … from 'svc/testing'`. */
 
+export * from '#lab/simulation/strict-model'
+export * from '#lab/simulation/wire-rules'
 export * from './cli.ts'
 export * from './clock.ts'
 export * from './deprecated.ts'
@@ -11,4 +13,3 @@ export * from './scheduler.ts'
 export * from './temp.ts'
 export * from './test-host.ts'
 export * from './until.ts'
-export * from './wire-rules.ts'

@@ -1,6 +1,6 @@
+import { type ModelRequestBody, type Refusal, refuse, tokensIn } from '#lab/simulation/wire-rules'
 import { faultIn, type MessagesRequestBody, SIGNATURE } from './messages-rules.ts'
-import { type Answer, type ModelRequestBody, type Refusal, refuse } from './model-server.ts'
-import { tokensIn } from './wire-rules.ts'
+import type { Answer } from './model-server.ts'
 
 type Block = Record<string, unknown>
 

@@ -1,32 +1,19 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
+import {
+  type Dialect,
+  type ModelRequestBody,
+  type Refusal,
+  readMessage,
+  refusalOf,
+  refuse,
+  tokensIn,
+} from '#lab/simulation/wire-rules'
 import type { MessagesRequestBody } from './messages-rules.ts'
 import { asChat, blockEvents, blocksOf, endOfMessage, messagesRefusal } from './messages-wire.ts'
-import { type Dialect, readMessage, refusalOf, tokensIn } from './wire-rules.ts'
 
-/** A chat completion request as it came over the wire. */
-export interface ModelRequestBody {
-  model: string
-  messages: {
-    role: string
-    /** Of a message in parts, the text of its parts. */
-    content: string | null
-    /** The URLs of its images. */
-    images?: string[]
-    /** Of a message in parts, these as they came. */
-    parts?: unknown[]
-    tool_calls?: unknown[]
-    tool_call_id?: string
-    reasoning_content?: string
-  }[]
-  tools?: { type: 'function'; function: { name: string; description: string; parameters: Record<string, unknown> } }[]
-  stream?: boolean
-  stream_options?: { include_usage?: boolean }
-  temperature?: number
-  max_tokens?: number
-  max_completion_tokens?: number
-}
+export { type ModelRequestBody, type Refusal, refuse }
 
 /** One request that the server received. */
 export interface ModelServerRequest {
@@ -65,14 +52,6 @@ export interface Answer {
   until?: Promise<unknown>
   /** Replaces the true usage on the wire; null leaves it out. */
   usage?: { prompt_tokens: number; completion_tokens: number } | null
-}
-
-export interface Refusal {
-  kind: 'refusal'
-  status: number
-  message: string
-  headers: Record<string, string>
-  code?: string
 }
 
 export const FAULTS = [
@@ -169,15 +148,6 @@ export function together(...answers: Answer[]): Answer {
     text: answers.map(answer => answer.text).join(''),
     tool_calls: answers.flatMap(answer => answer.tool_calls),
   }
-}
-
-/** An answer with an error status, such as 400 or 401. */
-export function refuse(
-  status: number,
-  message: string,
-  more: Partial<Pick<Refusal, 'headers' | 'code'>> = {},
-): Refusal {
-  return { kind: 'refusal', status, message, headers: {}, ...more }
 }
 
 /** One of the ways in which model servers go wrong. */

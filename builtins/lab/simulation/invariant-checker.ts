@@ -6,6 +6,7 @@ import type { Invariant, Look, Violation } from './contract.ts'
 import { isResult, ownInvariants, RESUMES, WATCHED } from './invariants.ts'
 import type { Journal } from './journal.ts'
 import type { Trouble } from './trouble.ts'
+import type { Refusal } from './wire-rules.ts'
 
 export interface CheckerParts {
   look: Look
@@ -189,10 +190,10 @@ export class InvariantChecker {
   }
 
   /** A model is asked; its call is under way. */
-  onModelCall({ purpose: { kind, agent_id } }: ModelRequest): void {
+  onModelCall({ purpose: { kind, agent_id, task_id } }: ModelRequest): void {
     this.counts.model_calls++
     this.#parts.journal.write('model_asked', { kind, agent_id })
-    if (kind === 'task' || kind === 'other') return
+    if (kind === 'task' || task_id !== undefined || kind === 'other') return
     const waiting = this.#parts.look.get<{ approval_id: string; created_at: number }>(
       "SELECT approval_id, created_at FROM approvals WHERE agent_id = ? AND status = 'pending' AND task_id IS NULL",
       [agent_id],
@@ -200,6 +201,10 @@ export class InvariantChecker {
     if (waiting && waiting.created_at < this.#parts.look.now) {
       this.#report('no_call_when_waiting', `${agent_id} waits for ${waiting.approval_id}`)
     }
+  }
+
+  onRefusal({ message }: Refusal): void {
+    this.#report('no_request_refused', message)
   }
 
   onToolCall(call_id: string): void {

@@ -196,6 +196,7 @@ export const WATCHED = {
   gated_tools_wait: 'A gated tool runs only for exactly what was approved, once.',
   journal_first: 'A tool runs only after the intent to run it is written down.',
   at_most_once: 'A tool that is not idempotent never runs twice for one call.',
+  no_request_refused: 'Every request has a form that each known provider accepts.',
   spend_has_a_call: 'Whatever was booked belongs to a call that was made.',
   nothing_for_free: 'What is spent and held is never less than what models were paid.',
   no_wake_lost: 'A nudge leads to a cycle as soon as the agent has rested.',

@@ -19,6 +19,7 @@ import type { Disk } from './disk/disk.ts'
 import type { InvariantChecker } from './invariant-checker.ts'
 import type { SharedDatabase } from './medium.ts'
 import { scriptedModel } from './model.ts'
+import { strictModel } from './strict-model.ts'
 import { simulatedToolkit, withTrouble } from './tools.ts'
 import type { Trouble } from './trouble.ts'
 
@@ -187,7 +188,7 @@ export class SimulatedProcess {
           onBilled: tokens => checker?.onBilled(tokens),
           names: () => checker?.names() ?? [],
         })
-        svc.add(ModelProviders, model)
+        svc.add(ModelProviders, strictModel(model, { onRefusal: refusal => checker?.onRefusal(refusal) }))
         svc.add(CallObservers, {
           name: 'world',
           began: ({ call_id }) => {

@@ -1,4 +1,43 @@
-import { type ModelRequestBody, type Refusal, refuse } from './model-server.ts'
+/** A chat completion request as it came over the wire. */
+export interface ModelRequestBody {
+  model: string
+  messages: {
+    role: string
+    /** Of a message in parts, the text of its parts. */
+    content: string | null
+    /** The URLs of its images. */
+    images?: string[]
+    /** Of a message in parts, these as they came. */
+    parts?: unknown[]
+    tool_calls?: unknown[]
+    tool_call_id?: string
+    reasoning_content?: string
+  }[]
+  tools?: { type: 'function'; function: { name: string; description: string; parameters: Record<string, unknown> } }[]
+  stream?: boolean
+  stream_options?: { include_usage?: boolean }
+  temperature?: number
+  max_tokens?: number
+  max_completion_tokens?: number
+}
+
+/** An answer with an error status. */
+export interface Refusal {
+  kind: 'refusal'
+  status: number
+  message: string
+  headers: Record<string, string>
+  code?: string
+}
+
+/** An answer with an error status, such as 400 or 401. */
+export function refuse(
+  status: number,
+  message: string,
+  more: Partial<Pick<Refusal, 'headers' | 'code'>> = {},
+): Refusal {
+  return { kind: 'refusal', status, message, headers: {}, ...more }
+}
 
 type WireMessage = ModelRequestBody['messages'][number]
 
