@@ -13,6 +13,8 @@ export interface SaidMessage {
   name?: string | undefined
   is_error?: boolean | undefined
   images?: readonly Picture[] | undefined
+  /** Set where the content is a summary of what was said before it. */
+  summary?: unknown
   at?: string | undefined
 }
 
@@ -26,7 +28,7 @@ export function Said({ messages }: { messages: readonly SaidMessage[] }) {
       {messages.map((message, at) => (
         <li key={at} class={`by-${message.role}`}>
           <header>
-            <strong>{WHO[message.role]}</strong>
+            <strong>{message.summary ? 'Summary' : WHO[message.role]}</strong>
             {message.name && <code>{visible(message.name)}</code>}
             {message.is_error && <Tag kind="bad">error</Tag>}
             <small>

@@ -1,4 +1,4 @@
-import type { CallPurpose, Message, ModelCall, ModelRequest, Spend, ToolSpec } from '#core/models/contract'
+import type { CallPurpose, Message, ModelCall, ModelRequest, Spend, Summary, ToolSpec } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import { type Effect, type Issue, point, token } from '#kernel'
 import { isTree } from '#lib/tree'
@@ -160,12 +160,31 @@ export interface ToolSet {
   offered(messages: readonly Message[], tokens?: number): readonly ToolSpec[]
 }
 
+/** A summary that a conversation may need. */
+export interface SummaryWanted {
+  /** Whose failures count together: a goal, or a session. */
+  conversation: string
+  /** Newest messages to keep at most, where a summary is due however much room there is. */
+  keeps?: number | undefined
+  /** Whether lines worth remembering are asked for too. */
+  remembers?: boolean
+  /** Writes down what the call cost, with the summary if its answer is one. What it throws ends the run. */
+  save(spend: Spend, summary: Message | undefined): Promise<void>
+}
+
 export interface Runtime {
   /**
    * Runs the ReAct loop: ask the model, run its tool calls side by side, again, until it finishes or `max_steps`.
    * @throws ModelError when the model gives no answer; what the signal was aborted with; what the gate throws
    */
   run(request: RunRequest): AsyncGenerator<RunEvent, RunEnd>
+  /**
+   * Asks a model for the summary of a conversation, where the next request would hold a digest of it; after a failure not
+   * before a pause, longer each time.
+   * @returns undefined when none is due, or none could be had: then a digest stands in for it
+   * @throws what `save` throws, and what the signal was aborted with
+   */
+  summarize(call: ModelCall, wanted: SummaryWanted): Promise<Summary | undefined>
   /** The tools that a profile's agents are given; with `toolkits` those of them only, and no `finish_goal`: for one-shot tasks. */
   toolsFor(profile: Profile, toolkits?: readonly string[]): ToolSet
   /**

@@ -8,6 +8,7 @@ import { runLoop } from './loop.ts'
 import { unknownNames } from './names.ts'
 import { runtimeOperations } from './operations.ts'
 import { schemas } from './schemas.ts'
+import { SummaryWriter } from './summaries.ts'
 import { toolSets } from './tools.ts'
 
 export default definePlugin({
@@ -20,6 +21,7 @@ export default definePlugin({
     const toolsFor = toolSets(svc, config)
     for (const operation of runtimeOperations(svc, config, toolsFor)) svc.operation(operation)
     svc.provide(Schemas, schemas)
+    const summaries = new SummaryWriter(svc)
     svc.provide(Runtime, {
       run: request =>
         runLoop(request, {
@@ -27,6 +29,7 @@ export default definePlugin({
           images: svc.has(Images) ? svc.use(Images) : undefined,
           callModel: call => svc.use(Models).call(call),
         }),
+      summarize: (call, wanted) => summaries.summarize(call, wanted),
       toolsFor: (profile, toolkits) => guardedTools(svc, toolsFor(profile, toolkits)),
       unknownNames: unknownNames(svc),
     })

@@ -1,5 +1,5 @@
 import { ImageRef } from '#core/images/contract'
-import { ModelParameters } from '#core/models/contract'
+import { ModelParameters, SummaryMark } from '#core/models/contract'
 import { Problem } from '#interfaces/rest/contract'
 import { defineError, describeIssues, type Issue, type SvcErrorOptions, token, z } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
@@ -56,6 +56,7 @@ export const TaskMessage = z.object({
   name: z.string().optional(),
   is_error: z.boolean().optional(),
   images: z.array(ImageRef).optional(),
+  summary: SummaryMark.optional().describe('Set where the content is a summary of what was said before it'),
   at: z.iso.datetime(),
 })
 export type TaskMessage = z.infer<typeof TaskMessage>

@@ -224,6 +224,16 @@ export const recordText = defineEffect({
   },
 })
 
+/** A summary of what was said before it, or a call for one that brought none: what it cost counts for the task. */
+export const recordSummary = defineEffect({
+  name: 'tasks.record_summary',
+  schema: Used.extend({ task_id: z.string(), row: Row.nullable() }),
+  statements: ({ task_id, row, ...used }, now) => [
+    charge(task_id, used, 0),
+    ...(row ? [append(task_id, row, now)] : []),
+  ],
+})
+
 /** The last words of a task, and what it heard before: what they cost is in its end. */
 export const recordWords = defineEffect({
   name: 'tasks.record_words',
@@ -269,5 +279,5 @@ export function failedTask(task: z.infer<typeof Hold> & { output: string; error:
 
 export const TASK_EFFECTS = [
   ...[insertTask, holdTask, renewTasks, takeTask, seizeTask, releaseTask],
-  ...[recordAnswer, recordOutcome, recordWords, chargeTask, recordText, endTask],
+  ...[recordAnswer, recordOutcome, recordSummary, recordWords, chargeTask, recordText, endTask],
 ]

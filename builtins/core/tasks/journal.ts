@@ -16,6 +16,7 @@ import {
   type Intent,
   recordAnswer,
   recordOutcome,
+  recordSummary,
   recordText,
   recordWords,
   releaseTask,
@@ -131,6 +132,18 @@ export class TaskJournal {
     const row = this.#transcript.outcome(call, message)
     const told = toolResult({ agent_id, goal_id: null, run_id: this.#run_id }, call, message, duration)
     await this.#save([recordOutcome({ task_id, call_id: call.call_id, row }), told, ...effects])
+  }
+
+  /** A model was asked for a summary. @param summary null where its answer was none @throws LostTask */
+  async summarized(spend: Spend, summary: Message | null): Promise<void> {
+    const { agent_id, task_id, session_id } = this.#row
+    const used = usedOf(spend)
+    const row = summary && this.#transcript.add(summary)
+    await this.#save([
+      recordSummary({ task_id, row, ...used }),
+      bookSpend({ ...spend, agent_id, goal_id: null, run_id: this.#run_id, kind: 'summary' }),
+      sessionUsed({ session_id, ...used, duration_ms: 0 }),
+    ])
   }
 
   /** A model call that brought no answer. What it cost has been booked; here it only counts for the task and its session. */

@@ -227,7 +227,8 @@ export function taskOperations(svc: PluginHandle, desk: TaskService) {
         await svc.use(Sessions).get(session_id, tenant)
         return countMessages(svc.use(Store), session_id)
       },
-      render: messages => messages.map(({ role, content }) => `${role}: ${content}`).join('\n\n'),
+      render: messages =>
+        messages.map(({ role, content, summary }) => `${summary ? 'summary' : role}: ${content}`).join('\n\n'),
     }),
   ]
 }

@@ -5,7 +5,7 @@ import type { ToolSet } from '#core/runtime/contract'
 
 /** How much of what was said in a session before is told again: so many exchanges, and so many characters of them. */
 export const REMEMBERED_TASKS = 20
-const REMEMBERED_CHARS = 40_000
+export const REMEMBERED_CHARS = 40_000
 
 /** What was asked, and what was answered. */
 export interface Exchange {

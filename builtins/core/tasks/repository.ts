@@ -3,6 +3,7 @@ import type { Message } from '#core/models/contract'
 import type { Store } from '#platform/store/contract'
 import type { Task } from './contract.ts'
 import type { NewTask } from './effects.ts'
+import type { Exchange } from './prompt.ts'
 import type { Piece } from './text.ts'
 import type { MessageRow } from './transcript.ts'
 
@@ -102,11 +103,22 @@ export async function countTasks(store: Store, agent_id: string, user_id: string
 
 /** What the session's earlier tasks were asked and answered, newest first. */
 export function earlierExchanges(store: Store, { session_id, created_at }: TaskRow, limit: number) {
-  return store.all<{ instruction: string; images: string | null; output: string }>(
-    `SELECT instruction, images, output FROM task_runs WHERE session_id = ? AND status = 'completed' AND ended_at <= ?
-     ORDER BY ended_at DESC, task_id DESC LIMIT ?`,
+  return store.all<Exchange & { task_id: string }>(
+    `SELECT task_id, instruction, images, output FROM task_runs
+     WHERE session_id = ? AND status = 'completed' AND ended_at <= ? ORDER BY ended_at DESC, task_id DESC LIMIT ?`,
     [session_id, created_at, limit],
   )
+}
+
+/** The newest summary among the messages of each of these tasks, with how many messages came before it. */
+export async function summariesIn(store: Store, task_ids: readonly string[]) {
+  const marks = task_ids.map(() => '?').join(', ')
+  const rows = await store.all<{ task_id: string; message: string; before: number }>(
+    `SELECT task_id, message, (SELECT count(*) FROM task_messages b WHERE b.task_id = m.task_id AND b.seq < m.seq) AS before
+     FROM task_messages m WHERE task_id IN (${marks}) AND message LIKE '%"summary":{"keeps"%' ORDER BY task_id, seq`,
+    task_ids,
+  )
+  return new Map(rows.map(({ task_id, message, before }) => [task_id, { ...(JSON.parse(message) as Message), before }]))
 }
 
 export async function loadMessages(store: Store, task_id: string): Promise<MessageRow[]> {

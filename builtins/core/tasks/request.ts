@@ -8,8 +8,9 @@ import { recordInput } from '#lib/recording-context'
 import { Store } from '#platform/store/contract'
 import type { AnswerForm } from './answer-form.ts'
 import { modelOf, type WorkingProfile } from './beginning.ts'
-import { REMEMBERED_TASKS, rememberedMessages, taskSystem } from './prompt.ts'
-import { earlierExchanges, type TaskRow, unansweredCalls } from './repository.ts'
+import { taskSystem } from './prompt.ts'
+import { type SessionMemory, sessionMemory } from './remembered.ts'
+import { type TaskRow, unansweredCalls } from './repository.ts'
 import { parametersIn } from './shape.ts'
 import { taskTools } from './tools.ts'
 
@@ -21,6 +22,8 @@ export interface PreparedRequest {
   request: Omit<RunRequest, 'signal' | 'tools'>
   profile: Profile
   model: string | null
+  /** Newest messages to keep where the others are due for a summary, however much room there is. */
+  keeps?: number
   /** The tools of the moment. */
   tools: () => ToolSet
 }
@@ -53,13 +56,15 @@ export async function prepareRun(
   const reach = agentReach(svc.project, agent)
   // What was under way may have tools to run first.
   if (said.length > 0) await makeWorkspace(svc, reach.scratch)
-  const remembered = isAlone ? [] : rememberedMessages(await earlierExchanges(svc.use(Store), row, REMEMBERED_TASKS))
+  const before: SessionMemory = isAlone ? { messages: [] } : await sessionMemory(svc.use(Store), row)
   const asked: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }
-  const first: Message[] = said.length === 0 ? [asked] : []
+  const isUnheard = said.every(({ summary }) => summary)
+  const first: Message[] = isUnheard ? [asked] : []
   const model = modelOf(agent, profile)
   const { cycle_num } = agent
   return {
     ...{ profile, model, tools },
+    ...(said.length === 0 && before.keeps ? { keeps: before.keeps } : {}),
     request: {
       ...{ agent_id, goal_id: null, cycle_num, ...reach, model },
       ...(said.length === 0 ? {} : await unansweredCalls(svc.use(Store), task_id)),
@@ -71,7 +76,7 @@ export async function prepareRun(
       parameters: mergeParameters(parametersIn(row), profile.parameters),
       max_steps: row.max_steps - row.steps_taken,
       system: taskSystem(profile, skills, tools(), form !== undefined),
-      transcript: [...remembered, ...said],
+      transcript: [...before.messages, ...said],
       tool_timeout: Number(svc.config.get('daemon.tool_timeout') ?? TOOL_TIMEOUT_S),
       ends: 'text',
       ...(form ? { response_schema: form.schema } : {}),

@@ -1,5 +1,5 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
-import type { Message, Spend } from '#core/models/contract'
+import type { Message, ModelCall, Spend } from '#core/models/contract'
 import { type RunEnd, type RunEvent, Runtime, Schemas } from '#core/runtime/contract'
 import { problemOf } from '#interfaces/rest/contract'
 import { type PluginHandle, SvcError, sentenceOf, type z } from '#kernel'
@@ -181,6 +181,7 @@ export class TaskRun {
       },
       signal: this.#abort.signal,
       news,
+      summarize: call => this.#summarize(call, prepared),
       ...(this.#form ? { review: () => this.#review() } : {}),
       ...(this.row.text === 'shown' && !this.#isGuarded ? this.#shows() : {}),
       ...this.#gate(),
@@ -194,6 +195,20 @@ export class TaskRun {
     } finally {
       await events.return?.(undefined as never)
     }
+  }
+
+  /** Keeps a conversation going that its model has no room for. */
+  async #summarize(call: ModelCall, prepared: PreparedRequest): Promise<Message | undefined> {
+    const summary = await this.#svc.use(Runtime).summarize(call, {
+      conversation: this.row.session_id,
+      keeps: prepared.keeps,
+      save: async (spend, message) => {
+        delete prepared.keeps
+        this.#cost_micros += spend.cost_micros
+        await this.journal.summarized(spend, message ?? null)
+      },
+    })
+    return summary?.message
   }
 
   #gate() {

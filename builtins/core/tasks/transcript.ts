@@ -32,6 +32,11 @@ export class Transcript {
     return rows
   }
 
+  /** Places one message after all others. */
+  add(message: Message): MessageRow {
+    return { seq: this.#next++, message }
+  }
+
   outcome({ id }: PlannedCall, message: Message): MessageRow {
     return { seq: this.#places.get(id) ?? this.#next++, message }
   }

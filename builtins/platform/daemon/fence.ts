@@ -12,8 +12,8 @@ const HELD = "EXISTS (SELECT 1 FROM leases WHERE id = ? AND kind = 'agent' AND o
 export function fenceLimit(svc: PluginHandle): CallLimit {
   return {
     name: 'fence',
-    question({ agent_id, cycle_num, kind }) {
-      if (agent_id === null || kind === 'task' || kind === 'other') return undefined
+    question({ agent_id, cycle_num, kind, task_id }) {
+      if (agent_id === null || kind === 'task' || task_id !== undefined || kind === 'other') return undefined
       return { sql: HELD, params: [agent_id, svc.use(Store).owner, cycle_num] }
     },
     async hold({ purpose }, held) {

@@ -71,7 +71,7 @@ export async function thaw(store: Store): Promise<void> {
 export function freezeLimit(): CallLimit {
   return {
     name: 'freeze',
-    question: ({ kind }) => (kind === 'task' ? undefined : { sql: IS_FROZEN }),
+    question: ({ kind, task_id }) => (kind === 'task' || task_id !== undefined ? undefined : { sql: IS_FROZEN }),
     async hold(_, frozen) {
       if (frozen) throw new DaemonFrozenError()
     },

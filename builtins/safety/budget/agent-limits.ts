@@ -49,10 +49,11 @@ export function limitsOn(svc: PluginHandle, purpose: CallPurpose): Promise<Total
 /** Refuses a pursuit whose agent, with those who work for it, has spent its `max_cost_usd`. @throws AgentBudgetExhaustedError */
 export async function checkPursuit(
   svc: PluginHandle,
-  { kind, agent_id, root_agent_id, max_cost_usd = 0 }: CallPurpose,
+  { kind, agent_id, root_agent_id, task_id, max_cost_usd = 0 }: CallPurpose,
 ): Promise<void> {
   const payer = root_agent_id ?? agent_id
-  if ((kind !== 'goal_pursuit' && kind !== 'summary') || max_cost_usd === 0 || payer === null) return
+  const isPursuit = kind === 'goal_pursuit' || (kind === 'summary' && task_id === undefined)
+  if (!isPursuit || max_cost_usd === 0 || payer === null) return
   const limit = microsOf(max_cost_usd)
   const spent = await pursuitSpend(svc.use(Store), payer)
   if (spent < limit) return

@@ -45,8 +45,9 @@ export async function unsureSpend(
 /** Micro-dollars that an agent, and those who work for it, spent on pursuits in its life, their summaries included. */
 export async function pursuitSpend(store: Store, payer: string): Promise<number> {
   const row = await store.get<{ micros: number }>(
-    `SELECT coalesce(sum(cost_micros), 0) AS micros FROM spend WHERE root_agent_id = ? AND kind IN ('goal_pursuit', 'summary')`,
-    [payer],
+    `SELECT (SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE root_agent_id = ? AND kind = 'goal_pursuit')
+       + (SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE root_agent_id = ? AND kind = 'summary' AND goal_id IS NOT NULL) AS micros`,
+    [payer, payer],
   )
   return row!.micros
 }
@@ -206,7 +207,7 @@ export const releaseAttempt = defineEffect({
 /** By how much the clocks of two machines may seem to differ, in milliseconds. */
 const SKEW_MS = 2_000
 /** Calls of a cycle whose agent was taken over since, or whose lease ran out: what they cost is booked all the same if it comes. */
-const LOST = `(by_daemon = 1 AND kind IN ('goal_pursuit', 'goal_generation', 'summary') AND EXISTS (SELECT 1 FROM leases
+const LOST = `(by_daemon = 1 AND (kind IN ('goal_pursuit', 'goal_generation') OR kind = 'summary' AND goal_id IS NOT NULL) AND EXISTS (SELECT 1 FROM leases
   WHERE leases.id = budget_reservations.agent_id AND (leases.claimed_at > budget_reservations.held_at + ${SKEW_MS}
     OR leases.owner IS NOT NULL AND leases.run_at <= ?)))`
 /** What seems to be held from the future on was held before the clock was set back. */

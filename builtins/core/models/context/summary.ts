@@ -138,7 +138,9 @@ function partsOf(messages: readonly Message[], keeps: number) {
   const earlier = words(said.slice(1, Math.max(at, 1)))
   const kept = before ? earlier.slice(Math.max(earlier.length - (before.summary?.keeps ?? 0), 0)) : []
   const since = [...kept, ...words(said.slice(Math.max(at + 1, 1)))]
-  return { goal: said[0], before, said: since.slice(0, Math.max(since.length - keeps, 0)) }
+  // A session that goes on begins with the summary of what was before it.
+  const goal = said[0]?.summary ? undefined : said[0]
+  return { goal, before, said: since.slice(0, Math.max(since.length - keeps, 0)) }
 }
 
 /** The conversation as text, within a limit of tokens: results are cut, and what is too old all the same is counted. */

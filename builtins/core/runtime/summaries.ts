@@ -1,0 +1,75 @@
+import { type ModelAnswer, type ModelCall, Models, type Summary, type SummaryDue } from '#core/models/contract'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { recordInput } from '#lib/recording-context'
+import { FencedError } from '#platform/heartbeat/contract'
+import type { SummaryWanted } from './contract.ts'
+
+/** A shorter conversation needs no summary in any window. */
+const LEAST_MESSAGES = 8
+/** Pauses after failures in a row, in milliseconds: a provider that cannot write a summary is not asked in each step. */
+const PAUSES_MS = [60_000, 300_000, 900_000]
+/** Conversations whose failures are remembered; the one that failed longest ago goes first. */
+const MAX_PAUSED = 1_000
+
+/** Has summaries of conversations written by a model, where the oldest turns would become a digest. */
+export class SummaryWriter {
+  readonly #svc: PluginHandle
+  /** Failures in a row, by conversation. */
+  readonly #pauses = new Map<string, { times: number; until: number }>()
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  /** As `Runtime.summarize` has it. */
+  async summarize(call: ModelCall, wanted: SummaryWanted): Promise<Summary | undefined> {
+    const { messages, signal } = call
+    if (messages.length < LEAST_MESSAGES) return undefined
+    const due = await recordInput('summary due', () => this.#due(call, wanted))
+    const { summaries } = this.#svc.use(Models)
+    if (!due || !summaries) return undefined
+    let answer: ModelAnswer
+    let summary: Summary | undefined
+    try {
+      answer = await this.#ask(call, due, summaries.request(messages, due, wanted.remembers ?? false))
+      summary = summaries.read(answer, messages, due)
+    } catch (error) {
+      if (signal.aborted || error instanceof FencedError) throw error
+      this.#failed(call, wanted, sentenceOf(error))
+      return undefined
+    }
+    await wanted.save(answer.spend, summary?.message)
+    if (summary) this.#pauses.delete(wanted.conversation)
+    else this.#failed(call, wanted, 'Its answer has not the sections of a summary.')
+    return summary
+  }
+
+  async #due(call: ModelCall, { conversation, keeps }: SummaryWanted): Promise<SummaryDue | null> {
+    const { until = Number.NEGATIVE_INFINITY } = this.#pauses.get(conversation) ?? {}
+    if (this.#svc.clock.monotonic() < until) return null
+    return (await this.#svc.use(Models).summaries?.due(call, keeps)) ?? null
+  }
+
+  #ask(call: ModelCall, due: SummaryDue, messages: ModelCall['messages']): Promise<ModelAnswer> {
+    const { model, fallback = [], parameters, purpose, max_tokens, signal } = call
+    return this.#svc.use(Models).call({
+      // What a profile says of its own model is not meant for another one.
+      ...(due.model ? { model: due.model } : { model, fallback, ...(parameters ? { parameters } : {}) }),
+      ...{ messages, tools: [], temperature: 0, max_tokens },
+      ...{ purpose: { ...purpose, kind: 'summary' }, signal },
+    })
+  }
+
+  #failed({ purpose }: ModelCall, { conversation }: SummaryWanted, reason: string): void {
+    const times = (this.#pauses.get(conversation)?.times ?? 0) + 1
+    const pause = PAUSES_MS[Math.min(times, PAUSES_MS.length) - 1]!
+    this.#pauses.delete(conversation)
+    this.#pauses.set(conversation, { times, until: this.#svc.clock.monotonic() + pause })
+    if (this.#pauses.size > MAX_PAUSED) this.#pauses.delete(this.#pauses.keys().next().value!)
+    const { agent_id, goal_id, task_id, cycle_num } = purpose
+    this.#svc.log.warn(
+      { agent_id, goal_id, ...(task_id ? { task_id } : {}), cycle_num, code: 'summary_failed' },
+      `No summary was written: ${reason} A digest stands in for it; the next attempt is in ${pause / 1000} s at the earliest.`,
+    )
+  }
+}
