@@ -1,4 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
+import type { Message } from '#core/models/contract'
 import {
   CONTENT_SIGNS,
   PARAMETER_SIGNS,
@@ -8,7 +9,7 @@ import {
 } from '#core/models/providers/refusals'
 import { type ModelServerRequest, refuse, runHeartbeat, text } from '../support/index.ts'
 import { finish, goalAnswer } from './approvals-host.ts'
-import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
+import { asksForGoal, detail, goalsOf, rows, spawn, testHostWithModel } from './model-host.ts'
 import { QUICK, testHostForModels } from './models-host.ts'
 
 /** Refusals as providers word them, and the key of the request that is meant. */
@@ -214,3 +215,46 @@ test.for<[kind: RefusalKind['kind'], status: number, message: string, remedy: st
     expect(await detail(home, id)).toMatchObject({ error: null })
   },
 )
+
+test('a goal whose requests are refused for an unknown reason ends after three cycles, and the agent lives on', async () => {
+  let goals = 0
+  await using home = await testHostWithModel(
+    request => {
+      if (asksForGoal(request)) return goalAnswer(goals++ > 0 ? '' : 'Try number 1')
+      return refuse(400, `foo (request ${request.n})`)
+    },
+    { config: QUICK },
+  )
+  const id = await spawn(home)
+  home.kernel.heartbeat.start()
+  for (let n = 0; n < 60; n++) await runHeartbeat(home)
+  const [goal] = await goalsOf(home, id)
+  expect(goal).toMatchObject({ status: 'abandoned', result: expect.stringMatching(/HTTP 400: foo/) })
+  const sent = home.server.requests.filter(request => !asksForGoal(request))
+  expect(sent).toHaveLength(3)
+  expect(await rows(home, "SELECT type FROM events WHERE type = 'goal_abandoned'")).toHaveLength(1)
+  expect(await detail(home, id)).toMatchObject({ status: 'idle' })
+})
+
+test('a size that is refused in unknown words is learned: the call is repeated smaller, and the next ones fit', async () => {
+  const long = 'Nothing of note stands here. '.repeat(40)
+  const messages: Message[] = Array.from({ length: 60 }, (_, n) => ({
+    role: n % 2 ? 'assistant' : 'user',
+    content: `${n} ${long}`,
+  }))
+  messages.push({ role: 'user', content: 'Go on.' })
+  const { call, server, house } = await testHostForModels(({ prompt }) =>
+    prompt.length > 30_000 ? refuse(400, 'foo') : text('It fits.'),
+  )
+  expect((await call({ messages })).text).toBe('It fits.')
+  expect(server.requests).toHaveLength(2)
+  expect(house.logged('sent once more, smaller and plain')).toHaveLength(1)
+  expect((await call({ messages })).text).toBe('It fits.')
+  expect(server.requests).toHaveLength(3)
+})
+
+test('what cannot be made smaller or plainer is not repeated', async () => {
+  const { failing, server } = await testHostForModels(() => refuse(422, 'foo'))
+  expect(await failing()).toMatchObject({ kind: 'refused', http_status: 422 })
+  expect(server.requests).toHaveLength(1)
+})

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { Agents, agentReach } from '#core/agents/contract'
+import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
 import { type ImageRef, imagesOf, readImages } from '#core/images/contract'
-import { isRefusedForGood, type Message } from '#core/models/contract'
+import { isRefusedForGood, isUnknownRefusal, type Message, type ModelError } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import {
   type Claim,
@@ -58,7 +58,7 @@ export async function pursue(
   const pursuit = new Pursuit(svc, config, cache, cycle, goal)
   const end = await pursuit.run().catch(error => {
     // The next cycle would send the same.
-    if (!isRefusedForGood(error)) throw error
+    if (!isRefusedForGood(error) && !isRefusedAgain(error, assembled(cycle).agent)) throw error
     return { status: 'not_accepted', problem: error.message } as const
   })
   // Its next cycle would begin with the same: it rests as after a failure, longer each time.
@@ -100,6 +100,16 @@ export async function pursue(
       // Something else is at hand: a subgoal, a goal that matters more.
       cycle.run_at = svc.clock.ms()
   }
+}
+
+/** Failures in a row after which a goal ends whose requests are refused for an unknown reason: a server may have been in trouble. */
+const MAX_UNKNOWN_REFUSALS = 3
+
+/** Whether a request was refused as the one before it, once too often. Numbers and ids in the words differ. */
+function isRefusedAgain(error: unknown, { error: before, failures }: AgentRow): error is ModelError {
+  const wordsOf = (message: string) => message.replace(/\S*\d\S*/g, '')
+  if (!isUnknownRefusal(error) || before === null || failures + 1 < MAX_UNKNOWN_REFUSALS) return false
+  return wordsOf(error.message) === wordsOf(before)
 }
 
 const RepeatingError = defineError({

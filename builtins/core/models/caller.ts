@@ -240,6 +240,7 @@ function summed(silent: readonly Silent[]): Silence {
   const { spend = null, text = '', billed = false } = errors.at(-1) ?? {}
   return Object.assign(new ModelError({ model, problem }, { cause: failure }), {
     ...{ kind: errors[0]?.kind ?? 'failed', transient: errors.some(error => error.transient) },
+    http_status: errors[0]?.http_status ?? null,
     ...{ spend, text, billed },
   })
 }

@@ -496,6 +496,8 @@ export class ModelError extends defineError({
   interrupted = false
   /** What `onText` was given since the last `onReset`. */
   text = ''
+  /** The HTTP status of a refusal, where the server gave one. */
+  http_status: number | null = null
   /** The key of the request that the model does not take, where a refusal named one. */
   parameter: string | null = null
   /** The context window that a refusal for the request's size named, in tokens. */
@@ -519,6 +521,11 @@ export const ModelNameError = defineError({
 export function isRefusedForGood(error: unknown): error is ModelError {
   if (!(error instanceof ModelError) || error.transient) return false
   return ['context_overflow', 'invalid_request', 'content_policy'].includes(error.kind)
+}
+
+/** Whether a server refused the request as a bad one, for a reason that no known wording tells. */
+export function isUnknownRefusal(error: unknown): error is ModelError {
+  return error instanceof ModelError && error.kind === 'refused' && [400, 422].includes(error.http_status ?? 0)
 }
 
 /** What an answer is an answer to, for `taken`. */

@@ -6,6 +6,7 @@ import type { ModelConfig } from '../config.ts'
 import {
   type CallPurpose,
   type ContextReport,
+  isUnknownRefusal,
   type MeasuredCall,
   type Message,
   type ModelAnswer,
@@ -19,8 +20,8 @@ import type { RoomMade, SummaryDue } from './contract.ts'
 import { returnable, rulesFor, wellFormed } from './conversation.ts'
 import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'
 import { toolsTokens } from './tokens.ts'
-import { hasImages, shownTo } from './vision.ts'
-import { ContextWindows } from './windows.ts'
+import { hasImages, named, shownTo } from './vision.ts'
+import { ContextWindows, smallerWindow } from './windows.ts'
 
 export interface ContextParts {
   config: FitSettings & ParameterConfig & Pick<ModelConfig, 'summary_model'>
@@ -61,10 +62,13 @@ export class ContextEngine {
     const rules = rulesFor(target)
     const said = returnable(call.messages, target, rules)
     const facts = await this.#facts(target)
+    /** What was refused for an unknown reason: it is sent once more, plain and a good deal smaller. */
+    let refused: { error: ModelError; fitted: FittedRequest; messages: readonly Message[] } | undefined
     for (let refusals = 0; ; refusals++) {
-      const limits = await this.#windows.limits(target, facts, purpose)
+      const known = await this.#windows.limits(target, facts, purpose)
+      const limits = refused ? { ...known, window: Math.min(known.window, smallerWindow(refused.fitted)) } : known
       const tools = toolsFor(call, limits)
-      const shown = await this.#shown(target, facts, said)
+      const shown = refused ? plain(said) : await this.#shown(target, facts, said)
       const fitted = fitRequest(
         { ...call, tools, messages: shown },
         { ...limits, smallest: refusals === MAX_REFUSALS },
@@ -74,13 +78,22 @@ export class ContextEngine {
       if (room_made) await this.#reportCompaction(target, purpose, fitted, room_made)
       const context = { ...fitted.sections, window: fitted.window, ...(room_made ? { room_made } : {}) }
       const messages = wellFormed(fitted.messages, rules)
+      if (refused && isSame(messages, refused.messages)) throw refused.error
       try {
         const { max_tokens, thinking_tokens } = fitted
         const parameters = fittedParameters(call, thinking_tokens)
         const answer = await ask({ ...call, tools, messages, max_tokens, context, ...parameters })
         this.#windows.calibrate(target, purpose, fitted, answer.spend)
+        // Only its size has changed, so it was refused for that.
+        if (refused && isSame(said, plain(said))) this.#windows.learn(target, null, refused.fitted)
         return answer
       } catch (error) {
+        // For a summary a digest stands in.
+        if (isUnknownRefusal(error) && !refused && purpose.kind !== 'summary') {
+          refused = { error, fitted, messages }
+          this.#log(purpose, 'model_refused', `${error.message} It is sent once more, smaller and plain.`)
+          continue
+        }
         if (!(error instanceof ModelError) || error.kind !== 'context_overflow') throw error
         this.#windows.learn(target, error.context_window, fitted)
         await this.#reportRefusal(target, purpose, fitted, error, refusals === MAX_REFUSALS)
@@ -174,6 +187,15 @@ export class ContextEngine {
       .apply([appendEvent({ type, agent_id, cycle_num, data })])
       .catch(error => this.#svc.log.error({ agent_id, error }, `Cannot record the event ${type}.`))
   }
+}
+
+/** A conversation without images and without what its answers have for their provider. */
+function plain(messages: readonly Message[]): readonly Message[] {
+  return named(messages).map(({ provider_data: _, ...message }) => message)
+}
+
+function isSame(one: readonly Message[], other: readonly Message[]): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
 }
 
 /** The tools take at most this share of the window. */

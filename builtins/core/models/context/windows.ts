@@ -25,6 +25,12 @@ interface Conversation {
   left_out: LeftOut
 }
 
+/** Returns a window in which a request that was refused would be a good deal smaller. */
+export function smallerWindow({ sections: { system, tools, messages }, window, max_tokens }: FittedRequest): number {
+  const below = Math.floor((system + tools + messages) * REFUSED_SHARE) + max_tokens
+  return Math.min(below, Math.floor(window * REFUSED_SHARE))
+}
+
 /** What this process knows of the context windows of models, and of how they count the tokens of each conversation. */
 export class ContextWindows {
   readonly #clock: Pick<Clock, 'monotonic'>
@@ -47,10 +53,7 @@ export class ContextWindows {
 
   /** Remembers the window that a refusal named, or one a good deal smaller than what was refused. */
   learn(target: Target, named: number | null, refused: FittedRequest): void {
-    const { system, tools, messages } = refused.sections
-    const below = Math.floor((system + tools + messages) * REFUSED_SHARE) + refused.max_tokens
-    const smaller = Math.min(below, Math.floor(refused.window * REFUSED_SHARE))
-    this.#learned.set(target.id, named !== null && named < refused.window ? named : smaller)
+    this.#learned.set(target.id, named !== null && named < refused.window ? named : smallerWindow(refused))
   }
 
   /** Corrects the estimate of a conversation by the usage that its provider reported. */

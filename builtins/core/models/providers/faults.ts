@@ -43,6 +43,7 @@ interface Description {
   interrupted?: boolean
   retryAfter?: number
   context_window?: number | null
+  http_status?: number
   parameter?: string
 }
 
@@ -100,6 +101,7 @@ function refusal(
   return {
     problem: `HTTP ${status}: ${said}`,
     kind: isEmpty ? 'quota' : kindOf(status),
+    http_status: status,
     transient: transient && !isEmpty,
     billed: false,
     ...(retryAfter === undefined ? {} : { retryAfter }),
