@@ -34,7 +34,7 @@ export function readHeader(bytes: Buffer): ImageHeader {
 function kindOf(bytes: Buffer): string {
   const begin = bytes.toString('latin1', 0, 1_000)
   const found = OTHERS.find(([, at, begins]) => begins.some(each => begin.startsWith(each, at)))
-  return found?.[0] ?? (SVG.test(bytes.toString('utf8', 0, 1_000)) ? 'an SVG' : 'no image that is known here')
+  return found?.[0] ?? (SVG.test(bytes.toString('utf8', 0, 1_000)) ? 'an SVG' : 'not an image of a known format')
 }
 
 /** https://www.w3.org/TR/png-3/#11IHDR; a whole file ends with IEND. */
