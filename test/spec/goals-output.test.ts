@@ -190,4 +190,25 @@ describe('a transcript', () => {
       { numRuns: 500 },
     )
   })
+
+  it('lose their oldest a quarter at once, so that requests keep their beginning in between', () => {
+    const [max, steps] = [200, 500]
+    const transcript = new Transcript([])
+    let pruned = 0
+    for (let step = 0; step < steps; step++) {
+      const call: PlannedCall = { call_id: `a:1:${step}:0`, id: `c${step}`, name: 'look', arguments: {}, step }
+      const message: Message = {
+        role: 'assistant',
+        content: '',
+        tool_calls: [{ id: call.id, name: 'look', arguments: {} }],
+      }
+      transcript.answer(step === 0 ? [{ role: 'user', content: 'The goal.' }] : [], message, [call])
+      if (transcript.prune(max - 1)) pruned++
+      transcript.outcome(call, { role: 'tool', tool_call_id: call.id, content: 'Seen.' })
+      expect(transcript.messages.length).toBeLessThanOrEqual(max)
+    }
+    // A thousand messages, of which each time fifty go.
+    expect(pruned).toBeGreaterThan(10)
+    expect(pruned).toBeLessThan(20)
+  })
 })

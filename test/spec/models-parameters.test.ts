@@ -146,3 +146,16 @@ test('a task over HTTP goes before the profile, keeps its parameters, and is ref
   expect(bad.status).toBe(422)
   expect(JSON.stringify(bad.json)).toContain('cannot be set here: svc sets model itself')
 })
+
+test('a summary is asked for without what makes answers wild, short or thoughtful', async () => {
+  const wild = { temperature: 0.9, top_p: 0.5, stop: ['x'], verbosity: 'low', reasoning_effort: 'high' }
+  const parameters = { ...wild, thinking_tokens: 2000, seed: 7, extra: { top_k: 3 } }
+  const config = { ...QUICK, model: { ...QUICK.model, parameters } }
+  const { call, server } = await testHostForModels(undefined, { config })
+  await call()
+  await call({ purpose: { ...PURPOSE, kind: 'summary' } })
+  const [step, summary] = server.requests.map(({ body }) => body)
+  expect(step).toMatchObject({ temperature: 0.9, top_p: 0.5, seed: 7, top_k: 3 })
+  expect(summary).toMatchObject({ temperature: 0, seed: 7, top_k: 3, reasoning_effort: 'none' })
+  for (const key of ['top_p', 'stop', 'verbosity']) expect(summary).not.toHaveProperty(key)
+})

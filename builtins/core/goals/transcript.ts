@@ -2,6 +2,9 @@ import { Message } from '#core/models/contract'
 import { isEmptyAnswer, type PlannedCall } from '#core/runtime/contract'
 import type { TranscriptRow } from './repository.ts'
 
+/** Share of the messages that may be kept which goes when there are more: a provider's prompt cache is lost each time. */
+const PRUNED_SHARE = 0.25
+
 /** What of a conversation is kept, besides its first message: what has this seq or a higher one, and a summary. */
 export interface Kept {
   from: number
@@ -69,14 +72,15 @@ export class Transcript {
   }
 
   /**
-   * Drops the oldest so that at most `max` are kept: the first message (the goal) and the newest summary stay, and an assistant
+   * Drops the oldest once there are more than `max`, a quarter at once, so that a request keeps its beginning for as long: the first message (the goal) and the newest summary stay, and an assistant
    * message goes together with its results, never alone. What was said last stays whole, also when that is more than `max`.
    * @returns the seq from which messages are kept, and that of a summary before it; null when nothing had to go
    */
   prune(max: number): Kept | null {
     if (this.#rows.length <= max) return null
     this.#rows.sort((a, b) => a.seq - b.seq)
-    let cut = this.#rows.length - Math.max(max - 1, 1)
+    const left = max - Math.floor(max * PRUNED_SHARE)
+    let cut = this.#rows.length - Math.max(left - 1, 1)
     while (this.#rows[cut]?.message.role === 'tool') cut++
     // The results of the last turn stand at the end: it stays whole.
     if (cut >= this.#rows.length) cut = this.#rows.findLastIndex(({ message }) => message.role === 'assistant')

@@ -26,7 +26,7 @@ import {
 } from './contract.ts'
 import type { Governor } from './governor.ts'
 import type { Target } from './names.ts'
-import { mergeParameters } from './parameters/contract.ts'
+import { type ModelParameters, mergeParameters } from './parameters/contract.ts'
 import { Shown } from './shown.ts'
 import { boundOf, pricedOf } from './spend.ts'
 
@@ -74,9 +74,10 @@ export class Caller {
   }
 
   /** What task and profile say of how the model answers, over what is configured for the model. */
-  async #parameters(target: Target, { parameters }: Pick<ModelCall, 'parameters'>) {
+  async #parameters(target: Target, { parameters, purpose }: Pick<ModelCall, 'parameters' | 'purpose'>) {
     const { catalogue, config } = this.#parts
-    return mergeParameters(parameters, parametersOf(target, await catalogue(), config))
+    const merged = mergeParameters(parameters, parametersOf(target, await catalogue(), config))
+    return purpose.kind === 'summary' ? plainly(merged) : merged
   }
 
   /** Returns what a summary for a call has to keep to; null when none is needed, or wanted. @throws ModelNameError, ModelError */
@@ -216,6 +217,15 @@ function tellRepairs(answer: ModelAnswer, { agent_id, goal_id, cycle_num }: Call
       { agent_id, goal_id, cycle_num, code: 'tool_call_repaired', repaired },
       `A call of ${name} was mended: ${how}.`,
     )
+  }
+}
+
+/** Parameters for a text that is to be exact: without what makes answers wild, short or thoughtful. */
+function plainly({ reasoning_effort, thinking_tokens, seed, extra }: ModelParameters): ModelParameters {
+  return {
+    ...(reasoning_effort || thinking_tokens ? { reasoning_effort: 'none' as const } : {}),
+    ...(seed === undefined ? {} : { seed }),
+    ...(extra ? { extra } : {}),
   }
 }
 
