@@ -41,6 +41,7 @@ import approvals from './safety/approvals/index.ts'
 import budget from './safety/budget/index.ts'
 import guardrails from './safety/guardrails/index.ts'
 import net from './safety/net/index.ts'
+import questions from './safety/questions/index.ts'
 import sandbox from './safety/sandbox/index.ts'
 import a2a from './society/a2a/index.ts'
 import delegation from './society/delegation/index.ts'
@@ -96,6 +97,7 @@ export const BUILTINS: readonly PluginDefinition[] = [
   clipboardToolkit,
   mcpClient,
   approvals,
+  questions,
   goals,
   waking,
   schedules,

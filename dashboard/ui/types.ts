@@ -10,6 +10,8 @@ export type Goal = Item<'goals.list'>
 export type Approval = Answer<'approvals.show'>
 /** An approval that waits for the operator, as the queue lists it. */
 export type Waiting = Item<'approvals.queue'>
+/** A question that waits for the operator's answer. */
+export type Question = Item<'questions.list'>
 export type Fleet = Answer<'agents.fleet'>
 /** An agent as the fleet shows it. */
 export type Member = Fleet['agents'][number]

@@ -84,7 +84,8 @@ function typeOf(schema: Schema, nameOf: (ref: string) => string): string {
   if (types === 'array') {
     if (schema.prefixItems) return `[${schema.prefixItems.map(type).join(', ')}]`
     const item = schema.items ? type(schema.items) : 'unknown'
-    return /[|&]/.test(item) && !item.startsWith('{') ? `(${item})[]` : `${item}[]`
+    const isObject = schema.items?.type === 'object'
+    return /[|&]/.test(item) && !isObject ? `(${item})[]` : `${item}[]`
   }
   if (types === 'object') return objectOf(schema, type)
   if (types === 'integer') return 'number'

@@ -93,7 +93,7 @@ describe('a sub-agent', () => {
     })
     await until(async () => (await detail(home, home.id)).status === 'waiting')
     expect(await detail(home, home.id)).toMatchObject({
-      waiting_for: expect.stringMatching(/waits for what others do/),
+      waiting_for: expect.stringMatching(/waits for other goals/),
     })
     const before = requestsOf(home, 'worker').length
     await runHeartbeat(home)

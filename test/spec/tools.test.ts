@@ -63,11 +63,19 @@ describe('all tools of the house', async () => {
     expect(offered).toEqual(
       expect.arrayContaining([
         ...['file_read', 'file_write', 'file_edit', 'list_dir', 'shell_exec', 'web_fetch', 'web_search'],
-        ...['add_subgoals', 'write_notepad', 'read_notepad', 'find_tools', 'finish_goal'],
+        ...[
+          'add_subgoals',
+          'update_plan',
+          'ask_operator',
+          'write_notepad',
+          'read_notepad',
+          'find_tools',
+          'finish_goal',
+        ],
       ]),
     )
     const kits = new Set(listed.tools.filter(each => each.offered).map(({ toolkit }) => toolkit))
-    expect(kits).toEqual(new Set(['file', 'shell', 'notepad', 'web', 'goals', 'runtime']))
+    expect(kits).toEqual(new Set(['file', 'shell', 'notepad', 'web', 'goals', 'questions', 'runtime']))
   })
 
   it.each([

@@ -1,3 +1,4 @@
+import { isBlocked } from '#core/goals/contract'
 import { ImageRef, readImages, writeImages } from '#core/images/contract'
 import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
@@ -19,10 +20,10 @@ const STATUS = `CASE
   WHEN a.waiting_for IS NOT NULL THEN 'waiting'
   ELSE 'idle' END`
 
-/** Of the goal that an agent pursues: one that waits for no other, the highest priority first, then the oldest. */
+/** Of the goal that an agent pursues: one that waits for nothing, the highest priority first, then the oldest. */
 function ofActiveGoal(column: string): string {
-  return `(SELECT ${column} FROM goals f WHERE agent_id = a.agent_id AND status = 'active' ORDER BY EXISTS
-    (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = f.goal_id AND sub.status = 'active'), priority DESC, created_at, goal_id LIMIT 1)`
+  return `(SELECT ${column} FROM goals f WHERE agent_id = a.agent_id AND status = 'active' ORDER BY ${isBlocked('f')},
+    priority DESC, created_at, goal_id LIMIT 1)`
 }
 
 const ROW = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, ${STATUS} AS status, a.paused_at, a.died_at, a.error,

@@ -72,7 +72,10 @@ export function goalsBundle(svc: PluginHandle): BundlePart {
     async pack(agent_id) {
       const store = svc.use(Store)
       const goals: Goals = []
-      for (const { agent_id: _, ...goal } of (await listGoals(store, agent_id, { limit: MOST_GOALS })).reverse()) {
+      for (const row of (await listGoals(store, agent_id, { limit: MOST_GOALS })).reverse()) {
+        // What must hold is between the operators of that project and it.
+        const { agent_id: _, acceptance: __, refusals: ___, claims_refused: ____, ...more } = row
+        const { plan: _____, deadline_at: ______, ...goal } = more
         const rows = goal.status === 'active' ? await transcriptOf(store, goal.goal_id) : []
         const transcript = Goals.element.shape.transcript.parse(rows.filter(({ message }) => message.role !== 'system'))
         goals.push({ ...goal, unconfirmed: goal.unconfirmed === 1, transcript })

@@ -46,7 +46,7 @@ export function writeTranscript(goal_id: string, agent_id: string, rows: KeptGoa
 }
 
 /**
- * Makes a goal what it was. Calls that were begun since are closed, and approvals that only they wait for are settled; a call
+ * Makes a goal what it was. Calls that were begun since are closed, and approvals and questions that only they wait for go; a call
  * that stood open then stands open again.
  */
 export const restoreGoal = defineEffect({
@@ -73,6 +73,10 @@ export const restoreGoal = defineEffect({
         sql: `UPDATE approvals SET status = 'denied', reason = ?, resolved_at = ?, resolved_by = 'checkpoint'
               WHERE status = 'pending' AND approval_id IN (SELECT approval_id FROM tool_calls WHERE ${SINCE})`,
         params: [SET_BACK, now, goal_id, open],
+      },
+      {
+        sql: `DELETE FROM questions WHERE answered_at IS NULL AND call_id IN (SELECT call_id FROM tool_calls WHERE ${SINCE})`,
+        params: [goal_id, open],
       },
       {
         sql: `UPDATE tool_calls SET state = 'done', outcome = ?, is_error = 1, ended_at = ? WHERE ${SINCE}`,

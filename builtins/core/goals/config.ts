@@ -40,6 +40,13 @@ export const GoalsConfig = z.object({
     .min(1)
     .default(5)
     .describe('Model failures in a row after which an agent shows as waiting'),
+  max_refusals: z
+    .number()
+    .int()
+    .min(1)
+    .default(5)
+    .meta({ reload: 'applied' })
+    .describe('Refused ends after which a goal is given up as not accepted'),
   idle_backoff: z
     .boolean()
     .default(true)

@@ -7,6 +7,43 @@ import { defineError, type Effect, point, token, type Undo, z } from '#kernel'
 import { appendEvent } from '#platform/store/contract'
 import type { Reach } from '#safety/sandbox/contract'
 
+const command = z.string().trim().min(1).max(2000)
+const file = z.string().trim().min(1).max(500)
+const rubric = z.string().trim().min(1).max(4000)
+const model = z.string().trim().min(1).max(200).optional().describe("Which model judges; the agent's own by default")
+
+/** One thing that must hold before a goal counts as reached. */
+export const Acceptance = z.union([
+  z.strictObject({ command: command.describe('Exits with 0 in the workspace of the agent') }),
+  z.strictObject({ file: file.describe('Exists in the workspace of the agent') }),
+  z.strictObject({ rubric: rubric.describe('A model finds it met'), model }),
+  z.strictObject({ operator: z.literal(true).describe('The operator accepts the result') }),
+])
+export type Acceptance = z.infer<typeof Acceptance>
+
+/** The same with what came of its last check. */
+export const AcceptanceCheck = z
+  .object({
+    command: command.optional(),
+    file: file.optional(),
+    rubric: rubric.optional(),
+    model,
+    operator: z.literal(true).optional(),
+    met: z.boolean().nullable().describe('null until it is checked'),
+    problem: z.string().nullable().describe('Why it is not met'),
+  })
+  .meta({ id: 'AcceptanceCheck' })
+export type AcceptanceCheck = z.infer<typeof AcceptanceCheck>
+
+/** One step of the plan for a goal. */
+export const PlanStep = z
+  .object({
+    step: z.string().trim().min(1).max(300).describe('What is to be done, in a few words'),
+    status: z.enum(['pending', 'in_progress', 'done', 'skipped']),
+  })
+  .meta({ id: 'PlanStep' })
+export type PlanStep = z.infer<typeof PlanStep>
+
 export const Goal = z
   .object({
     goal_id: z.string().meta({ examples: ['goal-9c8b7a6d5e4f'] }),
@@ -20,21 +57,50 @@ export const Goal = z
     result: z.string().nullable().describe('What was achieved, or why it was given up'),
     unconfirmed: z.boolean().describe('Completed by a bare answer, without finish_goal'),
     steps_completed: z.number().int(),
+    acceptance: z.array(AcceptanceCheck).describe('What must hold before it counts as reached'),
+    refusals: z.number().int().describe('Ends that were refused because it does not hold'),
+    plan: z.array(PlanStep).describe('How its agent goes about it; empty for none'),
+    after: z.array(z.string()).describe('Goals that end before it begins'),
+    question_id: z.string().nullable().describe('The open question that it waits for'),
+    deadline: z.iso.datetime().nullable().describe('When it ends, if it is not reached by then'),
     created_at: z.iso.datetime(),
     completed_at: z.iso.datetime().nullable(),
   })
   .meta({ id: 'Goal' })
 export type Goal = z.infer<typeof Goal>
 
-export interface GoalRow extends Omit<Goal, 'created_at' | 'completed_at' | 'unconfirmed'> {
+/** What of a goal is not stored in its row as it is shown. */
+type GoalDetail =
+  | ('created_at' | 'completed_at' | 'unconfirmed' | 'acceptance')
+  | ('plan' | 'after' | 'question_id' | 'deadline')
+
+export interface GoalRow extends Omit<Goal, GoalDetail> {
   unconfirmed: number
+  /** A JSON array of `AcceptanceCheck`; null for none. */
+  acceptance: string | null
+  /** A JSON array of `PlanStep`; null for none. */
+  plan: string | null
+  deadline_at: number | null
+  /** Whether its end was refused once for evidence that was not there. */
+  claims_refused: number
   created_at: number
   completed_at: number | null
 }
 
+/**
+ * In SQL: whether a goal, by its alias, waits and cannot be pursued: for one of its subgoals, for the operator's answer, or for
+ * a goal that it comes after.
+ */
+export function isBlocked(goal: string): string {
+  return `(EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = ${goal}.goal_id AND sub.status = 'active')
+    OR EXISTS (SELECT 1 FROM questions q WHERE q.goal_id = ${goal}.goal_id AND q.answered_at IS NULL)
+    OR EXISTS (SELECT 1 FROM goal_dependencies d JOIN goals first ON first.goal_id = d.after_goal_id
+      WHERE d.goal_id = ${goal}.goal_id AND first.status = 'active'))`
+}
+
 /** The goal of a cycle. */
 export interface PursuedGoal extends GoalRow {
-  /** Whether it waits for its subgoals. */
+  /** Whether it waits: for its subgoals, for an answer, or for a goal that it comes after. */
   blocked: number
   /** Whether the operator has said something that no model has answered yet. */
   nudged: number
@@ -44,6 +110,10 @@ export interface PursuedGoal extends GoalRow {
   wakes: number
   /** The images that its first message shows, as they are stored. */
   images: string | null
+  /** Whether it comes after others. */
+  follows: number
+  /** The question to the operator that it waits for. */
+  question_id: string | null
   /** The epoch of the lease under which its transcript was last written to; null where something else than a cycle did. */
   transcript_epoch: number | null
 }
@@ -104,6 +174,23 @@ export const GoalAdded = z
 export const GoalChanged = z
   .object({ agent_id: z.string(), goal_id: z.string(), changes: z.array(z.string()) })
   .describe('A goal has another priority, or was restored')
+
+export const GoalNotAccepted = z
+  .object({ agent_id: z.string(), goal_id: z.string(), refusals: z.number().int(), problem: z.string() })
+  .describe('An agent called its goal finished, and what must hold does not')
+export const GoalDeclined = z
+  .object({ agent_id: z.string(), goal_id: z.string(), reason: z.string() })
+  .describe('An agent gave its goal up; goal_abandoned follows')
+
+export const PlanUpdated = z
+  .object({
+    agent_id: z.string(),
+    goal_id: z.string(),
+    steps: z.number().int(),
+    done: z.number().int().describe('Steps that are done or skipped'),
+    current: z.string().nullable().describe('The step at hand'),
+  })
+  .describe('An agent wrote down its plan, or how far it is')
 
 export const GoalRefused = z
   .object({ agent_id: z.string(), objective: z.string(), reason: z.string() })
@@ -171,6 +258,9 @@ declare module '#kernel' {
     tool_result: z.infer<typeof ToolResult>
     goal_added: z.infer<typeof GoalAdded>
     goal_changed: z.infer<typeof GoalChanged>
+    goal_not_accepted: z.infer<typeof GoalNotAccepted>
+    goal_declined: z.infer<typeof GoalDeclined>
+    plan_updated: z.infer<typeof PlanUpdated>
   }
   interface PluginHandle {
     /** Adds a way of finding an idle agent its next goal. */

@@ -1,9 +1,10 @@
 import type { Effect, PluginHandle } from '#kernel'
-import { appendEvent, Store } from '#platform/store/contract'
+import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { GoalEndedError, GoalNotFoundError, type GoalRow, type NewGoal, TooManySubgoalsError } from './contract.ts'
 import { wokeUp } from './idle.ts'
 import { ended } from './outcome.ts'
 import { activeBelow, depthOf, findGoal, insertGoal } from './repository.ts'
+import { overdueGoals } from './terms-repository.ts'
 
 /** Subgoals of subgoals, and no further. */
 const MAX_DEPTH = 3
@@ -51,4 +52,13 @@ export async function abandoned(
     ...ended(goal, 'abandoned', reason),
     ...below.flatMap(each => ended(each, 'abandoned', 'The goal that it belonged to was given up.')),
   ]
+}
+
+/** Ends active goals whose deadline has passed. */
+export async function endOverdue(svc: PluginHandle): Promise<void> {
+  const store = svc.use(Store)
+  for (const goal of await overdueGoals(store, svc.clock.ms())) {
+    const effects = await abandoned(svc, goal, 'Its deadline passed before it was reached.')
+    await store.apply([...effects, wakeAgents({ agents: [goal.agent_id], reason: 'deadline' })])
+  }
 }

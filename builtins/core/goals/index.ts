@@ -4,15 +4,27 @@ import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Busy, type Cycle, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
+import { ACCEPTANCE_EFFECTS } from './acceptance-repository.ts'
 import { assemble } from './assembly.ts'
 import { goalsBundle, insertHistory } from './bundle.ts'
 import { goalsCheckpoint, restoreGoal } from './checkpoint.ts'
 import { GoalsConfig } from './config.ts'
 import { contextOperation } from './context.ts'
-import { ActiveGoal, GoalAdded, GoalChanged, GoalRefused, GoalStrategies, Goals, ToolResult } from './contract.ts'
+import {
+  ActiveGoal,
+  GoalAdded,
+  GoalChanged,
+  GoalDeclined,
+  GoalNotAccepted,
+  GoalRefused,
+  GoalStrategies,
+  Goals,
+  PlanUpdated,
+  ToolResult,
+} from './contract.ts'
 import { existenceLoop } from './existence.ts'
 import { generate } from './generation.ts'
-import { abandoned, added } from './goals.ts'
+import { abandoned, added, endOverdue } from './goals.ts'
 import { allWokeUp, IDLE_EFFECTS, restless } from './idle.ts'
 import { goalOperations } from './operations.ts'
 import { ended, orFail } from './outcome.ts'
@@ -20,6 +32,7 @@ import { pursue } from './pursuit.ts'
 import { activeGoals, GOAL_EFFECTS, unheldGoals } from './repository.ts'
 import { goalsForget } from './retention.ts'
 import { storyOperations } from './story.ts'
+import { TERMS_EFFECTS } from './terms-repository.ts'
 import { goalsToolkit } from './toolkit.ts'
 import { TranscriptCache } from './transcript-cache.ts'
 import { goalHolds } from './why.ts'
@@ -32,7 +45,15 @@ export default definePlugin({
   config: GoalsConfig,
   setup(svc, config) {
     const transcripts = new TranscriptCache()
-    for (const effect of [...GOAL_EFFECTS, ...IDLE_EFFECTS, restoreGoal, insertHistory]) svc.add(Effects, effect.kind)
+    const effects = [
+      ...GOAL_EFFECTS,
+      ...ACCEPTANCE_EFFECTS,
+      ...TERMS_EFFECTS,
+      ...IDLE_EFFECTS,
+      restoreGoal,
+      insertHistory,
+    ]
+    for (const effect of effects) svc.add(Effects, effect.kind)
     svc.provide(Goals, {
       added: goal => added(svc, goal),
       abandoned: (goal, reason) => abandoned(svc, goal, reason),
@@ -47,6 +68,9 @@ export default definePlugin({
     svc.event('goal_added', GoalAdded)
     svc.event('goal_changed', GoalChanged)
     svc.event('goal_refused', GoalRefused)
+    svc.event('goal_not_accepted', GoalNotAccepted)
+    svc.event('goal_declined', GoalDeclined)
+    svc.event('plan_updated', PlanUpdated)
     svc.goalStrategy(existenceLoop(svc))
     svc.toolkit(goalsToolkit(svc))
     for (const hold of goalHolds(svc)) svc.add(Holds, hold)
@@ -67,6 +91,7 @@ export default definePlugin({
       cycle.effects.push(...ended(goal, 'abandoned', 'Its cycle timed out.'))
     })
 
+    svc.on('beat', () => endOverdue(svc))
     svc.on('config_changed', () => svc.use(Store).apply([allWokeUp({})]))
     svc.onChange(GoalStrategies, () => {
       if (svc.heartbeat.live) void svc.use(Store).apply([allWokeUp({})])

@@ -1,9 +1,14 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { defineError, operation, type PluginHandle, z } from '#kernel'
-import { appendEvent, DatedPage, isoTime, type ListWindow, Store, wakeAgents } from '#platform/store/contract'
-import { Goal, GoalEndedError, GoalNotFoundError, type GoalRow, TooManySubgoalsError } from './contract.ts'
+import { ConflictError, defineError, operation, type PluginHandle, z } from '#kernel'
+import { appendEvent, DatedPage, Instant, isoTime, type ListWindow, Store, wakeAgents } from '#platform/store/contract'
+import { CommandError } from '#tools/toolkits/shell/contract'
+import { refuseUncheckable } from './acceptance.ts'
+import { readAcceptance, setAcceptance } from './acceptance-repository.ts'
+import { Acceptance, Goal, GoalEndedError, GoalNotFoundError, type GoalRow, TooManySubgoalsError } from './contract.ts'
 import { abandoned, added, parentFor } from './goals.ts'
+import { line, renderGoal } from './render.ts'
 import { activeGoals, findGoal, type GoalFilter, listGoals, numberOfGoals, setPriority } from './repository.ts'
+import { readPlan, setTerms, type WaitsFor, waitsOf } from './terms-repository.ts'
 
 const id = AgentRef
 const goalId = z.string().min(1).max(128).describe("A goal's id")
@@ -21,13 +26,21 @@ const NameAGoalError = defineError({
 export function goalOperations(svc: PluginHandle) {
   const goalsOf = async (ref: string, page?: ListWindow, filter?: GoalFilter) => {
     const { agent_id } = await svc.use(Agents).find(ref)
-    return (await listGoals(svc.use(Store), agent_id, page, filter)).map(shown)
+    return shownAll(await listGoals(svc.use(Store), agent_id, page, filter))
   }
   const goalOf = async (ref: string): Promise<GoalRow> => {
     const row = await findGoal(svc.use(Store), ref)
     if (!row) throw new GoalNotFoundError({ ref })
     return row
   }
+  const shownAll = async (rows: readonly GoalRow[]) => {
+    const waits = await waitsOf(
+      svc.use(Store),
+      rows.map(({ goal_id }) => goal_id),
+    )
+    return rows.map(row => shown(row, waits(row.goal_id)))
+  }
+  const shownNow = async (goal_id: string) => (await shownAll([await goalOf(goal_id)]))[0]!
   const gone = async (goal_id: string) => new GoalEndedError({ goal_id, status: (await goalOf(goal_id)).status })
   const abandon = async (goal: { goal_id: string; agent_id: string }, reason = 'Abandoned by the operator.') => {
     const effects = await abandoned(svc, goal, reason)
@@ -74,9 +87,11 @@ export function goalOperations(svc: PluginHandle) {
       input: z.object({ goal_id: goalId }),
       output: Goal,
       http: { method: 'GET', path: '/goals/{goal_id}' },
+      cli: { usage: 'goals show <goal_id>' },
       mcp: true,
       errors: [GoalNotFoundError],
-      run: async ({ goal_id }) => shown(await goalOf(goal_id)),
+      run: ({ goal_id }) => shownNow(goal_id),
+      render: renderGoal,
     }),
     operation({
       name: 'goals.add',
@@ -92,6 +107,17 @@ export function goalOperations(svc: PluginHandle) {
           .meta({ examples: ['Write a test for the parser'] })
           .describe('What is to be reached'),
         priority: priority.default(4),
+        acceptance: z
+          .array(Acceptance)
+          .max(20)
+          .default([])
+          .describe('What must hold before it counts as reached: checked when the agent calls it finished'),
+        after: z
+          .array(goalId)
+          .max(20)
+          .default([])
+          .describe('Goals that end before it begins, of any agent; it is shown how they ended'),
+        deadline: Instant.optional().describe('When it ends, if it is not reached by then'),
         parent_goal_id: goalId
           .nullish()
           .describe('The goal that it is a part of; that one goes on when this one has ended'),
@@ -104,7 +130,18 @@ export function goalOperations(svc: PluginHandle) {
         idempotent: true,
         location: ({ goal_id }: Goal) => `/goals/${goal_id}`,
       },
-      cli: { usage: 'goals add <id> <objective...>', short: { priority: 'p' } },
+      cli: {
+        usage: 'goals add <id> <objective...>',
+        short: { priority: 'p' },
+        lists: {
+          acceptance: {
+            'accept-command': 'command',
+            'accept-file': 'file',
+            'accept-rubric': 'rubric',
+            'accept-operator': 'operator',
+          },
+        },
+      },
       mcp: true,
       errors: [
         AgentNotFoundError,
@@ -113,16 +150,24 @@ export function goalOperations(svc: PluginHandle) {
         GoalNotFoundError,
         GoalEndedError,
         TooManySubgoalsError,
+        CommandError,
+        ConflictError,
       ],
-      async run({ id, objective, priority, parent_goal_id }, { effects: also = [] }) {
+      async run({ id, objective, priority, acceptance, after, deadline, parent_goal_id }, { effects: also = [] }) {
         const { agent_id, died_at } = await svc.use(Agents).find(id)
         if (died_at !== null) throw new AgentDeadError({ agent_id })
         if (parent_goal_id) await parentFor(svc, parent_goal_id, agent_id, 1)
         const goal = { agent_id, objective, priority, origin: 'operator' as const }
+        for (const each of after) await goalOf(each)
+        await refuseUncheckable(svc, acceptance)
         const { goal_id, effects } = added(svc, { ...goal, parent_goal_id: parent_goal_id ?? null })
         const wake = wakeAgents({ agents: [agent_id], reason: 'goal' })
+        const deadline_at = deadline === undefined ? null : Date.parse(deadline)
+        if (deadline_at !== null || after.length > 0) effects.push(setTerms({ goal_id, deadline_at, after }))
+        const unchecked = acceptance.map(each => ({ ...each, met: null, problem: null }))
+        if (acceptance.length > 0) effects.push(setAcceptance({ goal_id, acceptance: unchecked, refused: false }))
         if (!(await svc.use(Store).apply([...effects, wake, ...also]))) throw await gone(parent_goal_id ?? goal_id)
-        return shown(await goalOf(goal_id))
+        return shownNow(goal_id)
       },
       render: line,
     }),
@@ -147,7 +192,7 @@ export function goalOperations(svc: PluginHandle) {
             wakeAgents({ agents: [agent_id], reason: 'goal' }),
           ])
         if (!done) throw await gone(goal_id)
-        return shown(await goalOf(goal_id))
+        return shownNow(goal_id)
       },
       render: ({ goal_id, priority }) => `${goal_id}: priority ${priority}`,
     }),
@@ -162,7 +207,7 @@ export function goalOperations(svc: PluginHandle) {
       errors: [GoalNotFoundError, GoalEndedError],
       async run({ goal_id, reason }) {
         if (!(await abandon(await goalOf(goal_id), reason))) throw await gone(goal_id)
-        return shown(await goalOf(goal_id))
+        return shownNow(goal_id)
       },
     }),
     operation({
@@ -188,30 +233,28 @@ export function goalOperations(svc: PluginHandle) {
           throw new NameAGoalError()
         if (goal_id !== undefined) {
           if (!(await abandon(await goalOf(goal_id), reason))) throw await gone(goal_id)
-          return [shown(await goalOf(goal_id))]
+          return [await shownNow(goal_id)]
         }
         const of = agent === undefined ? undefined : (await svc.use(Agents).find(agent)).agent_id
         const goals = await activeGoals(svc.use(Store), of)
         // One that has ended in the meantime, with its parent or by itself, is passed over.
         for (const each of goals) await abandon(each, reason)
-        return Promise.all(goals.map(async ({ goal_id }) => shown(await goalOf(goal_id))))
+        return Promise.all(goals.map(({ goal_id }) => shownNow(goal_id)))
       },
       render: goals => goals.map(({ goal_id, status }) => `${goal_id}: ${status}`).join('\n') || 'no goals were active',
     }),
   ]
 }
 
-function shown(row: GoalRow): Goal {
+function shown({ claims_refused: _, deadline_at, ...row }: GoalRow, waits: WaitsFor): Goal {
   return {
     ...row,
+    ...waits,
+    acceptance: readAcceptance(row.acceptance),
+    plan: readPlan(row.plan),
+    deadline: deadline_at === null ? null : isoTime(deadline_at),
     unconfirmed: row.unconfirmed === 1,
     created_at: isoTime(row.created_at),
     completed_at: row.completed_at === null ? null : isoTime(row.completed_at),
   }
-}
-
-const MARK = { active: '…', completed: '✓', abandoned: '✗' } as const
-
-function line({ goal_id, status, objective, result }: Goal): string {
-  return `${MARK[status]} ${goal_id}  ${objective.replace(/\s+/g, ' ')}${result ? `\n    ${result.split('\n')[0]}` : ''}`
 }

@@ -4,7 +4,6 @@ import { type ImageRef, imagesOf, readImages } from '#core/images/contract'
 import { isRefusedForGood, isUnknownRefusal, type Message, type ModelError } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import {
-  type Claim,
   canonicalJson,
   FINISH_GOAL,
   type PlannedCall,
@@ -20,18 +19,22 @@ import { recordInput, withoutRecording } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Approvals } from '#safety/approvals/contract'
+import { ASK_OPERATOR, Questions } from '#safety/questions/contract'
 import type { Tool } from '#tools/toolkits/contract'
 import { assembled } from './assembly.ts'
 import type { GoalsConfig } from './config.ts'
-import { ActiveGoal, GoalVerifiers, type PursuedGoal, toolResult } from './contract.ts'
+
+import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from './contract.ts'
+import { Ending, NotAcceptedError } from './ending.ts'
+import { abandoned } from './goals.ts'
 import { heard, newsFor, passed, told } from './guarded.ts'
 import { nudgesFor } from './nudges.ts'
 import { ended, fared, restAfter, spent } from './outcome.ts'
-import { goalMessage, nudgeMessage, pursuitParts, subgoalsMessage, waitingMessage } from './prompt.ts'
+import { Plan, planReminder, UPDATE_PLAN } from './plan.ts'
+import { endedMessage, goalMessage, nudgeMessage, pursuitParts, waitingMessage } from './prompt.ts'
 import { remembered } from './recall.ts'
 import {
   type AtHand,
-  activeBelow,
   dropTranscript,
   goalAtHand,
   loadTranscript,
@@ -43,9 +46,9 @@ import {
 } from './repository.ts'
 import { sectionsFor } from './sections.ts'
 import { Summaries } from './summary.ts'
+import { goalsBefore, readPlan } from './terms-repository.ts'
 import { Transcript } from './transcript.ts'
 import type { TranscriptCache } from './transcript-cache.ts'
-import { refuted } from './verify.ts'
 
 /** `goal_pursuit`: runs the loop from where it was, and writes each of its events down before it goes on. */
 export async function pursue(
@@ -57,6 +60,7 @@ export async function pursue(
   const goal = cycle.get(ActiveGoal) as PursuedGoal
   const pursuit = new Pursuit(svc, config, cache, cycle, goal)
   const end = await pursuit.run().catch(error => {
+    if (error instanceof NotAcceptedError) return { status: 'not_reached', problem: error.message } as const
     // The next cycle would send the same.
     if (!isRefusedForGood(error) && !isRefusedAgain(error, assembled(cycle).agent)) throw error
     return { status: 'not_accepted', problem: error.message } as const
@@ -71,6 +75,10 @@ export async function pursue(
     return
   }
   cycle.effects.push(...fared(svc, cycle))
+  const giveUp = async (reason: string, ...more: Effect[]) => {
+    cycle.effects.push(...more, ...(await abandoned(svc, goal, await told(svc, agent_id, reason))))
+    cycle.result = 'abandoned'
+  }
   switch (end.status) {
     case 'finished': {
       const result = [end.summary, ...end.evidence.map(each => `- ${each}`)].join('\n')
@@ -78,10 +86,14 @@ export async function pursue(
       cycle.result = 'completed'
       return
     }
+    case 'not_reached':
+      return giveUp(end.problem)
     case 'refused':
-      cycle.effects.push(...ended(goal, 'abandoned', await told(svc, agent_id, `The model declined: ${end.summary}`)))
-      cycle.result = 'abandoned'
-      return
+      return giveUp(`The model declined: ${end.summary}`)
+    case 'declined': {
+      const data = { agent_id, goal_id, reason: await told(svc, agent_id, end.reason) }
+      return giveUp(`Declined: ${end.reason}`, appendEvent({ type: 'goal_declined', agent_id, data }))
+    }
     case 'max_steps':
       if (config.max_steps_policy === 'abandon') {
         cycle.effects.push(...ended(goal, 'abandoned', `Not finished within ${pluralize(end.steps, 'step')}.`))
@@ -210,6 +222,7 @@ class Pursuit {
     const runtime = this.#svc.use(Runtime)
     const reach = agentReach(this.#svc.project, agent)
     await recordInput('workspace', () => this.#makeOnce(reach.scratch))
+    const ending = new Ending(this.#svc, this.#config, this.#cycle, this.#goal, reach, effects => this.#save(effects))
     const system_parts = pursuitParts(
       profile,
       await this.#svc.use(Profiles).skills(profile),
@@ -242,7 +255,7 @@ class Pursuit {
       summarize: call => this.#summaries.next(call),
       news: () => this.#news(),
       gate: (call, tool) => this.#gate(call, tool),
-      objection: claim => this.#objection(claim),
+      objection: claim => ending.objection(claim),
       yields: () => this.#yields(),
     }
   }
@@ -262,24 +275,13 @@ class Pursuit {
 
   async #gate(call: PlannedCall, tool: Tool): Promise<Verdict> {
     const { agent_id, goal_id } = this.#goal
-    if (call.name === FINISH_GOAL || !this.#svc.has(Approvals)) return { verdict: 'run', arguments: call.arguments }
     const { call_id, step, arguments: args } = call
+    if (call.name === ASK_OPERATOR && this.#svc.has(Questions))
+      return this.#svc.use(Questions).gate({ call_id, agent_id, goal_id, arguments: args })
+    if (call.name === FINISH_GOAL || !this.#svc.has(Approvals)) return { verdict: 'run', arguments: args }
     const asked = { call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args }
     // Calls of an earlier answer, which are resumed, have step 0.
     return this.#svc.use(Approvals).gate({ ...asked, isNew: step > 0 })
-  }
-
-  /** A goal is not completed before its subgoals have ended, nor against the word of a verifier. */
-  async #objection(claim: Claim): Promise<string | undefined> {
-    const { agent_id, goal_id, objective } = this.#goal
-    const open = await activeBelow(this.#svc.use(Store), goal_id)
-    if (open.length > 0)
-      return `${open.length} of its subgoals are active still. They come first; you will be told how they ended.`
-    // A verifier may take its time.
-    if (this.#svc.list(GoalVerifiers).length > 0) await this.#save([])
-    const { signal } = this.#cycle
-    const reach = agentReach(this.#svc.project, assembled(this.#cycle).agent)
-    return refuted(this.#svc, { ...claim, ...reach, agent_id, goal_id, objective, signal }, this.#config.tool_timeout)
   }
 
   /** Once in each process: tools make what somebody removes meanwhile. */
@@ -311,18 +313,31 @@ class Pursuit {
     const news = await newsFor(this.#svc, agent_id, this.#atHand?.wakes ?? 0)
     this.#newsTold = news.told
     const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
-    const results = ended.map(async goal => ({
-      ...goal,
-      result: goal.result && (await passed(this.#svc, agent_id, goal.result)),
-    }))
-    const subgoals = ended.length > 0 ? [subgoalsMessage(await Promise.all(results))] : []
+    const subgoals = ended.length > 0 ? [await this.#endedMessage('Subgoals have ended:', ended)] : []
+    const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
     const operator = nudges.map(({ images }, n) => userMessage(nudgeMessage(messages[n]!), images))
     const more = waiting > 0 ? [userMessage(waitingMessage(waiting))] : []
-    return [...first, ...[...subgoals, ...news.texts].map(text => userMessage(text)), ...operator, ...more]
+    return [...first, ...[plan, ...subgoals, ...news.texts].flat().map(text => userMessage(text)), ...operator, ...more]
   }
 
   async #opening(): Promise<Message> {
-    return userMessage(goalMessage(this.#goal, await this.#remembered()), readImages(this.#goal.images))
+    const store = this.#svc.use(Store)
+    const before = this.#goal.follows ? await goalsBefore(store, this.#goal.goal_id) : []
+    const ended =
+      before.length > 0 ? [await this.#endedMessage('Goals that this one comes after have ended:', before)] : []
+    return userMessage(
+      [goalMessage(this.#goal, await this.#remembered()), ...ended].join('\n\n'),
+      readImages(this.#goal.images),
+    )
+  }
+
+  /** How other goals ended, cleaned and checked: other agents may have pursued them. */
+  async #endedMessage(heading: string, goals: readonly GoalRow[]): Promise<string> {
+    const results = goals.map(async goal => ({
+      ...goal,
+      result: goal.result && (await passed(this.#svc, this.#goal.agent_id, goal.result)),
+    }))
+    return endedMessage(heading, await Promise.all(results))
   }
 
   #remembered(): Promise<string[]> {
@@ -344,6 +359,8 @@ class Pursuit {
         ...effects,
       ])
       this.#written = lease.epoch
+      if (call.name === UPDATE_PLAN && !message.is_error)
+        this.#goal.plan = JSON.stringify(Plan.parse(call.arguments).steps)
       return
     }
     const { heard, message, calls, spend } = event
@@ -367,7 +384,8 @@ class Pursuit {
 
   #intent(call: PlannedCall) {
     const tool = this.#svc.use(Runtime).toolsFor(assembled(this.#cycle).profile).find(call.name)
-    const isGated = tool !== undefined && this.#svc.has(Approvals) && this.#svc.use(Approvals).needed(tool)
+    const needsApproval = tool !== undefined && this.#svc.has(Approvals) && this.#svc.use(Approvals).needed(tool)
+    const isGated = needsApproval || call.name === ASK_OPERATOR
     const args_hash = hash('sha256', canonicalJson(call.arguments))
     const state = isGated ? ('planned' as const) : ('started' as const)
     return { args_hash, state, ...call }

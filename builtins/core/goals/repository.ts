@@ -11,13 +11,14 @@ import {
   RUN_OF,
   type Store,
 } from '#platform/store/contract'
-import type { Goal, GoalRow, PursuedGoal } from './contract.ts'
+import { type Goal, type GoalRow, isBlocked, type PursuedGoal } from './contract.ts'
 
-const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result, unconfirmed,
-  steps_completed, created_at, completed_at`
+export const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result, unconfirmed,
+  steps_completed, acceptance, refusals, claims_refused, plan, deadline_at, created_at, completed_at`
 
-/** A goal waits for its subgoals: it is blocked as long as one of them is active. */
-const BLOCKED = "EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND sub.status = 'active')"
+const BLOCKED = isBlocked('g')
+const QUESTION = `(SELECT question_id FROM questions q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL
+  ORDER BY asked_at, question_id LIMIT 1)`
 const UNTOLD = "sub.status <> 'active' AND sub.told_at IS NULL"
 const FIRST = 'ORDER BY blocked, priority DESC, created_at, goal_id LIMIT 1'
 
@@ -27,7 +28,8 @@ const NOW = `${BLOCKED} AS blocked,
   EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNTOLD}) AS untold,
   coalesce((SELECT wakes FROM leases WHERE leases.id = g.agent_id), 0) AS wakes`
 
-const ACTIVE = `SELECT ${COLUMNS}, images, transcript_epoch, ${NOW} FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
+const ACTIVE = `SELECT ${COLUMNS}, images, transcript_epoch, ${NOW}, ${QUESTION} AS question_id,
+  EXISTS (SELECT 1 FROM goal_dependencies d WHERE d.goal_id = g.goal_id) AS follows FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
 const AT_HAND = `SELECT goal_id, ${NOW}
   FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents a
     WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`
@@ -89,11 +91,12 @@ export function activeGoals(store: Store, agent_id?: string): Promise<{ goal_id:
   )
 }
 
-/** Of all agents but those that wait for an approval. */
+/** Of all agents but those that wait for an approval, and not those that wait for an answer. */
 export function unheldGoals(store: Store): Promise<{ goal_id: string; agent_id: string }[]> {
   return store.all(
     `SELECT goal_id, agent_id FROM goals g WHERE status = 'active' AND NOT EXISTS (SELECT 1 FROM approvals p
-       WHERE p.agent_id = g.agent_id AND p.status = 'pending' AND p.task_id IS NULL) ORDER BY created_at, goal_id`,
+       WHERE p.agent_id = g.agent_id AND p.status = 'pending' AND p.task_id IS NULL)
+       AND NOT EXISTS (SELECT 1 FROM questions q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL) ORDER BY created_at, goal_id`,
   )
 }
 

@@ -1,6 +1,7 @@
 import { type PluginHandle, z } from '#kernel'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { added, parentFor } from './goals.ts'
+import { updatePlan } from './plan.ts'
 
 /** What agents can do with their goals. */
 export function goalsToolkit(svc: PluginHandle): Toolkit {
@@ -8,6 +9,7 @@ export function goalsToolkit(svc: PluginHandle): Toolkit {
     name: 'goals',
     everyday: true,
     tools: [
+      updatePlan(),
       tool({
         name: 'add_subgoals',
         description:

@@ -1,6 +1,7 @@
 import type { Hold } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
+import { waitsFor } from './assembly.ts'
 import { lastSearch, type NoGoal } from './idle.ts'
 import { activeGoal } from './repository.ts'
 
@@ -8,13 +9,11 @@ import { activeGoal } from './repository.ts'
 export function goalHolds(svc: PluginHandle): Hold[] {
   return [
     {
-      name: 'subgoals',
+      name: 'blocked',
       stage: 65,
       async why({ agent_id, goal_id }) {
         const goal = goal_id === null ? undefined : await activeGoal(svc.use(Store), agent_id)
-        return goal?.blocked
-          ? { reason: `Its goal ${goal.goal_id} waits for subgoals of others.`, at: null }
-          : undefined
+        return goal?.blocked ? { reason: waitsFor(goal), at: null } : undefined
       },
     },
     {

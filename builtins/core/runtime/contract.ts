@@ -5,7 +5,7 @@ import { isTree } from '#lib/tree'
 import type { Reach } from '#safety/sandbox/contract'
 import type { Tool } from '#tools/toolkits/contract'
 
-/** The tool by which an agent says that its goal is reached. It ends the run; the end is written as such, so it has no journal entry. */
+/** The tool by which an agent says that its goal is reached, or gives it up. It ends the run; the end is written as such, so it has no journal entry. */
 export const FINISH_GOAL = 'finish_goal'
 
 /** The tool by which an agent finds those of its tools that are not in view. */
@@ -45,7 +45,7 @@ export type Verdict =
   | { verdict: 'run'; arguments: unknown }
   /** It does not run; the model reads why. */
   | { verdict: 'refuse'; reason: string }
-  /** It waits for the operator; the run ends and is taken up again when that is decided. */
+  /** It waits for the operator, by the id of an approval or a question; the run ends and is taken up again when that is decided. */
   | { verdict: 'park'; approval_id: string }
 
 /** Levels that what a model writes may have: whatever goes through deeper JSON runs out of stack. */
@@ -78,11 +78,18 @@ export interface Claim {
   unconfirmed: boolean
 }
 
+/** What an end waits for: the id of a question to the operator. */
+export interface Waiting {
+  waits_for: string
+}
+
 export type RunEnd =
   /** Calls wait for the operator; all others of that turn have run. */
   | { status: 'parked'; approval_ids: readonly string[]; steps: number }
   | ({ status: 'finished'; steps: number } & Claim)
   | { status: 'refused'; summary: string; steps: number }
+  /** The agent gave the goal up. */
+  | { status: 'declined'; reason: string; steps: number }
   /** The answer stopped at `max_tokens`: only a run that ends with a text can end so. */
   | { status: 'cut'; summary: string; steps: number }
   | { status: 'max_steps'; steps: number }
@@ -134,8 +141,11 @@ export interface RunRequest extends Reach {
   review?(text: string): Promise<string | undefined>
   /** Asked before each call runs, with valid arguments; a call that it lets run is its last step before that. Without it all run. */
   gate?(call: PlannedCall, tool: Tool): Promise<Verdict>
-  /** Asked when the agent says that its goal is reached, once the other calls of that turn are written down: why it is not. */
-  objection?(claim: Claim): Promise<string | undefined>
+  /**
+   * Asked when the agent says that its goal is reached, once the other calls of that turn are written down.
+   * @returns why it is not, or that the answer waits for the operator: the run is then parked and the same claim is judged again
+   */
+  objection?(claim: Claim): Promise<string | Waiting | undefined>
   /**
    * Asked before each model call: the message that stands for the oldest part of the conversation from now on, already written
    * down; undefined where there is none to be made.

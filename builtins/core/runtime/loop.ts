@@ -1,5 +1,12 @@
 import type { Message, ModelAnswer, ModelCall } from '#core/models/contract'
-import { isEmptyAnswer, type PlannedCall, type RunEnd, type RunEvent, type RunRequest } from './contract.ts'
+import {
+  isEmptyAnswer,
+  type PlannedCall,
+  type RunEnd,
+  type RunEvent,
+  type RunRequest,
+  type Waiting,
+} from './contract.ts'
 import type { CallParts } from './tool-call.ts'
 import { planCalls, resumeTurn, runTurn, type TurnEnd } from './turn.ts'
 
@@ -49,6 +56,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     const objection = end && (await objectionTo(end, request))
     // Used up steps are an end of their own, which repeating is not put before; a run of one step would never be told of it.
     const isUsedUp = step === request.max_steps && step > 1
+    if (typeof objection === 'object') return { status: 'parked', approval_ids: [objection.waits_for], steps: step }
     if (end && !objection && !(isUsedUp && end.status === 'repeating')) return end
     question = calls.length > 0 ? undefined : (objection ?? questionAfter(answer, request))
     empty = isEmptyAnswer(message) ? empty + 1 : 0
@@ -64,7 +72,7 @@ function endOf(turn: TurnEnd, steps: number): RunEnd | undefined {
 }
 
 /** Why an end that the model gave to its work is none. */
-async function objectionTo(end: RunEnd, request: RunRequest): Promise<string | undefined> {
+async function objectionTo(end: RunEnd, request: RunRequest): Promise<string | Waiting | undefined> {
   if (end.status !== 'finished') return undefined
   if (request.ends === 'text') return request.review?.(end.summary)
   return end.unconfirmed ? request.objection?.(end) : undefined

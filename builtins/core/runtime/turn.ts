@@ -8,12 +8,13 @@ import { type CallParts, type Ended, executeCall, parseArguments, toolError, UNK
 /** Calls that begin at once, side by side, before the rest of the process has a turn. */
 const IN_A_ROW = 8
 
-const WAITING = 'another call of this turn waits for the operator. Call finish_goal when that is decided.'
+const WAITING = 'another call of this turn waits for the operator. End the goal when that is decided.'
 
 /** What came of the calls of one turn. */
 export type TurnEnd =
   | { status: 'on' }
   | { status: 'finished'; finish: Finish }
+  | { status: 'declined'; reason: string }
   | { status: 'parked'; approval_ids: string[] }
   | { status: 'repeating'; calls: string }
 
@@ -63,7 +64,7 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
     // After a checkpoint was restored, the journal may have done with what the transcript still waits for.
     const isOpen = request.unanswered?.has(call.id) ?? true
     const idempotent = request.tools.find(call.name)?.idempotent === true
-    const safe = request.waiting?.has(call.call_id) || (isOpen && idempotent)
+    const safe = call.name === FINISH_GOAL || request.waiting?.has(call.call_id) || (isOpen && idempotent)
     if (safe) return executeCall(call, request, parts)
     return { message: toolError(call, `the service stopped while this ran. ${UNKNOWN}`), effects: [] }
   }
@@ -125,10 +126,12 @@ async function* runAll(
   // What the gate could not decide ends the run, once the others of the turn are written down.
   if (failures.length > 0) throw failures[0]
   const finish = finishing[0] && Finish.parse(finishing[0].arguments)
-  const objection = finish && (parked.size > 0 ? WAITING : await request.objection?.({ ...finish, unconfirmed: false }))
+  const objection = finish && (parked.size > 0 ? WAITING : await objectionTo(finish, request))
   // The end of the goal is written as such, not as an outcome.
-  if (finish && !objection) return { status: 'finished', finish }
-  for (const call of finishing) {
+  if (finish && !objection) return endBy(finish)
+  // A claim that waits for the operator has no result yet: it is judged again when the run is taken up.
+  if (typeof objection === 'object') parked.add(objection.waits_for)
+  for (const call of typeof objection === 'string' ? finishing : []) {
     const message = note(toolError(call, `the goal goes on: ${objection}`))
     results.set(call, message)
     yield { type: 'outcome', call, message, effects: [] }
@@ -137,6 +140,14 @@ async function* runAll(
   if (parked.size > 0) return { status: 'parked', approval_ids: [...parked] }
   if (repeating) return { status: 'repeating', calls: [...new Set(calls.map(call => call.name))].join(', ') }
   return { status: 'on' }
+}
+
+async function objectionTo({ reached, ...claim }: Finish, { objection }: RunRequest) {
+  return reached ? objection?.({ ...claim, unconfirmed: false }) : undefined
+}
+
+function endBy(finish: Finish): TurnEnd {
+  return finish.reached ? { status: 'finished', finish } : { status: 'declined', reason: finish.summary }
 }
 
 /** Tells the model of calls that were dropped: with the result of the last one that was not, which is kept like any other. */

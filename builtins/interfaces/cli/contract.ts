@@ -17,6 +17,8 @@ export interface CliFace {
   attachments?: Record<string, string>
   /** Options that name files or folders of the machine, relative to where the command is typed; a list may be repeated. */
   paths?: Record<string, string>
+  /** Options that may be repeated and add an object with one key to a field's list: `{ acceptance: { 'accept-file': 'file' } }`. */
+  lists?: Record<string, Record<string, string>>
   /** Short names of options: `{ limit: 'n' }`. */
   short?: Record<string, string>
   /** What help shows to type, where its words with a value in each place that must be filled are not enough: `pause --all`. */
@@ -54,6 +56,8 @@ export interface OptionSpec {
   choices: readonly string[] | null
   /** What stands for its value in help, where its type says too little. */
   hint?: string
+  /** Its values become objects with this key, in the list that is the field. */
+  key?: string
   description: string
 }
 

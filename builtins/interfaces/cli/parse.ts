@@ -19,7 +19,10 @@ export function parse(spec: CommandSpec, words: readonly string[]): ParsedComman
   const input: Record<string, unknown> = { ...spec.operation?.preset, ...place(spec, placed) }
   for (const option of spec.options) {
     const given = command[fieldKey(option)]
-    if (given !== undefined) input[option.field] = readValue(spec, `--${option.name}`, given, option.type)
+    if (given !== undefined && option.key !== undefined) {
+      const added = [given].flat().map(value => ({ [option.key!]: value }))
+      input[option.field] = [...((input[option.field] as unknown[] | undefined) ?? []), ...added]
+    } else if (given !== undefined) input[option.field] = readValue(spec, `--${option.name}`, given, option.type)
     else if (option.required) refuse(spec, `the option --${option.name} is missing`)
   }
   return { input, json: json === true, root }
@@ -67,7 +70,7 @@ function joinNegativeNumbers(spec: CommandSpec, words: readonly string[]): strin
 
 /** Option fields stand beside clipanion's own members, so they get a prefix. */
 function fieldKey(option: OptionSpec): string {
-  return `option:${option.field}`
+  return `option:${option.key === undefined ? option.field : option.name}`
 }
 
 function declareOption(option: OptionSpec): unknown {

@@ -5,6 +5,8 @@ import { facesOf, type Place, readUsage } from './usage.ts'
 interface Schema {
   type?: string | string[]
   anyOf?: Schema[]
+  items?: Schema
+  const?: unknown
   enum?: unknown[]
   default?: unknown
   description?: string
@@ -33,7 +35,7 @@ function commandOf(operation: Operation, face: CliFace): CommandSpec {
     description: operation.description ?? '',
     arguments: positional,
     example: face.example ? `svc ${face.example}` : exampleOf(path, places, fields),
-    options: options.map(([field, schema]) => optionOf(field, schema, face, input.required ?? [])),
+    options: options.flatMap(([field, schema]) => optionsOf(field, schema, face, input.required ?? [])),
     operation: {
       name: operation.name,
       preset,
@@ -73,6 +75,17 @@ function argumentOf(place: Place, fields: ReadonlyMap<string, Schema>): Argument
   const schema = fields.get(field)!
   const { required, rest } = place
   return { field, type: typeOf(schema), required, rest, description: schema.description ?? '' }
+}
+
+function optionsOf(field: string, schema: Schema, face: CliFace, required: readonly string[]): OptionSpec[] {
+  const list = face.lists?.[field]
+  if (!list) return [optionOf(field, schema, face, required)]
+  const kinds = new Map((schema.items?.anyOf ?? []).flatMap(({ properties = {} }) => Object.entries(properties)))
+  return Object.entries(list).map(([name, key]) => {
+    const { const: fixed, description = '' } = kinds.get(key) ?? {}
+    const type = fixed === true ? 'boolean' : 'list'
+    return { field, name, key, short: null, type, required: false, default: null, choices: null, description }
+  })
 }
 
 function optionOf(field: string, schema: Schema, face: CliFace, required: readonly string[]): OptionSpec {

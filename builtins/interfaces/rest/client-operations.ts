@@ -127,7 +127,7 @@ export interface Operations {
   /** Abandon active goals. */
   'goals.abandon_all': { input: { goal_id?: string | undefined; agent?: string | undefined; all?: boolean | undefined; reason?: string | undefined }; output: Goal[] }
   /** Add a goal. */
-  'goals.add': { input: { id: string; objective: string; priority?: number | undefined; parent_goal_id?: string | null | undefined }; output: Goal }
+  'goals.add': { input: { id: string; objective: string; priority?: number | undefined; acceptance?: ({ command: string } | { file: string } | { rubric: string; model?: string | undefined } | { operator: true })[] | undefined; after?: string[] | undefined; deadline?: string | undefined; parent_goal_id?: string | null | undefined }; output: Goal }
   /** List a goal's tool calls, newest first. */
   'goals.calls': { input: { limit?: number | undefined; offset?: number | undefined; goal_id: string }; output: ToolCall[] }
   /** Show how full an agent's context window is. */
@@ -210,6 +210,12 @@ export interface Operations {
   'plugins.reload': { input: { name?: string | undefined }; output: { plugin: string; origin: string; outcome: 'loaded' | 'reloaded' | 'removed' | 'failed' | 'rolled_back'; error: string | null }[] }
   /** List profiles, or show one in full. */
   'profiles.list': { input: { name?: string | undefined }; output: { name: string; file: string; error: string | null; profile: { name: string; role: string; model: string; fallback: string[]; personality: { traits: string[]; style: string }; persona: { values: string[]; fears: string[]; purpose: string; goals: string[]; risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } | null; inner_life: ('persona' | 'mood' | 'economy')[]; max_steps: number; temperature: number; max_tokens: number; parameters: { reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined; thinking_tokens?: number | undefined; temperature?: number | undefined; top_p?: number | undefined; stop?: string[] | undefined; seed?: number | undefined; verbosity?: 'low' | 'medium' | 'high' | undefined; extra?: Record<string, unknown> | undefined }; max_cost_usd: number; max_total_cost_usd: number; system_prompt: string; skills: string[]; toolkits: string[] | null; tools: string[] | null; core: string[] | null; workspace: string | string | { path: string; access?: 'read-only' | 'read-write' | undefined }; folders: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[]; autonomy: string } | null }[] }
+  /** Answer a question of an agent. */
+  'questions.answer': { input: { question_id: string; answer: string }; output: Question }
+  /** Show a question in full. */
+  'questions.get': { input: { question_id: string }; output: Question }
+  /** List questions of agents to the operator. */
+  'questions.list': { input: { limit?: number | undefined; offset?: number | undefined; agent?: string | undefined; status?: 'open' | 'answered' | 'expired' | 'all' | undefined }; output: Question[] }
   /** Compare two runs. */
   'recordings.diff': { input: { a: string; b: string }; output: RunDiff }
   /** Show a recording and its model answers. */
@@ -332,7 +338,11 @@ export type LifeMoment = { life_event_id: string; beat: number; event: string; c
 
 export type World = { enabled: boolean; beat: number; jobs: { job_id: string; title: string; salary: number; skill: string | null; agent_id: string | null; holder: string | null }[]; courses: { skill: string; cost: number }[]; offers: { offer_id: string; agent_id: string; seller: string; title: string; price: number }[]; rent: number; lottery: { cost: number; win_chance: number; payout: number }; blackjack: { win_rate: number; pays: number } }
 
-export type Goal = { goal_id: string; agent_id: string; objective: string; status: 'active' | 'completed' | 'abandoned'; priority: number; origin: string; parent_goal_id: string | null; reasoning: string | null; result: string | null; unconfirmed: boolean; steps_completed: number; created_at: string; completed_at: string | null }
+export type Goal = { goal_id: string; agent_id: string; objective: string; status: 'active' | 'completed' | 'abandoned'; priority: number; origin: string; parent_goal_id: string | null; reasoning: string | null; result: string | null; unconfirmed: boolean; steps_completed: number; acceptance: AcceptanceCheck[]; refusals: number; plan: PlanStep[]; after: string[]; question_id: string | null; deadline: string | null; created_at: string; completed_at: string | null }
+
+export type AcceptanceCheck = { command?: string | undefined; file?: string | undefined; rubric?: string | undefined; model?: string | undefined; operator?: true | undefined; met: boolean | null; problem: string | null }
+
+export type PlanStep = { step: string; status: 'pending' | 'in_progress' | 'done' | 'skipped' }
 
 export type ToolCall = { call_id: string; step: number; tool: string; arguments: string; state: string; ok: boolean | null; output: string | null; approval_id: string | null; started_at: string; ended_at: string | null }
 
@@ -353,6 +363,8 @@ export type MessageGraph = { since: string; messages: number; complete: boolean;
 export type Note = { note_id: string; text: string; tags: string[]; at: string }
 
 export type PatternRun = { pattern_id: string; name: string; initiator: string; participants: string[]; task: string; rounds: number; budget: { usd: number | null; tokens: number | null }; spent: { usd: number; tokens: number }; status: 'running' | 'completed' | 'declined' | 'timed_out' | 'over_budget' | 'cancelled'; messages: number; result: Record<string, unknown> | null; created_at: string; deadline: string; ended_at: string | null }
+
+export type Question = { question_id: string; agent_id: string; goal_id: string; question: string; options: string[]; free_text: boolean; default: string | null; default_at: string | null; status: 'open' | 'answered' | 'expired'; answer: string | null; answered_by: string | null; asked_at: string; answered_at: string | null }
 
 export type RunDiff = { same: boolean; common: number; divergence: { agent_id: string | null; cycle_num: number | null; a: string; b: string } | null; a: { run_id: string; events: number; cycles: number; steps: number; tool_calls: number; goals_completed: number; tokens: number; cost_usd: number; after: { events: number; cycles: number; steps: number; tool_calls: number; goals_completed: number; tokens: number; cost_usd: number } }; b: { run_id: string; events: number; cycles: number; steps: number; tool_calls: number; goals_completed: number; tokens: number; cost_usd: number; after: { events: number; cycles: number; steps: number; tool_calls: number; goals_completed: number; tokens: number; cost_usd: number } } }
 
@@ -494,6 +506,9 @@ export const OPERATIONS = {
   'plugins.list': { method: 'GET', path: '/plugins' },
   'plugins.reload': { method: 'POST', path: '/plugins/reload' },
   'profiles.list': { method: 'GET', path: '/profiles' },
+  'questions.answer': { method: 'POST', path: '/questions/{question_id}/answer' },
+  'questions.get': { method: 'GET', path: '/questions/{question_id}' },
+  'questions.list': { method: 'GET', path: '/questions' },
   'recordings.diff': { method: 'GET', path: '/runs/{a}/diff/{b}' },
   'recordings.get': { method: 'GET', path: '/runs/{id}/recording' },
   'recordings.list': { method: 'GET', path: '/recordings' },

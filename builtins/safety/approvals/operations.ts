@@ -8,6 +8,7 @@ import {
   type PluginHandle,
   z,
 } from '#kernel'
+import { whoAsks } from '#lib/asker'
 import { Page } from '#lib/list'
 import { Store } from '#platform/store/contract'
 import type { ApprovalConfig } from './config.ts'
@@ -65,11 +66,6 @@ const decides = [
   InvalidInputError,
   ConflictError,
 ] as const
-
-/** Who decides: the user that a request names, or the command line. */
-export function whoAsks({ face, local, tenant }: OperationCall): string {
-  return face === 'cli' || (local && tenant === 'default') ? 'cli' : tenant
-}
 
 export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
   const store = () => svc.use(Store)

@@ -1,5 +1,6 @@
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { defineError, operation, type PluginHandle, z } from '#kernel'
+import { whoAsks } from '#lib/asker'
 import { Instant, Store } from '#platform/store/contract'
 import type { ApprovalConfig } from './config.ts'
 import {
@@ -10,7 +11,6 @@ import {
   RuleNotFoundError,
 } from './contract.ts'
 import { refuseAgents, release, settle } from './decisions.ts'
-import { whoAsks } from './operations.ts'
 import { findRule, insertRule, listRules, revokeRule } from './rule-repository.ts'
 import { renderRules, ruleLine, shownRule } from './view.ts'
 

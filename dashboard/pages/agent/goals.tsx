@@ -12,6 +12,7 @@ import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Agent, Goal } from '../../ui/types.ts'
 import { visible } from '../../ui/words.ts'
+import { AcceptanceList, PlanList } from './goal-state.tsx'
 import { Steps } from './steps.tsx'
 import type { ViewProps } from './view.ts'
 
@@ -97,7 +98,19 @@ function GoalStatus({ goal: { status, unconfirmed } }: { goal: Goal }) {
 
 function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
   const give = useAction(async (form: FormData, element: HTMLFormElement) => {
-    await api.goals.add({ id, objective: String(form.get('objective')), priority: Number(form.get('priority')) })
+    const lines = (name: string) =>
+      String(form.get(name))
+        .split('\n')
+        .filter(line => line.trim() !== '')
+    const acceptance = [
+      ...lines('commands').map(command => ({ command })),
+      ...lines('files').map(file => ({ file })),
+      ...(form.get('operator') ? [{ operator: true as const }] : []),
+    ]
+    const [objective, priority] = [String(form.get('objective')), Number(form.get('priority'))]
+    const deadline = String(form.get('deadline'))
+    const until = deadline === '' ? {} : { deadline: new Date(deadline).toISOString() }
+    await api.goals.add({ id, objective, priority, acceptance, ...until })
     element.reset()
     onGiven()
   }, 'Given.')
@@ -119,6 +132,24 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
           Priority, 1 to 10
           <input name="priority" type="number" min="1" max="10" defaultValue="6" required />
         </label>
+        <label>
+          Deadline
+          <input name="deadline" type="datetime-local" />
+        </label>
+        <fieldset class="stack">
+          <legend>It counts as reached when</legend>
+          <label>
+            these commands exit with 0, one a line
+            <textarea name="commands" rows={2} />
+          </label>
+          <label>
+            these files exist, one a line
+            <textarea name="files" rows={2} />
+          </label>
+          <label class="tick">
+            <input type="checkbox" name="operator" /> I accept it
+          </label>
+        </fieldset>
         <Trouble fault={give.fault} />
         <div class="row">
           <button type="submit" class="primary" disabled={give.running}>
@@ -165,6 +196,18 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
               <p class="soft">
                 {goal.origin} · priority {goal.priority} · {goal.steps_completed} steps · since{' '}
                 <When at={goal.created_at} />
+                {goal.deadline && (
+                  <>
+                    {' '}
+                    · deadline <When at={goal.deadline} ahead />
+                  </>
+                )}
+                {goal.after.map(each => (
+                  <span key={each}>
+                    {' '}
+                    · after <code>{each}</code>
+                  </span>
+                ))}
                 {goal.parent_goal_id && (
                   <>
                     {' '}
@@ -172,6 +215,8 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
                   </>
                 )}
               </p>
+              <PlanList goal={goal} />
+              <AcceptanceList goal={goal} />
               <Trouble fault={abandon.fault} />
             </div>
           </Card>

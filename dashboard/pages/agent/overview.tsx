@@ -12,8 +12,10 @@ import type { Agent } from '../../ui/types.ts'
 import { count, dollars, duration, visible, withLocalTimes } from '../../ui/words.ts'
 import { Request } from '../approvals/request.tsx'
 import { useShown } from '../approvals/shown.ts'
+import { AcceptanceList, PlanList } from './goal-state.tsx'
 import { Nudge } from './nudge.tsx'
 import { Persona } from './persona.tsx'
+import { Questions } from './question.tsx'
 import { Steps } from './steps.tsx'
 import type { ViewProps } from './view.ts'
 
@@ -26,6 +28,7 @@ export function Overview({ agent, reload }: ViewProps) {
   return (
     <>
       {asks.current && <Asked key={agent.agent_id} id={agent.agent_id} onDecided={reload} />}
+      <Questions key={`questions ${agent.agent_id}`} id={agent.agent_id} onAnswered={reload} />
       <dl class="card figures">
         <Figure label="Next" value={agent.next.at ? <When at={agent.next.at} ahead every={every} /> : '–'} />
         <Figure label="Cycles" value={agent.cycle_count.toLocaleString('en')} />
@@ -94,6 +97,7 @@ function Now({ agent }: { agent: Agent }) {
     <Card title="Goal" aside={<a href={to('agents', [agent_id, 'goals', goal_id])}>What was said</a>}>
       <div class="stack">
         <p>{visible(goal)}</p>
+        <Progress id={agent_id} goal_id={goal_id} />
         <Steps goal_id={goal_id} agent_id={agent_id} limit={8} />
       </div>
     </Card>
@@ -122,6 +126,18 @@ function Folders({ agent: { folders, workspace, sandbox } }: { agent: Agent }) {
         </p>
       )}
     </Card>
+  )
+}
+
+/** Its plan, and what must hold, as they change. */
+function Progress({ id, goal_id }: { id: string; goal_id: string }) {
+  const { data } = useQuery(`goal ${goal_id}`, { ask: () => api.goals.get({ goal_id }), on: ofAgent(id) })
+  if (!data) return null
+  return (
+    <>
+      <PlanList goal={data} />
+      <AcceptanceList goal={data} />
+    </>
   )
 }
 

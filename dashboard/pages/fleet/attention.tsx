@@ -1,3 +1,4 @@
+import { useQuestions } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import type { Fleet, Member } from '../../ui/types.ts'
 import { plural, visible } from '../../ui/words.ts'
@@ -5,12 +6,15 @@ import { plural, visible } from '../../ui/words.ts'
 /** Characters of a reason by which the agents that it holds are found. */
 const FOUND_BY = 300
 
-/** What needs the operator: calls to decide on, and who is held by what, most of them first. */
+/** What needs the operator: calls to decide on, questions to answer, and who is held by what, most of them first. */
 export function Attention({ summary }: { summary: Fleet['summary'] }) {
-  const { asking, statuses, reasons, stuck } = summary
+  const { asking, statuses, stuck } = summary
+  const questions = useQuestions().data ?? []
+  const isAsked = (reason: string) => questions.some(({ question_id }) => reason.includes(question_id))
+  const reasons = summary.reasons.filter(({ reason }) => !isAsked(reason))
   const waiting = statuses.waiting_approval ?? 0
-  const others = stuck - reasons.reduce((sum, { agents }) => sum + agents, 0)
-  if (waiting + stuck === 0) return <p class="calm">No agent is stuck, and nothing waits for you.</p>
+  const others = stuck - summary.reasons.reduce((sum, { agents }) => sum + agents, 0)
+  if (waiting + stuck + questions.length === 0) return <p class="calm">No agent is stuck, and nothing waits for you.</p>
   return (
     <section class="card attention" aria-labelledby="attention">
       <h2 id="attention">Needs your attention</h2>
@@ -30,6 +34,18 @@ export function Attention({ summary }: { summary: Fleet['summary'] }) {
             </p>
           </li>
         )}
+        {questions.map(({ question_id, agent_id, question }) => (
+          <li key={question_id}>
+            <a class="button" href={to('agents', [agent_id])}>
+              Answer
+            </a>
+            <p>
+              <strong>
+                {visible(agent_id)} asks: {visible(question)}
+              </strong>
+            </p>
+          </li>
+        ))}
         {reasons.map(({ reason, agents, first }) => (
           <li key={reason}>
             <a

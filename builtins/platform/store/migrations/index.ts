@@ -30,6 +30,9 @@ import { images } from './033-images.ts'
 import { transcriptEpochs } from './034-transcript-epochs.ts'
 import { restoredTranscripts } from './036-restored-transcripts.ts'
 import { givenFolders } from './038-given-folders.ts'
+import { questions } from './041-questions.ts'
+import { acceptance } from './042-acceptance.ts'
+import { plans } from './043-plans.ts'
 
 /** `svc1` in ASCII: how a file of ours is told from another program's. */
 export const APPLICATION_ID = 0x73766331
@@ -76,4 +79,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '034-transcript-epochs', sql: transcriptEpochs },
   { name: '036-restored-transcripts', sql: restoredTranscripts },
   { name: '038-given-folders', sql: givenFolders },
+  { name: '041-questions', sql: questions },
+  { name: '042-acceptance', sql: acceptance },
+  { name: '043-plans', sql: plans },
 ]

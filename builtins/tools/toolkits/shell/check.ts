@@ -1,6 +1,6 @@
 import { join, normalize, relative } from 'node:path'
 import { type Jail, type Reach, ReadOnlyError } from '#safety/sandbox/contract'
-import { CommandError } from './errors.ts'
+import { CommandError } from './contract.ts'
 import { DEV_COMMANDS, RULES, type Rule } from './rules.ts'
 
 export interface Place {
@@ -31,14 +31,17 @@ export async function checked(words: readonly string[], allowed: Allowed, place:
   const rule = Object.hasOwn(RULES, name) ? RULES[name] : undefined
   if (rule) return new Check(name, rule, place).all(args)
   if (name === 'cd') throw new CommandError({ problem: 'each command runs on its own; give the folder as `cwd`' })
-  if (allowed === 'any') return { argv: [await programIn(place, name), ...args], env: {} }
-  const isDev = DEV_COMMANDS.includes(name)
-  if (!isDev) throw new CommandError({ problem: unknown(name, allowed === 'development') })
-  if (allowed === 'restricted') {
-    const problem = `${name} can do anything, and there is no sandbox; the operator can install bubblewrap, set approval.enabled, or set tools.shell_allow_dev_commands`
-    throw new CommandError({ problem })
-  }
-  return { argv: [name, ...args], env: {} }
+  refuseUnknown(name, allowed)
+  return { argv: [allowed === 'any' ? await programIn(place, name) : name, ...args], env: {} }
+}
+
+/** @throws CommandError for a program that may not be run */
+export function refuseUnknown(name: string, allowed: Allowed): void {
+  if (allowed === 'any' || Object.hasOwn(RULES, name)) return
+  if (!DEV_COMMANDS.includes(name)) throw new CommandError({ problem: unknown(name, allowed === 'development') })
+  if (allowed === 'development') return
+  const problem = `${name} can do anything, and there is no sandbox; the operator can install bubblewrap, set approval.enabled, or set tools.shell_allow_dev_commands`
+  throw new CommandError({ problem })
 }
 
 /** A program that is named by its path lies within reach. @throws OutsideError, PathError */

@@ -1,5 +1,7 @@
 import { definePlugin } from '#kernel'
 import { ShellConfig } from './config.ts'
+import { Shell } from './contract.ts'
+import { Programs } from './shell.ts'
 import { shellToolkit } from './toolkit.ts'
 import { tellOfWall } from './wall.ts'
 
@@ -10,7 +12,9 @@ export default definePlugin({
   section: 'tools',
   config: ShellConfig,
   setup(svc, config) {
-    svc.toolkit(shellToolkit(svc, config))
+    const programs = new Programs(svc, config)
+    svc.provide(Shell, programs)
+    svc.toolkit(shellToolkit(svc, config, programs))
     svc.start(() => tellOfWall(svc), { in: ['daemon', 'server'] })
   },
 })

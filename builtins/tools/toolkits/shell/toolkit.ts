@@ -1,43 +1,16 @@
 import { type PluginHandle, z } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
-import { Jail, type ProcessRequest, reachOf, Sandbox } from '#safety/sandbox/contract'
-import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
-import { type Allowed, checked } from './check.ts'
+import { type Tool, type Toolkit, tool } from '#tools/toolkits/contract'
 import type { ShellConfig } from './config.ts'
-import { CommandError } from './errors.ts'
-import { wordsOf } from './words.ts'
+import { CommandError } from './contract.ts'
+import type { Programs } from './shell.ts'
 
 const cwd = z.string().min(1).default('.').describe('Folder of your workspace to run it in')
 
 /** The tools that run programs. */
-export function shellToolkit(svc: PluginHandle, config: ShellConfig): Toolkit {
+export function shellToolkit(svc: PluginHandle, config: ShellConfig, programs: Programs): Toolkit {
   // A check holds as long as nothing of the same agent moves what was checked.
   const inTurn = keyedMutex()
-
-  const place = async (call: ToolCall, folder: string) => {
-    const jail = svc.use(Jail)
-    const { real } = await jail.resolve(call, folder)
-    const found = await svc.ports.files.stat(real).catch(() => undefined)
-    if (!found?.isDirectory()) throw new CommandError({ problem: `${JSON.stringify(folder)} is no folder` })
-    const walled = (await svc.use(Sandbox).status()).wall === 'bubblewrap'
-    return { jail, reach: reachOf(call), cwd: real, walled }
-  }
-  const run = async (call: ToolCall, request: Pick<ProcessRequest, 'argv' | 'cwd' | 'env' | 'input'>) => {
-    const sandbox = svc.use(Sandbox)
-    const reach = reachOf(call)
-    const pass_env = config.shell_pass_env
-    const time_limit_ms = config.shell_timeout * 1000
-    return sandbox.tell(
-      await sandbox.run({ ...request, ...reach, signal: call.signal, pass_env, time_limit_ms }),
-      reach,
-    )
-  }
-
-  /** In the sandbox any; without one those that can do anything only where a person agreed, or looks at each call. */
-  const allowed = ({ walled }: { walled: boolean }): Allowed => {
-    if (walled && config.shell_sandboxed_programs) return 'any'
-    return config.shell_allow_dev_commands || isGated(svc) ? 'development' : 'restricted'
-  }
 
   const exec = tool({
     name: 'shell_exec',
@@ -53,9 +26,7 @@ export function shellToolkit(svc: PluginHandle, config: ShellConfig): Toolkit {
     execute: ({ command, cwd, input }, call) =>
       inTurn(call.workspace, async () => {
         call.signal.throwIfAborted()
-        const at = await place(call, cwd)
-        const { argv, env } = await checked(wordsOf(command), allowed(at), at)
-        return run(call, { argv, env, input, cwd: at.cwd })
+        return programs.tell(await programs.exec({ command, cwd, input }, call), call)
       }),
   })
   const script = tool({
@@ -69,8 +40,8 @@ export function shellToolkit(svc: PluginHandle, config: ShellConfig): Toolkit {
       inTurn(call.workspace, async () => {
         call.signal.throwIfAborted()
         refuseUnlessGated(svc)
-        const at = await place(call, cwd)
-        return run(call, { argv: ['sh', '-c', script], cwd: at.cwd })
+        const { cwd: folder } = await programs.place(call, cwd)
+        return programs.tell(await programs.start({ argv: ['sh', '-c', script], cwd: folder }, call), call)
       }),
   })
   return { name: 'shell', everyday: true, tools: offered(exec, script, config.shell_full) }
@@ -78,12 +49,6 @@ export function shellToolkit(svc: PluginHandle, config: ShellConfig): Toolkit {
 
 function offered(exec: Tool, script: Tool, full: boolean): Tool[] {
   return full ? [exec, script] : [exec]
-}
-
-/** Returns whether a person looks at each command before it runs. */
-function isGated({ config }: PluginHandle): boolean {
-  const without = config.get('approval.auto_approve') ?? []
-  return config.get('approval.enabled') === true && !(without as readonly string[]).includes('shell_exec')
 }
 
 /** A whole shell is for where a person sees each script before it runs. */

@@ -1,4 +1,4 @@
-import { CommandError } from './errors.ts'
+import { CommandError } from './contract.ts'
 
 const NO_SHELL = 'this is one program with its arguments, and no shell'
 /** What a shell would do something with, and what to do instead. */

@@ -1,0 +1,80 @@
+import { z } from '#kernel'
+import { AMONG, defineEffect, listed, type Store } from '#platform/store/contract'
+import { type GoalRow, PlanStep } from './contract.ts'
+import { COLUMNS } from './repository.ts'
+
+const Plan = z.array(PlanStep)
+
+/** What a goal's column `plan` holds. */
+export function readPlan(column: string | null): PlanStep[] {
+  return column === null ? [] : Plan.parse(JSON.parse(column))
+}
+
+/** Writes an active goal's plan in place of the one before. */
+export const setPlan = defineEffect({
+  name: 'goals.set_plan',
+  schema: z.object({ goal_id: z.string(), plan: Plan }),
+  statements: ({ goal_id, plan }) => [
+    {
+      sql: "UPDATE goals SET plan = ? WHERE goal_id = ? AND status = 'active'",
+      params: [JSON.stringify(plan), goal_id],
+    },
+  ],
+})
+
+/** Sets when a goal begins, and until when it is to be reached. */
+export const setTerms = defineEffect({
+  name: 'goals.set_terms',
+  schema: z.object({ goal_id: z.string(), deadline_at: z.number().int().nullable(), after: z.array(z.string()) }),
+  statements: ({ goal_id, deadline_at, after }) => [
+    { sql: 'UPDATE goals SET deadline_at = ? WHERE goal_id = ?', params: [deadline_at, goal_id] },
+    ...after.map(each => ({
+      sql: 'INSERT INTO goal_dependencies (goal_id, after_goal_id) VALUES (?, ?) ON CONFLICT DO NOTHING',
+      params: [goal_id, each],
+    })),
+  ],
+})
+
+export const TERMS_EFFECTS = [setPlan, setTerms]
+
+/** Active goals whose deadline has passed. */
+export function overdueGoals(store: Store, now: number): Promise<{ goal_id: string; agent_id: string }[]> {
+  return store.all(
+    `SELECT goal_id, agent_id FROM goals WHERE status = 'active' AND deadline_at IS NOT NULL AND deadline_at <= ?
+     ORDER BY deadline_at, goal_id`,
+    [now],
+  )
+}
+
+/** The goals that a goal comes after. */
+export function goalsBefore(store: Store, goal_id: string): Promise<GoalRow[]> {
+  return store.all<GoalRow>(
+    `SELECT ${COLUMNS} FROM goals WHERE goal_id IN (SELECT after_goal_id FROM goal_dependencies WHERE goal_id = ?)
+     ORDER BY created_at, goal_id`,
+    [goal_id],
+  )
+}
+
+/** What goals wait for, by their ids: other goals, and the operator's answer to a question. */
+export interface WaitsFor {
+  after: string[]
+  question_id: string | null
+}
+
+export async function waitsOf(store: Store, goal_ids: readonly string[]): Promise<(goal_id: string) => WaitsFor> {
+  const ids = [listed(goal_ids)]
+  const [dependencies, questions] = await Promise.all([
+    store.all<{ goal_id: string; after_goal_id: string }>(
+      `SELECT goal_id, after_goal_id FROM goal_dependencies WHERE goal_id ${AMONG} ORDER BY after_goal_id`,
+      ids,
+    ),
+    store.all<{ goal_id: string; question_id: string }>(
+      `SELECT goal_id, question_id FROM questions WHERE answered_at IS NULL AND goal_id ${AMONG} ORDER BY asked_at, question_id`,
+      ids,
+    ),
+  ])
+  return goal_id => ({
+    after: dependencies.filter(each => each.goal_id === goal_id).map(each => each.after_goal_id),
+    question_id: questions.find(each => each.goal_id === goal_id)?.question_id ?? null,
+  })
+}

@@ -1,0 +1,98 @@
+import type { Verdict } from '#core/runtime/contract'
+import { defineError, token, z } from '#kernel'
+
+/** The tool by which an agent asks the operator. */
+export const ASK_OPERATOR = 'ask_operator'
+
+export const QUESTION_STATUSES = ['open', 'answered', 'expired'] as const
+
+/** What an agent asks the operator. */
+export const Question = z
+  .object({
+    question_id: z.string().meta({ examples: ['q-1a2b3c4d5e6f'] }),
+    agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+    goal_id: z.string(),
+    question: z.string().meta({ examples: ['Which of the two databases is the one to migrate?'] }),
+    options: z.array(z.string()).describe('Answers to choose from; empty for none'),
+    free_text: z.boolean().describe('Whether an answer may be another than the options'),
+    default: z.string().nullable().describe('The answer that applies when there is none in time'),
+    default_at: z.iso.datetime().nullable().describe('When it applies'),
+    status: z.enum(QUESTION_STATUSES).describe('`expired`: its goal ended before it was answered'),
+    answer: z.string().nullable(),
+    answered_by: z.string().nullable().describe('`X-Svc-User` or `cli`; null where the default applies'),
+    asked_at: z.iso.datetime(),
+    answered_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Question' })
+export type Question = z.infer<typeof Question>
+
+/** A call of `ask_operator` before it runs. */
+export interface AskingCall {
+  /** The journal's id: its row in `tool_calls` must be there. */
+  call_id: string
+  agent_id: string
+  goal_id: string
+  arguments: unknown
+}
+
+/** A question that something else than the tool asks. */
+export interface NewQuestion {
+  /** The same id again is the same question. */
+  call_id: string
+  agent_id: string
+  goal_id: string
+  question: string
+  options: readonly string[]
+}
+
+export interface Questions {
+  /** Asks, or returns the question that was asked under this `call_id`; its goal waits while there is no answer. */
+  ask(question: NewQuestion): Promise<Question>
+  /** Asks the operator on the first call, and lets the call run once there is an answer, which is its result. */
+  gate(call: AskingCall): Promise<Verdict>
+}
+export const Questions = token<Questions>('questions')
+
+const asked = { agent_id: z.string(), question_id: z.string(), goal_id: z.string() }
+export const QuestionAsked = z
+  .object({ ...asked, question: z.string() })
+  .describe('An agent asks the operator; its goal waits for the answer')
+export const QuestionAnswered = z
+  .object({ ...asked, answered_by: z.string().nullable() })
+  .describe('A question was answered, or its default applies')
+
+declare module '#kernel' {
+  interface Events {
+    question_asked: z.infer<typeof QuestionAsked>
+    question_answered: z.infer<typeof QuestionAnswered>
+  }
+}
+
+export const QuestionNotFoundError = defineError({
+  code: 'question_not_found',
+  status: 404,
+  title: 'Question not found',
+  sentence: (p: { question_id: string }) =>
+    `There is no question "${p.question_id}"; list the open ones with: svc questions`,
+})
+export const QuestionClosedError = defineError({
+  code: 'question_closed',
+  status: 409,
+  title: 'Question closed',
+  sentence: (p: { question_id: string; problem: string }) =>
+    `Question ${p.question_id} takes no answer any more: ${p.problem}.`,
+})
+export const NotAnOptionError = defineError({
+  code: 'not_an_option',
+  status: 422,
+  exit: 2,
+  title: 'Not an option',
+  sentence: (p: { options: readonly string[] }) =>
+    `The answer must be one of the options, by its text or its number: ${p.options.map((option, n) => `${n + 1}. ${option}`).join('; ')}.`,
+})
+export const AgentCannotAnswerError = defineError({
+  code: 'agent_cannot_answer',
+  status: 403,
+  title: 'Agent cannot answer',
+  sentence: (p: { agent_id: string }) => `${p.agent_id} is an agent; questions are answered by people.`,
+})

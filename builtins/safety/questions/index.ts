@@ -1,0 +1,40 @@
+import { definePlugin, type PluginHandle, sentenceOf } from '#kernel'
+import { eachRound } from '#lib/poller'
+import { forgets } from '#platform/retention/contract'
+import { Effects } from '#platform/store/contract'
+import { QuestionAnswered, QuestionAsked, Questions } from './contract.ts'
+import { questionOperations } from './operations.ts'
+import { applyDefaults, ask, gate } from './questions.ts'
+import { answerQuestion, insertQuestion, parkAskingCall } from './repository.ts'
+import { questionsToolkit } from './toolkit.ts'
+
+/** Interval at which a server looks for overdue questions, in milliseconds: defaults apply also where no daemon runs. */
+const LOOK_MS = 5_000
+
+export default definePlugin({
+  name: 'questions',
+  description: 'Questions of agents to the operator: asked by a tool, answered once, by a person or a stated default.',
+  needs: ['store', 'agents'],
+  setup(svc) {
+    for (const effect of [insertQuestion, parkAskingCall, answerQuestion]) svc.add(Effects, effect.kind)
+    svc.provide(Questions, { gate: call => gate(svc, call), ask: question => ask(svc, question) })
+    for (const operation of questionOperations(svc)) svc.operation(operation)
+    svc.toolkit(questionsToolkit(svc))
+    svc.event('question_asked', QuestionAsked)
+    svc.event('question_answered', QuestionAnswered)
+    forgets(svc, {
+      name: 'questions',
+      key: 'question_id',
+      where: `coalesce(answered_at, asked_at) < ? AND NOT EXISTS
+        (SELECT 1 FROM goals g WHERE g.goal_id = questions.goal_id AND g.status = 'active')`,
+    })
+    svc.on('beat', () => applyDefaults(svc))
+    svc.start(() => applyNowAndThen(svc), { in: ['server'] })
+  },
+})
+
+function applyNowAndThen(svc: PluginHandle) {
+  return eachRound(svc.clock, LOOK_MS, () =>
+    applyDefaults(svc).catch(error => svc.log.warn({}, `Cannot apply defaults of questions: ${sentenceOf(error)}`)),
+  )
+}

@@ -1,0 +1,142 @@
+import { Agents } from '#core/agents/contract'
+import { sanitize } from '#core/goals/contract'
+import type { Verdict } from '#core/runtime/contract'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
+import { GuardrailBlockedError, Guardrails, type Stage } from '#safety/guardrails/contract'
+import {
+  AgentCannotAnswerError,
+  type AskingCall,
+  type NewQuestion,
+  NotAnOptionError,
+  type Question,
+  QuestionClosedError,
+  QuestionNotFoundError,
+} from './contract.ts'
+import {
+  answerQuestion,
+  findQuestion,
+  insertQuestion,
+  overdueQuestions,
+  parkAskingCall,
+  questionOf,
+} from './repository.ts'
+import { Asking } from './toolkit.ts'
+
+/** Asks the operator on the first call; lets the call run once there is an answer. */
+export async function gate(svc: PluginHandle, call: AskingCall): Promise<Verdict> {
+  const known = await questionOf(svc.use(Store), call.call_id)
+  if (!known) return begin(svc, call)
+  if (known.answer === null) return { verdict: 'park', approval_id: known.question_id }
+  return { verdict: 'run', arguments: call.arguments }
+}
+
+async function begin(svc: PluginHandle, { call_id, agent_id, goal_id, arguments: args }: AskingCall): Promise<Verdict> {
+  const { default: default_answer = null, default_after_minutes, free_text, ...asking } = Asking.parse(args)
+  const texts = [asking.question, ...asking.options]
+  const checked = await Promise.all(texts.map(text => clean(svc, 'output', agent_id, text))).catch(sentenceOf)
+  if (typeof checked === 'string') return { verdict: 'refuse', reason: checked }
+  const [question = '', ...options] = checked
+  const question_id = svc.ports.ids.make('q', 12)
+  const default_after = default_answer === null ? null : default_after_minutes * 60_000
+  const asked = { question_id, agent_id, goal_id }
+  await svc
+    .use(Store)
+    .apply([
+      insertQuestion({ ...asked, call_id, question, options, free_text, default_answer, default_after }),
+      appendEvent({ type: 'question_asked', agent_id, data: { ...asked, question } }),
+      parkAskingCall({ call_id }),
+    ])
+  return { verdict: 'park', approval_id: question_id }
+}
+
+/** Asks, or returns the question that was asked under this `call_id`. */
+export async function ask(svc: PluginHandle, { call_id, ...asking }: NewQuestion): Promise<Question> {
+  const known = await questionOf(svc.use(Store), call_id)
+  if (known) return known
+  const { agent_id, goal_id } = asking
+  const question = sanitize(asking.question)
+  const question_id = svc.ports.ids.make('q', 12)
+  const asked = { question_id, agent_id, goal_id, question }
+  await svc
+    .use(Store)
+    .apply([
+      insertQuestion({ ...asked, call_id, options: [...asking.options], ...WITHOUT_DEFAULT }),
+      appendEvent({ type: 'question_asked', agent_id, data: asked }),
+    ])
+  return find(svc, question_id)
+}
+const WITHOUT_DEFAULT = { free_text: true, default_answer: null, default_after: null }
+
+/** @throws QuestionNotFoundError */
+export async function find(svc: PluginHandle, question_id: string): Promise<Question> {
+  const found = await findQuestion(svc.use(Store), question_id)
+  if (!found) throw new QuestionNotFoundError({ question_id })
+  return found
+}
+
+/**
+ * Answers an open question, once, and wakes its agent.
+ * @throws QuestionNotFoundError, QuestionClosedError, NotAnOptionError, AgentCannotAnswerError, GuardrailBlockedError
+ */
+export async function answer(svc: PluginHandle, question_id: string, text: string, by: string): Promise<Question> {
+  await applyDefaults(svc)
+  const asked = await find(svc, question_id)
+  if (asked.status !== 'open') throw closedError(asked)
+  await refuseAgents(svc, by)
+  const chosen = await clean(svc, 'input', asked.agent_id, chosenOf(asked, text))
+  const recorded = await record(svc, asked, chosen, by)
+  const now = await find(svc, question_id)
+  if (!recorded) throw closedError(now)
+  return now
+}
+
+function closedError({ question_id, status, answered_by }: Question) {
+  const answered = answered_by === null ? 'its default applies' : `it was answered already, by ${answered_by}`
+  return new QuestionClosedError({ question_id, problem: status === 'answered' ? answered : 'its goal has ended' })
+}
+
+/** An option by its text or its number, or a text of one's own. @throws NotAnOptionError */
+function chosenOf({ options, free_text }: Question, text: string): string {
+  const same = options.find(option => option.toLowerCase() === text.toLowerCase())
+  const numbered = /^\d+$/.test(text) ? options[Number(text) - 1] : undefined
+  const chosen = same ?? numbered ?? (free_text ? text : undefined)
+  if (chosen === undefined) throw new NotAnOptionError({ options })
+  return chosen
+}
+
+/** Lets the defaults of overdue questions apply. Times are wall-clock times, so that a restart changes nothing. */
+export async function applyDefaults(svc: PluginHandle): Promise<void> {
+  for (const asked of await overdueQuestions(svc.use(Store), svc.clock.ms()))
+    await record(svc, asked, asked.default ?? '', null)
+}
+
+/** @returns false when it is not open any more */
+function record(svc: PluginHandle, asked: Question, answer: string, answered_by: string | null): Promise<boolean> {
+  const { question_id, agent_id, goal_id } = asked
+  const data = { agent_id, question_id, goal_id, answered_by }
+  return svc
+    .use(Store)
+    .apply([
+      answerQuestion({ question_id, answer, answered_by }),
+      appendEvent({ type: 'question_answered', agent_id, data }),
+      wakeAgents({ agents: [agent_id], reason: 'answer' }),
+    ])
+}
+
+/** People answer, not agents. */
+async function refuseAgents(svc: PluginHandle, who: string): Promise<void> {
+  const agents = svc.use(Agents)
+  const found = await agents.find(who).catch(() => undefined)
+  if (found?.agent_id === who) throw new AgentCannotAnswerError({ agent_id: who })
+}
+
+/** @throws GuardrailBlockedError */
+async function clean(svc: PluginHandle, stage: Stage, agent_id: string, text: string): Promise<string> {
+  const plain = sanitize(text)
+  if (!svc.has(Guardrails)) return plain
+  const { action, text: checked, findings } = await svc.use(Guardrails).check(stage, plain, { agent_id })
+  if (action !== 'block') return checked
+  const kinds = [...new Set(findings.map(({ kind }) => kind))]
+  throw new GuardrailBlockedError({ stage: stage === 'input' ? 'answer' : 'question', kinds })
+}

@@ -1,0 +1,148 @@
+import { z } from '#kernel'
+import { defineEffect, isoTime, type Store } from '#platform/store/contract'
+import type { Question } from './contract.ts'
+
+interface QuestionRow {
+  question_id: string
+  agent_id: string
+  goal_id: string
+  question: string
+  /** A JSON array. */
+  options: string
+  free_text: number
+  default_answer: string | null
+  default_at: number | null
+  status: Question['status']
+  answer: string | null
+  answered_by: string | null
+  asked_at: number
+  answered_at: number | null
+}
+
+const QUESTIONS = `(SELECT q.*, CASE WHEN q.answered_at IS NOT NULL THEN 'answered' WHEN EXISTS (SELECT 1 FROM goals g
+    JOIN agents a ON a.agent_id = g.agent_id WHERE g.goal_id = q.goal_id AND g.status = 'active' AND a.died_at IS NULL)
+    THEN 'open' ELSE 'expired' END AS status FROM questions q)`
+const COLUMNS = `question_id, agent_id, goal_id, question, options, free_text, default_answer, default_at, status, answer,
+  answered_by, asked_at, answered_at`
+const SELECT = `SELECT ${COLUMNS} FROM ${QUESTIONS} asked`
+
+export interface QuestionFilter {
+  agent_id?: string | undefined
+  status: Question['status'] | 'all'
+}
+
+/** Open ones oldest first, as a queue; others newest first. */
+export async function listQuestions(store: Store, filter: QuestionFilter, limit = -1, offset = 0): Promise<Question[]> {
+  const { where, params } = conditionOf(filter)
+  const way = filter.status === 'open' ? 'ASC' : 'DESC'
+  const rows = await store.all<QuestionRow>(
+    `${SELECT} ${where} ORDER BY asked_at ${way}, question_id ${way} LIMIT ? OFFSET ?`,
+    [...params, limit, offset],
+  )
+  return rows.map(shown)
+}
+
+export async function numberOfQuestions(store: Store, filter: QuestionFilter): Promise<number> {
+  const { where, params } = conditionOf(filter)
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM ${QUESTIONS} asked ${where}`, params))?.n ?? 0
+}
+
+function conditionOf({ agent_id, status }: QuestionFilter): { where: string; params: unknown[] } {
+  const parts: [sql: string, param: unknown][] = []
+  if (agent_id !== undefined) parts.push(['agent_id = ?', agent_id])
+  if (status !== 'all') parts.push(['status = ?', status])
+  const where = parts.length > 0 ? `WHERE ${parts.map(([sql]) => sql).join(' AND ')}` : ''
+  return { where, params: parts.map(([, param]) => param) }
+}
+
+export async function findQuestion(store: Store, question_id: string): Promise<Question | undefined> {
+  const row = await store.get<QuestionRow>(`${SELECT} WHERE question_id = ?`, [question_id])
+  return row && shown(row)
+}
+
+/** The question that a call of the journal asked. */
+export async function questionOf(store: Store, call_id: string): Promise<Question | undefined> {
+  const row = await store.get<QuestionRow>(`${SELECT} WHERE call_id = ?`, [call_id])
+  return row && shown(row)
+}
+
+/** Open questions whose default applies at this time. */
+export async function overdueQuestions(store: Store, now: number): Promise<Question[]> {
+  const rows = await store.all<QuestionRow>(
+    `${SELECT} WHERE answered_at IS NULL AND default_at <= ? AND status = 'open' ORDER BY default_at, question_id`,
+    [now],
+  )
+  return rows.map(shown)
+}
+
+function shown({
+  options,
+  free_text,
+  default_answer,
+  default_at,
+  asked_at,
+  answered_at,
+  ...row
+}: QuestionRow): Question {
+  return {
+    ...row,
+    options: z.array(z.string()).parse(JSON.parse(options)),
+    free_text: free_text === 1,
+    default: default_answer,
+    default_at: default_at === null ? null : isoTime(default_at),
+    asked_at: isoTime(asked_at),
+    answered_at: answered_at === null ? null : isoTime(answered_at),
+  }
+}
+
+/** Records a question. */
+export const insertQuestion = defineEffect({
+  name: 'questions.insert',
+  mustChange: true,
+  schema: z.object({
+    question_id: z.string(),
+    agent_id: z.string(),
+    goal_id: z.string(),
+    call_id: z.string(),
+    question: z.string(),
+    options: z.array(z.string()),
+    free_text: z.boolean(),
+    default_answer: z.string().nullable(),
+    /** Milliseconds after which the default applies. */
+    default_after: z.number().int().nullable(),
+  }),
+  statements: ({ default_after, call_id, ...asked }, now) => [
+    {
+      sql: `INSERT INTO questions (question_id, agent_id, goal_id, call_id, question, options, free_text, default_answer,
+              default_at, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[asked.question_id, asked.agent_id, asked.goal_id, call_id, asked.question, JSON.stringify(asked.options)],
+        ...[asked.free_text, asked.default_answer, default_after === null ? null : now + default_after, now],
+      ],
+    },
+  ],
+})
+
+/** Lets the call that asks wait. */
+export const parkAskingCall = defineEffect({
+  name: 'questions.park_call',
+  mustChange: true,
+  schema: z.object({ call_id: z.string() }),
+  statements: ({ call_id }) => [
+    { sql: "UPDATE tool_calls SET state = 'parked' WHERE call_id = ? AND state <> 'done'", params: [call_id] },
+  ],
+})
+
+/** Answers an open question; refused when it is not open any more. */
+export const answerQuestion = defineEffect({
+  name: 'questions.answer',
+  mustChange: true,
+  schema: z.object({ question_id: z.string(), answer: z.string(), answered_by: z.string().nullable() }),
+  statements: ({ question_id, answer, answered_by }, now) => [
+    {
+      sql: `UPDATE questions SET answer = ?, answered_by = ?, answered_at = ? WHERE question_id = ? AND answered_at IS NULL
+            AND EXISTS (SELECT 1 FROM goals g WHERE g.goal_id = questions.goal_id AND g.status = 'active')`,
+      params: [answer, answered_by, now, question_id],
+    },
+  ],
+})

@@ -1,0 +1,46 @@
+import { type PluginHandle, z } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
+import { ASK_OPERATOR } from './contract.ts'
+import { questionOf } from './repository.ts'
+
+const answer = z.string().trim().min(1).max(500)
+
+export const Asking = z
+  .object({
+    question: z.string().trim().min(5).max(2000).describe('With all that is needed to answer it'),
+    options: z.array(answer).max(8).default([]).describe('Answers to choose from'),
+    free_text: z.boolean().default(true).describe('Whether other answers are useful'),
+    default: answer.optional().describe('What you go on with without an answer'),
+    default_after_minutes: z.number().int().min(1).max(43_200).default(60).describe('When the default applies'),
+  })
+  .refine(({ options, free_text }) => free_text || options.length > 0, {
+    path: ['options'],
+    message: 'must hold at least one answer where free_text is false',
+  })
+
+/** The tool by which agents ask people. */
+export function questionsToolkit(svc: PluginHandle): Toolkit {
+  return {
+    name: 'questions',
+    group: 'goals',
+    everyday: true,
+    tools: [
+      tool({
+        name: ASK_OPERATOR,
+        description:
+          'Ask the operator what only a person can answer: a choice, a missing fact, a permission. Your goal waits for the answer, which is the result. Not for what you can find out, nor whether to go on. Example: {"question": "Which branch is released?", "options": ["main", "stable"], "default": "main"}',
+        parameters: Asking,
+        idempotent: true,
+        async execute(_, { call_id, goal_id }) {
+          if (goal_id === null)
+            throw new Error('no operator waits for questions of a one-shot task; ask in your answer')
+          const asked = await questionOf(svc.use(Store), call_id)
+          if (asked?.answer == null) throw new Error('the question was not recorded; ask again')
+          if (asked.answered_by !== null) return `The operator answered: ${asked.answer}`
+          return `No one answered in time, so your default applies: ${asked.answer}`
+        },
+      }),
+    ],
+  }
+}

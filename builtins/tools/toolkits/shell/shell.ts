@@ -1,0 +1,73 @@
+import type { PluginHandle } from '#kernel'
+import { Jail, type ProcessEnd, type ProcessRequest, type Reach, reachOf, Sandbox } from '#safety/sandbox/contract'
+import { type Allowed, checked, refuseUnknown } from './check.ts'
+import type { ShellConfig } from './config.ts'
+import { CommandError, type Shell } from './contract.ts'
+import { wordsOf } from './words.ts'
+
+/** Where a program runs. A tool's call is one. */
+export interface At extends Reach {
+  signal: AbortSignal
+}
+
+/** Runs programs for agents, by the rules of the shell. */
+export class Programs implements Shell {
+  readonly #svc: PluginHandle
+  readonly #config: ShellConfig
+
+  constructor(svc: PluginHandle, config: ShellConfig) {
+    this.#svc = svc
+    this.#config = config
+  }
+
+  async check(command: string): Promise<void> {
+    refuseUnknown(wordsOf(command)[0]!, this.#allowed(await this.#isWalled()))
+  }
+
+  async run(command: string, at: At) {
+    const end = await this.exec({ command, cwd: '.', input: '' }, at)
+    return { code: end.code, text: await this.tell(end, at) }
+  }
+
+  /** Runs one program with its arguments. */
+  async exec({ command, cwd, input }: { command: string; cwd: string; input: string }, at: At): Promise<ProcessEnd> {
+    const place = await this.place(at, cwd)
+    const { argv, env } = await checked(wordsOf(command), this.#allowed(place.walled), place)
+    return this.start({ argv, env, input, cwd: place.cwd }, at)
+  }
+
+  start(request: Pick<ProcessRequest, 'argv' | 'cwd' | 'env' | 'input'>, at: At): Promise<ProcessEnd> {
+    const { shell_pass_env: pass_env, shell_timeout } = this.#config
+    const time_limit_ms = shell_timeout * 1000
+    return this.#svc.use(Sandbox).run({ ...request, ...reachOf(at), signal: at.signal, pass_env, time_limit_ms })
+  }
+
+  /** What a model reads of it. */
+  tell(end: ProcessEnd, at: At): Promise<string> {
+    return this.#svc.use(Sandbox).tell(end, reachOf(at))
+  }
+
+  async place(at: At, folder: string) {
+    const jail = this.#svc.use(Jail)
+    const { real } = await jail.resolve(at, folder)
+    const found = await this.#svc.ports.files.stat(real).catch(() => undefined)
+    if (!found?.isDirectory()) throw new CommandError({ problem: `${JSON.stringify(folder)} is no folder` })
+    return { jail, reach: reachOf(at), cwd: real, walled: await this.#isWalled() }
+  }
+
+  async #isWalled(): Promise<boolean> {
+    return (await this.#svc.use(Sandbox).status()).wall === 'bubblewrap'
+  }
+
+  /** In the sandbox any; without one those that can do anything only where a person agreed, or looks at each call. */
+  #allowed(isWalled: boolean): Allowed {
+    if (isWalled && this.#config.shell_sandboxed_programs) return 'any'
+    return this.#config.shell_allow_dev_commands || isGated(this.#svc) ? 'development' : 'restricted'
+  }
+}
+
+/** Returns whether a person looks at each command before it runs. */
+function isGated({ config }: PluginHandle): boolean {
+  const without = config.get('approval.auto_approve') ?? []
+  return config.get('approval.enabled') === true && !(without as readonly string[]).includes('shell_exec')
+}

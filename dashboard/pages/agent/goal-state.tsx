@@ -1,0 +1,59 @@
+import { Tag } from '../../ui/status.tsx'
+import type { Goal } from '../../ui/types.ts'
+import { plural, visible } from '../../ui/words.ts'
+
+/** What must hold before a goal counts as reached, with what came of its last check. */
+export function AcceptanceList({ goal: { acceptance, refusals } }: { goal: Pick<Goal, 'acceptance' | 'refusals'> }) {
+  if (acceptance.length === 0) return null
+  return (
+    <div>
+      <h3>Counts as reached when</h3>
+      <ul class="plain list">
+        {acceptance.map(({ command, file, rubric, met, problem }) => (
+          <li key={`${command} ${file} ${rubric}`}>
+            <Tag kind={met === false ? 'warn' : ''}>{met === null ? 'open' : met ? 'met' : 'not met'}</Tag>
+            <span>
+              {command !== undefined ? (
+                <>
+                  <code>{visible(command)}</code> exits with 0
+                </>
+              ) : file !== undefined ? (
+                <>
+                  <code>{visible(file)}</code> exists
+                </>
+              ) : rubric !== undefined ? (
+                <>a model finds: {visible(rubric)}</>
+              ) : (
+                'you accept it'
+              )}
+              {problem && <small>{visible(problem)}</small>}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {refusals > 0 && <p class="hint">Its end was refused {plural(refusals, 'time')}.</p>}
+    </div>
+  )
+}
+
+const MARKS = { pending: '○', in_progress: '▶', done: '✓', skipped: '–' } as const
+
+/** How its agent goes about a goal, and how far it is. */
+export function PlanList({ goal: { plan } }: { goal: Pick<Goal, 'plan'> }) {
+  if (plan.length === 0) return null
+  return (
+    <div>
+      <h3>Plan</h3>
+      <ol class="plain list">
+        {plan.map(({ step, status }) => (
+          <li key={step}>
+            <span title={status}>
+              {MARKS[status]} <span class="unseen">{status.replace('_', ' ')}</span>
+            </span>
+            <span>{visible(step)}</span>
+          </li>
+        ))}
+      </ol>
+    </div>
+  )
+}
