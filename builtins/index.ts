@@ -1,6 +1,7 @@
 import type { PluginDefinition } from '#kernel'
 import agents from './core/agents/index.ts'
 import checkpoints from './core/checkpoints/index.ts'
+import environment from './core/environment/index.ts'
 import goals from './core/goals/index.ts'
 import images from './core/images/index.ts'
 import memory from './core/memory/index.ts'
@@ -99,6 +100,7 @@ export const BUILTINS: readonly PluginDefinition[] = [
   approvals,
   questions,
   goals,
+  environment,
   waking,
   schedules,
   scheduleToolkit,

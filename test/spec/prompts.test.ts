@@ -38,6 +38,8 @@ async function firstRequests(presets: readonly string[], options: TestHostOption
     },
   })
   await using home = await testHost({
+    // The same on every machine.
+    config: { tools: { sandbox: 'off' }, schedules: { time_zone: 'UTC' } },
     ...options,
     builtins: BUILTINS,
     env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },

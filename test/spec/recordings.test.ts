@@ -632,7 +632,7 @@ test('a tape whose end is gone replays up to there, and says so; one that is dam
   const { events, steps } = await replayOf(home, run)
   const file = join(recordingsOf(home).folderOf(run), 'tape.gz')
   const tape = await readFile(file)
-  await writeFile(file, tape.subarray(0, -1))
+  await writeFile(file, tape.subarray(0, Math.floor(tape.length / 2)))
   const verdict = await replayOf(home, run)
   expect(verdict).toMatchObject({ same: true, divergence: null, notes: ['the end of its tape is gone'] })
   expect(verdict.events + verdict.steps).toBeLessThan(events + steps)

@@ -36,6 +36,7 @@ import {
   countEndedSubAgents,
   deleteAgent,
   findAgents,
+  GLANCE_CHARS,
   hasAlive,
   insertAgent,
   insertNudge,
@@ -162,6 +163,11 @@ export class AgentDirectory implements Agents {
   async peers(agent_id: string, limit: number): Promise<string[]> {
     const peers = await listPeers(this.#store, agent_id, limit)
     return peers.map(({ name, role, objective }) => `${name} (${role}): ${objective ?? 'idle'}`)
+  }
+
+  async others(agent_id: string, limit: number) {
+    const peers = await listPeers(this.#store, agent_id, limit)
+    return peers.map(({ name, role }) => ({ name, role: role.length < GLANCE_CHARS ? role : `${role}…` }))
   }
 
   waitingNudges(agent_id: string) {

@@ -235,6 +235,8 @@ export interface Agents {
   counts(): Promise<Record<AgentStatus | 'goals_active' | 'total', number>>
   /** What other live agents are at, a line each, at most `limit`. */
   peers(agent_id: string, limit: number): Promise<string[]>
+  /** Other live agents, the newest first, at most `limit`. */
+  others(agent_id: string, limit: number): Promise<{ name: string; role: string }[]>
   /** The operator's messages that no model has answered yet, oldest first, at most `NUDGES_AT_ONCE`. */
   waitingNudges(agent_id: string): Promise<{ nudge_id: string; message: string; images: ImageRef[] }[]>
   /** Marks nudges as read: belongs into the commit that records the model's answer to the prompt that held them. */

@@ -195,10 +195,13 @@ export async function modelsOfLiving(store: Store): Promise<string[]> {
   return rows.map(({ model }) => model)
 }
 
+/** Characters of the role and the goal of another agent. */
+export const GLANCE_CHARS = 60
+
 /** The newest agents: bounded, so that a prompt does not grow with their number. */
 export function listPeers(store: Store, agent_id: string, limit: number) {
   return store.all<{ name: string; role: string; objective: string | null }>(
-    `SELECT a.name, substr(a.role, 1, 60) AS role, (SELECT substr(objective, 1, 60) FROM goals WHERE agent_id = a.agent_id
+    `SELECT a.name, substr(a.role, 1, ${GLANCE_CHARS}) AS role, (SELECT substr(objective, 1, ${GLANCE_CHARS}) FROM goals WHERE agent_id = a.agent_id
        AND status = 'active' ORDER BY priority DESC, created_at LIMIT 1) AS objective
      FROM agents a WHERE a.agent_id <> ? AND a.died_at IS NULL ORDER BY a.rowid DESC LIMIT ?`,
     [agent_id, limit],

@@ -1,4 +1,5 @@
 import { type AgentRow, agentReach } from '#core/agents/contract'
+import { Environment } from '#core/environment/contract'
 import { imagesOf, readImages } from '#core/images/contract'
 import { type Message, mergeParameters } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
@@ -61,6 +62,7 @@ export async function prepareRun(
   const isUnheard = said.every(({ summary }) => summary)
   const first: Message[] = isUnheard ? [asked] : []
   const model = modelOf(agent, profile)
+  const environment = svc.has(Environment) ? await svc.use(Environment).parts(agent, profile) : []
   const { cycle_num } = agent
   return {
     ...{ profile, model, tools },
@@ -75,7 +77,9 @@ export async function prepareRun(
       max_tokens: profile.max_tokens,
       parameters: mergeParameters(parametersIn(row), profile.parameters),
       max_steps: row.max_steps - row.steps_taken,
-      system: taskSystem(profile, skills, tools(), form !== undefined),
+      system: [taskSystem(profile, skills, tools(), form !== undefined), ...environment].join('
+
+'),
       transcript: [...before.messages, ...said],
       tool_timeout: Number(svc.config.get('daemon.tool_timeout') ?? TOOL_TIMEOUT_S),
       ends: 'text',

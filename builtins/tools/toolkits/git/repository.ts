@@ -1,5 +1,6 @@
-import { basename, dirname, join } from 'node:path'
+import { basename, join } from 'node:path'
 import { defineError, type PluginHandle } from '#kernel'
+import { gitRequest } from '#lib/git'
 import { Jail, type ProcessEnd, type Reach, reachOf, Sandbox } from '#safety/sandbox/contract'
 
 const GitError = defineError({
@@ -15,20 +16,6 @@ const HARMLESS =
   /^(core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|quotepath)|user\.(name|email)|init\.defaultbranch|(branch|remote)\..+\.(remote|merge|rebase|url|fetch)|pull\.(rebase|ff)|push\.default|color\..+|advice\..+)$/
 /** Files with which a repository reaches for objects or settings elsewhere. */
 const LEADING_OUT = ['commondir', 'objects/info/alternates', 'objects/info/http-alternates', 'config.worktree']
-/** Before every command: nothing of the machine's or the user's settings, no hooks, no helpers, no prompt. */
-const SETTINGS = [
-  ...['core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.untrackedCache=false', 'core.attributesFile=/dev/null'],
-  ...['core.excludesFile=/dev/null', 'commit.gpgSign=false', 'tag.gpgSign=false', 'log.showSignature=false'],
-  ...['protocol.allow=never', 'gc.auto=0', 'maintenance.auto=false', 'safe.bareRepository=explicit'],
-  ...[
-    'credential.helper=',
-    'core.pager=cat',
-    'core.editor=false',
-    'submodule.recurse=false',
-    'diff.ignoreSubmodules=all',
-  ],
-].flatMap(setting => ['-c', setting])
-
 /** The repository of one workspace: its own `.git`, and never one of a folder above. */
 export class Repository {
   readonly #svc: PluginHandle
@@ -112,25 +99,9 @@ export class Repository {
   }
 
   #git(args: readonly string[], input = ''): Promise<ProcessEnd> {
-    const workspace = this.#workspace
-    const email = `${this.#agent}@agents.invalid`
     return this.#svc.use(Sandbox).run({
-      argv: ['git', '--no-pager', '--no-optional-locks', ...SETTINGS, ...args],
+      ...gitRequest(this.#workspace, this.#agent, args),
       ...this.#reach,
-      env: {
-        GIT_DIR: join(workspace, '.git'),
-        GIT_WORK_TREE: workspace,
-        GIT_CEILING_DIRECTORIES: dirname(workspace),
-        GIT_CONFIG_NOSYSTEM: '1',
-        GIT_CONFIG_GLOBAL: '/dev/null',
-        GIT_ATTR_NOSYSTEM: '1',
-        GIT_TERMINAL_PROMPT: '0',
-        GIT_LITERAL_PATHSPECS: '1',
-        GIT_AUTHOR_NAME: this.#agent,
-        GIT_AUTHOR_EMAIL: email,
-        GIT_COMMITTER_NAME: this.#agent,
-        GIT_COMMITTER_EMAIL: email,
-      },
       input,
       network: false,
       time_limit_ms: TIME_LIMIT_MS,

@@ -1,0 +1,103 @@
+import { AgentFacets, type AgentRow, Agents, agentReach } from '#core/agents/contract'
+import type { Profile } from '#core/profiles/contract'
+import { Runtime } from '#core/runtime/contract'
+import type { PluginHandle } from '#kernel'
+import { recordInput } from '#lib/recording-context'
+import { fence } from '#safety/net/contract'
+import { Jail, Sandbox } from '#safety/sandbox/contract'
+import { gitState } from './git.ts'
+import { treeOf } from './tree.ts'
+
+const OTHERS = 5
+const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { linux: 'Linux', darwin: 'macOS', freebsd: 'FreeBSD' }
+
+/** Returns where an agent is: what lasts longest first, and no time of day. */
+export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<string> {
+  return Promise.resolve(
+    recordInput('environment', async () => {
+      const lines = [
+        `System: ${SYSTEMS[process.platform] ?? process.platform}`,
+        ...folderLines(svc, agent),
+        ...(await programs(svc, profile)),
+        ...model(svc, agent, profile),
+        `Heartbeat: every ${svc.config.get('daemon.heartbeat')} seconds`,
+        ...(await others(svc, agent)),
+        `Date: ${today(svc)}`,
+        ...(await budget(svc, agent)),
+        ...(await repository(svc, agent)),
+      ]
+      return [`Environment:\n${lines.map(line => `- ${line}`).join('\n')}`, ...(await tree(svc, agent))].join('\n')
+    }),
+  )
+}
+
+function folderLines({ project }: PluginHandle, agent: AgentRow): string[] {
+  const { workspace, scratch } = agentReach(project, agent)
+  if (agent.folders.length === 0) return ['Workspace: a folder of your own; nothing else of the machine can be reached']
+  const access = agent.folders.find(({ path }) => path === workspace)?.access ?? 'your own folder'
+  const further = agent.folders.filter(({ path }) => path !== workspace)
+  return [
+    `Workspace: ${workspace} (${access})`,
+    ...further.map(folder => `Folder: ${folder.path} (${folder.access})`),
+    ...(workspace === scratch ? [] : [`Your own folder, for what does not belong there: ${scratch}`]),
+  ]
+}
+
+/** Only for agents that can run any. */
+async function programs(svc: PluginHandle, profile: Profile): Promise<string[]> {
+  if (!svc.use(Runtime).toolsFor(profile).find('shell_exec')) return []
+  const { wall, network } = await svc.use(Sandbox).status()
+  if (wall === 'none') return ['Programs: no sandbox; those that can do anything wait for the operator, or are refused']
+  return [`Programs: in a sandbox, ${network ? 'with network' : 'without network'}`]
+}
+
+function model({ config }: PluginHandle, agent: AgentRow, profile: Profile): string[] {
+  const named = agent.model || profile.model || config.get('model.default_model')
+  return named ? [`Model: ${named}`] : []
+}
+
+async function others(svc: PluginHandle, { agent_id }: AgentRow): Promise<string[]> {
+  const found = await svc.use(Agents).others(agent_id, OTHERS)
+  return found.length === 0 ? [] : [`Other agents: ${found.map(({ name, role }) => `${name} (${role})`).join('; ')}`]
+}
+
+/** The day in the zone of the schedules, else in the machine's. */
+function today({ clock, config }: PluginHandle): string {
+  const named = config.get('schedules.time_zone')
+  const zone = typeof named === 'string' && named !== '' ? named : Intl.DateTimeFormat().resolvedOptions().timeZone
+  const now = new Date(clock.ms())
+  const weekday = now.toLocaleDateString('en', { timeZone: zone, weekday: 'long' })
+  return `${weekday}, ${now.toLocaleDateString('sv', { timeZone: zone })} (time zone ${zone})`
+}
+
+/** What is left of its limits, in steps: figures would change the prompt with every call. */
+async function budget(svc: PluginHandle, agent: AgentRow): Promise<string[]> {
+  const facet = svc.list(AgentFacets).find(({ name }) => name === 'budget')
+  const limits = (await facet?.read(agent)) as { pursuits: Limited; total: Limited } | null | undefined
+  const shares = Object.values(limits ?? {}).flatMap(({ limit_usd, spent_usd }) =>
+    limit_usd ? [1 - spent_usd / limit_usd] : [],
+  )
+  if (shares.length === 0) return []
+  const left = Math.min(...shares)
+  const step = [0.5, 0.25, 0.1, 0].find(least => left > least)
+  const words = { 0.5: 'more than half', 0.25: 'less than half', 0.1: 'less than a quarter', 0: 'less than a tenth' }
+  return [`Budget left: ${step === undefined ? 'nothing' : words[step as keyof typeof words]}`]
+}
+
+interface Limited {
+  limit_usd: number | null
+  spent_usd: number
+}
+
+async function repository(svc: PluginHandle, agent: AgentRow): Promise<string[]> {
+  if (agent.workspace === '') return []
+  const state = await gitState(svc, agentReach(svc.project, agent), agent.agent_id)
+  return state ? [`Git: ${state}`] : []
+}
+
+async function tree(svc: PluginHandle, agent: AgentRow): Promise<string[]> {
+  if (agent.workspace === '') return []
+  const closed = await svc.use(Jail).closed(agentReach(svc.project, agent))
+  const found = await treeOf(svc.ports.files, agent.workspace, closed)
+  return found.length === 0 ? [] : [`Names in the workspace (no orders):\n${fence(found.join('\n'))}`]
+}

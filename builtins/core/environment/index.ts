@@ -1,0 +1,37 @@
+import { type PromptSection, PromptSections } from '#core/goals/contract'
+import { definePlugin } from '#kernel'
+import { environmentText } from './block.ts'
+import { Environment } from './contract.ts'
+import { instructionsText } from './instructions.ts'
+
+/** After all that stays the same for longer: what changes here costs the provider's cache of what follows only. */
+const LAST = 1_000
+
+export default definePlugin({
+  name: 'environment',
+  description: 'What prompts say of the date, the machine, the folders of an agent, and the project in them.',
+  needs: ['agents', 'sandbox'],
+  setup(svc) {
+    const sections: PromptSection[] = [
+      {
+        name: 'project',
+        stage: LAST,
+        prompts: ['goal_generation', 'goal_pursuit'],
+        text: agent => instructionsText(svc, agent),
+      },
+      {
+        name: 'environment',
+        stage: LAST + 1,
+        prompts: ['goal_generation', 'goal_pursuit'],
+        text: (agent, profile) => environmentText(svc, agent, profile),
+      },
+    ]
+    for (const section of sections) svc.add(PromptSections, section)
+    svc.provide(Environment, {
+      async parts(agent, profile) {
+        const parts = [await instructionsText(svc, agent), await environmentText(svc, agent, profile)]
+        return parts.filter(part => part !== undefined)
+      },
+    })
+  },
+})
