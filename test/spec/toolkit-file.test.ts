@@ -196,7 +196,7 @@ describe('writing', () => {
   test('writes are safe to repeat, edits are not', () => {
     const { tools } = kernel.points.find(Toolkits, 'file')!
     const idempotent = tools.filter(tool => tool.idempotent).map(tool => tool.name)
-    expect(idempotent).toEqual(['file_read', 'file_write', 'list_dir'])
+    expect(idempotent).toEqual(['file_read', 'file_write', 'list_dir', 'glob', 'grep'])
   })
 })
 
@@ -223,11 +223,89 @@ describe('editing', () => {
     expect(await readFile(inWorkspace('a.txt'), 'utf8')).toBe('\uFEFF1\r\n2\r\nthree\r\n')
   })
 
+  test('blanks and then indentation are overlooked where that leaves one place, and the new text is indented like the old', async () => {
+    const source = 'class A {\n    run() {\n        return  1\n    }\n}\n'
+    await writeFile(inWorkspace('a.ts'), source)
+    const edit = (old_text: string, new_text: string) => use('file_edit', { path: 'a.ts', old_text, new_text })
+    expect(await edit('        return 1 ', '        return 2')).toContain(
+      '[matched at line 3 without regard to blanks]',
+    )
+    expect(await edit('run() {\n    return 2\n}', 'go() {\n    const two = 2\n\n    return two\n}')).toContain(
+      '[matched at line 2 without regard to indentation]',
+    )
+    expect(await readFile(inWorkspace('a.ts'), 'utf8')).toBe(
+      'class A {\n    go() {\n        const two = 2\n\n        return two\n    }\n}\n',
+    )
+    await writeFile(inWorkspace('a.ts'), '  one()\n    one()\n')
+    expect(await edit('one( )', 'x')).toContain('does not occur')
+    expect(await edit('\tone()', 'x')).toContain('occurs 2 times (lines 1, 2)')
+  })
+
+  test('a text that is nearly there is answered with the closest lines, numbered', async () => {
+    await writeFile(inWorkspace('a.ts'), 'import x\n\nfunction total(items) {\n  return items.length\n}\n')
+    const old_text = 'function total(items, tax) {\n  return items.length\n}'
+    expect(await use('file_edit', { path: 'a.ts', old_text, new_text: '' })).toBe(
+      'error: "a.ts" was not changed: old_text does not occur in it; the closest lines are below. Copy old_text from them, without row numbers, or read the file again\n3\tfunction total(items) {\n4\t  return items.length\n5\t}\n6\t.',
+    )
+    expect(await use('file_edit', { path: 'a.ts', old_text: 'zebra', new_text: '' })).toContain('no line is like it')
+  })
+
+  test('several edits are made in order, all or none, and replace_all replaces every place', async () => {
+    await writeFile(inWorkspace('a.ts'), 'a\nb\na\n')
+    const edits = [
+      { old_text: 'a', new_text: 'c', replace_all: true },
+      { old_text: 'b\nc', new_text: 'd' },
+    ]
+    expect(await use('file_edit', { path: 'a.ts', edits })).toBe('Changed a.ts, which now has 4 bytes.')
+    expect(await readFile(inWorkspace('a.ts'), 'utf8')).toBe('c\nd\n')
+    const failing = [
+      { old_text: 'c', new_text: 'e' },
+      { old_text: 'zebra', new_text: 'x' },
+    ]
+    expect(await use('file_edit', { path: 'a.ts', edits: failing })).toContain('edit 2: old_text does not occur')
+    expect(await readFile(inWorkspace('a.ts'), 'utf8')).toBe('c\nd\n')
+    const tool = kernel.points.find(Toolkits, 'file')!.tools.find(each => each.name === 'file_edit')!
+    for (const args of [{}, { old_text: 'c' }, { new_text: 'c' }, { edits: [] }]) {
+      expect(tool.parameters.safeParse({ path: 'a.ts', ...args }).error?.message).toContain(
+        'give old_text and new_text, or edits',
+      )
+    }
+  })
+
   test('edits that were asked for at once all land', async () => {
     const names = Array.from({ length: 40 }, (_, index) => `<${index}>`)
     await writeFile(inWorkspace('a.txt'), names.join('\n'))
     await Promise.all(names.map(name => use('file_edit', { path: 'a.txt', old_text: name, new_text: 'done' })))
     expect(await readFile(inWorkspace('a.txt'), 'utf8')).toBe(names.map(() => 'done').join('\n'))
+  })
+})
+
+describe('a patch', () => {
+  const patch = (text: string) => use('file_patch', { patch: text })
+
+  test('changes and makes files, all or none', async () => {
+    await writeFile(inWorkspace('a.ts'), 'one\ntwo\nthree\n')
+    const change = '--- a/a.ts\n+++ b/a.ts\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n'
+    const made = '--- /dev/null\n+++ b/new/b.ts\n@@ -0,0 +1,1 @@\n+first\n'
+    expect(await patch(change + made)).toBe('Patched a.ts, new/b.ts.')
+    expect(await readFile(inWorkspace('a.ts'), 'utf8')).toBe('one\n2\nthree\n')
+    expect(await readFile(inWorkspace('new/b.ts'), 'utf8')).toBe('first\n')
+    expect(await patch(made)).toContain('is there already')
+    const other = '--- /dev/null\n+++ b/c.ts\n@@ -0,0 +1,1 @@\n+first\n'
+    const refused = await patch(other + change)
+    expect(refused).toContain('"a.ts" was not changed: a hunk does not fit')
+    expect(refused).toContain('1\tone')
+    expect((await readdir(workspace)).sort()).toEqual(['a.ts', 'new'])
+  })
+
+  test('that is none, removes or renames is refused with what would be right, and none leads outside', async () => {
+    await writeFile(inWorkspace('a.ts'), 'one\n')
+    expect(await patch('change the one to a two')).toContain('Write a unified diff')
+    expect(await patch('--- a/a.ts\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\n')).toContain('use shell_exec with rm')
+    expect(await patch('--- a/a.ts\n+++ b/b.ts\n@@ -1,1 +1,1 @@\n-one\n+two\n')).toContain('use shell_exec with mv')
+    const outwards = '--- /dev/null\n+++ b/../../../outside/new.txt\n@@ -0,0 +1,1 @@\n+x\n'
+    expect(await patch(outwards)).toContain('lies outside your workspace')
+    expect(await readdir(outside)).toEqual(['secret.txt'])
   })
 })
 

@@ -79,6 +79,19 @@ describe('all tools of the house', async () => {
   })
 
   it.each([
+    ['search files by pattern', 'glob'],
+    ['find a text in files', 'grep'],
+    ['apply a patch', 'file_patch'],
+    ['read a page of the web', 'web_fetch'],
+    ['commit my changes', 'git_commit'],
+    ['clear my notepad', 'clear_notepad'],
+  ])('are found with the fitting one first: %s', (query, name) => {
+    const kits = home.kernel.points.list(Toolkits)
+    const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
+    expect(ranked(all, query)[0]?.tool.name).toBe(name)
+  })
+
+  it.each([
     ['cancel an alarm', 'cancel_alarm'],
     ['remind me in ten minutes', 'set_alarm'],
     ['commit my changes', 'git_commit'],

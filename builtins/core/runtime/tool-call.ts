@@ -2,14 +2,12 @@ import { type Images, imagesOf, ToolImages } from '#core/images/contract'
 import type { Message } from '#core/models/contract'
 import { type Clock, type Effect, issuesOf, near, sentenceOf, within, z } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
+import { RESULT_CHARS } from '#lib/output-limit'
 import { recordInput } from '#lib/recording-context'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from './contract.ts'
 import { keepImages } from './tool-images.ts'
-
-/** Longer results are cut, with a sentence that says so: every character is paid for again at each following step. */
-const MAX_RESULT = 20_000
 
 /** The object that the model meant, or the raw text when it is not JSON, or too deep a nest. No text at all means no arguments. */
 export function parseArguments(raw: string): unknown {
@@ -106,7 +104,7 @@ function failed(call: PlannedCall, error: unknown): Outcome {
 
 /** A call that did not run, or failed, as the model reads it. */
 export function toolError({ id, name }: PlannedCall, sentence: string): Message {
-  const content = `Error: ${sentence}`.slice(0, MAX_RESULT)
+  const content = `Error: ${sentence}`.slice(0, RESULT_CHARS)
   return { role: 'tool', tool_call_id: id, name, content, is_error: true }
 }
 
@@ -201,8 +199,8 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 export function textOf(given: unknown): string {
   const result = given instanceof ToolImages ? given.text : given
   const text = typeof result === 'string' ? result : result === undefined || result === null ? '' : jsonOf(result)
-  if (text.length <= MAX_RESULT) return text
-  return `${text.slice(0, MAX_RESULT)}\n… ${text.length - MAX_RESULT} more characters were cut; ask for a smaller part.`
+  if (text.length <= RESULT_CHARS) return text
+  return `${text.slice(0, RESULT_CHARS)}\n… ${text.length - RESULT_CHARS} more characters were cut; ask for a smaller part.`
 }
 
 function jsonOf(result: unknown): string {

@@ -1,54 +1,83 @@
 import { defineError } from '#kernel'
+import { pluralize } from '#lib/pluralize'
+import { type Block, exact, matchers, nearest } from './block.ts'
 
-const EditError = defineError({
+export const EditError = defineError({
   code: 'edit_refused',
   status: 422,
   title: 'Edit refused',
   sentence: (p: { path: string; problem: string }) => `${JSON.stringify(p.path)} was not changed: ${p.problem}.`,
 })
 
-/**
- * Puts `new_text` in the place of the one occurrence of `old_text`. In a file with Windows line ends, text given with plain
- * ones is meant to have them too.
- * @throws EditError when there is no occurrence, or more than one
- */
-export function replaceOnce(path: string, text: string, old_text: string, new_text: string): string {
-  if (old_text === new_text) throw new EditError({ path, problem: 'old_text and new_text are the same' })
-  const windows = !text.includes(old_text) && text.includes('\r\n')
-  const [wanted, given] = [old_text, new_text].map(each => (windows ? each.replace(/\r?\n/g, '\r\n') : each)) as [
-    string,
-    string,
-  ]
-  const at = occurrences(text, wanted)
-  if (at.length === 0) {
-    throw new EditError({
-      path,
-      problem: 'old_text does not occur in it; read the file and copy the text exactly, without row numbers',
-    })
-  }
-  if (at.length > 1) {
-    const lines = at.slice(0, MOST_TOLD).map(index => lineAt(text, index))
-    const times = at.length > MOST_TOLD ? `more than ${MOST_TOLD}` : at.length
-    throw new EditError({
-      path,
-      problem: `old_text occurs ${times} times (lines ${lines.join(', ')}); include more of the text around the place that you mean`,
-    })
-  }
-  return text.slice(0, at[0]) + given + text.slice(at[0]! + wanted.length)
+export interface Edit {
+  old_text: string
+  new_text: string
+  replace_all: boolean
 }
 
 /** How many places an ambiguous text is said to stand at. */
-const MOST_TOLD = 5
+const MOST_NAMED = 5
 
-/** Where `part` begins, overlaps counted too: they are just as ambiguous. Stops when there are more than are told. */
-function occurrences(text: string, part: string): number[] {
-  const found: number[] = []
-  for (let at = text.indexOf(part); at >= 0 && found.length <= MOST_TOLD; at = text.indexOf(part, at + 1))
-    found.push(at)
-  return found
+/**
+ * Makes edits one after another, all or none. A text that does not occur exactly is looked for without regard to blanks, then
+ * without regard to indentation, which the new text is then given. In a file with Windows line ends, text with plain ones is
+ * meant to have them too.
+ * @returns the new text, and a line for each edit that did not match exactly
+ * @throws EditError when there is no place, or more than one without `replace_all`
+ */
+export function applyEdits(path: string, text: string, edits: readonly Edit[]): { text: string; notes: string[] } {
+  const isWindows = /\r\n/.test(text) && !/[^\r]\n/.test(text)
+  const plain = (each: string) => (isWindows ? each.replaceAll('\r\n', '\n') : each)
+  const notes: string[] = []
+  let edited = plain(text)
+  for (const [n, edit] of edits.entries()) {
+    const which = edits.length > 1 ? `edit ${n + 1}: ` : ''
+    const { old_text, new_text } = { old_text: plain(edit.old_text), new_text: plain(edit.new_text) }
+    if (old_text === new_text) throw new EditError({ path, problem: `${which}old_text and new_text are the same` })
+    const { blocks, note } = placesOf(path, edited, old_text, which)
+    if (blocks.length > 1 && !edit.replace_all) throw new EditError({ path, problem: ambiguous(edited, blocks, which) })
+    if (note) notes.push(`${which}${note}`)
+    edited = replaced(edited, blocks, new_text)
+  }
+  return { text: isWindows ? edited.replaceAll('\n', '\r\n') : edited, notes }
 }
 
-function lineAt(text: string, index: number): number {
+/** Where a text stands, by the first way of looking that finds it. @throws EditError */
+function placesOf(path: string, text: string, old_text: string, which: string): { blocks: Block[]; note?: string } {
+  const blocks = exact(text, old_text)
+  if (blocks.length > 0) return { blocks }
+  for (const { name, find } of matchers) {
+    const blocks = find(text, old_text)
+    if (blocks.length > 0)
+      return { blocks, note: `matched at line ${lineAt(text, blocks[0]!.start)} without regard to ${name}` }
+  }
+  const near = nearest(text, old_text)
+  const remedy = near
+    ? `the closest lines are below. Copy old_text from them, without row numbers, or read the file again\n${near}`
+    : 'and no line is like it; read the file again'
+  throw new EditError({ path, problem: `${which}old_text does not occur in it; ${remedy}` })
+}
+
+function replaced(text: string, blocks: readonly Block[], new_text: string): string {
+  let end = 0
+  const parts = blocks.flatMap(block => {
+    // An overlap of the one before is gone with it.
+    if (block.start < end) return []
+    const before = text.slice(end, block.start)
+    end = block.end
+    return [before, block.indent(new_text)]
+  })
+  return [...parts, text.slice(end)].join('')
+}
+
+function ambiguous(text: string, blocks: readonly Block[], which: string): string {
+  const lines = blocks.slice(0, MOST_NAMED).map(({ start }) => lineAt(text, start))
+  const times = blocks.length > MOST_NAMED ? `more than ${MOST_NAMED} times` : pluralize(blocks.length, 'time')
+  return `${which}old_text occurs ${times} (lines ${lines.join(', ')}); include more of the text around the place that you mean, or set replace_all`
+}
+
+/** The number of the line that holds a place. */
+export function lineAt(text: string, index: number): number {
   let line = 1
   for (let at = text.indexOf('\n'); at >= 0 && at < index; at = text.indexOf('\n', at + 1)) line++
   return line

@@ -4,7 +4,9 @@ import { keyedMutex } from '#lib/keyed-mutex'
 import { Jail, PathError, type Reach } from '#safety/sandbox/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 import type { FileConfig } from './config.ts'
-import { replaceOnce } from './edit.ts'
+import { applyEdits, type Edit, EditError } from './edit.ts'
+import { patchOf } from './patch.ts'
+import { searchTools } from './search-tools.ts'
 import { listTree } from './tree.ts'
 import { windowOf } from './window.ts'
 
@@ -12,6 +14,12 @@ const path = z
   .string()
   .min(1)
   .describe('Relative to your workspace, as in "notes/today.md"; or absolute, in a folder that you were given')
+const replacement = {
+  old_text: z.string().min(1).describe('The text to replace, copied from the file without row numbers'),
+  new_text: z.string().describe('What comes in its place; empty removes it'),
+  replace_all: z.boolean().default(false).describe('Whether to replace every occurrence'),
+}
+const MAX_EDITS = 100
 
 /** The tools that work on the files of an agent's workspace, and nowhere else. */
 export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
@@ -36,6 +44,8 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
     return bytes.length
   }
 
+  const isThere = async (reach: Reach, at: string) => (await svc.use(Jail).resolve(reach, at)).exists
+
   return {
     name: 'file',
     everyday: true,
@@ -45,11 +55,11 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
       tool({
         name: 'file_read',
         description:
-          'Read a text file or look at an image of your workspace. Rows come numbered; number and tab are not part of the file. Of long files the last line says how to read on.',
+          'Read a text file, or look at an image. Use it before you change a file. Rows come numbered; number and tab are not part of the file. Of long files read a part, as in {"path": "src/main.ts", "offset": 200, "limit": 100}; the last line says how to read on.',
         parameters: z.object({
           path,
           offset: z.coerce.number().int().min(0).default(0).describe('Rows to skip'),
-          limit: z.coerce.number().int().min(1).max(5000).default(500).describe('Rows to show'),
+          limit: z.coerce.number().int().min(1).max(5000).default(1000).describe('Rows to show'),
         }),
         idempotent: true,
         async execute({ path, offset, limit }, call) {
@@ -61,7 +71,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
       tool({
         name: 'file_write',
         description:
-          'Write a text file in your workspace. Replaces the whole file if there is one, and makes missing folders. To change a part of a file, use file_edit.',
+          'Write a whole text file, and make missing folders. Use it for new files; a file that is there is replaced. To change a part of a file use file_edit.',
         parameters: z.object({ path, content: z.string().describe('The whole text of the file') }),
         idempotent: true,
         danger: 'overwrites',
@@ -74,23 +84,57 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
       tool({
         name: 'file_edit',
         description:
-          'Replace one piece of text in a file of your workspace. old_text must occur exactly once, with its spaces and line breaks as they are in the file.',
-        parameters: z.object({
-          path,
-          old_text: z.string().min(1).describe('The text to replace, copied from the file'),
-          new_text: z.string().describe('What comes in its place; empty removes it'),
-        }),
+          'Change parts of a text file that you have read. old_text must occur once, unless replace_all is set; include lines around it to make it so. Several changes of a file go into edits, as in {"path": "a.ts", "edits": [{"old_text": "x = 1", "new_text": "x = 2"}]}: all are made, or none.',
+        parameters: z
+          .object({
+            path,
+            old_text: replacement.old_text.optional(),
+            new_text: replacement.new_text.optional(),
+            replace_all: replacement.replace_all,
+            edits: z.array(z.object(replacement)).max(MAX_EDITS).default([]).describe('Several changes, made in order'),
+          })
+          .superRefine(({ old_text, new_text, edits }, check) => {
+            const isWhole = (old_text === undefined) === (new_text === undefined)
+            if (isWhole && (old_text !== undefined || edits.length > 0)) return
+            check.addIssue({ code: 'custom', message: 'give old_text and new_text, or edits' })
+          }),
         danger: 'overwrites',
-        execute: ({ path, old_text, new_text }, call) =>
+        execute: ({ path, edits, ...one }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
-            const text = replaceOnce(path, textOf(await read(call, path), path), old_text, new_text)
-            return `Changed ${path}, which now has ${await write(call, path, text)} bytes.`
+            const all = one.old_text === undefined ? edits : [one as Edit, ...edits]
+            const { text, notes } = applyEdits(path, textOf(await read(call, path), path), all)
+            const bytes = await write(call, path, text)
+            return [`Changed ${path}, which now has ${bytes} bytes.`, ...notes.map(note => `[${note}]`)].join('\n')
+          }),
+      }),
+      tool({
+        name: 'file_patch',
+        description:
+          'Apply a unified diff to text files: all of it, or nothing. Use it for a patch that you were given, or for changes in many places; file_edit is simpler for few. New files come from /dev/null.',
+        parameters: z.object({
+          patch: z.string().min(1).max(1_000_000).describe('A unified diff: "--- a/file", "+++ b/file", "@@ … @@"'),
+        }),
+        hidden: true,
+        danger: 'overwrites',
+        execute: ({ patch }, call) =>
+          inTurn(call.workspace, async () => {
+            call.signal.throwIfAborted()
+            const changed = new Map<string, string>()
+            for (const { path, isNew, apply } of patchOf(patch)) {
+              if (isNew && (await isThere(call, path))) {
+                throw new EditError({ path, problem: 'the patch makes it, and it is there already' })
+              }
+              const known = changed.get(path)
+              changed.set(path, apply(isNew ? '' : (known ?? textOf(await read(call, path), path))))
+            }
+            for (const [path, text] of changed) await write(call, path, text)
+            return `Patched ${[...changed.keys()].join(', ')}.`
           }),
       }),
       tool({
         name: 'list_dir',
-        description: 'List the files and folders of your workspace, with the sizes of files.',
+        description: 'List a folder, with the sizes of its files. Use it to look around; glob finds by name.',
         parameters: z.object({
           path: path.default('.'),
           max_depth: z.coerce.number().int().min(1).max(10).default(2).describe('Levels of folders to show'),
@@ -103,6 +147,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
           return listTree(files, folder, path, { depth: max_depth, offset, limit, signal: call.signal })
         },
       }),
+      ...searchTools(svc, path),
     ],
   }
 }

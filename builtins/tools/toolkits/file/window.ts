@@ -1,9 +1,10 @@
+import { RESULT_CHARS } from '#lib/output-limit'
 import { pluralize } from '#lib/pluralize'
 
 /** Characters of a line that are shown as one row. */
 const ROW_CHARS = 2_000
-/** Characters of a whole answer: about 12,000 tokens. */
-const WINDOW_CHARS = 50_000
+/** Characters of the rows of an answer; the rest of what a model reads at once is for what is said of them. */
+const WINDOW_CHARS = RESULT_CHARS * 0.9
 
 /**
  * A window of a text as numbered rows, with a sentence on how to see the rest. A row is a line; a very long line takes

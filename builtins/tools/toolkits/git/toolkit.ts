@@ -60,7 +60,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'git_add',
-        description: 'Stage changes for the next commit: a file, a folder, or all with ".".',
+        description: 'Stage a file, a folder, or all with ".", for git_commit.',
         parameters: z.object({ path: path.default('.') }),
         idempotent: true,
         async execute({ path }, call) {
@@ -71,7 +71,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'git_commit',
-        description: 'Commit what is staged.',
+        description: 'Commit the changes that are staged. Stage them with git_add first.',
         parameters: z.object({
           message: z.string().trim().min(1).max(10_000).describe('What was changed and why; the first line is short'),
         }),

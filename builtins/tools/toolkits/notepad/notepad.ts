@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { defineError, type Ports } from '#kernel'
+import { RESULT_CHARS } from '#lib/output-limit'
 import { pluralize } from '#lib/pluralize'
 
-/** Characters of an answer: about 12,000 tokens. */
-const ANSWER_CHARS = 50_000
+/** Characters of an answer; the rest of what a model reads at once is for what is said of it. */
+const ANSWER_CHARS = RESULT_CHARS * 0.9
 const STAMP = /^## (?=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$)/m
 
 export const NotepadError = defineError({

@@ -1,0 +1,58 @@
+import { createContext, Script } from 'node:vm'
+import { defineError } from '#kernel'
+
+/** Time that one file may take, in milliseconds: some expressions take exponential time, and everything else waits. */
+const FILE_MS = 250
+
+export const PatternError = defineError({
+  code: 'bad_pattern',
+  status: 422,
+  title: 'Bad pattern',
+  sentence: (p: { pattern: string; problem: string }) => `The pattern ${JSON.stringify(p.pattern)} ${p.problem}.`,
+})
+
+const SEARCH = new Script(`
+  const found = []
+  const expression = new RegExp(pattern, flags)
+  const lines = text.split('\\n')
+  for (let at = 0; at < lines.length && found.length < most; at++) if (expression.test(lines[at])) found.push(at)
+  found.join()
+`)
+
+export interface MatchOptions {
+  literal: boolean
+  ignore_case: boolean
+}
+
+/** Finds lines by a regular expression, within a time limit. */
+export class Matcher {
+  readonly #pattern: string
+  readonly #source: string
+  readonly #flags: string
+
+  /** @throws PatternError */
+  constructor(pattern: string, { literal, ignore_case }: MatchOptions) {
+    this.#pattern = pattern
+    this.#source = literal ? pattern.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&') : pattern
+    this.#flags = ignore_case ? 'i' : ''
+    try {
+      new RegExp(this.#source, this.#flags)
+    } catch (error) {
+      const problem = `is no regular expression of JavaScript (${(error as Error).message.replace(/^.*\/[a-z]*: /, '')}); mend it, or search for it as it stands with literal`
+      throw new PatternError({ pattern, problem }, { cause: error })
+    }
+  }
+
+  /** Returns the indices of at most `most` lines that match. @throws PatternError when it takes too long */
+  linesIn(text: string, most: number): number[] {
+    const context = createContext({ pattern: this.#source, flags: this.#flags, text, most })
+    try {
+      const found = String(SEARCH.runInContext(context, { timeout: FILE_MS }))
+      return found === '' ? [] : found.split(',').map(Number)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
+      const problem = 'takes too long; write it without nested repetitions such as (a+)+, or use literal'
+      throw new PatternError({ pattern: this.#pattern, problem }, { cause: error })
+    }
+  }
+}

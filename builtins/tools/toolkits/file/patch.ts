@@ -1,0 +1,70 @@
+import { applyPatch, parsePatch, type StructuredPatch } from 'diff'
+import { nearest } from './block.ts'
+import { EditError } from './edit.ts'
+
+/** Lines of context that may differ where a hunk is looked for. */
+const FUZZ = 2
+
+/** One file of a patch. */
+export interface FilePatch {
+  path: string
+  /** It is made by the patch. */
+  isNew: boolean
+  /** @throws EditError when a part of it has no place in the text */
+  apply(text: string): string
+}
+
+/** Reads a unified diff. @throws EditError when it is none, or removes or renames files */
+export function patchOf(diff: string): FilePatch[] {
+  const parsed = readPatch(diff)
+  if (parsed.length === 0 || parsed.every(({ hunks }) => hunks.length === 0)) {
+    throw new EditError({ path: 'patch', problem: `it holds no changes. ${FORM}` })
+  }
+  return parsed.map(filePatch)
+}
+
+const FORM = 'Write a unified diff: "--- a/file", "+++ b/file", then hunks that begin with "@@ -1,3 +1,4 @@"'
+
+function readPatch(diff: string): StructuredPatch[] {
+  try {
+    return parsePatch(diff.endsWith('\n') ? diff : `${diff}\n`)
+  } catch (error) {
+    throw new EditError({ path: 'patch', problem: `${(error as Error).message}. ${FORM}` }, { cause: error })
+  }
+}
+
+function filePatch(patch: StructuredPatch): FilePatch {
+  const [from, to] = [nameOf(patch.oldFileName), nameOf(patch.newFileName)]
+  const path = to ?? from
+  if (path === undefined) throw new EditError({ path: 'patch', problem: `a part of it names no file. ${FORM}` })
+  if (to === undefined) throw new EditError({ path, problem: 'a patch does not remove files; use shell_exec with rm' })
+  if (from !== undefined && from !== to) {
+    throw new EditError({ path: from, problem: 'a patch does not rename files; use shell_exec with mv' })
+  }
+  return {
+    path,
+    isNew: from === undefined,
+    apply(text) {
+      const patched = applyPatch(text, patch, { fuzzFactor: FUZZ, autoConvertLineEndings: true })
+      if (patched !== false) return patched
+      throw new EditError({
+        path,
+        problem: `a hunk does not fit; read the file again, or use file_edit${placeOf(text, patch)}`,
+      })
+    },
+  }
+}
+
+/** `a/` and `b/` are git's. */
+function nameOf(name: string | undefined): string | undefined {
+  if (!name || name === '/dev/null') return undefined
+  return name.replace(/^[ab]\//, '')
+}
+
+/** What is closest to the first hunk that does not fit. */
+function placeOf(text: string, patch: StructuredPatch): string {
+  const hunk = patch.hunks.find(each => applyPatch(text, { ...patch, hunks: [each] }, { fuzzFactor: FUZZ }) === false)
+  const old = hunk?.lines.filter(line => !/^[+\\]/.test(line)).map(line => line.slice(1))
+  const near = old && nearest(text, old.join('\n'))
+  return near ? `. The closest lines are\n${near}` : ''
+}

@@ -1,0 +1,77 @@
+import { posix } from 'node:path'
+import { type PluginHandle, z } from '#kernel'
+import { Jail } from '#safety/sandbox/contract'
+import { type Tool, type ToolCall, tool } from '#tools/toolkits/contract'
+import { IgnoreRules } from './ignore.ts'
+import { globFiles, grepFiles, type Search } from './search.ts'
+import { rulesIn } from './walk.ts'
+
+const common = {
+  include_ignored: z.boolean().default(false).describe('Also files that .gitignore excludes'),
+}
+const limit = (usual: number) => z.coerce.number().int().min(1).max(1000).default(usual)
+
+/** The tools that find files by their names and by what they contain. */
+export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
+  const { files } = svc.ports
+
+  const searchIn = async (call: ToolCall, path: string, all: boolean): Promise<Search> => {
+    const folder = await svc.use(Jail).folder(call, path)
+    const inside = posix.normalize(`${path}/`).replace(/^\.\//, '')
+    const base = /^(\/|\.\.)/.test(inside) ? '' : inside
+    const rules = all ? IgnoreRules.none : await rulesAbove(call, base)
+    return { files, folder, path, all, base, rules, signal: call.signal }
+  }
+
+  /** What the folders between the workspace and a folder in it exclude. */
+  const rulesAbove = async (call: ToolCall, base: string): Promise<IgnoreRules> => {
+    let rules = IgnoreRules.none
+    const names = base.split('/').slice(0, -1)
+    for (const n of names.keys()) {
+      const above = names.slice(0, n).join('/')
+      const folder = await svc.use(Jail).folder(call, above || '.')
+      try {
+        rules = rules.with(await rulesIn(files, folder), above)
+      } finally {
+        await folder.close()
+      }
+    }
+    return rules
+  }
+
+  return [
+    tool({
+      name: 'glob',
+      description:
+        'Search for files by a pattern of their path, such as "src/**/*.ts" or "*.md" (in any folder). Use it to find where files are; for what they contain use grep.',
+      parameters: z.object({
+        pattern: z.string().trim().min(1).max(500).describe('*, **, ?, [ab] and {a,b}, relative to path'),
+        path: path.default('.').describe('Folder to search in'),
+        limit: limit(200).describe('Files to show'),
+        ...common,
+      }),
+      idempotent: true,
+      execute: async ({ pattern, path, limit, include_ignored }, call) =>
+        globFiles(await searchIn(call, path, include_ignored), pattern, limit),
+    }),
+    tool({
+      name: 'grep',
+      description:
+        'Find a text or a regular expression in files, line by line. Shows path:line: text, as in {"pattern": "class \\\\w+Error", "glob": "*.ts"}. Use it before you read large files.',
+      parameters: z.object({
+        pattern: z.string().min(1).max(1000).describe('Regular expression of JavaScript'),
+        path: path.default('.').describe('Folder to search in'),
+        glob: z.string().trim().min(1).max(500).optional().describe('Only files of this pattern, as in "*.ts"'),
+        literal: z.boolean().default(false).describe('Take pattern as plain text'),
+        ignore_case: z.boolean().default(false),
+        context: z.coerce.number().int().min(0).max(20).default(0).describe('Lines to show around each match'),
+        files_only: z.boolean().default(false).describe('Only list the files with a match'),
+        limit: limit(100).describe('Matches to show'),
+        ...common,
+      }),
+      idempotent: true,
+      execute: async ({ path, include_ignored, ...options }, call) =>
+        grepFiles(await searchIn(call, path, include_ignored), options),
+    }),
+  ]
+}

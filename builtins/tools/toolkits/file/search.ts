@@ -1,0 +1,150 @@
+import picomatch from 'picomatch'
+import type { Ports } from '#kernel'
+import { RESULT_CHARS } from '#lib/output-limit'
+import { pluralize } from '#lib/pluralize'
+import type { JailFolder } from '#safety/sandbox/contract'
+import { Matcher, type MatchOptions, PatternError } from './matcher.ts'
+import { type FoundFile, Walk, type WalkOptions } from './walk.ts'
+
+/** Characters of a line that are shown. */
+const LINE_CHARS = 300
+/** Larger files are not searched, in bytes. */
+const MAX_SEARCHED = 2_000_000
+/** Bytes at the beginning of a file that say whether it is text. */
+const PROBED = 8_000
+
+/** A search below an open folder, which it closes. */
+export interface Search extends WalkOptions {
+  files: Ports['files']
+  folder: JailFolder
+  /** The folder's path, as the agent gave it. */
+  path: string
+}
+
+const NARROWER = 'name a folder as path, or a narrower pattern'
+
+/** Lists the files whose path matches a pattern. */
+export async function globFiles(search: Search, pattern: string, limit: number): Promise<string> {
+  const matches = pathMatcher(pattern)
+  const found: string[] = []
+  const { more, cut } = await eachFile(search, async ({ path }) => {
+    if (matches(path)) found.push(shown(search.path, path))
+    return found.length <= limit
+  })
+  if (found.length === 0) return none(`No file matches ${JSON.stringify(pattern)}`, search, cut)
+  const notes = more ? [`There are more than ${limit}; ${NARROWER}, or set limit.`] : cutNote(cut)
+  return [...found.slice(0, limit), ...notes.map(note => `[${note}]`)].join('\n')
+}
+
+export interface GrepOptions extends MatchOptions {
+  pattern: string
+  glob?: string | undefined
+  /** Lines to show before and after each match. */
+  context: number
+  /** Only the paths of files with a match. */
+  files_only: boolean
+  limit: number
+}
+
+/** Shows the lines that match a pattern, as `path:line: text`. */
+export async function grepFiles(search: Search, options: GrepOptions): Promise<string> {
+  const { pattern, glob, context, files_only, limit } = options
+  const matcher = new Matcher(pattern, options)
+  const isWanted = glob === undefined ? () => true : pathMatcher(glob)
+  const lines: string[] = []
+  let matches = 0
+  let chars = 0
+  const { more, cut } = await eachFile(search, async file => {
+    if (!isWanted(file.path)) return true
+    const text = await textOf(search.files, file)
+    const found = text === undefined ? [] : matcher.linesIn(text, files_only ? 1 : limit - matches + 1)
+    if (found.length === 0) return true
+    const kept = found.slice(0, limit - matches)
+    const path = shown(search.path, file.path)
+    const added = files_only ? (kept.length > 0 ? [path] : []) : linesAround(path, text!.split('\n'), kept, context)
+    matches += found.length
+    chars += added.reduce((sum, line) => sum + line.length + 1, 0)
+    if (chars > RESULT_CHARS * 0.9) return false
+    lines.push(...added)
+    return matches <= limit
+  })
+  if (lines.length === 0) return none(`Nothing matches ${JSON.stringify(pattern)}`, search, cut)
+  const notes = more
+    ? [`There is more; ${NARROWER}${files_only ? '' : ', or list the files with files_only'}.`]
+    : cutNote(cut)
+  return [...lines, ...notes.map(note => `[${note}]`)].join('\n')
+}
+
+/** Goes through the files until there are no more, or `take` says that it has enough. */
+async function eachFile({ files, folder, path, ...options }: Search, take: (file: FoundFile) => Promise<boolean>) {
+  const walk = new Walk(files, options)
+  try {
+    for await (const file of walk.below(folder, path)) if (!(await take(file))) return { more: true, cut: false }
+    return { more: false, cut: walk.cut }
+  } finally {
+    await folder.close()
+  }
+}
+
+/** Matches paths as shells do; a pattern without a slash is that of a name, in whatever folder. */
+function pathMatcher(pattern: string): (path: string) => boolean {
+  if (pattern.startsWith('/') || pattern.split('/').includes('..')) {
+    throw new PatternError({ pattern, problem: 'leads out of the folder; give the folder as path' })
+  }
+  const plain = pattern.replace(/^\.\//, '')
+  return picomatch(plain.includes('/') ? plain : `**/${plain}`, { dot: true, nonegate: true })
+}
+
+async function textOf(files: Ports['files'], { at }: FoundFile): Promise<string | undefined> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = files.constants
+  const handle = await files.open(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined)
+  if (!handle) return undefined
+  try {
+    const stats = await handle.stat()
+    // A second name may be that of a file elsewhere.
+    if (!stats.isFile() || stats.size > MAX_SEARCHED || stats.nlink > 1) return undefined
+    const bytes = await handle.readFile()
+    return bytes.subarray(0, PROBED).includes(0) ? undefined : bytes.toString('utf8').replaceAll('\r\n', '\n')
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The matching lines, with those around them; `--` stands between parts that do not touch. */
+function linesAround(path: string, lines: readonly string[], found: readonly number[], context: number): string[] {
+  const shown: string[] = []
+  let next = 0
+  for (const at of found) {
+    const from = Math.max(next, at - context)
+    if (context > 0 && from > next && shown.length > 0) shown.push('--')
+    const to = Math.min(lines.length - 1, at + context)
+    for (let line = from; line <= to; line++) {
+      shown.push(
+        `${path}${found.includes(line) ? ':' : '-'}${line + 1}${found.includes(line) ? ':' : '-'} ${short(lines[line]!)}`,
+      )
+    }
+    next = Math.max(next, to + 1)
+  }
+  return shown
+}
+
+function short(line: string): string {
+  return line.length > LINE_CHARS
+    ? `${line.slice(0, LINE_CHARS)}… (${pluralize(line.length - LINE_CHARS, 'more character')})`
+    : line
+}
+
+/** A path as the file tools take it. */
+function shown(folder: string, path: string): string {
+  const whole = folder === '.' ? path : `${folder.replace(/\/+$/, '')}/${path}`
+  return /\p{Cc}/u.test(whole) ? JSON.stringify(whole) : whole
+}
+
+function none(what: string, { path, all }: Search, cut: boolean): string {
+  const ignored = all ? '' : ' Files that .gitignore excludes were left out; include_ignored searches them too.'
+  return `[${what} in ${JSON.stringify(path)}.${ignored}${cut ? ` ${cutNote(true)[0]}` : ''}]`
+}
+
+function cutNote(cut: boolean): string[] {
+  return cut ? [`The folder holds more than one search looks at; ${NARROWER}.`] : []
+}

@@ -1,0 +1,93 @@
+import type { Ports } from '#kernel'
+import type { JailFolder } from '#safety/sandbox/contract'
+import type { IgnoreRules } from './ignore.ts'
+
+/** Entries that one search looks at, at most. */
+const MAX_VISITED = 50_000
+/** Bytes of a `.gitignore` that are read. */
+const MAX_RULES = 100_000
+/** What no search looks into, unless it begins there: what git and the service keep for themselves. */
+const NEVER = ['.git', '.svc', '.tmp', '.output']
+/** Excluded like what `.gitignore` names, also where it does not. */
+const USUALLY = ['node_modules', '__pycache__', '.venv']
+
+export interface FoundFile {
+  /** Relative to the folder where the search began. */
+  path: string
+  /** A path by which the file can be opened until the walk goes on. */
+  at: string
+}
+
+export interface WalkOptions {
+  /** Where the walk begins, relative to the workspace and with a slash at its end; empty for the workspace. */
+  base: string
+  /** What the files above it exclude. */
+  rules: IgnoreRules
+  /** Also what `.gitignore` excludes. */
+  all: boolean
+  signal: AbortSignal
+}
+
+/** The regular files below an open folder, sorted, without those that git would ignore. Links are not followed. */
+export class Walk {
+  /** Whether there was more than one search looks at. */
+  cut = false
+  readonly #files: Ports['files']
+  readonly #options: WalkOptions
+  #visited = 0
+
+  constructor(files: Ports['files'], options: WalkOptions) {
+    this.#files = files
+    this.#options = options
+  }
+
+  /** @param asked the folder's path, as the agent gave it */
+  async *below(folder: JailFolder, asked: string, prefix = '', rules = this.#options.rules): AsyncGenerator<FoundFile> {
+    const place = (this.#options.base + prefix).replace(/\/$/, '')
+    const here = this.#options.all ? rules : rules.with(await rulesIn(this.#files, folder), place)
+    for (const entry of await this.#entries(folder)) {
+      this.#options.signal.throwIfAborted()
+      if (this.#visited++ >= MAX_VISITED) {
+        this.cut = true
+        return
+      }
+      const path = prefix + entry.name
+      if (this.#isLeftOut(entry.name, this.#options.base + path, entry.isDirectory(), here)) continue
+      if (entry.isFile()) yield { path, at: folder.at(entry.name) }
+      if (!entry.isDirectory()) continue
+      // A folder that went away meanwhile, or is closed, holds nothing.
+      const next = await folder.below(entry.name, asked).catch(() => undefined)
+      if (!next) continue
+      try {
+        yield* this.below(next, asked, `${path}/`, here)
+      } finally {
+        await next.close()
+      }
+      if (this.cut) return
+    }
+  }
+
+  #isLeftOut(name: string, path: string, isFolder: boolean, rules: IgnoreRules): boolean {
+    if (isFolder && NEVER.includes(name)) return true
+    if (this.#options.all) return false
+    return (isFolder && USUALLY.includes(name)) || rules.excludes(path, isFolder)
+  }
+
+  async #entries(folder: JailFolder) {
+    const entries = await this.#files.readdir(folder.at('.'), { withFileTypes: true })
+    return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+}
+
+/** The text of a folder's `.gitignore`; empty where it has none. */
+export async function rulesIn(files: Ports['files'], folder: JailFolder): Promise<string> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = files.constants
+  const handle = await files.open(folder.at('.gitignore'), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined)
+  if (!handle) return ''
+  try {
+    const stats = await handle.stat()
+    return stats.isFile() && stats.size <= MAX_RULES ? await handle.readFile('utf8') : ''
+  } finally {
+    await handle.close()
+  }
+}
