@@ -255,6 +255,8 @@ describe('the restricted tier', () => {
   it('waits for approval when approvals are on, and so does the whole shell, which runs not at all without them', async () => {
     expect(home.kernel.points.find(Toolkits, 'shell')!.tools).toMatchObject([
       { name: 'shell_exec', requires_approval: true, danger: 'runs programs' },
+      { name: 'process_output' },
+      { name: 'process_stop' },
     ])
     await home.close()
     await open({ sandbox: 'off', shell_full: true })

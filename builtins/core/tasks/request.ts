@@ -77,9 +77,7 @@ export async function prepareRun(
       max_tokens: profile.max_tokens,
       parameters: mergeParameters(parametersIn(row), profile.parameters),
       max_steps: row.max_steps - row.steps_taken,
-      system: [taskSystem(profile, skills, tools(), form !== undefined), ...environment].join('
-
-'),
+      system: [taskSystem(profile, skills, tools(), form !== undefined), ...environment].join('\n\n'),
       transcript: [...before.messages, ...said],
       tool_timeout: Number(svc.config.get('daemon.tool_timeout') ?? TOOL_TIMEOUT_S),
       ends: 'text',

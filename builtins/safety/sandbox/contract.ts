@@ -58,6 +58,8 @@ export interface ProcessRequest extends Reach {
   write?: readonly string[]
   /** Told when it runs. */
   started?: (pid: number) => void
+  /** Called with what it writes, to either output, as it comes. */
+  wrote?: (text: string) => void
 }
 
 export interface ProcessLimits {

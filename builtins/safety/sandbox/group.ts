@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { type Clock, type Ports, sentenceOf } from '#kernel'
 import { type ProcessEnd, ProgramError } from './contract.ts'
-import { Output } from './output.ts'
+import { Output, printable } from './output.ts'
 
 /** How long a group that was asked to end has, in milliseconds. */
 const GRACE_MS = 2_000
@@ -18,11 +18,12 @@ export interface GroupRequest {
   time_limit_ms: number
   signal: AbortSignal | undefined
   started: ((pid: number) => void) | undefined
+  wrote?: ((text: string) => void) | undefined
 }
 
 /** Runs a program in a group of its own, and leaves nothing of the group behind. @throws ProgramError, and the signal's reason */
 export async function runGroup(ports: Pick<Ports, 'spawn' | 'clock'>, request: GroupRequest): Promise<ProcessEnd> {
-  const { argv, cwd, env, input, time_limit_ms, signal, started } = request
+  const { argv, cwd, env, input, time_limit_ms, signal, started, wrote } = request
   const [program = '', ...args] = argv
   signal?.throwIfAborted()
   const { clock } = ports
@@ -30,8 +31,16 @@ export async function runGroup(ports: Pick<Ports, 'spawn' | 'clock'>, request: G
   // Leader of a session and group of its own, without a terminal.
   const child = ports.spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
   const [stdout, stderr] = [new Output(KEPT_BYTES), new Output(KEPT_BYTES)]
-  child.stdout?.on('data', (chunk: Buffer) => stdout.add(chunk))
-  child.stderr?.on('data', (chunk: Buffer) => stderr.add(chunk))
+  for (const [from, to] of [
+    [child.stdout, stdout],
+    [child.stderr, stderr],
+  ] as const) {
+    const decoder = new TextDecoder()
+    from?.on('data', (chunk: Buffer) => {
+      to.add(chunk)
+      wrote?.(printable(decoder.decode(chunk, { stream: true })))
+    })
+  }
   // A program that does not read its input is no failure.
   child.stdin?.on('error', () => {})
   child.stdin?.end(input)

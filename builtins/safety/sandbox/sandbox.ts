@@ -66,6 +66,7 @@ export class Processes implements Sandbox {
       time_limit_ms: request.time_limit_ms,
       signal: request.signal,
       started: request.started,
+      wrote: request.wrote,
     })
   }
 

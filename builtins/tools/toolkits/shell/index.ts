@@ -1,4 +1,6 @@
-import { definePlugin } from '#kernel'
+import { Agents } from '#core/agents/contract'
+import { definePlugin, ROLES } from '#kernel'
+import { BackgroundProcesses } from './background.ts'
 import { ShellConfig } from './config.ts'
 import { Shell } from './contract.ts'
 import { Programs } from './shell.ts'
@@ -14,7 +16,16 @@ export default definePlugin({
   setup(svc, config) {
     const programs = new Programs(svc, config)
     svc.provide(Shell, programs)
-    svc.toolkit(shellToolkit(svc, config, programs))
+    const background = new BackgroundProcesses(svc)
+    svc.toolkit(shellToolkit(svc, config, programs, background))
+    svc.start(
+      () => {
+        const ends = ({ agent_id }: { agent_id: string }) => background.stopAll(agent_id)
+        if (svc.has(Agents)) for (const event of ['agent_died', 'agent_deleted'] as const) svc.on(event, ends)
+        return () => background.stopAll()
+      },
+      { in: ROLES },
+    )
     svc.start(() => tellOfWall(svc), { in: ['daemon', 'server'] })
   },
 })

@@ -10,6 +10,13 @@ export interface At extends Reach {
   signal: AbortSignal
 }
 
+interface CommandLine {
+  command: string
+  /** Relative to the workspace. */
+  cwd: string
+  input: string
+}
+
 /** Runs programs for agents, by the rules of the shell. */
 export class Programs implements Shell {
   readonly #svc: PluginHandle
@@ -30,10 +37,15 @@ export class Programs implements Shell {
   }
 
   /** Runs one program with its arguments. */
-  async exec({ command, cwd, input }: { command: string; cwd: string; input: string }, at: At): Promise<ProcessEnd> {
+  async exec(line: CommandLine, at: At): Promise<ProcessEnd> {
+    return this.start(await this.checked(line, at), at)
+  }
+
+  /** Returns what a command line starts. @throws CommandError when the rules forbid it */
+  async checked({ command, cwd, input }: CommandLine, at: At) {
     const place = await this.place(at, cwd)
     const { argv, env } = await checked(wordsOf(command), this.#allowed(place.walled), place)
-    return this.start({ argv, env, input, cwd: place.cwd }, at)
+    return { argv, env, input, cwd: place.cwd }
   }
 
   start(request: Pick<ProcessRequest, 'argv' | 'cwd' | 'env' | 'input'>, at: At): Promise<ProcessEnd> {

@@ -1,6 +1,8 @@
 import { type PluginHandle, z } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
-import { type Tool, type Toolkit, tool } from '#tools/toolkits/contract'
+import { reachOf } from '#safety/sandbox/contract'
+import { type Toolkit, tool } from '#tools/toolkits/contract'
+import type { BackgroundProcesses } from './background.ts'
 import type { ShellConfig } from './config.ts'
 import { CommandError } from './contract.ts'
 import type { Programs } from './shell.ts'
@@ -8,26 +10,57 @@ import type { Programs } from './shell.ts'
 const cwd = z.string().min(1).default('.').describe('Folder of your workspace to run it in')
 
 /** The tools that run programs. */
-export function shellToolkit(svc: PluginHandle, config: ShellConfig, programs: Programs): Toolkit {
+export function shellToolkit(
+  svc: PluginHandle,
+  config: ShellConfig,
+  programs: Programs,
+  background: BackgroundProcesses,
+): Toolkit {
   // A check holds as long as nothing of the same agent moves what was checked.
   const inTurn = keyedMutex()
-
   const exec = tool({
     name: 'shell_exec',
-    description:
-      'Run one program in your workspace, such as: grep -rn "total" src, or npm test. No pipes, redirections, variables or wildcards. Gives what it wrote and its exit code.',
+    description: `Run one program in your workspace, as in {"command": "npm test"}. No pipes, redirections, variables or wildcards. It ends after ${config.shell_timeout} s; set background for servers and for what takes longer. Gives what it wrote and its exit code.`,
     parameters: z.object({
       command: z.string().min(1).max(20_000).describe('The program and its arguments, quoted as in a shell'),
       cwd,
       input: z.string().max(1_000_000).default('').describe('Text for its standard input'),
+      background: z.boolean().default(false).describe('Start it and go on; its output is read with process_output'),
     }),
     danger: 'runs programs',
     requires_approval: true,
-    execute: ({ command, cwd, input }, call) =>
+    execute: ({ command, cwd, input, background: isBackground }, call) =>
       inTurn(call.workspace, async () => {
         call.signal.throwIfAborted()
-        return programs.tell(await programs.exec({ command, cwd, input }, call), call)
+        if (isBackground) {
+          const request = await programs.checked({ command, cwd, input }, call)
+          const { shell_pass_env: pass_env } = config
+          return background.start(call.agent_id, command, { ...request, ...reachOf(call), pass_env })
+        }
+        const end = await programs.exec({ command, cwd, input }, call)
+        const shown = await programs.tell(end, call)
+        return end.timed_out ? `${shown}\n[Start it with background if it needs longer.]` : shown
       }),
+  })
+  const output = tool({
+    name: 'process_output',
+    description:
+      'Read what a background process wrote since you last read it, and whether it runs. Without process_id it lists your processes. wait_seconds waits for something new.',
+    parameters: z.object({
+      process_id: z.string().min(1).max(64).optional().describe('As shell_exec named it'),
+      wait_seconds: z.coerce.number().min(0).max(30).default(0),
+    }),
+    execute: ({ process_id, wait_seconds }, { agent_id, signal }) =>
+      process_id === undefined
+        ? background.list(agent_id)
+        : background.read(agent_id, process_id, wait_seconds * 1000, signal),
+  })
+  const stop = tool({
+    name: 'process_stop',
+    description: 'End a background process with all that it started, and read the rest of its output.',
+    parameters: z.object({ process_id: z.string().min(1).max(64).describe('As shell_exec named it') }),
+    idempotent: true,
+    execute: ({ process_id }, { agent_id }) => background.end(agent_id, process_id),
   })
   const script = tool({
     name: 'shell_script',
@@ -44,11 +77,7 @@ export function shellToolkit(svc: PluginHandle, config: ShellConfig, programs: P
         return programs.tell(await programs.start({ argv: ['sh', '-c', script], cwd: folder }, call), call)
       }),
   })
-  return { name: 'shell', everyday: true, tools: offered(exec, script, config.shell_full) }
-}
-
-function offered(exec: Tool, script: Tool, full: boolean): Tool[] {
-  return full ? [exec, script] : [exec]
+  return { name: 'shell', everyday: true, tools: [exec, ...(config.shell_full ? [script] : []), output, stop] }
 }
 
 /** A whole shell is for where a person sees each script before it runs. */

@@ -4,7 +4,7 @@ const NO_SHELL = 'this is one program with its arguments, and no shell'
 /** What a shell would do something with, and what to do instead. */
 const MEANINGS: Readonly<Record<string, string>> = {
   ';': 'run one command at a time',
-  '&': 'run one command at a time, and nothing in the background',
+  '&': 'run one command at a time; to go on while it runs, set background',
   '|': 'run one command at a time; give text to the next one as `input`',
   '<': 'give the text as `input`',
   '>': 'write files with file_write',

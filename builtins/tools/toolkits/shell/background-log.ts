@@ -1,0 +1,45 @@
+/** Characters that are kept of what a process wrote last. */
+const KEPT_CHARS = 200_000
+
+/** What a background process wrote, as far as it was not read. */
+export class BackgroundLog {
+  #unread = ''
+  #dropped = 0
+  #listeners = new Set<() => void>()
+
+  add(text: string): void {
+    this.#unread += text
+    const extra = this.#unread.length - KEPT_CHARS
+    if (extra > 0) {
+      this.#unread = this.#unread.slice(extra).replace(/^[\udc00-\udfff]/, '')
+      this.#dropped += extra
+    }
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Resolves when something is there to be read. */
+  async filled(signal: AbortSignal): Promise<void> {
+    if (this.#unread !== '' || signal.aborted) return
+    await new Promise<void>(resolve => {
+      const done = () => {
+        this.#listeners.delete(done)
+        resolve()
+      }
+      this.#listeners.add(done)
+      signal.addEventListener('abort', done, { once: true })
+    })
+  }
+
+  /** Takes what was not read: at most `most` characters of it, the newest. */
+  take(most: number): string {
+    const left = Math.max(0, this.#unread.length - most)
+    const text = this.#unread
+      .slice(left)
+      .replace(/^[\udc00-\udfff]/, '')
+      .trimEnd()
+    const missing = left + this.#dropped
+    this.#unread = ''
+    this.#dropped = 0
+    return missing > 0 ? `[… ${missing} characters before this are left out …]\n${text}` : text
+  }
+}
