@@ -118,7 +118,7 @@ describe('all tools of the house', async () => {
 const GARDEN_TOOLS = ['water_plants', 'prune_roses', 'count_snails', 'chase_snails']
 
 /** Room for one of garden and kitchen and half of the other, beside `finish_goal` and `find_tools`. */
-const NARROW = { daemon: { tool_prompt_tokens: 440 } }
+const NARROW = { daemon: { tool_prompt_tokens: 490 } }
 const WORKER = 'name: worker\nrole: keeps house\nmax_steps: 8\ntoolkits: [garden, kitchen]\n'
 
 const scriptCalls = (...steps: { name: string; args?: object }[]) => {
@@ -154,7 +154,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
     expect(namesIn(requests[1]!)).toContain('sharpen_knives')
     expect(requests[1]!.prompt).toContain('sharpen_knives(what): Sharpen all knives.')
     expect(requests[2]!.prompt).toContain('sharpen_knives is done: the long one')
-    for (const request of requests) expect(JSON.stringify(specsIn(request)).length / 4).toBeLessThanOrEqual(440)
+    for (const request of requests) expect(JSON.stringify(specsIn(request)).length / 4).toBeLessThanOrEqual(490)
   })
 
   it('may call one that is not in view, and is offered its neighbours and what its result names', async () => {
@@ -197,7 +197,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
     await using home = await testHostWithModel(script, {
       builtins,
       files: { 'profiles/worker.yaml': worker },
-      config: { daemon: { tool_prompt_tokens: 330 } },
+      config: { daemon: { tool_prompt_tokens: 380 } },
     })
     await driven(home)
     expect(namesIn(requests[0]!)).toEqual(expect.arrayContaining(['chase_snails', 'wash_dishes']))
@@ -259,12 +259,12 @@ describe('the tools of an agent', () => {
     await using home = await testHostWithModel(script, { builtins: [GARDEN, KITCHEN], files, config: NARROW })
     const agent_id = await spawn(home)
     const given = await toolsOf(home, agent_id)
-    expect(given).toMatchObject({ agent_id, budget_tokens: 440 })
+    expect(given).toMatchObject({ agent_id, budget_tokens: 490 })
     expect(given.tools.find(({ name }) => name === 'bake_bread')).toMatchObject({
       ...{ toolkit: 'kitchen', owner: 'kit-kitchen', offered: false, danger: null },
     })
     expect(given.tools.every(({ tokens }) => tokens > 10)).toBe(true)
-    expect(given.offered_tokens).toBeLessThanOrEqual(440)
+    expect(given.offered_tokens).toBeLessThanOrEqual(490)
     expect(given.tools.map(({ toolkit }) => toolkit)).not.toContain('file')
     const all = await toolsOf(home)
     expect(all.agent_id).toBeNull()
