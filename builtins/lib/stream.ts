@@ -8,7 +8,8 @@ export interface StreamEvent {
 }
 
 /**
- * An operation that tells what happens as it happens, until its generator ends or `call.signal` is aborted. One that has an
+ * An operation that reports what happens as it happens, until its generator ends or `call.signal` is aborted. One that
+ * has an
  * event `done` ends with it, or with an error: nothing comes after it, and a generator that ends without has failed.
  */
 export interface StreamOperation<I extends z.ZodObject = z.ZodObject>

@@ -3,7 +3,7 @@ import { toast } from '../ui/toasts.tsx'
 import { type Fault, faultOf } from './client.ts'
 
 export interface Action<A extends unknown[]> {
-  /** Does it, and tells how it went. @returns whether it was done */
+  /** Runs it, and reports its outcome. @returns whether it succeeded */
   run(...given: A): Promise<boolean>
   running: boolean
   fault: Fault | undefined
@@ -17,8 +17,8 @@ function refocus(button: Element | null): void {
 }
 
 /**
- * Something that the reader does: its button rests while it runs, and what went wrong is told where it was done.
- * @param done told when it went well
+ * An action of the reader: its button is disabled while it runs, and an error is shown beside it.
+ * @param done called when it succeeded
  */
 export function useAction<A extends unknown[]>(act: (...given: A) => Promise<unknown>, done?: string): Action<A> {
   const [running, setRunning] = useState(false)

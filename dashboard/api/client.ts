@@ -18,7 +18,7 @@ function makeClient(): Client {
   })
 }
 
-/** What went wrong, as the server or the connection told it. */
+/** An error, in the words of the server or of the connection. */
 export interface Fault {
   message: string
   code: string

@@ -1,10 +1,10 @@
-/** The server tells the time in seconds, and late where the line is slow: what differs by less is no difference. */
+/** The server sends its time in seconds, and late on a slow connection: smaller differences do not count. */
 const NEAR_MS = 5_000
 
 /** How far the server's clock is ahead of this machine's. */
 let ahead = 0
 
-/** The time at the server, by which all that it tells is dated: the clock of whoever looks at it may be wrong. */
+/** The time at the server, which dates all that it sends: the reader's clock may be wrong. */
 export const now = () => Date.now() + ahead
 
 /** Fetches, and hears what time it is at the server. */

@@ -1,7 +1,7 @@
 import { api } from './client.ts'
 import { ofKinds, useQuery } from './query.ts'
 
-/** Whether a daemon runs, how it fares, and whether it is frozen: the head tells it, and the fleet wakes by it. */
+/** Whether a daemon runs, its state, and whether it is frozen: shown in the head; the fleet refreshes by it. */
 export const useDaemon = () =>
   useQuery('daemon', { ask: () => api.daemon.status(), on: ofKinds('daemon_', 'config_changed', 'status_changed') })
 

@@ -2,7 +2,7 @@
 import { followFeed } from './follow.ts'
 import { type FromTab, type Happening, KEPT, type ToTab } from './messages.ts'
 
-/** A tab that has said nothing for so long is gone: a worker is not told. Hidden tabs are slowed down to a word a minute. */
+/** A silent tab is gone after this time: a worker is not notified. Hidden tabs are throttled to a message a minute. */
 const GONE_MS = 200_000
 
 interface Follower {

@@ -8,7 +8,7 @@ export type { FeedState, Happening, Notice } from './messages.ts'
 const HELLO_MS = 60_000
 type Listener = (events: readonly Happening[]) => void
 
-/** What happens in the house, told to this tab by the one stream that all tabs share. */
+/** Events of the project, from the one stream that all tabs share. */
 class Feed {
   state: FeedState = 'connecting'
   readonly latest: Happening[] = []

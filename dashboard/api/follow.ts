@@ -6,7 +6,7 @@ const LONGEST_PAUSE_MS = 10_000
 /** The server says every 15 seconds that it is still there; who says nothing for so long is not. */
 const SILENT_MS = 40_000
 const LISTEN_MS = 5_000
-/** Events that come in a burst are told together. */
+/** Events of a burst are delivered together. */
 const GATHER_MS = 50
 
 /** Follows `/events` until it is stopped, over every break of the connection, without loss or repetition. */
@@ -74,7 +74,7 @@ async function follow(headers: Record<string, string>, send: (message: ToTab) =>
   }
 }
 
-/** Gives a connection up that has gone silent: after a sleep of the machine nobody tells that it is dead. */
+/** Closes a connection that has gone silent: after a sleep of the machine, nothing else reports that it is dead. */
 class Ear {
   readonly signal: AbortSignal
   readonly #deaf = new AbortController()

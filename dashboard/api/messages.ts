@@ -1,4 +1,4 @@
-/** One event of the house, as `/events` tells it. */
+/** An event of the project, in the form of `/events`. */
 export interface Happening {
   seq: number
   type: string
@@ -9,7 +9,7 @@ export interface Happening {
   data: Record<string, unknown>
 }
 
-/** So many of the latest events are kept, for pages that show what happened just now. */
+/** Number of latest events kept, for pages that show recent ones. */
 export const KEPT = 1_000
 
 export type FeedState = 'connecting' | 'live' | 'lost' | 'refused'
@@ -20,7 +20,7 @@ export interface Notice {
   data: Record<string, unknown>
 }
 
-/** `anew`: the database is another than before, and all that was told is of the one that is gone. */
+/** `anew`: the database was replaced, and earlier events belong to the old one. */
 export type ToTab =
   | { type: 'state'; state: FeedState }
   | { type: 'events'; events: Happening[] }

@@ -4,9 +4,9 @@ import { type Fault, faultOf } from './client.ts'
 import { feed, type Happening } from './feed.ts'
 import { keepUnchanged } from './kept.ts'
 
-/** Answers are asked for again at most so often, however much happens. */
+/** Minimum time between two requests for the same answer, in milliseconds. */
 const REST_MS = 700
-/** And large ones, which take long, rest so many times as long as they took. */
+/** Slow answers are not requested again for this many times their duration. */
 const REST_SHARE = 5
 /** Pause after which a request that did not reach the server, or made it fail, is sent again. */
 const RETRY_MS = 5_000

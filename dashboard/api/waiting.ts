@@ -1,7 +1,7 @@
 import { api } from './client.ts'
 import { ofKinds, useQuery } from './query.ts'
 
-/** So many are shown at a time; the others come up as these are decided. */
+/** Number of approvals shown at a time; the others follow as these are decided. */
 export const QUEUE = 100
 
 /** The tool calls that wait for a decision: the navigation counts what the page of approvals lists. */

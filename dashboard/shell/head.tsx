@@ -18,7 +18,7 @@ const FEED_WORDS = {
   refused: 'Key needed',
 }
 
-/** What holds for the whole house: whether it is reached, runs, is frozen, what it costs, and which model it uses. */
+/** The state of the whole service: whether it is reachable, runs, is frozen, what it costs, and its default model. */
 export function Head() {
   const state = useReach()
   const models = useQuery('models', {
@@ -82,7 +82,7 @@ function Freeze() {
   })
   if (!data) return null
   const frozen = Boolean(data.frozen)
-  // The head stands on every page: that the server was out of reach is told no longer than it is.
+  // The head stands on every page: an unreachable server is shown only while it is so.
   const trouble = act.fault?.code === 'unreachable' ? fault : act.fault
   return (
     <>

@@ -6,7 +6,7 @@ interface ArgumentsProps {
   value: unknown
   /** Nothing of them lies below an edge. */
   whole?: boolean
-  /** They came because somebody asked for them. */
+  /** Whether the reader asked for them. */
   asked?: boolean
 }
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** Words that a list is to hold, heard as they are typed. */
+/** A search field that reports words as they are typed. */
 export function Search({
   label,
   placeholder = label,

@@ -1,4 +1,4 @@
-/** As `ref` of a field that came because somebody asked for it. */
+/** Use as `ref` of a field that was opened by the reader. */
 export function focusOnMount(element: HTMLElement | null): void {
   element?.focus()
 }

@@ -5,7 +5,7 @@ import { Tag } from './status.tsx'
 import { When } from './time.tsx'
 import { visible } from './words.ts'
 
-/** A message of a transcript, as any room tells it. */
+/** A message of a transcript, from any module. */
 export interface SaidMessage {
   role: 'system' | 'user' | 'assistant' | 'tool'
   content: string

@@ -32,8 +32,8 @@ interface TableProps<T> {
 }
 
 /**
- * All rows have this height where there are so many that only those in view are drawn. Each
- * lies in its own place, apart from all others: what comes into view is laid out, and nothing else.
+ * Height of all rows in a long table, where only those in view are drawn. Each
+ * is positioned on its own, so that only what comes into view is laid out.
  */
 const ROW_PX = 56
 const CARD_PX = 132
@@ -154,7 +154,7 @@ interface InView {
   px: number
 }
 
-/** Which of so many rows are in view, and how high one is. */
+/** Returns which rows are in view, and how high one is. */
 function useWindow(body: { current: HTMLElement | null }, rows: number, cardPx: number): InView {
   const rowPx = () => (asCards.matches ? cardPx : ROW_PX)
   const [inView, setInView] = useState<InView>(() => ({ from: 0, to: Math.min(rows, 40), px: rowPx() }))

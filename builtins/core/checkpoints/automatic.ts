@@ -12,11 +12,11 @@ const MOST_AT_ONCE = 10_000
 export function afterCycle(
   svc: PluginHandle,
   config: CheckpointsConfig,
-  keeper: CheckpointService,
+  service: CheckpointService,
   { agent_id, cycle_num }: { agent_id: string; cycle_num: number },
 ): Promise<unknown> | undefined {
   if (config.every_cycles === 0 || cycle_num % config.every_cycles !== 0) return undefined
-  return keeper
+  return service
     .note(agent_id, `after cycle ${cycle_num}`)
     .catch(error => svc.log.warn({ agent_id, cycle_num }, sentenceOf(error)))
 }
@@ -25,7 +25,7 @@ export function afterCycle(
 export async function atShutdown(
   svc: PluginHandle,
   config: CheckpointsConfig,
-  keeper: CheckpointService,
+  service: CheckpointService,
 ): Promise<void> {
   if (!config.at_shutdown) return
   const { clock, log } = svc
@@ -40,7 +40,7 @@ export async function atShutdown(
       )
       return
     }
-    const failed = await keeper.note(agent_id, 'daemon_shutdown').then(() => undefined, sentenceOf)
+    const failed = await service.note(agent_id, 'daemon_shutdown').then(() => undefined, sentenceOf)
     if (failed) log.warn({ agent_id }, failed)
   }
 }

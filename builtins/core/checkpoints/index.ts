@@ -17,10 +17,10 @@ export default definePlugin({
   section: 'checkpoints',
   config: CheckpointsConfig,
   setup(svc, config) {
-    const keeper = new CheckpointService(svc, config)
-    svc.provide(Checkpoints, keeper)
+    const service = new CheckpointService(svc, config)
+    svc.provide(Checkpoints, service)
     for (const effect of CHECKPOINT_EFFECTS) svc.add(Effects, effect.kind)
-    for (const operation of checkpointOperations(svc, config, keeper)) svc.operation(operation)
+    for (const operation of checkpointOperations(svc, config, service)) svc.operation(operation)
     for (const operation of bundleOperations(svc)) svc.operation(operation)
     svc.event('checkpoint_saved', CheckpointSaved)
     svc.event('checkpoint_restored', CheckpointRestored)
@@ -28,9 +28,9 @@ export default definePlugin({
       'agent_imported',
       z.object({ agent_id: z.string(), was: z.string() }).describe('An agent was made of a file'),
     )
-    checkpointsForget(svc, keeper)
+    checkpointsForget(svc, service)
 
-    svc.on('cycle_end', cycle => afterCycle(svc, config, keeper, cycle))
-    svc.add(DaemonStarts, { name: svc.name, begin: async () => () => atShutdown(svc, config, keeper) })
+    svc.on('cycle_end', cycle => afterCycle(svc, config, service, cycle))
+    svc.add(DaemonStarts, { name: svc.name, begin: async () => () => atShutdown(svc, config, service) })
   },
 })

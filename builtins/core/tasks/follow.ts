@@ -21,16 +21,16 @@ type FollowState = Piece | 'nothing yet' | { end: TaskRow }
  */
 export async function* followTask(
   svc: PluginHandle,
-  desk: TaskService,
+  service: TaskService,
   task_id: string,
   after: string | undefined,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<StreamEvent> {
-  const row = await desk.find(task_id)
+  const row = await service.find(task_id)
   let place = after !== undefined && /^\d{1,15}$/.test(after) ? Number(after) : 0
   if (row.text === 'suppressed' && after === undefined) yield { id: '0', event: 'info', data: SUPPRESSED }
   while (!signal?.aborted) {
-    const live = desk.running(task_id)?.text
+    const live = service.running(task_id)?.text
     let isLost = false
     if (live) {
       // A signal that is listened to once for the whole of it costs a reader nothing for each word.
@@ -55,7 +55,7 @@ export async function* followTask(
       place = 0
       yield { id: '0', event: 'reset', data: RESET }
     }
-    const found = await look(svc, desk, task_id, place, signal)
+    const found = await look(svc, service, task_id, place, signal)
     if (found === 'nothing yet') continue
     if ('end' in found) {
       yield { id: String(place), ...endOf(found.end) }
@@ -76,16 +76,16 @@ function* eventsOf({ until, text }: Piece, place: number): Generator<StreamEvent
 /** What the database knows, of one that does not run here or whose text is not in memory any more. */
 async function look(
   svc: PluginHandle,
-  desk: TaskService,
+  service: TaskService,
   task_id: string,
   place: number,
   signal: AbortSignal | undefined,
 ): Promise<FollowState> {
   // First the row, then the text: what ended before was written together with its last words.
-  const row = await desk.find(task_id)
+  const row = await service.find(task_id)
   const piece = await textAfter(svc.use(Store), task_id, place)
   if (piece) return piece
   if (row.status !== 'running') return { end: row }
-  await desk.elsewhere(row, signal)
+  await service.elsewhere(row, signal)
   return 'nothing yet'
 }

@@ -18,24 +18,24 @@ export default definePlugin({
   section: 'tasks',
   config: TasksConfig,
   setup(svc, config) {
-    const desk = new TaskService(svc, config)
+    const service = new TaskService(svc, config)
     for (const effect of TASK_EFFECTS) svc.add(Effects, effect.kind)
     tasksForget(svc)
-    for (const operation of taskOperations(svc, desk)) svc.operation(operation)
-    svc.provide(Tasks, tasksService(svc, desk))
-    svc.provide(TaskDriver, desk)
+    for (const operation of taskOperations(svc, service)) svc.operation(operation)
+    svc.provide(Tasks, tasksService(svc, service))
+    svc.provide(TaskDriver, service)
     svc.event('task_started', TaskStarted)
     svc.event('task_ended', TaskEnded)
-    svc.on('agent_deleted', ({ agent_id }) => desk.forget(agent_id))
+    svc.on('agent_deleted', ({ agent_id }) => service.forget(agent_id))
 
     svc.add(ConfigChecks, toolkitsCheck(svc))
     svc.start(() => warnOfToolkits(svc, config), { in: ['daemon', 'server', 'mcp'] })
-    svc.start(() => sweepNowAndThen(svc, desk), { in: ['daemon', 'server'] })
+    svc.start(() => sweepNowAndThen(svc, service), { in: ['daemon', 'server'] })
     // Last, so that it ends first: what runs is ended while everything that it needs is there.
     svc.start(
       () => {
-        desk.open()
-        return () => desk.stop()
+        service.open()
+        return () => service.stop()
       },
       { in: ['daemon', 'server', 'mcp', 'cli'] },
     )

@@ -210,7 +210,7 @@ export class TaskJournal {
     return { effects: [recordText({ ...this.#hold, ...piece })], written: () => this.#text.wrote(piece.until) }
   }
 
-  /** The write of what the keeper has not written yet. How much that is depends on when it came, so it is recorded. */
+  /** The write of what the reaper has not written yet. How much that is depends on when it came, so it is recorded. */
   async #untold() {
     return this.unwritten(this.#row.text === 'shown' ? await recordInput('told', () => this.#text.piece) : null)
   }

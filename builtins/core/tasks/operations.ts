@@ -82,11 +82,11 @@ const OPTIONS = {
 const KEY =
   'It ends when its client goes away, unless the request has an Idempotency-Key: then it goes on, is taken up again by another process when this one dies, and the same request again gives the same task.'
 
-export function taskOperations(svc: PluginHandle, desk: TaskService) {
+export function taskOperations(svc: PluginHandle, service: TaskService) {
   /** Tasks are their users' own; of others they are as if they were not. */
   const mine = async (task_id: string, { tenant }: OperationCall): Promise<TaskRow> => {
-    await desk.settleLost()
-    const row = await desk.find(task_id)
+    await service.settleLost()
+    const row = await service.find(task_id)
     if (row.user_id !== tenant) throw new TaskNotFoundError({ task_id })
     return row
   }
@@ -103,9 +103,9 @@ export function taskOperations(svc: PluginHandle, desk: TaskService) {
       cli: { usage: 'task run <id> <instruction...>', ...OPTIONS },
       mcp: true,
       async run(input, call) {
-        const { task_id, carried } = await desk.begin(input, call, false)
+        const { task_id, carried } = await service.begin(input, call, false)
         // A run that ends with its client is waited for, so that its end is told.
-        return responseOf(await desk.waitUntilSettled(task_id, carried ? undefined : call.signal))
+        return responseOf(await service.waitUntilSettled(task_id, carried ? undefined : call.signal))
       },
       render: renderTask,
       exit: exitOf,
@@ -120,9 +120,9 @@ export function taskOperations(svc: PluginHandle, desk: TaskService) {
       cli: { usage: 'run <id> <instruction...>', ...OPTIONS },
       mcp: true,
       async *run(input, call) {
-        const { task_id, carried } = await desk.begin(input, call, true)
+        const { task_id, carried } = await service.begin(input, call, true)
         try {
-          yield* followTask(svc, desk, task_id, call.last_event_id, carried ? undefined : call.signal)
+          yield* followTask(svc, service, task_id, call.last_event_id, carried ? undefined : call.signal)
         } finally {
           // Of no effect when it has ended.
           carried?.abort(new TaskCancelledError())
@@ -153,7 +153,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskService) {
       errors: [TaskNotFoundError],
       async *run({ task_id }, call) {
         await mine(task_id, call)
-        yield* followTask(svc, desk, task_id, call.last_event_id, call.signal)
+        yield* followTask(svc, service, task_id, call.last_event_id, call.signal)
       },
     }),
     operation({
@@ -169,8 +169,8 @@ export function taskOperations(svc: PluginHandle, desk: TaskService) {
       errors: [TaskNotFoundError],
       async run({ task_id }, call) {
         await mine(task_id, call)
-        await desk.resume(task_id)
-        return responseOf(await desk.waitUntilSettled(task_id, call.signal))
+        await service.resume(task_id)
+        return responseOf(await service.waitUntilSettled(task_id, call.signal))
       },
       render: renderTask,
       exit: exitOf,
@@ -187,8 +187,8 @@ export function taskOperations(svc: PluginHandle, desk: TaskService) {
       errors: [TaskNotFoundError, TaskOverError],
       async run({ task_id }, call) {
         await mine(task_id, call)
-        await desk.cancel(task_id)
-        return taskOf(await desk.find(task_id))
+        await service.cancel(task_id)
+        return taskOf(await service.find(task_id))
       },
     }),
     operation({
@@ -202,7 +202,7 @@ export function taskOperations(svc: PluginHandle, desk: TaskService) {
       mcp: true,
       errors: found,
       async run({ id, ...page }, { tenant }) {
-        await desk.settleLost()
+        await service.settleLost()
         return (await listTasks(svc.use(Store), await agentOf(id), tenant, page)).map(taskOf)
       },
       count: async ({ id }, { tenant }) => countTasks(svc.use(Store), await agentOf(id), tenant),

@@ -8,10 +8,10 @@ import type { TaskService } from './task-service.ts'
 const MAX_STEPS = 25
 
 /** One-shot tasks for other rooms. */
-export function tasksService(svc: PluginHandle, desk: TaskService): Tasks {
+export function tasksService(svc: PluginHandle, service: TaskService): Tasks {
   const mine = async (task_id: string, tenant: string) => {
-    await desk.settleLost()
-    const row = await desk.find(task_id)
+    await service.settleLost()
+    const row = await service.find(task_id)
     if (row.user_id !== tenant) throw new TaskNotFoundError({ task_id })
     return row
   }
@@ -21,16 +21,16 @@ export function tasksService(svc: PluginHandle, desk: TaskService): Tasks {
         ...{ tenant, face: 'code', request_id, idempotency_key: key, progress: () => {} },
         signal: new AbortController().signal,
       }
-      const { task_id } = await desk.begin({ id: agent, instruction, max_steps: MAX_STEPS, session_key }, call, true)
-      return taskOf(await desk.find(task_id))
+      const { task_id } = await service.begin({ id: agent, instruction, max_steps: MAX_STEPS, session_key }, call, true)
+      return taskOf(await service.find(task_id))
     },
     find: async (task_id, tenant) => taskOf(await mine(task_id, tenant)),
-    follow: (task_id, after, signal) => followTask(svc, desk, task_id, after, signal),
+    follow: (task_id, after, signal) => followTask(svc, service, task_id, after, signal),
     async cancel(task_id, tenant) {
       await mine(task_id, tenant)
-      await desk.cancel(task_id)
-      return taskOf(await desk.find(task_id))
+      await service.cancel(task_id)
+      return taskOf(await service.find(task_id))
     },
-    cancelIn: session_id => desk.cancelIn(session_id),
+    cancelIn: session_id => service.cancelIn(session_id),
   }
 }

@@ -6,16 +6,16 @@ import type { TaskService } from './task-service.ts'
 const SWEEP_MS = 5_000
 
 /** Takes up tasks that others left, or that were decided elsewhere, as long as the process stays. @returns what ends that */
-export function sweepNowAndThen(svc: PluginHandle, desk: TaskService) {
+export function sweepNowAndThen(svc: PluginHandle, service: TaskService) {
   const goOn = ({ task_id }: { task_id: string | null }) => {
     if (task_id === null) return
-    desk.resume(task_id).catch(error => svc.log.warn({ task_id }, `it was not taken up: ${sentenceOf(error)}`))
+    service.resume(task_id).catch(error => svc.log.warn({ task_id }, `it was not taken up: ${sentenceOf(error)}`))
   }
   if (svc.events.has('approval_resolved')) svc.on('approval_resolved', goOn)
   const stop = new AbortController()
   const look = async () => {
     while (!stop.signal.aborted) {
-      await desk.sweep().catch(error => svc.log.warn({}, `left tasks were not looked for: ${sentenceOf(error)}`))
+      await service.sweep().catch(error => svc.log.warn({}, `left tasks were not looked for: ${sentenceOf(error)}`))
       await sleepToRound(svc.clock, SWEEP_MS, stop.signal)
     }
   }

@@ -54,7 +54,7 @@ export class TaskService {
   readonly #svc: PluginHandle
   readonly #config: TasksConfig
   readonly #runs = new Map<string, TaskRun>()
-  readonly #keeper: TaskReaper
+  readonly #reaper: TaskReaper
   readonly #owner: string
   #stopped = false
 
@@ -62,7 +62,7 @@ export class TaskService {
     this.#svc = svc
     this.#config = config
     this.#owner = svc.ports.ids.make('tasks', 12)
-    this.#keeper = new TaskReaper(svc, this.#owner, this.#runs)
+    this.#reaper = new TaskReaper(svc, this.#owner, this.#runs)
   }
 
   get #store(): Store {
@@ -222,7 +222,7 @@ export class TaskService {
     this.#stopped = true
     for (const run of this.#runs.values()) run.abort(new StoppingError())
     await Promise.all([...this.#runs.values()].map(run => run.ended))
-    await this.#keeper.stop()
+    await this.#reaper.stop()
   }
 
   async #findRepeated(agent_id: string, { tenant, idempotency_key }: OperationCall): Promise<TaskRow | undefined> {
@@ -272,7 +272,7 @@ export class TaskService {
   #start(row: TaskRow, before: Piece, first: FirstTime = {}): TaskRun {
     const run = new TaskRun(this.#svc, this.#config, row, before, first)
     this.#runs.set(row.task_id, run)
-    this.#keeper.keep()
+    this.#reaper.keep()
     void run.ended.then(() => {
       // One whose end was not written stays, to say so, until its time is over and it is settled as lost.
       if (!run.text.hasFailed) this.#runs.delete(row.task_id)

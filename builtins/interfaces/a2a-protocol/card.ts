@@ -1,7 +1,7 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
 
-/** So many agents are named on the card of the whole service. */
+/** Maximum number of agents on the card of the whole service. */
 const LISTED = 100
 const LONGEST_ROLE = 500
 

@@ -38,7 +38,7 @@ const ASKED_WRONGLY = [
   ...[OtherAgentSessionError, IdempotencyKeyReusedError],
 ]
 
-/** An error as the protocol has it, with our own code as its reason; undefined for one that nobody was to see. */
+/** Returns an error in the form of the protocol, with our own code as its reason; undefined for an internal one. */
 export function rpcErrorOf(error: unknown): RpcError | undefined {
   if (error instanceof RpcError) return error
   if (!(error instanceof SvcError)) return undefined

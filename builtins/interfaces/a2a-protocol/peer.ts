@@ -22,7 +22,7 @@ export interface PeerRequest {
 
 type Answer = (asked: PeerRequest, dialect: Dialect) => Promise<Json> | AsyncGenerator<Json>
 
-/** What agents of others may ask of ours: one-shot tasks, which go on when nobody listens. */
+/** Serves foreign agents that call ours: one-shot tasks, which go on when the caller leaves. */
 export class Peer {
   readonly #svc: PluginHandle
   readonly #config: PublicConfig

@@ -28,7 +28,7 @@ export function speaker(svc: PluginHandle, peer: Peer): (exchange: ProtocolExcha
       id = idOf(exchange.body)
       const answer = peer.answer({ ...parseRequest(exchange), call: { ...call, signal } })
       if (answer instanceof Promise) return send(response, toMaskedJson({ jsonrpc: '2.0', id, result: await answer }))
-      // What is wrong with the request is told before the stream begins.
+      // A faulty request is answered before the stream begins.
       const first = await answer.next()
       exchange.stream(() => stop.abort())
       await writeStream(svc, response, withFirst(first, answer), result => toMaskedJson({ jsonrpc: '2.0', id, result }))
@@ -73,7 +73,7 @@ async function* withFirst(first: IteratorResult<Json>, rest: AsyncGenerator<Json
   yield* rest
 }
 
-/** Tells all that comes, as fast as it is taken. */
+/** Writes results as fast as the client reads them. */
 async function writeStream(
   svc: PluginHandle,
   response: ServerResponse,

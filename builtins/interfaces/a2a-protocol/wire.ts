@@ -5,7 +5,7 @@ import { z } from '#kernel'
  * such as SendMessage, and 0.3 with message/send. What is not read here is ignored, as the protocol asks.
  */
 
-/** A part of a message: 1.0 tells by the field what it is, 0.3 by `kind`. */
+/** A part of a message: in 1.0 the field says what it is, in 0.3 `kind`. */
 const Part = z.union([
   z.object({ text: z.string() }),
   z.object({ data: z.unknown() }).refine(part => part.data !== undefined, 'has no data'),

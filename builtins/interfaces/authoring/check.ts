@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, string>> = {
   watches: 'watches',
 }
 
-/** What is told of the kernel's own contributions; of others their name says enough. */
+/** Details of the kernel's own contributions; of others the name is enough. */
 const DETAILS: Readonly<Record<string, (contribution: never) => Detail>> = {
   guards: ({ failClosed }: typeof Guards extends Point<infer G> ? G : never) => ({
     fails: failClosed() ? 'closed' : 'open',

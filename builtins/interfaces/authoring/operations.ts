@@ -5,7 +5,7 @@ import { describeDryRun } from './check.ts'
 import { PluginCheck, PluginFileMissingError } from './contract.ts'
 import { renderCheck } from './render.ts'
 
-/** Has no route: it runs a file of the asker's choice, which is for whoever sits at the machine. */
+/** Has no route: it runs a file of the caller's choice, so the caller must be at the machine. */
 export function pluginsCheck(svc: PluginHandle) {
   return operation({
     name: 'plugins.check',

@@ -4,7 +4,7 @@ import { Profiles } from '#core/profiles/contract'
 import { type Kernel, sentenceOf } from '#kernel'
 import { Budget } from '#safety/budget/contract'
 
-/** So many agents are told by name when a process comes up. */
+/** Maximum number of agents named when a process starts. */
 const MOST_NAMED = 100
 
 /** The words of `--profiles`. */

@@ -6,7 +6,7 @@ import type { StreamEvent } from '#lib/stream'
 import type { Context } from './context.ts'
 import { type CommandTree, DaemonAnswerError, type OperationRef } from './contract.ts'
 
-/** So often it is looked whether the daemon that is to answer still moves, in milliseconds. */
+/** Interval of the check that the answering daemon is not stalled, in milliseconds. */
 const LOOK_MS = 1_000
 
 /** What belongs around an answer in a terminal. */
@@ -18,8 +18,9 @@ export interface Surroundings {
 }
 
 /**
- * Sends an operation to the project's daemon, over its socket. Who aborts the signal is a client that goes away.
- * @returns undefined when none answers there, or one that has stalled might have told something, or the operation has no place in its REST app
+ * Sends an operation to the project's daemon, over its socket. Aborting the signal disconnects the client.
+ * @returns undefined when no daemon answers, when the one that might have done so has stalled, or when the operation
+ * has no route
  * @throws SvcError, the one that the operation threw in the daemon
  */
 export async function askDaemon(

@@ -5,7 +5,7 @@ import { DETACHED, type Message } from './detached.ts'
 import { makeFolder } from './making.ts'
 import { SPAWNED } from './trust.ts'
 
-/** How long whoever takes the place of a process that was killed has to come up, in milliseconds. */
+/** Time that the successor of a killed process has to start, in milliseconds. */
 const SUCCESSOR_MS = 30_000
 const LOOK_MS = 100
 

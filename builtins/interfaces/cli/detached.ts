@@ -3,17 +3,17 @@ import type { Ports } from '#kernel'
 /** Set for the process that `--detach` starts. */
 export const DETACHED = 'SVC_DETACHED'
 
-/** What such a process tells the one that started it, which waits until it is up or has failed. */
+/** Message of a detached process to the one that started it, which waits until it is ready or has failed. */
 export type Message = { ready: string } | { failed: string; exit: number }
 
 export function isDetached(env: Ports['env']): boolean {
   return env[DETACHED] === '1' && process.send !== undefined
 }
 
-/** @returns false when nobody waits */
+/** @returns false when no process waits */
 export async function sendToParent(env: Ports['env'], message: Message): Promise<boolean> {
   if (!isDetached(env) || !process.connected) return false
-  // Told before it may end: what is still on its way is lost then.
+  // Sent before it may end: a message on its way is lost then.
   await new Promise(told => process.send!(message, told))
   return true
 }

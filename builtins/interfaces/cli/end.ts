@@ -16,7 +16,7 @@ export function interruptionOf(operation: string, { id, task_id }: Readonly<Reco
   return undefined
 }
 
-/** How it ended, with why where it failed, and with what to do where it waits for somebody. */
+/** Describes how a task ended: the reason where it failed, and what to do where it waits for an approval. */
 export function endOf({ status = 'done', error, approval_ids = [] }: End): string {
   if (error?.detail) return `${status}: ${error.detail}`
   return approval_ids.length > 0 ? `${status}: decide with svc approve ${approval_ids.join(', ')}` : String(status)

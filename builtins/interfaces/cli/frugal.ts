@@ -3,10 +3,10 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
 /** By how much the heap of a frugal process grows before what is old is collected again, in percent; else up to four times as much. */
 const GROWTH = 20
-/** Room of the old space that is taken and not used, by what is used of it: from here on it is tidied, and below here it is tidy. */
+/** Share of the old space that is taken and unused: at or above it the heap is compacted, below it all is well. */
 const UNTIDY = 0.4
 const TIDY = 0.27
-/** What has not become tidy by so many collections will not. */
+/** Number of collections after which compacting is given up. */
 const COLLECTIONS = 8
 
 /**

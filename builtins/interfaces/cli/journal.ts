@@ -8,9 +8,9 @@ import type { Style, Terminal } from './terminal.ts'
 
 /** A log that has become longer is set aside, in bytes. */
 const LONGEST = 10 * 1024 * 1024
-/** So many that were set aside are kept: `svc.log.1` is the youngest. */
+/** Number of rotated files kept: `svc.log.1` is the youngest. */
 const KEPT = 5
-/** After so many written bytes is looked how long the log is, and whether another process has set it aside. */
+/** Number of written bytes between checks of the log's length and of a rotation by another process. */
 const LOOK_EVERY = 64 * 1024
 
 /** What people are shown of a line. */
@@ -38,7 +38,7 @@ export async function openJournal(ports: Ports, root: string, terminal: Terminal
   await makeFolder(ports.files, folder, 0o700)
   const log = new RotatingFile(join(folder, 'svc.log'), ports)
   await log.open()
-  // There, nobody reads standard error.
+  // A detached process has no reader of standard error.
   const echo = !isDetached(ports.env)
   return {
     file: log.file,
@@ -52,12 +52,12 @@ export async function openJournal(ports: Ports, root: string, terminal: Terminal
 
 type Stream = ReturnType<Awaited<ReturnType<Ports['files']['open']>>['createWriteStream']>
 
-/** A file that is appended to, also by others, and set aside by whoever first finds it too long. */
+/** A file that several processes append to; the first that finds it too long rotates it. */
 class RotatingFile {
   readonly file: string
   readonly #ports: LockPorts
   #stream: Stream | undefined
-  /** What tells the file that is written to from one that has taken its name. */
+  /** Tells the file that is written to from one that has taken its name. */
   #inode = 0
   /** Whether its last line was written in part, as on a full disk: the next one is not to be appended to that. */
   #torn = false

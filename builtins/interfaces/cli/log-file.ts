@@ -4,7 +4,7 @@ import type { Ports } from '#kernel'
 const CHUNK = 64 * 1024
 /** How often a file that is followed is looked at, in milliseconds. */
 const LOOK_MS = 250
-/** So many files that were set aside are read, the youngest first. */
+/** Number of rotated files that are read, the youngest first. */
 const SET_ASIDE = 5
 
 type Handle = Awaited<ReturnType<Ports['files']['open']>>

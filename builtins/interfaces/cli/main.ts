@@ -18,8 +18,8 @@ import { Terminal } from './terminal.ts'
 import { hasPlugins, trustByCommand } from './trust.ts'
 
 /**
- * The command line: finds the command, reads its words, runs it. Everything that costs time is imported by the command.
- * @returns the exit code, as `svc help exit-codes` tells it
+ * The command line: finds the command, parses its words, runs it. Expensive modules are imported by the command.
+ * @returns the exit code, as `svc help exit-codes` lists it
  */
 export async function main(argv: readonly string[], program: CliProgram): Promise<number> {
   const ports = systemPorts()

@@ -19,7 +19,7 @@ const YOUNG_MS = 60_000
 const GROWN = 8 * 1024 * 1024
 /** The space for what is new is small when it takes less than this, in bytes. */
 const SMALL = 4 * 1024 * 1024
-/** So often it is tried to make it small: V8 does when it finds, over some five seconds, that little was new. */
+/** Number of tries to shrink the heap: V8 does so when it finds, over some five seconds, that little was new. */
 const TRIES = 10
 
 /** Of all, where nothing is said. */
@@ -92,7 +92,7 @@ const THOROUGH = [
 ]
 const AS_EVER = THOROUGH.map(flag => (flag.startsWith('--no-') ? `--${flag.slice(5)}` : `--no-${flag.slice(2)}`))
 
-/** All at once: some tens of milliseconds, in which nobody waits. */
+/** Takes some tens of milliseconds, in which no request waits. */
 function compact(): void {
   for (const flag of THOROUGH) setFlagsFromString(flag)
   collector()()

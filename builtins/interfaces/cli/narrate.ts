@@ -1,4 +1,4 @@
-// The events of agents and goals become known with their rooms.
+// The events of agents and goals are declared by their modules.
 import type {} from '#core/agents/contract'
 import type {} from '#core/goals/contract'
 import type { EventName, Events, Kernel } from '#kernel'

@@ -69,7 +69,7 @@ async function setInChild(
   return child.code
 }
 
-/** What is followed for as long as it goes on has come to its end with the daemon that told it. */
+/** A stream without an end of its own ended with its daemon. */
 function reportStopped(error: SvcError, { terminal }: Context): number {
   if (error.code !== 'server_stopping') throw error
   terminal.err(`svc: ${printable(error.message)}`)
@@ -80,7 +80,7 @@ type ShownAs = Pick<Operation, 'render' | 'exit'>
 
 const NO_FILTERS = ['limit', 'all']
 
-/** By what whoever asks has narrowed a list with a `limit`, of which an empty one is then to speak: `status denied`. */
+/** Describes how a list was narrowed by arguments with a `limit`, for the message of an empty one: `status denied`. */
 function narrowing({ arguments: places, options, operation }: CommandSpec, input: Record<string, unknown>): string {
   if (operation?.http?.method !== 'GET' || !options.some(({ field }) => field === 'limit')) return ''
   const filters = [
@@ -174,7 +174,10 @@ async function surroundingsOf(operation: Operation, input: Record<string, unknow
   return { hidden: await hiddenCount(operation, input), notice: await operation.notice?.() }
 }
 
-/** How to tell what the daemon has done. It is told as it is where this process cannot come up, as with a bad configuration. */
+/**
+ * Returns how to print what the daemon did. It is printed as JSON where this process cannot open the project, as with a
+ * bad configuration.
+ */
 async function shownAs(operation: OperationRef, root: string, context: Context): Promise<ShownAs | undefined> {
   const { name, judged } = operation
   try {
@@ -211,7 +214,7 @@ async function openProject(
   const { program, terminal } = context
   const lenient = operation?.reach === 'config'
   if (operation && readsWithBuiltins(operation, context)) return openReading(root, context, { roles, lenient })
-  // Who asks about plugins is told of the bad ones by the answer.
+  // The answer itself names the bad plugins.
   if (operation?.name.startsWith('plugins.')) return program.open({ root, roles, log: { level: 'silent' } })
   const log = { level: 'warn', write: warningsOn(terminal) } as const
   if (lenient) return program.open({ root, roles, log, lenient, pluginFiles: isChild(context) ? 'trusted' : 'none' })

@@ -1,4 +1,4 @@
-/** The command line, put together: what a command may need of other rooms is loaded when it does. */
+/** Puts the command line together. Modules that a command may need are loaded when it does. */
 import { fileURLToPath } from 'node:url'
 import { projectAt } from '#lib/project'
 import type { CliProgram } from './context.ts'

@@ -4,8 +4,8 @@ import { printable, printableJson, printableLine } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * Tells of an error on standard error: one sentence, and a line for each thing in the input that it has not named. For
- * programs the last line is JSON, with what a problem document of the API has.
+ * Prints an error on standard error: one message, and a line for each problem in the input that it does not name. For
+ * programs the last line is JSON, with the fields of the API's problem document.
  * @returns the exit code
  */
 export function report(error: unknown, terminal: Terminal, json: boolean): number {

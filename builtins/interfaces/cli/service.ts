@@ -13,14 +13,14 @@ import { printableJson } from './printable.ts'
 export interface Service {
   /** What has to succeed before the first heartbeat, as taking a port: what fails here has cost no model call. */
   before?(kernel: Kernel, life: Life): Promise<void>
-  /** What it does once it is up. @returns what is told then, if anything */
+  /** Runs once the process is up. @returns what is announced then, if anything */
   begin(kernel: Kernel, journal: Journal): Promise<Announcement | undefined>
 }
 
 /**
- * Brings up a long-running process, and keeps it until SIGTERM or SIGINT. A second one ends it at once; SIGHUP is ignored,
+ * Starts a long-running process, and keeps it until SIGTERM or SIGINT. A second one ends it at once; SIGHUP is ignored,
  * so that a closed terminal ends nothing.
- * On standard output it tells once that it is ready; to programs (`--json`) a line of JSON for each event of its life:
+ * It prints on standard output that it is ready; for programs (`--json`) a line of JSON for each event of its life:
  * `listening`, `ready`, `stopping`, `stopped`, each with `event`, `at`, `pid` and what is known then.
  * @param ended resolves with the reason when there is another one to end
  * @returns the exit code, at the end: 1 when an error of the program itself ended it
@@ -78,7 +78,7 @@ export async function serveUntilSignal(
   }
 }
 
-/** Tells programs of an event in the life of this process. */
+/** Reports an event in the life of this process to programs. */
 type Life = (event: 'listening' | 'ready' | 'stopping' | 'stopped', facts: object) => Promise<void>
 
 function lifeOf({ json, ports, terminal }: Context): Life {
@@ -86,7 +86,7 @@ function lifeOf({ json, ports, terminal }: Context): Life {
     if (!json) return
     const at = ports.clock.now().toISOString()
     const line = printableJson(JSON.stringify({ event, at, pid: process.pid, ...facts }))
-    // Whoever has left the terminal tells the one that waits for it, and nobody afterwards.
+    // A detached process reports to its starter, and prints nothing.
     if (!isDetached(ports.env)) terminal.out(line)
     else if (event === 'ready') await sendToParent(ports.env, { ready: line })
   }

@@ -2,8 +2,8 @@ import { printable, printableLine } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * How things stand, in lines at the bottom of a terminal, with what happens above them. Where nobody watches, what happens is
- * told line by line; all of it on standard error, so that standard output is the report alone.
+ * A status in lines at the bottom of a terminal, with events above them. Without a terminal, events are
+ * printed line by line; all on standard error, so that standard output is the report alone.
  */
 export class Stand {
   readonly #terminal: Terminal

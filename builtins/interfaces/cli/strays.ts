@@ -3,9 +3,9 @@ import { printable } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * What nobody caught is told in a sentence too. A promise that a plugin left behind ends no command; after an exception the
- * command ends with 1, as nobody knows what it would wait for. Where others watch, as the watchdog in a process that lasts,
- * it is left to them.
+ * Prints uncaught errors as one message too. A rejected promise of a plugin ends no command; after an exception the
+ * command ends with 1, as it might wait for ever. Where the watchdog of a lasting process handles them,
+ * it is left to it.
  */
 export function watchStrays(terminal: Terminal): Undo {
   const isWatched = (event: string) => process.listenerCount(event) > 1

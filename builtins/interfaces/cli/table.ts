@@ -53,7 +53,7 @@ function renderList(list: readonly unknown[], paper: Paper): string {
   if (!list.every(isRow)) return list.map(cell).join('\n')
   const all = [...new Set(list.flatMap(row => Object.keys(row)))]
   const said = all.filter(key => list.some(row => cell(row[key]) !== '-'))
-  // On a terminal what nobody has takes no room.
+  // On a terminal, empty columns are left out.
   const keys = paper.columns && said.length > 0 ? said : all
   const heads = keys.map(key => printableLine(key).toUpperCase())
   const rows = list.map(row => keys.map(key => cell(row[key])))
@@ -118,7 +118,7 @@ function cell(value: unknown): string {
     : json(value)
 }
 
-/** The same where there is room for the lines of a text. */
+/** The same where a string may take several lines. */
 function block(value: unknown): string {
   return typeof value === 'string' && value.includes('\n')
     ? value.trimEnd().split('\n').map(printableLine).join('\n')

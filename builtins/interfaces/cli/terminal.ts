@@ -73,7 +73,10 @@ export class Terminal {
     this.#said = []
   }
 
-  /** Resolves once standard output was taken, or nobody reads it: a pipe holds 64 KiB, and the rest would go with the process. */
+  /**
+   * Resolves once standard output was read, or closed: a pipe holds 64 KiB, and the rest would be lost with the
+   * process.
+   */
   async flush(): Promise<void> {
     const { stdout } = process
     if (stdout.writableLength > 0) await new Promise<void>(resolve => stdout.write('', () => resolve()))
@@ -89,7 +92,7 @@ export class Terminal {
     this.#said.push(text)
   }
 
-  /** A line that the next one takes the place of, for people who wait; none when it is empty, or nobody reads. */
+  /** Prints a line that the next one replaces, for people who wait; none when it is empty, or there is no terminal. */
   pass(text: string): void {
     if (!this.watched || (text === '' && !this.#passing)) return
     process.stderr.write(text === '' ? '\r\x1b[K' : `\r${this.errStyle.dim(text)}\x1b[K`)

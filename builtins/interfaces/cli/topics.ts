@@ -1,4 +1,4 @@
-/** What `svc help <topic>` tells that is about no single command. */
+/** Topics of `svc help <topic>` that belong to no single command. */
 export const TOPICS: Readonly<Record<string, { title: string; rows: readonly (readonly [string, string])[] }>> = {
   'exit-codes': {
     title: 'Exit codes',

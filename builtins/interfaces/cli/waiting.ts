@@ -1,10 +1,10 @@
 import type { Clock } from '#kernel'
 import type { Terminal } from './terminal.ts'
 
-/** Who waits longer than this is told that something goes on, in milliseconds; and then as often. */
+/** Waiting time after which progress is shown, in milliseconds; and the interval after that. */
 const TELL_MS = 1_000
 
-/** Does work, and tells people who wait for it how long they do. */
+/** Runs work, and shows people who wait how long it takes. */
 export async function whileWaiting<T>(terminal: Terminal, clock: Clock, work: () => Promise<T>): Promise<T> {
   const began = clock.monotonic()
   let cancel = () => {}

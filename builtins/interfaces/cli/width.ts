@@ -1,7 +1,7 @@
 /** How many columns of a terminal a text takes, and how it is made to fit. Texts are printable: without control characters. */
 
 const ZERO = /\p{Mn}|\p{Me}/u
-// East Asian Wide and Fullwidth (Unicode Standard Annex 11), and what is drawn as an emoji unless told otherwise.
+// East Asian Wide and Fullwidth (Unicode Standard Annex 11), and emoji by default presentation.
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u
 
@@ -21,7 +21,7 @@ export function pad(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)))
 }
 
-/** The beginning of a text that takes no more than so many columns. */
+/** Returns the beginning of a string that fits into this number of columns. */
 export function take(text: string, width: number): string {
   let taken = ''
   let left = width
@@ -58,7 +58,7 @@ function foldLine(line: string, columns: number): string {
   const [, bullet = ''] = /^([-*•→!✓✗…·+~] )/u.exec(line.slice(indent.length)) ?? []
   const named = rest.length === 1 && head !== '' ? widthOf(line.slice(0, -rest[0]!.length || undefined)) : columns
   const below = named <= columns / 2 ? named : indent.length + (rest.length > 0 ? 4 : bullet.length)
-  // In a very narrow terminal there is no room to stand further in.
+  // A very narrow terminal leaves no space for an indent.
   const hang = ' '.repeat(Math.min(below, Math.floor(columns / 2)))
   const [first, ...more] = wrapLaid(line, columns, columns - hang.length)
   return [first, ...more.map(part => hang + part)].join('\n')

@@ -5,7 +5,7 @@ const HTML = 'text/html; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
 const STYLE = 'text/css; charset=utf-8'
 
-/** What both pages may do: load their own files, ask this server, and be framed by nobody. */
+/** What both pages may do: load their own files, call this server, and never be framed. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -47,7 +47,7 @@ const ExplorerMissingError = defineError({
     `The explorers' ${p.file} is missing from this installation; build or install it anew.`,
 })
 
-/** The two explorers and all that they load. Browsers ask anew each time, and are told when they have it already. */
+/** The two explorers and their files. Browsers revalidate each time, and get 304 when they have it already. */
 export function explorerRoutes(files: Ports['files']): StaticRoute[] {
   return FILES.map(({ path, file, contentType, page }) => ({
     path,

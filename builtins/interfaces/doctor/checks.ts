@@ -13,7 +13,7 @@ const { ok, warn, fail } = finding
 /** With more events than this, lists and streams of the past get slow. */
 const EVENTS_MOST = 5_000_000
 
-/** What can be said of rooms by what they tell anybody. */
+/** Findings that need only the public contracts of other modules. */
 export function ownChecks(svc: PluginHandle): DoctorCheck[] {
   return [
     { name: 'default_model', run: () => defaultModel(svc) },

@@ -18,7 +18,7 @@ export const DoctorReport = DoctorFinding.extend({ name: z.string().meta({ examp
 })
 export type DoctorReport = z.infer<typeof DoctorReport>
 
-/** One thing to look at, in a process that has the rooms and plugins up. One that throws is a finding that it failed. */
+/** A check that runs in a process with all modules and plugins. One that throws is a finding that it failed. */
 export interface DoctorCheck {
   /** In snake_case, as in `default_model`. */
   name: string
@@ -37,7 +37,7 @@ export const finding = {
   fail: (message: string, remedy: string): DoctorFinding => ({ level: 'fail', message, remedy }),
 }
 
-/** What is looked at before any room is up, and by whose help. */
+/** What is checked before any module is started, and with which helpers. */
 export interface Patient {
   ports: Ports
   /** The project's folder; the sentence about there being none. */
@@ -55,7 +55,7 @@ export interface Patient {
   faults(): Promise<readonly Issue[]>
   /** The checks of the running daemon; undefined when none answers. */
   askDaemon(): Promise<readonly DoctorReport[] | undefined>
-  /** Told what is looked at. */
+  /** Called with the name of each check. */
   progress(name: string): void
 }
 

@@ -6,7 +6,7 @@ import { type DoctorFinding, finding, type Patient } from './contract.ts'
 
 const { ok, warn, fail } = finding
 
-/** The port of `svc serve`, unless told. */
+/** Default port of `svc serve`. */
 const PORT = 8000
 const MIB = 1024 * 1024
 /** With less free space the service warns, and fails, in MiB. */

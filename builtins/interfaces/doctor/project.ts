@@ -94,7 +94,10 @@ export async function logs(root: string, { files }: Ports): Promise<DoctorFindin
     : ok(told)
 }
 
-/** What only rooms know: in the daemon, if one answers, with its plugins and its environment; else in a process without them. */
+/**
+ * Checks by modules: in the daemon, if one answers, with its plugins and its environment; else in a process without
+ * plugins.
+ */
 export async function moduleChecks(patient: Patient, usable: boolean): Promise<DoctorReport[]> {
   const told = usable ? await patient.askDaemon() : undefined
   // Without a daemon the modules look at a copy: an opened database is written to.

@@ -1,6 +1,6 @@
 import type { Store } from '#platform/store/contract'
 
-/** How many events there are; counted, which reads them all, only where there may be more than so many. */
+/** Returns the number of events. Counting reads them all, so it is done only where there may be more than the limit. */
 export async function eventCount(store: Store, many: number): Promise<number> {
   const most = await store.get<{ n: number }>('SELECT coalesce(max(seq) - min(seq) + 1, 0) AS n FROM events')
   if (!most || most.n <= many) return most?.n ?? 0

@@ -9,7 +9,7 @@ import { schemasOf } from './schemas.ts'
 
 /** Nothing that is taken has more than a handful. */
 const MOST_LEVELS = 32
-/** Of a stream without an end of its own, so many events are an answer. */
+/** Number of events of an endless stream that make up an answer. */
 const MOST_EVENTS = 1_000
 
 /**
@@ -50,7 +50,7 @@ function refuseNest({ name }: Operation, given: Readonly<Record<string, unknown>
   throw new InvalidInputError({ what: `The call of ${name}`, issues }, { errors: issues })
 }
 
-/** A field that the schema passes over in silence is a mistake of whoever wrote it. @throws InvalidInputError */
+/** A field that the schema would ignore is a mistake of the caller. @throws InvalidInputError */
 function refuseUnknown({ name, input }: Operation, given: Readonly<Record<string, unknown>>): void {
   if (input._zod.def.catchall) return
   const unknown = Object.keys(given).filter(field => !Object.hasOwn(input.shape, field))
@@ -69,7 +69,7 @@ function answerOf(operation: Operation, output: unknown): CallToolResult {
   return { content: [{ type: 'text', text }], structuredContent: JSON.parse(json) as Record<string, unknown> }
 }
 
-/** Tells each event as progress; the last one, or all where none is the last, is the output. */
+/** Sends each event as progress; the last one, or all where none is marked as last, is the output. */
 async function followStream(
   events: AsyncIterable<StreamEvent>,
   { events: schemas }: Operation,

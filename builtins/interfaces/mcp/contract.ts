@@ -61,7 +61,7 @@ export interface McpOffer {
   invoke(name: string, input: unknown, call: OperationCall): Promise<unknown>
   /** Takes secrets out of JSON. */
   hide(json: string): string
-  /** An error that may be shown is told to nobody else; of any other the cause is logged. */
+  /** An error that may be shown is not logged; of any other the cause is logged. */
   errorMessage(error: unknown, what: string, request_id: string): void
 }
 
@@ -69,7 +69,7 @@ export interface McpOffer {
 export interface McpPeer {
   /** Offers it something else from now on. */
   offer(offer: McpOffer): void
-  /** Tells that lists have changed. */
+  /** Notifies the client that lists have changed. */
   notifyChanged(lists: readonly McpList[]): void
   /** A line for the client's log. */
   log(level: 'info' | 'warning' | 'error', message: string): void
@@ -79,8 +79,8 @@ export type McpList = 'tools' | 'resources' | 'prompts'
 /** The project as MCP clients see it. */
 export interface Mcp {
   /**
-   * Offers the project to a client, with operations that only this process has, and tells it of changes.
-   * @returns what ends that
+   * Offers the project to a client, with operations that only this process has, and notifies it of changes.
+   * @returns a function that ends it
    */
   serve(peer: McpPeer, more?: readonly Operation[]): Undo
 }
@@ -96,7 +96,7 @@ export interface McpStdio extends McpPeer {
 /** What the protocol passes over. */
 export interface McpPipes {
   input: NodeJS.ReadableStream
-  /** Writes text, and resolves when it is taken. @throws when nobody reads any more */
+  /** Writes text, and resolves when it was read. @throws when the reader is gone */
   write(text: string): Promise<void>
 }
 

@@ -8,7 +8,7 @@ import { Replay } from './replay.ts'
 
 /** After how long a client that was cut off should come back, in milliseconds. */
 const RETRY_MS = 1_000
-/** Hexadecimal digits of a session's id: nobody guesses 128 bits. */
+/** Hexadecimal digits of a session's id: 128 bits cannot be guessed. */
 const ID_DIGITS = 32
 /** A reader that takes nothing for so long is let go, in milliseconds. */
 const STALL_MS = 30_000
@@ -24,7 +24,7 @@ export interface SessionsParts {
   config: McpConfig
   offer: McpOffer
   version: () => Promise<string>
-  /** Tells the client of changes until it is undone. */
+  /** Notifies the client of changes until its undo. */
   serve: (peer: McpPeer) => Undo
 }
 

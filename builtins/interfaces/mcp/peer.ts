@@ -14,7 +14,7 @@ import { toolOf, toolsOf } from './tools.ts'
 import { Updates } from './updates.ts'
 import { type Requests, Wire } from './wire.ts'
 
-/** Tools, resources and prompts are listed so many at a time. */
+/** Page size of tools, resources and prompts. */
 const PAGE = 100
 const LIST_CHANGED = {
   tools: 'notifications/tools/list_changed',
@@ -97,7 +97,7 @@ export class Peer implements McpPeer {
   }
 
   log(level: 'info' | 'warning' | 'error', message: string, logger = 'svc'): void {
-    // Whoever has gone hears nothing.
+    // A client that has gone gets nothing.
     this.#server.sendLoggingMessage({ level, logger, data: message }, this.#wire.sessionId).catch(() => {})
   }
 
@@ -180,7 +180,7 @@ export class Peer implements McpPeer {
     )
   }
 
-  /** What was thrown, as JSON-RPC has it; its cause is told in the log only. */
+  /** Returns an error in the form of JSON-RPC; its cause is in the log only. */
   async #answer<T>(what: string, answer: (call: (signal: AbortSignal) => OperationCall) => Promise<T>): Promise<T> {
     let request_id = ''
     try {
@@ -202,7 +202,7 @@ export class Peer implements McpPeer {
     return { tenant, signal, face: 'mcp', request_id: ports.ids.make('req', 12), progress: () => {} }
   }
 
-  /** To whoever asked for progress as such, to anyone else as lines of the log. */
+  /** Sends progress to callers that asked for it, and log messages to the others. */
   #progressOf(logger: string, { _meta, sendNotification, signal, sessionId }: Extra): Progress {
     const progressToken = _meta?.progressToken
     return new Progress(async (progress, message) => {

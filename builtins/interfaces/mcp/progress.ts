@@ -1,9 +1,9 @@
-/** So many messages wait to be told; what comes on top is added to the last one. */
+/** Maximum number of waiting messages; further ones are added to the last. */
 const MOST_WAITING = 100
-/** Longer texts are cut: what is told is how it goes on, not what comes of it. */
+/** Longer texts are cut: progress says how it goes on, not the result. */
 const LONGEST = 4_000
 
-/** Tells progress in order, one message after the other, and lets no more than so much pile up for a slow client. */
+/** Sends progress in order, one message after the other, with a bounded queue for a slow client. */
 export class Progress {
   readonly #send: (progress: number, message: string) => Promise<void>
   readonly #waiting: string[] = []
@@ -20,7 +20,7 @@ export class Progress {
     this.#sending ??= this.#drain()
   }
 
-  /** Resolves when all is told: an answer ends its progress. */
+  /** Resolves when all is sent: an answer ends its progress. */
   async flush(): Promise<void> {
     await this.#sending
   }

@@ -5,7 +5,7 @@ import { NOT_FOUND, RpcError } from './rpc.ts'
 
 const MIME = 'application/json'
 const PARAMETER = /\{(\w+)\}/g
-/** So many instances of a kind are listed; all can be read, and are completed. */
+/** Maximum number of listed instances of a kind; all can be read, and are completed. */
 const MOST_LISTED = 500
 /** The protocol's limit on completions. */
 const MOST_VALUES = 100

@@ -46,7 +46,7 @@ export function toolsOf(operations: readonly Operation[]): ReadonlyMap<string, O
   return tools
 }
 
-/** A tool as clients are told of it. */
+/** Returns a tool in the form for clients. */
 export function toolOf(name: string, operation: Operation): Tool {
   const { summary, description } = operation
   const { input, output } = schemasOf(operation)

@@ -4,9 +4,9 @@ import type { McpOffer, McpResource } from './contract.ts'
 import { matchUri, parametersOf } from './resources.ts'
 import { INVALID_PARAMS, NOT_FOUND, RpcError } from './rpc.ts'
 
-/** Changes that come closer together are told once, in milliseconds. */
+/** Changes within this time are notified once, in milliseconds. */
 const GATHER_MS = 100
-/** One client may follow so many resources. */
+/** Maximum number of resources that a client may follow. */
 const MOST_FOLLOWED = 200
 /** Events after which there are other resources. */
 const LISTED_AFTER = ['agent_spawned', 'agent_deleted']
@@ -21,16 +21,16 @@ export interface UpdatesParts {
   clock: Clock
   offer: () => McpOffer
   call: (signal: AbortSignal) => OperationCall
-  /** Tells of one resource that reads differently now. */
+  /** Notifies of one resource whose content changed. */
   onUpdated: (uri: string) => void
-  /** Tells that there are other resources now. */
+  /** Notifies that the list of resources changed. */
   onListed: () => void
   onError: (error: unknown) => void
 }
 
 /**
- * What one client follows. It is read from the log of events, which all processes write: what the daemon does is told by a
- * server beside it too. Nothing is read while nothing is followed.
+ * Resources that one client follows. Changes are read from the log of events, which all processes write: a
+ * server beside the daemon reports the daemon's changes too. Nothing is read while nothing is followed.
  */
 export class Updates {
   readonly #parts: UpdatesParts

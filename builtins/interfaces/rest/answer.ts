@@ -60,7 +60,7 @@ export async function windowHeaders(
     offset = 0,
     ...input
   } = parse(operation.input, raw, 'The request') as { limit?: number; offset?: number }
-  // The whole list tells by itself how many there are.
+  // The length of a whole list is its total.
   if (limit === undefined && offset === 0) return {}
   const total = await operation.count!({ ...input, limit, offset }, call)
   const headers = { 'x-total-count': String(total) }

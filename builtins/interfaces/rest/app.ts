@@ -156,7 +156,7 @@ async function answer(
   return sendOutput(reply, operation.http, output, hide)
 }
 
-/** The answer is written past Fastify, which is told only when it is done, or has not begun. */
+/** The answer is written past Fastify, which learns of it only when it is done, or has not begun. */
 async function answerProtocol(
   { svc, streams, listenerOf }: AppParts,
   path: string,

@@ -51,8 +51,8 @@ export class RestCall implements OperationCall {
 }
 
 /**
- * Made when somebody asks for it: most operations are over before anyone could go away, and a signal costs more than they do.
- * An own property, so that it is there in a copy too.
+ * Made on first use: most operations are over before a client could leave, and a signal costs more than they do.
+ * An own property, so that copies have it too.
  */
 const SIGNAL: PropertyDescriptor & ThisType<RestCall> = {
   enumerable: true,

@@ -11,7 +11,7 @@ export interface ClientOptions {
   apiKey?: string
   /** Whose requests they are: `X-Svc-User`. */
   user?: string
-  /** The platform's own unless told. */
+  /** Default: the platform's `fetch`. */
   fetch?: typeof fetch
 }
 
@@ -21,7 +21,7 @@ export interface CallOptions {
   idempotencyKey?: string
   /** Where a stream goes on. */
   lastEventId?: string
-  /** Told the head of each answer, with `X-Total-Count` and `Link` of a list. */
+  /** Called with the head of each answer, with `X-Total-Count` and `Link` of a list. */
   onResponse?: (response: Response) => void
 }
 
@@ -41,7 +41,7 @@ type Method<O> = O extends { input: infer I; events: infer E }
     ? (...args: Arguments<I>) => Promise<R>
     : never
 
-/** Operations by their rooms: `client.agents.spawn({ preset: 'coder' })`, `client.tasks.stream({ … })`. */
+/** Operations by module: `client.agents.spawn({ preset: 'coder' })`, `client.tasks.stream({ … })`. */
 export type Client = {
   readonly [R in Module<Name> as Camel<R>]: {
     readonly [N in Name as Module<N> extends R ? Camel<Verb<N>> : never]: Method<Operations[N]>
@@ -54,7 +54,7 @@ export const UnreachableError = defineError({
   title: 'Unreachable',
   sentence: (p: { url: string; problem: string }) => `${p.url} cannot be reached: ${p.problem}.`,
 })
-/** A stream was cut off, and nobody can say what became of it. What it had shown stands. */
+/** A stream was cut off, so its outcome is unknown. What was shown stands. */
 export const ConnectionCutError = defineError({
   code: 'connection_cut',
   status: 502,
@@ -69,7 +69,7 @@ const CANCELLED = ['task_cancelled', 'task_stopped']
 /** Pauses before a stream that was cut is opened again, in milliseconds: they double. */
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 8_000
-/** So often a call that is to find an answer again is tried. */
+/** Number of tries of a call that is to find its answer again. */
 const TRIES = 6
 
 /**
@@ -97,7 +97,7 @@ interface Route {
   path: string
   /** Whether it has a last event, or goes on until it is left. */
   stream?: 'ends' | 'goes on'
-  /** The media type of an answer that is a text; JSON unless told. */
+  /** The media type of an answer that is text. Default: JSON. */
   produces?: string
 }
 interface Message {
@@ -260,7 +260,7 @@ function isCut(error: unknown): boolean {
   return error instanceof SvcError && (error.status === 502 || error.status === 503)
 }
 
-/** The problem that a server told, as the error that it was made from. Of another's, such as a proxy's, the status says all. */
+/** Restores the error of a problem document. Of other answers, such as a proxy's, the status says all. */
 function errorOf(problem: unknown, answer?: Response): SvcError {
   const told = Object(problem) as Partial<Record<'code' | 'title' | 'detail', string>> & {
     status?: number

@@ -62,7 +62,7 @@ export type Address = TcpAddress | { socket: string }
 export interface Listening {
   /** `http://127.0.0.1:8000`, or `unix:` and the path of the socket. */
   readonly url: string
-  /** The host as it was told, and the port; undefined of a unix socket. */
+  /** The host as it was configured, and the port; undefined for a unix socket. */
   readonly tcp?: TcpAddress
   /** Takes no more requests, ends those in flight within half a second, and frees the address. */
   close(): Promise<void>
@@ -207,7 +207,7 @@ export const ProtocolRoutes = point<ProtocolRoute>('protocol_routes', {
   claims: ({ methods, path }) => methods.map(method => `${method} ${shapeOf(path)}`),
 })
 
-/** So many wrong places are told, each with so much of its path: what was sent may have any number, of any length. */
+/** Maximum number of reported problems, each with a bounded path: input may have any number, of any length. */
 const MOST_ERRORS = 100
 const LONGEST_PATH = 200
 

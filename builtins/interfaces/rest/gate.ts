@@ -5,7 +5,7 @@ import { isOwnHost, type ListenerKind } from './hosts.ts'
 import type { Keys } from './keys.ts'
 import { corsHeaders, mayChange, preflight } from './origins.ts'
 
-/** On every answer: data is kept by nobody, guessed to be nothing else, and embedded nowhere. */
+/** Headers of every answer: data is not cached, not sniffed as another type, and not embedded. */
 const SAFETY = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -16,7 +16,7 @@ const SAFETY = {
 
 const MARK = /^[\x21-\x7e]{1,200}$/
 const MARKED = { 'idempotency-key': 'Idempotency-Key', 'last-event-id': 'Last-Event-ID' }
-/** So many ways of naming this server are looked at once only. */
+/** Number of remembered Host headers. */
 const REMEMBERED = 100
 const TENANT = /^[A-Za-z0-9._@-]{1,128}$/
 

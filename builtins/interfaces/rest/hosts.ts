@@ -37,7 +37,7 @@ export async function resolveHost(host: string): Promise<{ address: string; wide
 }
 
 /**
- * Whether a Host header names this server: a loopback address or a name that the door has, with the door's port or
+ * Returns whether a Host header names this server: a loopback address or a name of the listener, with its port or
  * none; or an entry of `allowed`. `literals` lets any IP address pass: rebinding a name to this machine needs a name.
  */
 export function isOwnHost(header: string, door: ListenerKind, allowed: readonly string[], literals: boolean): boolean {

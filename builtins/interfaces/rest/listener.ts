@@ -23,7 +23,10 @@ const CLOSE_GRACE_MS = 500
 const LAST_WORDS_MS = 250
 /** The system cuts longer paths of sockets silently. */
 const LONGEST_SOCKET_PATH = 107
-/** How often Node looks for requests that take too long to arrive: so many times within what they may take, and no more often than that. */
+/**
+ * How often Node looks for requests that take too long to arrive: this number of times within their limit, and no more
+ * often.
+ */
 const LOOKS = 5
 const LOOK_MS = 1_000
 
@@ -121,12 +124,12 @@ function createListener({ svc, config, capacity, apps, streams, doors }: Listene
   server.maxConnections = capacity.connections
   /** How many requests of a connection wait for their answers, and the last of them. */
   const answering = new Map<Socket, { count: number; last: IncomingMessage }>()
-  /** What connections are told that sent something else than HTTP. */
+  /** Answers to connections that sent something else than HTTP. */
   const refused = new Map<Socket, string>()
   let closing: Promise<void> | undefined
 
   server.on('connection', socket => doors.set(socket, door))
-  // What came whole before is answered first: it is done, and whoever asked for it is to know.
+  // Complete requests that came before are answered first: they are done, and their callers must learn so.
   const refuse = (socket: Socket) => {
     const told = refused.get(socket)
     const asked = answering.get(socket)

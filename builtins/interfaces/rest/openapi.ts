@@ -55,7 +55,7 @@ export interface DocumentedApi {
   operations: readonly Operation[]
   /** Whether the server has a key. */
   keyed: boolean
-  /** The room that an operation belongs to, and what is said of it. */
+  /** Returns the module of an operation, and its description. */
   moduleOf(operation: Operation): { name: string; description: string }
   /** Lets others do something between two operations: all of them take long enough to be noticed. */
   pause(): Promise<void>

@@ -12,7 +12,7 @@ import {
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** Headers that go with an error. A client that may try again is told when, in seconds. */
+/** Returns the headers of an error: for a client that may try again, when, in seconds. */
 export function problemHeaders(error: SvcError): Record<string, string> {
   const again = error.retryAfter ?? (error.status === 503 || error.status === 429 ? 1 : undefined)
   return {

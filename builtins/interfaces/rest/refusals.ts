@@ -5,7 +5,7 @@ import type { RouteTable } from './routes.ts'
 type Refuse = (request: FastifyRequest, reply: FastifyReply) => never
 
 /**
- * What a request is told that found no route: that there is nothing, or which methods its path answers to (RFC 9110,
+ * Creates the answer to a request without a route: not found, or the methods that its path has (RFC 9110,
  * 15.5.6). Looked up only then, so that the other methods of each path need no routes of their own.
  * @returns what throws RouteNotFoundError or MethodNotAllowedError
  */

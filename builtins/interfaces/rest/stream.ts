@@ -35,8 +35,8 @@ export class Streams {
   }
 
   /**
-   * Answers a request with a stream. What it throws before its first event, this throws.
-   * @param begin gives the events; their signal is aborted when nobody reads them any more
+   * Answers a request with a stream. Throws what it throws before its first event.
+   * @param begin gives the events; their signal is aborted when the reader has left
    * @throws TooManyStreamsError, ServerStoppingError
    */
   async answer(
@@ -53,7 +53,7 @@ export class Streams {
     return reply.type(EVENT_STREAM).header('x-accel-buffering', 'no').send(open)
   }
 
-  /** Counts a stream that somebody else writes. @throws TooManyStreamsError */
+  /** Counts a stream that is written elsewhere. @throws TooManyStreamsError */
   count(stop: () => void, door: ListenerKind, response: ServerResponse): void {
     const open = { stop }
     this.#hold(open, door)
@@ -73,8 +73,9 @@ export class Streams {
 }
 
 /**
- * The bytes of one stream. Events are asked for as they are taken: more than `stream_buffer_bytes` never wait for a slow
- * reader, and one that takes nothing for `stream_stall_s` is let go. In whatever way it ends, the source is told at once.
+ * The bytes of one stream. Events are pulled as they are read: more than `stream_buffer_bytes` never wait for a slow
+ * reader, and one that reads nothing for `stream_stall_s` is disconnected. However it ends, the source is notified at
+ * once.
  */
 class OpenStream extends Readable {
   readonly #parts: StreamParts
@@ -114,7 +115,7 @@ class OpenStream extends Readable {
     try {
       const first = begin(signal).then(events => {
         this.#events = events[Symbol.asyncIterator]()
-        // Nobody waits for it any more: it learns that from the signal, and is not begun.
+        // The reader has left: the source learns that from the signal, and is not begun.
         return signal.aborted ? this.#leave() : this.#events.next()
       })
       first.catch(() => {})

@@ -11,7 +11,7 @@ import { PROPS } from './props.ts'
 import { bootstrap, mean, quantile, round, wilson } from './statistics.ts'
 import { variantOf } from './variants.ts'
 
-/** So many runs in a row without one answer, and nobody is there. */
+/** Number of runs in a row without an answer after which the model counts as absent. */
 const SILENT_RUNS = 2
 const LONGEST_ANSWER = 500
 /** Of one call, so that no model pays for rambling. */
@@ -26,7 +26,7 @@ export interface Plan {
   progress(line: string): void
 }
 
-/** Puts one model to all scenarios, in a project of its own. What keeps it from that is told in the result. */
+/** Runs one model through all scenarios, in a project of its own. A failure to do so is part of the result. */
 export async function measure(svc: PluginHandle, asked: string, plan: Plan): Promise<ModelResult> {
   const began = svc.clock.monotonic()
   const meter = new Meter()
@@ -138,7 +138,7 @@ async function judge(
   const held = await examine(checks, performance)
   const whole = checks.reduce((sum, { weight }) => sum + weight, 0)
   const reached = checks.reduce((sum, { weight }, n) => sum + (held[n] ? weight : 0), 0)
-  // Whoever gave no answer has not kept from anything either.
+  // A run without an answer has not passed a check that something was left out.
   const silent = failure !== null && answer.trim() === '' && performance.called.length === 0
   const score = share ?? (silent ? 0 : whole > 0 ? reached / whole : failure === null ? 1 : 0)
   const passed = score === 1 && failure === null

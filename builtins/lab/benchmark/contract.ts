@@ -161,14 +161,14 @@ export interface BenchmarkOptions {
   /** An instruction of one's own, in place of the scenarios: what counts is that there is an answer. */
   task?: string | undefined
   signal: AbortSignal
-  /** Told as it goes on. */
+  /** Called with a line of progress. */
   progress(line: string): void
 }
 
 export interface Benchmark {
   /** The scenarios that there are. */
   scenarios(): readonly Scenario[]
-  /** @throws InvalidInputError for options that make no sense; a model that cannot be asked is told in the report */
+  /** @throws InvalidInputError for invalid options; a model that cannot be called is part of the report */
   run(options: BenchmarkOptions): Promise<BenchmarkReport>
   /** For people on a terminal. */
   table(report: BenchmarkReport, columns?: number): string

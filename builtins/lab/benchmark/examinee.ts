@@ -85,7 +85,7 @@ export class Examinee {
     return { ...this.#outcome(now.result ?? '', null), failure, detail: failure && now.result }
   }
 
-  /** So many times: chooses a goal, which is then taken away again. */
+  /** Lets the agent choose a goal this number of times, and removes each again. */
   async #goals(cycles: number, signal: AbortSignal): Promise<Performance> {
     const { agent_id } = this.#detail
     const taken: string[] = []

@@ -3,7 +3,7 @@ import type { ShareInterval } from './contract.ts'
 /** The quantile of the normal distribution for 95 %, two-sided. */
 const Z = 1.959964
 const RESAMPLES = 2_000
-/** Below so many runs of a scenario resampling sees too little of what could have been. */
+/** Number of runs of a scenario below which resampling sees too little of the possible outcomes. */
 const ENOUGH_RUNS = 3
 
 /**

@@ -36,7 +36,7 @@ export interface DemoContext {
   /** Cycles, where the demo counts in such; its own number without. */
   cycles: number | undefined
   signal: AbortSignal
-  /** Opens the house that it plays in, with the seed; `config` and `files` are the demo's own. */
+  /** Opens the project in which the demo runs, with the seed; `config` and `files` are the demo's own. */
   open(options: Pick<TrialOptions, 'config' | 'files' | 'roles'>): Promise<DemoTrial>
   /** A line of what happens, for people who watch. */
   say(line: string): void
@@ -44,7 +44,7 @@ export interface DemoContext {
   show(lines: readonly string[]): void
 }
 
-/** A trial whose days its demo counts: time stands still in it until somebody lets a day pass. */
+/** A trial whose days the demo counts: time stands still in it until the demo lets a day pass. */
 export interface DemoTrial extends Trial {
   /**
    * Lets a day pass, and everybody who is due live through it, one after another.
@@ -54,7 +54,7 @@ export interface DemoTrial extends Trial {
   day(calm?: () => Promise<boolean>): Promise<number>
 }
 
-/** Something to be shown: a house of agents, what happens in it, and a report. */
+/** A demo: agents in a project of their own, what happens to them, and a report. */
 export interface Demo {
   name: string
   summary: string
@@ -103,7 +103,7 @@ export const DetectiveCases = point<DetectiveCase>('detective_cases', {
 export interface DemoOptions {
   name: string
   part?: string | undefined
-  /** As people write it; the embedded one unless told. */
+  /** As people write it. Default: the embedded model. */
   model?: string | undefined
   seed?: number | undefined
   cycles?: number | undefined

@@ -4,7 +4,7 @@ import type { DemoContext, DemoReport, DetectiveCase, ReportBlock } from './cont
 const POINTS = { suspect: 50, motive: 20, calibration: 30 }
 const RULE = `${POINTS.suspect} points for the right suspect after the last round, ${POINTS.motive} for the right motive, and up to ${POINTS.calibration} for calibration: 1 minus the mean Brier score of the confidence over all rounds (Brier, Monthly Weather Review 78, 1950).`
 
-/** What somebody thinks after a round. */
+/** What a detective thinks after a round. */
 interface Theory {
   suspect: string
   motive: string
@@ -32,7 +32,7 @@ export interface Score {
   since: number | null
 }
 
-/** How far somebody's theories were right. */
+/** Returns how far a detective's theories were right. */
 export function scoreOf({ told }: Pick<Detective, 'told'>, { solution }: Pick<DetectiveCase, 'solution'>): Score {
   const right = told.map(({ theory }) => theory?.suspect === solution.suspect)
   const losses = told.map(({ theory }, n) => (theory ? (theory.confidence - (right[n] ? 1 : 0)) ** 2 : 1))

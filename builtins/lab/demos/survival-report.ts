@@ -4,13 +4,13 @@ import type { LifeMoment } from '#society/economy/contract'
 import { dayOf } from './clock.ts'
 import type { DemoContext, DemoReport, ReportBlock } from './contract.ts'
 
-/** So many turning points of each are told. */
+/** Maximum number of turning points told of each agent. */
 const TURNING_POINTS = 5
 const LONGEST_QUOTE = 400
 const RULE =
   'Thriving is out of 100: up to 40 for money (credits / (credits + 300), nothing in debt), 25 for happiness, 20 for health, and up to 15 for the share of its goals that it completed.'
 
-/** How somebody stood at the end of a day. */
+/** An agent's state at the end of a day. */
 interface Evening {
   day: number
   /** Credits. */

@@ -13,7 +13,7 @@ const DAYS = 30
 const PRESETS = ['coder', 'gambler', 'philosopher'] as const
 /** All that a life here needs: the world, and something to write on. */
 const TOOLKITS = ['world', 'file', 'notepad']
-/** A day of the demo is felt like so many hours. */
+/** Hours of inner life that a day of the demo stands for. */
 const HOURS_FELT = 6
 const CONFIG = {
   daemon: { heartbeat: 86_400, min_rest: 0, max_concurrent_agents: 1 },

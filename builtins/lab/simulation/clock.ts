@@ -4,7 +4,10 @@ import type { Dice } from './dice.ts'
 
 /** When every simulated world begins, on the wall. */
 const BEGIN_MS = Date.UTC(2026, 0, 1)
-/** Timers between two turns of the machine's own event loop, in which whoever waits for the world may stop it. */
+/**
+ * Number of timers between two turns of the machine's own event loop, in which a waiting caller may stop the
+ * simulation.
+ */
 const TURN_EVERY = 500
 /** Rounds of the queue of ticks after each timer. One empties the queue of promises; the others are for Node's own ticks. */
 const ROUNDS = 3
@@ -19,9 +22,9 @@ interface Timer {
 
 /** The time of a simulated world. It moves only when nothing is left to do, and then to the next timer. */
 export class SimulatedTime {
-  /** Whoever looks at the world whenever it has come to rest, before time moves. */
+  /** Called whenever the simulation has come to rest, before time moves. */
   onRest: () => void = () => {}
-  /** Whoever is told of what a timer threw. */
+  /** Called with what a timer threw. */
   onError: (error: unknown) => void = error => {
     throw error
   }

@@ -4,7 +4,7 @@ import { defineError, point, token, z } from '#kernel'
 export const FaultLevel = z.enum(['none', 'some', 'many'])
 export type FaultLevel = z.infer<typeof FaultLevel>
 
-/** The world, as whoever checks it sees it. What is read here passes all faults. */
+/** The simulation, as an invariant sees it. Reads through it meet no faults. */
 export interface Look {
   all<R>(sql: string, params?: readonly unknown[]): R[]
   get<R>(sql: string, params?: readonly unknown[]): R | undefined
@@ -59,7 +59,7 @@ export interface SimulationOptions {
   /** Cycles of agents in each world. */
   cycles: number
   faults: FaultLevel
-  /** Presets of the project, of which its agents are made; the world's own worker unless told. */
+  /** Presets of the project from which agents are made. Default: the simulation's own worker. */
   presets?: readonly string[]
 }
 
@@ -72,7 +72,7 @@ export interface Belongings {
   /** Toolkits of its plugins, and the tools in them: these are called as often as all others together. */
   toolkits: readonly string[]
   tools: readonly string[]
-  /** Rooms of this program that must be there; all of them where nobody knows which. */
+  /** Modules of this program that must be there; all of them where it is not known which. */
   needs: readonly string[] | 'everything'
 }
 
@@ -89,7 +89,7 @@ export interface Simulation {
    * @throws SimulationStuckError when the world itself cannot go on; ProfileNotFoundError; SimulationNestedError; the signal's reason
    */
   live(options: SimulationOptions, signal?: AbortSignal): Promise<SimulatedRun>
-  /** So many worlds, one after another, of seeds that follow each other. Ends when the signal is aborted. */
+  /** Simulates runs one after another, with successive seeds. Ends when the signal is aborted. */
   many(options: SimulationOptions & { seeds: number }, signal: AbortSignal): AsyncGenerator<SimulatedRun>
 }
 export const Simulation = token<Simulation>('simulation')

@@ -25,15 +25,15 @@ export interface CheckerParts {
   driven(): boolean
 }
 
-/** So often it is looked whether wakes were heard, in milliseconds of the world. */
+/** Interval of the check that wakes were followed, in simulated milliseconds. */
 const TICK_MS = 250
 /** A lease outlives failures to renew it for so long, in milliseconds. */
 const LEASE_MS = 20_000
 /** What is written beside a file has the number of the machine's own process in its name: the same world, another log. */
 const OWN_FILES = `.${process.pid}.tmp`
-/** So long somebody waits for a database that is locked, in milliseconds. */
+/** How long a process waits for a locked database, in milliseconds. */
 const LOCK_MS = 5_000
-/** A database that is locked is tried again within so many milliseconds. */
+/** Maximum time between two tries of a locked database, in milliseconds. */
 const RETRY_MS = 25
 
 interface Nudge {
@@ -158,7 +158,7 @@ export class InvariantChecker {
     }
   }
 
-  /** How many processes owe somebody an answer. */
+  /** Returns the number of processes that have not answered yet. */
   get asking(): number {
     return this.#asking.size
   }
@@ -184,7 +184,7 @@ export class InvariantChecker {
     if (this.#parts.trouble.level === 0) this.#report('quiet_when_well', String(entry.msg))
   }
 
-  /** An error that nobody caught. */
+  /** Records an uncaught error. */
   uncaught(error: unknown): void {
     this.#report('caught', error instanceof Error ? (error.stack ?? error.message) : String(error))
   }
@@ -215,7 +215,7 @@ export class InvariantChecker {
     this.#billed += tokens
   }
 
-  /** Agents and goals there are, for whoever wants to name one. */
+  /** Returns the names of agents and goals. */
   names(): string[] {
     const { look } = this.#parts
     return look.all<{ id: string }>('SELECT agent_id AS id FROM agents ORDER BY rowid LIMIT 5').map(({ id }) => id)
@@ -307,7 +307,7 @@ export class InvariantChecker {
     if (since != null && since < look.now) this.#report('no_cycle_when_paused', `${agent_id}, since ${since}`)
     const epoch = look.get<{ epoch: number }>('SELECT epoch FROM leases WHERE agent_id = ?', [agent_id])?.epoch ?? 0
     const before = this.#driving.get(agent_id)
-    // Whoever takes an agent away, as a restored checkpoint does, counts its epoch up too.
+    // A write that takes an agent away, as a restored checkpoint, counts its epoch up too.
     if (before?.epoch === epoch - 1 && elapsed() - trouble.lastOfStore > LEASE_MS) {
       this.#report('driven_once', `${agent_id} is driven by processes ${before.process} and ${process}`)
     }
@@ -320,7 +320,7 @@ export class InvariantChecker {
       agent_id,
     ])?.epoch
     const driving = this.#driving.get(agent_id)
-    // The next may be claimed already, but begins only once this one has been told.
+    // The next cycle may be claimed already, but begins only after this one was reported.
     const isIts = driving?.epoch === epoch || result !== 'fenced'
     if (driving?.process === process && isIts) this.#driving.delete(agent_id)
     if (!isResult(result)) this.#report('known_results', `${agent_id}: ${result}`)
@@ -365,7 +365,9 @@ export class InvariantChecker {
     }
   }
 
-  /** A nudge is heard by a cycle that begins after it, or in one that is under way. What is in the way takes its time off. */
+  /**
+   * A nudge is read by a cycle that begins after it, or by one that is under way. Faults in the way extend its time.
+   */
   #checkNudge(nudge: Nudge, now: number): void {
     const { look, trouble, wakes_within, driven } = this.#parts
     const row = look.get<{ delivered_at: number | null; stopped: number; owner: string | null }>(

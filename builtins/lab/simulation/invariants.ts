@@ -24,7 +24,7 @@ const CHILDREN = [
 /** Holds where pursuits are gone on with, rather than begun anew, at each cycle. */
 export const RESUMES = 'transcript_while_it_goes_on'
 
-/** What is promised of the rows of this program's own rooms. One world is watched by what is made here. */
+/** Returns the invariants of this program's own modules, for one simulated run. */
 export const ownInvariants = (): readonly Invariant[] => [
   {
     name: 'one_generated_goal',

@@ -10,7 +10,7 @@ const SPARED: Record<string, string> = { 'PRAGMA quick_check(1)': "SELECT 'ok' A
 /** What sets a connection up. */
 const SETTINGS = /^PRAGMA \w+ = /
 
-/** What a killed process meets; nobody is there to catch it. */
+/** The error that a killed process meets; nothing catches it. */
 export class DeadProcess extends Error {}
 
 export interface MediumParts {
@@ -32,7 +32,7 @@ export class SharedDatabase {
   #connection: Connection | undefined
   /** The settings that its connection has. */
   #settings: string | undefined
-  /** How often each process committed: what SQLite tells others as `data_version`. */
+  /** Number of commits of each process: what SQLite gives the others as `data_version`. */
   readonly #commits = new Map<number, number>()
   #writing: number | undefined
 
@@ -43,7 +43,7 @@ export class SharedDatabase {
     this.#writing = undefined
   }
 
-  /** The connection behind all, for whoever looks on. @throws before a process has opened it */
+  /** The connection behind all others, for checks. @throws before a process has opened it */
   get connection(): Connection {
     if (!this.#connection) throw new Error('no process has opened the database yet')
     return this.#connection

@@ -16,9 +16,9 @@ export interface SayingParts {
 
 export interface ModelParts extends SayingParts {
   clock: Clock
-  /** Told of every call as it is made. */
+  /** Called with every model call. */
   onAsked(request: ModelRequest): void
-  /** So many tokens will stand on the provider's bill. */
+  /** Called with the tokens that the provider will bill. */
   onBilled(tokens: number): void
 }
 
@@ -74,7 +74,7 @@ function answer(parts: ModelParts, request: ModelRequest): ModelEvent[] {
   const said = sayingOf(parts, request)
   const calls = said.filter(({ type }) => type === 'tool_call').length
   const finish_reason = trouble.strikes('model_cut_short', 0.01) ? 'length' : calls > 0 ? 'tool_calls' : 'stop'
-  // Fewer than anybody would estimate: four characters are a token.
+  // A lower bound: four characters are a token.
   const chars = request.messages.reduce((sum, { content }) => sum + content.length, 0)
   const usage = { input_tokens: Math.ceil(chars / 5), output_tokens: dice.int(1, 60) }
   const bill: ModelEvent[] = trouble.strikes('model_says_no_usage', 0.02) ? [] : [{ type: 'usage', usage }]

@@ -36,7 +36,7 @@ export interface Surroundings {
   disk: Disk
   database: SharedDatabase
   trouble: Trouble
-  /** Nobody looks on while the ground is laid. */
+  /** There is no checker while the project is prepared. */
   checker: InvariantChecker | undefined
   random: Random
   ids: Ids
@@ -89,7 +89,7 @@ export class SimulatedProcess {
     }
   }
 
-  /** Ends it in order, once. Nobody acts through it any more. */
+  /** Ends it in order, once. No operator acts through it any more. */
   stop(): Promise<void> {
     this.#stopping ??= this.#end()
     return this.#stopping

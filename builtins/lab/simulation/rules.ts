@@ -20,7 +20,7 @@ const OFF = [
   ...['toolkit-web', 'net', 'mcp-client'],
 ]
 
-/** Rooms without which the service lives too, each with those that need it, and how often it is there. */
+/** Modules that the service can do without, each with those that need it, and the share of runs that have it. */
 const PARTS: readonly (readonly [share: number, rooms: readonly string[]])[] = [
   [0.5, ['checkpoints']],
   [0.5, ['tasks', 'sessions']],
@@ -37,10 +37,10 @@ const PARTS: readonly (readonly [share: number, rooms: readonly string[]])[] = [
   [0.2, ['swarm']],
   [0.2, ['economy', 'toolkit-world']],
 ]
-/** So many worlds have all of them. */
+/** Share of runs that have all modules. */
 const WHOLE = 0.1
 
-/** The rooms that a world does without. */
+/** Returns the modules that a run does without. */
 function omittedParts(dice: Dice, needs: Belongings['needs']): string[] {
   const isWhole = dice.chance(WHOLE) || needs === 'everything'
   return PARTS.flatMap(([share, rooms]) => {

@@ -45,7 +45,7 @@ export function simulationOf(svc: PluginHandle): Simulation {
 }
 
 /**
- * An error that nobody in a world catches is a fault of that world, and not the end of this process.
+ * An uncaught error in a simulated run is a fault of that run, and does not end this process.
  * @param turn resolves in the next turn of the event loop
  */
 export async function runWatched(
@@ -61,7 +61,7 @@ export async function runWatched(
   process.on('unhandledRejection', uncaught)
   try {
     const run = await world.live(turn, signal)
-    // Node tells of promises that nobody caught only when nothing else is left to do, which in a world is never.
+    // Node reports unhandled rejections only when nothing else is left to do, which in a simulation is never.
     await turn()
     return { ...run, violation: world.checker.violation }
   } finally {

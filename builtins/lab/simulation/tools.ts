@@ -30,7 +30,7 @@ export function simulatedToolkit(): Toolkit {
   }
 }
 
-/** What a tool may answer that nobody asked for. */
+/** Unexpected values that a tool may return. */
 const GARBAGE: readonly (() => unknown)[] = [
   () => undefined,
   () => 10n,
@@ -44,7 +44,7 @@ const GARBAGE: readonly (() => unknown)[] = [
   },
 ]
 
-/** One each: whoever waits for it is kept as long as it is. */
+/** One promise for each caller: a shared one would keep all of its waiters in memory. */
 const never = () => new Promise<never>(() => {})
 
 /** Puts chance before a tool: it takes its time, fails, hangs until its limit, or answers what makes no sense. */
@@ -55,7 +55,7 @@ export function withTrouble(original: Tool['execute'], of: Tool, { clock, dice, 
     if (!alive()) return never()
     if (dice.chance(0.4)) await clock.sleep(dice.int(1, 700), call.signal)
     if (trouble.strikes('tool_fails', 0.04)) throw new Error(dice.pick(['it broke', 'no such thing', '']))
-    // Some do not listen to being told to stop.
+    // Some ignore the abort signal.
     if (trouble.strikes('tool_hangs', 0.01)) await (dice.chance(0.5) ? clock.sleep(1e9, call.signal) : never())
     const result = await original(args as never, call)
     return trouble.strikes('tool_answers_garbage', 0.02) ? dice.pick(GARBAGE)() : result

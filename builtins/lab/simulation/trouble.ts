@@ -49,7 +49,7 @@ export class Trouble {
     return this.#episode?.kind === kind && this.#now() < this.#episode.until
   }
 
-  /** Whether a thing that goes wrong so often does so now. */
+  /** Returns whether a fault of this probability occurs now. */
   strikes(kind: string, probability: number): boolean {
     if (this.#factor === 0 || !this.#dice.chance(probability * this.#factor)) return false
     this.#count(kind)

@@ -279,7 +279,7 @@ export class SimulatedWorld {
     this.#openLater()
   }
 
-  /** Nothing fails any more, and operators let everything go on: whoever has a goal gets on with it. */
+  /** Ends all faults, and operators let everything go on: every agent with a goal makes progress. */
   async #calmDown(): Promise<void> {
     this.#calm = true
     this.#trouble.end()
@@ -307,7 +307,7 @@ export class SimulatedWorld {
       return this.#isOver || [...before.keys()].every(hasMoved)
     })
     if (this.#isOver) return
-    // What a full disk kept from being written then, how long somebody rests, is known only now.
+    // What a full disk kept from being written, such as how long an agent rests, is known only now.
     const rests = (id: string) =>
       this.look.get(
         'SELECT 1 FROM leases l JOIN agents a ON a.agent_id = l.agent_id WHERE a.agent_id = ? AND a.failures > 0 AND l.run_at > ?',
@@ -350,8 +350,8 @@ export class SimulatedWorld {
       .all<{ id: string; owner: string }>('SELECT id, owner, run_at, claimed_at FROM leases WHERE owner IS NOT NULL')
       .filter(({ owner }) => owners.has(owner))
     if (held.length > 0) this.checker.leftBehind(`leases ${JSON.stringify(held)}`)
-    // For the calls of a process that was killed, or stopped while nothing could be written, something stays held, until nobody
-    // can be waiting for them any more.
+    // Calls of a process that was killed, or stopped while nothing could be written, hold a reservation until no
+    // process can be waiting for them any more.
     if (this.checker.counts.kills > 0 || this.#isUnbooked) return
     const reserved = this.look.all<{ call_id: string }>('SELECT call_id FROM budget_reservations')
     if (reserved.length > 0)

@@ -9,7 +9,7 @@ import { type Trial, TrialFolderError, type TrialOptions } from './contract.ts'
 /** In the project's own books a call of a trial belongs to none of its agents. */
 const ELSEWHERE: CallPurpose = { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' }
 
-/** Makes the folder, opens a house in it, and ties its models and its bills to the project's. */
+/** Makes the folder, opens a kernel in it, and ties its models and its bills to the project's. */
 export async function openTrial(svc: PluginHandle, options: TrialOptions): Promise<Trial> {
   const { files } = svc.ports
   const root = await folderOf(svc, options.keep)

@@ -5,7 +5,7 @@ import type { Notices } from './notices.ts'
 import { type EventFilter, eventsBetween, newestSeqs, oldestSeq } from './repository.ts'
 import type { Tail } from './tail.ts'
 
-/** So many seqs are looked through at a time, so that a filter that finds little holds up nobody. */
+/** Number of sequence numbers read at a time, so that a filter with few matches does not block other work. */
 const SPAN = 1_000
 
 export const EventsGoneError = defineError({
@@ -19,7 +19,7 @@ export const EventsGoneError = defineError({
 export interface FollowOptions extends EventFilter {
   /** Where to go on: after this seq. From the end without it. */
   after?: number | undefined
-  /** Begin with so many of the newest that are meant. */
+  /** Number of newest matching events to begin with. */
   last?: number | undefined
   /** Ends at the present end of the log unless set. */
   follow: boolean
@@ -29,9 +29,10 @@ export interface FollowOptions extends EventFilter {
 }
 
 /**
- * The events of the log in the order of their seq, from a place on. There is one writer at a time, and a seq is given inside
- * its transaction: seqs become visible in their order. Gaps, which only removed rows leave, are therefore never filled later,
- * and whoever has seen one seq has seen everything before it.
+ * Yields the events of the log in the order of their seq, from a given place on. There is one writer at a time, and a
+ * seq is assigned inside
+ * its transaction, so seqs become visible in order. Gaps come only from removed rows and are never filled later:
+ * a reader that has seen one seq has seen every event before it.
  */
 export async function* follow(svc: PluginHandle, tail: Tail, options: FollowOptions): AsyncGenerator<StreamEvent> {
   const { signal, agent_id, types, notices } = options
@@ -73,7 +74,7 @@ async function startOf(svc: PluginHandle, newest: number, options: FollowOptions
   return Math.min(Math.max(after, oldest - 1, 0), newest)
 }
 
-/** The place before so many of the newest events that are meant; before all of them where there are fewer. */
+/** Returns the place before the given number of newest matching events, or before all of them where there are fewer. */
 async function beforeNewest(
   svc: PluginHandle,
   oldest: number,

@@ -16,7 +16,7 @@ export default definePlugin({
     eventsForget(svc)
     const tail = new Tail(svc)
     for (const operation of eventOperations(svc, tail, new Notices(svc, () => tail.wake()))) svc.operation(operation)
-    // Whoever follows without a signal of its own would wait for ever, and its program with it.
+    // A follower without a signal of its own would wait for ever and keep the process alive.
     svc.start(() => () => tail.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
     const log = new EventLog(svc, () => config.event_log_fsync)
     svc.add(EventReaders, { name: 'event-log', seq: () => log.writtenSeq() })

@@ -3,7 +3,7 @@ import type { Ports } from '#kernel'
 
 /** A file of this size is set aside, and a new one begun. */
 const ROTATE_BYTES = 10 * 1024 * 1024
-/** So many files that were set aside are kept of each. */
+/** Number of files kept of each that was set aside. */
 const KEPT = 4
 /** How far back from its end a file is searched for its last whole line. */
 const LOOK_BACK_BYTES = 1024 * 1024
@@ -14,7 +14,7 @@ export interface JournalOptions {
   files: Files
   /** Where it lies, without the `.jsonl` at its end. */
   path: string
-  /** Told when something unreadable was set aside. */
+  /** Called when something unreadable was set aside. */
   warn: (problem: string) => void
   rotateBytes?: number
 }

@@ -4,7 +4,7 @@ import { getValue, newestSeq, Store, setValue } from '#platform/store/contract'
 import { Journal } from './journal.ts'
 import { eventsBetween, eventsOfAgent } from './repository.ts'
 
-/** So many seqs are looked through, and so many lines written, at a time. */
+/** Number of seqs read, and of lines written, at a time. */
 const SPAN = 1_000
 const AGENTS_REMEMBERED = 10_000
 const CURSOR = { namespace: 'events', key: 'event_log' }
@@ -38,7 +38,7 @@ export class EventLog {
         await this.write()
         this.#problem = undefined
       } catch (error) {
-        // A full disk is told once, and what was not written comes when there is room.
+        // A full disk is logged once; the missing lines are written when there is space again.
         const problem = sentenceOf(error)
         if (problem !== this.#problem) log.warn({}, `the event log is behind: ${problem}`)
         this.#problem = problem

@@ -2,7 +2,7 @@ import { type PluginHandle, z } from '#kernel'
 import { EventReaders, RetentionRules } from '#platform/retention/contract'
 import { defineEffect, Effects, newestSeq, Store } from '#platform/store/contract'
 
-/** So many of the newest are kept in any case, for whoever comes back to a stream. */
+/** Number of newest events that are always kept, for readers that resume a stream. */
 const KEPT = 10_000
 
 const removeEvents = defineEffect({
@@ -11,7 +11,7 @@ const removeEvents = defineEffect({
   statements: ({ upTo }) => [{ sql: 'DELETE FROM events WHERE seq <= ?', params: [upTo] }],
 })
 
-/** What of this room may go: the oldest events, from the beginning of the log up to the first that is needed or not old. */
+/** Removes the oldest events of the log, up to the first one that is still needed or not old enough. */
 export function eventsForget(svc: PluginHandle): void {
   svc.add(Effects, removeEvents.kind)
   /** The seq of the last that may go. */

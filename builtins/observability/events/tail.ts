@@ -1,7 +1,7 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
 import { newestSeq, Store } from '#platform/store/contract'
 
-/** How often the end of the log is looked at, in milliseconds, while anybody waits for it. */
+/** Interval between reads of the end of the log while a reader waits for it, in milliseconds. */
 const LOOK_MS = 50
 
 /**
@@ -58,7 +58,7 @@ export class Tail {
     this.#looking = false
   }
 
-  /** What cannot be read now is looked for again; nobody is told of nothing. */
+  /** What cannot be read now is read again later; no event is reported that is not there. */
   async #newest(): Promise<number> {
     try {
       return await newestSeq(this.#svc.use(Store))

@@ -39,7 +39,7 @@ interface Mail {
   at: string
 }
 
-/** All that a report tells, without secrets. */
+/** The content of a report, without secrets. */
 export interface Report {
   run: RunDetail
   trace: Trace

@@ -15,7 +15,7 @@ const limit = z
   .default(2_000)
   .describe('Maximum number of events, newest first (1 to 10000)')
 
-/** What a report is called that nobody named. */
+/** Returns the default name of a report. */
 const nameOf = (run_id: string) => `svc-report-${run_id}.html`
 
 export function exportOperations(svc: PluginHandle) {

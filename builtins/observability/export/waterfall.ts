@@ -27,7 +27,7 @@ ${children.map(agent => html`<div class="lane"><span title="${agent.name}">${age
 </figure></section>`
 }
 
-/** So many goals are unfolded at first. */
+/** Number of goals that are unfolded at first. */
 const OPEN = 3
 
 /** What each agent did for each of its goals, step by step. One piece of markup a goal. */

@@ -64,7 +64,7 @@ export async function writePieces(
   }
 }
 
-/** A link fails where somebody was faster; not every file system has them. */
+/** Linking fails where another process was faster; not every file system has links. */
 async function put(files: Ports['files'], beside: string, file: string, force: boolean): Promise<void> {
   if (force) return files.rename(beside, file)
   try {

@@ -26,7 +26,7 @@ export class Cycles {
   endCycle(agent_id: string, result: string): void {
     const began = this.#began.get(agent_id)
     this.#began.delete(agent_id)
-    // It began before anybody counted.
+    // It began before counting started.
     if (began === undefined) return
     const ms = this.#clock.monotonic() - began
     const bound = BOUNDS.find(each => ms <= each * 1000)

@@ -9,7 +9,7 @@ const AT_WORK_MS = 100
 const AT_REST_MS = 1_000
 /** A loop is at rest that was at work for less than this share of the time. */
 const AT_REST = 0.05
-/** What is shown is of the last so many milliseconds, however often it is asked for. */
+/** Length of the window that the shown values cover, in milliseconds, however often they are read. */
 const WINDOW_MS = 60_000
 
 /** How late this process's event loop is. */
@@ -24,7 +24,7 @@ export class LoopLag {
     this.#clock = clock
   }
 
-  /** A clock that is moved by hand tells nothing of the loop. */
+  /** A held clock says nothing about the event loop. */
   watch(): Undo {
     if (this.#clock.held) return () => {}
     this.#used = performance.eventLoopUtilization()
@@ -36,7 +36,7 @@ export class LoopLag {
     }
   }
 
-  /** The largest, or a percentile, in seconds; undefined while nobody watches. */
+  /** Returns the largest value, or a percentile, in seconds; undefined while nothing is measured. */
   read(which: 'max' | number): number | undefined {
     if (!this.#cancel) return undefined
     const late = this.#samples.map(sample => sample.late).sort((a, b) => a - b)
@@ -108,7 +108,7 @@ export function processMetrics({ clock, ports }: PluginHandle, lag: LoopLag): Me
       name: 'process_open_fds',
       help: 'Files and sockets that this process holds open.',
       type: 'gauge',
-      // Only Linux tells.
+      // Only Linux reports it.
       collect: () =>
         ports.files.readdir('/proc/self/fd').then(
           names => names.length,

@@ -6,7 +6,7 @@ import { exposition } from './exposition.ts'
 const LIMIT_MS = 1_000
 
 export function metricsGet(svc: PluginHandle) {
-  /** Metrics that failed at the last scrape: told once, until they are well again. */
+  /** Metrics that failed at the last scrape. A failure is logged once until the metric recovers. */
   const failing = new Set<string>()
   const read = async (metric: Metric) => {
     try {

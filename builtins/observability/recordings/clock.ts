@@ -18,7 +18,7 @@ export class ReplayClock implements Clock {
 
   /** @param at where it stands, in milliseconds since 1970 */
   constructor(real: Clock, at: number) {
-    // It may be another house's clock, from which our actors are not to draw.
+    // It may be the clock of another kernel, from which our recording contexts must not read.
     this.#real = { ...real, monotonic: () => withoutRecording(() => real.monotonic()) }
     this.#at = at
   }

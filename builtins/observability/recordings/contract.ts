@@ -124,7 +124,7 @@ export interface ForkOptions extends ReplayOptions {
   model?: string | undefined
   /** A plugin's file that is there from then on. */
   plugin?: string | undefined
-  /** How many cycles it lives on at most; as many as the recording has left unless told. */
+  /** Maximum number of cycles. Default: as many as the recording has left. */
   cycles?: number | undefined
 }
 
@@ -147,7 +147,10 @@ export interface Recordings {
 }
 export const Recordings = token<Recordings>('recordings')
 
-/** What a room keeps in memory of rows that its process writes outside of cycles: in a replay it is the tape that writes them. */
+/**
+ * State that a module keeps in memory of rows that its process writes outside of cycles. In a replay, the recording
+ * writes those rows.
+ */
 export interface Mirror {
   /** Of what, as in `mcp-servers`. */
   name: string

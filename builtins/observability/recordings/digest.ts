@@ -6,8 +6,9 @@ import type { Asked } from '#lib/recording-context'
 const PRIME = 31
 
 /**
- * Digests of what somebody asked, by which a replay sees whether the same was asked again. CRC-32 tells apart what differs by
- * accident, and takes a tenth of what SHA-1 of the JSON does: it is taken in the path of every answer of a model.
+ * Makes digests of what was asked, by which a replay checks that the same was asked again. CRC-32 finds accidental
+ * differences
+ * at a tenth of the cost of SHA-1: it runs for every answer of a model.
  */
 export class Digester {
   readonly #mask: (text: string) => string

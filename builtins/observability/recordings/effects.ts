@@ -3,7 +3,7 @@ import { defineEffect, type Statement } from '#platform/store/contract'
 
 const Written = z.custom<readonly Statement[]>(Array.isArray)
 
-/** What somebody else wrote, as it was written. */
+/** A write of another process, as it was written. */
 export const statements = defineEffect({
   name: 'recordings.statements',
   schema: Written,

@@ -4,7 +4,7 @@ import { DaemonFrozenError } from '#platform/daemon/contract'
 import { CycleTimeoutError, FencedError, StoppingError } from '#platform/heartbeat/contract'
 import { AgentBudgetExhaustedError, BudgetExhaustedError, UnknownPriceError } from '#safety/budget/contract'
 
-/** What the file of a tape says of itself. */
+/** Format version of a recording's log. */
 export const TAPE_VERSION = 8
 /** What `taken` calls the answers of models. */
 export const MODEL = 'model'
@@ -13,25 +13,29 @@ export const MODEL = 'model'
 export const CONTRIBUTED = /^[a-z_]+: /
 
 /**
- * One entry of a tape. Actors, texts and statements are numbers; what is long stands apart, once.
- * - `s` a text that later entries name by its number; `x` the same for long values
- * - `b` a cycle begins, or a task: actor, agent, kind, owner, epoch, cycle, task; `e` it has ended
- * - `d` what an actor drew: milliseconds and microseconds as differences, ids
- * - `t` an actor's write, and how that failed; up to the fifth version its reads too, and in any of them a read that failed
- * - `n` how many reads of the database an actor has had since the last `n` of it; told before the next write of anybody, and
- *   before what comes to it from outside
- * - `p` what happened right after one another: a number below zero is the actor that comes next (its complement); of others the
- *   third part is the number of a write's text, the same and one more says that the actor was given nothing, as `v` would, and two
- *   more that the third part is what `n` tells
- * - `q` the same in the fourth and fifth version: twice the number of a turn's text, or one more where it was given nothing
- * - `r` several turns of an actor, right after one another; in the second and third version
- * - `v` what an actor was given: what, the digest of what it had asked (a text up to the fourth version) or 0, the value or how
- *   that failed, and how many of the same name it had asked for earlier and still waited for, as of tools that run at once
- * - `f` one of an actor's timers was over: which, of those that it has set
- * - `a` an actor was told to stop
- * - `o` a transaction of somebody else: statements, each with its parameters
- * - `c` the configuration in force has changed
- * - `u` a plugin of a file came, or went: its name, and where a fork brought it, its file; not up to the seventh version
+ * One entry of a recording. Contexts, strings and statements are numbers; long values are stored once, in entries of
+ * their own.
+ * - `s` a string that later entries name by its number; `x` the same for long values
+ * - `b` a cycle or a task begins: context, agent, kind, owner, epoch, cycle, task; `e` it ended
+ * - `d` what a context read: milliseconds and microseconds as differences, ids
+ * - `t` a write of a context, and how it failed; up to version 5 its reads too, and in any version a read that failed
+ * - `n` the number of database reads of a context since its last `n`; written before the next write of any context and
+ * before each input of this one
+ * - `p` what happened in direct succession: a number below zero is the context that comes next (its complement); of
+ * others the
+ * third part is the number of a write's string; plus one: the context received an input, as `v` would say; plus two:
+ * the
+ * third part is what `n` says
+ * - `q` the same in versions 4 and 5: twice the number of a turn's string, plus one where it received an input
+ * - `r` several turns of a context in direct succession; in versions 2 and 3
+ * - `v` an input of a context: what, the digest of the request (a string up to version 4) or 0, the value or the error,
+ * and
+ * the number of earlier requests of the same name that were still waiting, as of tools that run concurrently
+ * - `f` a timer of a context fired: which, of those that it has set
+ * - `a` a context was told to stop
+ * - `o` a transaction of another process: statements, each with its parameters
+ * - `c` the configuration in force changed
+ * - `u` a plugin file was added or removed: its name, and its file where a fork brought it; since version 8
  */
 export type Entry =
   | ['s', number, string]
@@ -63,7 +67,7 @@ export interface ErrorRecord {
   [field: string]: unknown
 }
 
-/** Those that somebody tells from others by their class. */
+/** Errors that callers tell apart by their class. */
 const KNOWN = new Map<string, { prototype: object }>(
   [
     ...[FencedError, CycleTimeoutError, StoppingError, DaemonFrozenError],
@@ -73,7 +77,7 @@ const KNOWN = new Map<string, { prototype: object }>(
     .concat([['model_error', ModelError]]),
 )
 
-/** An error as it stands on a tape: its name, its message and its own fields. */
+/** Returns an error in the form in which it is recorded: its name, its message and its own fields. */
 export function recordOf(error: unknown): ErrorRecord {
   if (!(error instanceof Error)) return { name: '', message: String(error) }
   // What is not enumerable is left alone: to ask an error for its stack is to have one made.
@@ -81,7 +85,7 @@ export function recordOf(error: unknown): ErrorRecord {
   return { ...Object.fromEntries(fields), name: error.name, message: error.message }
 }
 
-/** The error again, as far as anybody looks at it. */
+/** Restores an error, as far as callers look at it. */
 export function errorOf({ name, message, ...fields }: ErrorRecord): Error {
   const { code, status } = fields as { code?: unknown; status?: unknown }
   const isOurs = typeof code === 'string' && typeof status === 'number'

@@ -18,9 +18,9 @@ import type { RecordingFiles } from './recording-files.ts'
 import { type Original, rehearse } from './replay.ts'
 import type { ReplayKernel } from './replay-kernel.ts'
 
-/** A fork that nobody limits lives for so many cycles at most. */
+/** Maximum number of cycles of a fork without a limit. */
 const MOST_CYCLES = 50
-/** After so many beats without a cycle in between, nobody is left who will have one. */
+/** Number of heartbeats without a cycle after which no more cycles are expected. */
 const MOST_LONELY = 10
 /** In the project's own books a call of a fork belongs to none of its agents. */
 const ELSEWHERE: CallPurpose = { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' }
@@ -146,7 +146,7 @@ async function liveOn(
   }
 }
 
-/** What a plugin writes as it comes stands on the tape after its coming. */
+/** A plugin's first writes are recorded after its arrival. */
 async function bring(svc: PluginHandle, stage: ReplayKernel, tape: Recorder, file: string): Promise<void> {
   const definition = await svc.use(HostToken).load(file)
   tape.add(['u', definition.name, true, relative(svc.project.root, file)])

@@ -39,7 +39,7 @@ const Replayed = z.object({
   diff: RunDiff.nullable().describe('Of a fork, compared with the run that it left'),
 })
 
-/** What is known of a recording without reading its tape. */
+/** Returns what is known of a recording without reading its log. */
 function sizeOf({ within, ended_at, cycles, steps }: z.infer<typeof Shown>): string {
   if (within !== null) return `in ${within}`
   return ended_at === null ? 'has not ended' : `${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}`

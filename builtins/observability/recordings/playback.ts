@@ -20,7 +20,7 @@ import { type Happening, type Score, WRITES } from './score.ts'
 
 /** When nothing has moved for so long, nothing will, in milliseconds. */
 const STALLED_MS = 3_000
-/** Turns of the event loop in which whoever can go on does. */
+/** Number of event loop turns in which every context that can go on does. */
 const TURNS = 5
 /** Faults of the disk: they do not come again by themselves. */
 const DISK = /^SQLITE_(FULL|IOERR)/
@@ -38,7 +38,10 @@ export interface PlaybackParts {
   bring: (name: string, file: string | undefined) => Promise<void>
 }
 
-/** Repeats what a tape holds: every write of every actor in the one order in which they were, its reads between the same ones, and all else as it was given. */
+/**
+ * Replays a recording: every write of every context in its original order, its reads between the same writes, and each
+ * input as it was.
+ */
 export class Playback implements Tape {
   readonly repeats = true
   readonly #parts: PlaybackParts
@@ -82,8 +85,8 @@ export class Playback implements Tape {
   }
 
   /**
-   * Repeats up to the end of the tape, or to the first difference.
-   * @param from stops before the answer of a model with this number is given
+   * Replays up to the end of the recording, or to the first difference.
+   * @param from stops before the model answer with this number
    */
   async run(kernel: Kernel, signal: AbortSignal, from = Number.POSITIVE_INFINITY): Promise<void> {
     this.#kernel = kernel
@@ -102,13 +105,13 @@ export class Playback implements Tape {
     return this.#parts.score.happenings.slice(this.#head).filter(([kind]) => kind === 'b').length
   }
 
-  /** Where the clocks of whoever drew last stand. */
+  /** Returns the clocks as the last reading context saw them. */
   get now(): { ms: number; monotonic: number } {
     const all = [...this.#actors.values()].map(({ last }) => last)
     return { ms: Math.max(0, ...all.map(({ ms }) => ms)), monotonic: Math.max(0, ...all.map(last => last.monotonic)) }
   }
 
-  /** The tape as far as it was repeated: what another one goes on from. */
+  /** Returns the recording as far as it was replayed, from which another one continues. */
   playedEntries(): Entry[] {
     const { score } = this.#parts
     const drawn = [...this.#actors]
@@ -143,7 +146,7 @@ export class Playback implements Tape {
     await this.#rest()
   }
 
-  /** Resolves when whoever could go on has. */
+  /** Resolves when every context that could go on has done so. */
   async #rest(): Promise<void> {
     for (let n = 0; n < TURNS; n++) await this.#parts.clock.yield()
   }
@@ -238,13 +241,13 @@ export class Playback implements Tape {
     }
   }
 
-  /** Something was written: whoever reads after that may. */
+  /** Something was written: contexts that read after that write may go on. */
   #readOn(): void {
     const { score } = this.#parts
     for (const id of this.#cycles.keys()) this.#actors.get(id)?.mayRead(score.readsBefore(id, this.#head + 1))
   }
 
-  /** The one of an actor's waits that is meant here. @param earlier so many of the same name come before it */
+  /** Finds the wait of a context that an entry belongs to. @param earlier number of waits of the same name before it */
   #arrival(happening: Happening, kind: Waiting['kind'], what: string, earlier = 0): Promise<Waiting | undefined> {
     return this.#until(happening, actor => {
       const found = actor.waiting.filter(

@@ -6,13 +6,14 @@ interface Limit {
 
 interface Reading {
   total: number
-  /** Not told yet. */
+  /** Not recorded yet. */
   since: number
 }
 
 /**
- * Who reads first between two writes makes no difference: so it is known how many reads each actor had before each write of
- * anybody and before each thing that came to it, and no more.
+ * The order of reads between two writes makes no difference. So only the number of reads is recorded that each context
+ * had before
+ * each write and before each of its inputs.
  */
 export class Reads {
   readonly #acting = new Map<number, Reading>()
@@ -27,19 +28,19 @@ export class Reads {
     this.#acting.delete(actor)
   }
 
-  /** An actor had a read that nothing tells of yet. */
+  /** Counts a read of a context that is not recorded yet. */
   one(actor: number): void {
     const reading = this.#acting.get(actor)
     if (reading) reading.since++
   }
 
-  /** So many are told of now. */
+  /** Marks reads as recorded. */
   addReads(actor: number, reads: number): void {
     const reading = this.#acting.get(actor)
     if (reading) reading.total += reads
   }
 
-  /** What nothing has told of until now. @param of only this actor's */
+  /** Takes the reads that are not recorded yet. @param of only those of this context */
   untold(of?: number): [actor: number, reads: number][] {
     const all: [number, number][] = []
     for (const [actor, reading] of this.#acting) {

@@ -2,7 +2,7 @@ import { type Asked, type NondeterministicValue, type RecordingContext, withoutR
 import { MODEL, recordOf } from './entries.ts'
 import type { Late, Recorder } from './recorder.ts'
 
-/** Where an actor stands that goes on: the clocks as it drew them last, and its reads that are not told yet. */
+/** State of a context that continues: the clocks as it last read them, and its reads that are not recorded yet. */
 export interface Earlier {
   ms: number
   monotonic: number
@@ -21,7 +21,7 @@ export class RecordedContext implements RecordingContext {
   over = false
   readonly id: number
   readonly #tape: Recorder
-  /** What it drew and the tape was not told yet. */
+  /** What it read and has not recorded yet. */
   #ms: number[] = []
   #micros: number[] = []
   #ids: string[] = []
@@ -60,7 +60,7 @@ export class RecordedContext implements RecordingContext {
 
   take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
     const tape = this.#tape
-    // Whoever asked may go on with the same list.
+    // The caller may change the list that it asked with.
     const taking = { what, name: tape.name(what), asked: asked && [...asked()] }
     let done: T | Promise<T>
     try {
@@ -153,7 +153,7 @@ export class RecordedContext implements RecordingContext {
 
   #fails(what: string, error: unknown): unknown {
     const record = recordOf(error)
-    // A lock that somebody holds: it is tried again.
+    // Another process holds the lock: it is tried again.
     if (!/^SQLITE_(BUSY|LOCKED)/.test(String(record.code))) this.#tape.turn(this.id, this.#tape.name(what), record)
     return error
   }
@@ -177,7 +177,7 @@ export class RecordedContext implements RecordingContext {
     this.#tape.line(`["e",${this.id}]`)
   }
 
-  /** Tells the tape what was drawn since the last time. */
+  /** Records what was read since the last time. */
   writeReadValues(): void {
     const drawn = [this.#ms, this.#micros, this.#ids]
     if (drawn.every(each => each.length === 0)) return

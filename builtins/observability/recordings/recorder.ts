@@ -6,12 +6,12 @@ import { type Earlier, RecordedContext } from './recorded-context.ts'
 
 /** Shorter values stand where they are used, in characters. */
 const LONG = 512
-/** So do shorter ones that nobody changes, which are asked for in each cycle. */
+/** Shorter values that never change get a name too: they are asked for in each cycle. */
 const WORTH_A_NAME = 96
 /** Answers of models are hardly ever given twice: to look whether one was costs more than to write one of usual length. */
 const LONG_ANSWER = 8_000
 const SELECT = /^\s*SELECT/i
-/** So many values are known to be written already; older ones are written again. */
+/** Number of values remembered as written; older ones are written again. */
 const KNOWN = 500
 /** Entries become texts when they are so long together, in characters. */
 const TOGETHER = 500_000
@@ -30,14 +30,16 @@ function sha1(text: string): string {
 }
 
 /**
- * An entry, or a value in one, that becomes a text when all of them do: alone in the midst of a cycle that costs ten times as much.
- * @param before what the tape is to tell before it
+ * An entry, or a value in one, that is serialized together with the others: alone, in the middle of a cycle, it costs
+ * ten times as much.
+ * @param before entries that must be written before it
  */
 export type Late = (before: string[]) => string
 
 /**
- * What is recorded in one process from one moment on, until it is handed to whoever writes it down. It is made in the path of
- * every cycle: what is small, or may be changed by others, becomes its text at once, and all else later.
+ * Records what happens in one process until it is handed to the writer. It runs in every cycle: values that are small,
+ * or that others may
+ * change, are serialized at once, all else later.
  */
 export class Recorder implements Tape {
   readonly pretends = false
@@ -49,16 +51,16 @@ export class Recorder implements Tape {
   #texts: string[] = []
   #lines: (string | Late)[] = []
   #length = 0
-  /** What happened right after one another and is not told yet, as JSON, and whose the last was. */
+  /** What happened in direct succession and is not recorded yet, as JSON, and the context of the last entry. */
   #turns = ''
   #turning: number | undefined
   readonly #named = new Map<string, number>()
   readonly #selects = new Set<number>()
   /** Their numbers, by their digests or, where they are short, themselves. */
   readonly #long = new Map<string, number>()
-  /** The same of what is told later. */
+  /** The same for values that are serialized later. */
   readonly #longLate = new Map<string, number>()
-  /** Values that nobody changes any more, as they stand on the tape. */
+  /** Serialized values that never change again. */
   readonly #packed = new WeakMap<object, string>()
   readonly #acting = new Set<RecordedContext>()
   #actors = 0
@@ -78,12 +80,12 @@ export class Recorder implements Tape {
     const id = this.#actors++
     const cycle = [id, agent, kind, owner, epoch, cycle_num] as const
     this.add(right.kind === 'task' ? ['b', ...cycle, right.task_id] : ['b', ...cycle])
-    // While it waited for the cycle before it, somebody may have taken it over.
+    // While it waited for the previous cycle, another process may have taken it over.
     if (end.signal.aborted) this.add(['a', id, recordOf(end.signal.reason)])
     return this.openContext(id, end)
   }
 
-  /** One who begins, or goes on where another tape ended. */
+  /** Opens the context of a new or a continued cycle. */
   openContext(id: number, end: CycleEnd, earlier?: Earlier): RecordedContext {
     const actor = new RecordedContext(this, id, earlier)
     this.#acting.add(actor)
@@ -95,7 +97,7 @@ export class Recorder implements Tape {
     return actor
   }
 
-  /** Goes on from a tape that was made before. */
+  /** Continues a recording that was made before. */
   resume(entries: readonly Entry[]): void {
     for (const entry of entries) {
       this.add(entry)
@@ -214,7 +216,7 @@ export class Recorder implements Tape {
     return texts
   }
 
-  /** Whoever is at work still does all as nobody from now on: on a tape that follows it is what others do. */
+  /** What still runs goes on without a context: on the next recording its writes are those of another process. */
   stop(): void {
     this.#over = true
     for (const actor of this.#acting) actor.over = true
@@ -233,7 +235,7 @@ export class Recorder implements Tape {
     return name
   }
 
-  /** A value as it stands on the tape, as it is now: whoever gets it may change it. */
+  /** Returns a value in its recorded form, serialized now: the caller may change it later. */
   value(value: unknown): string | Late {
     if (value === undefined) return 'null'
     if (typeof value === 'string') return this.#later(value, LONG)
@@ -248,7 +250,7 @@ export class Recorder implements Tape {
     return packed
   }
 
-  /** A model's answer, which nobody changes, and hardly any model gives twice. */
+  /** Returns a model's answer in its recorded form. It never changes, and hardly ever repeats. */
   answer(value: unknown): string | Late {
     return Object.isFrozen(value) ? this.#later(value, LONG_ANSWER) : this.value(value)
   }
@@ -272,7 +274,10 @@ export class Recorder implements Tape {
     return `{"$b":"${Buffer.from(param as Uint8Array).toString('base64')}"}`
   }
 
-  /** @param before where it is told what it is, unless that was told earlier; what is told later has numbers of its own */
+  /**
+   * @param before where its definition is written, unless it was written earlier; values that are serialized later have
+   * their own numbers
+   */
   #longOne(text: string, before?: string[]): string {
     const told = before ? this.#longLate : this.#long
     const key = text.length < LONG ? text : sha1(text)

@@ -70,14 +70,14 @@ export class RecordingFiles {
     })
   }
 
-  /** Writes what another recording says again, with its tape and its state: lost, it is missed by nobody. */
+  /** Writes what the recording can tell again from its log and its state: losing it does no harm. */
   async note(about: Recording): Promise<void> {
     const folder = this.folderOf(about.run_id)
     await this.#files.mkdir(folder, { recursive: true, mode: 0o700 })
     await this.#files.writeFile(join(folder, ABOUT), `${JSON.stringify(about)}\n`, { mode: 0o600 })
   }
 
-  /** Opens a tape to be appended to, as long as its run goes on: to open it for each piece costs more than the piece. */
+  /** Opens a log for appending while its run goes on: opening it for each piece costs more than the piece. */
   async openLog(run_id: string): Promise<LogFile> {
     const path = join(this.folderOf(run_id), TAPE)
     return new LogFile(await this.#files.open(path, 'a', 0o600))
@@ -120,7 +120,7 @@ export class RecordingFiles {
       .sort((a, b) => madeAt(b).localeCompare(madeAt(a)) || b.run_id.localeCompare(a.run_id))
   }
 
-  /** @throws NotReplayableError for a tape that is damaged; a torn end is passed over */
+  /** @throws NotReplayableError for a damaged log; a torn end is skipped */
   async entries(run_id: string): Promise<Entry[]> {
     const file = join(this.folderOf(run_id), TAPE)
     const bytes = await this.#files.readFile(file).catch(() => Buffer.alloc(0))
@@ -129,7 +129,7 @@ export class RecordingFiles {
     })
   }
 
-  /** Whether less of its tape is there than was written. */
+  /** Returns whether the log is shorter than what was written. */
   async isTorn({ run_id, ended_at, bytes }: Recording): Promise<boolean> {
     const there = await this.#files.stat(join(this.folderOf(run_id), TAPE)).catch(() => ({ size: 0 }))
     return ended_at !== null && there.size < bytes
@@ -167,7 +167,7 @@ export class RecordingFiles {
   }
 }
 
-/** The file of a tape that is being made. */
+/** The file of a recording that is being made. */
 export class LogFile {
   readonly #file: FileHandle
 
@@ -190,7 +190,7 @@ export class LogFile {
   }
 }
 
-/** What a tape's file holds, up to the last piece that is whole. */
+/** Returns what a log holds, up to the last whole piece. */
 async function entriesIn(bytes: Buffer): Promise<Entry[]> {
   const entries: Entry[] = []
   for (let at = 0; at + 4 <= bytes.length; ) {

@@ -23,7 +23,7 @@ import { madeAt, RecordingFiles } from './recording-files.ts'
 import { type Original, replay } from './replay.ts'
 import { countsIn, stepsIn, taskIn } from './score.ts'
 
-/** So many events of a log are read at most. */
+/** Maximum number of events read from a log. */
 const MOST_EVENTS = 1_000_000
 
 const ON_SERVER = 'its database is on a server, and only what happens to one in a file of the project is recorded'
@@ -42,7 +42,7 @@ export class RecordingService implements Recordings {
   #closed = false
   #end: () => Promise<void> = async () => {}
 
-  /** @param hang puts a tape in its place, until its undoing */
+  /** @param hang starts recording into a recorder, until its undo */
   constructor(svc: PluginHandle, config: RecordingsConfig, hang: (tape: Tape) => Undo) {
     this.#svc = svc
     this.#config = config
@@ -55,7 +55,7 @@ export class RecordingService implements Recordings {
     await this.#beginning
     if (!this.#config.enabled) return undefined
     const begun = this.#recordDaemon(overhears)
-    // A task that comes meanwhile belongs on this tape: on one of its own it would take the cycles with it.
+    // A task that begins meanwhile belongs to this recording: one of its own would take the cycles with it.
     const over = () => {
       this.#beginning = undefined
     }
@@ -109,7 +109,7 @@ export class RecordingService implements Recordings {
     }
     const begun = beginRecording(this.#svc, this.shelf, this.#config, run, starts, overhears)
     const live = await begun.catch(error => this.#svc.log.warn({}, `this run is not recorded: ${sentenceOf(error)}`))
-    // Nobody would ever write what an abandoned tape holds.
+    // The content of an abandoned recorder would never be written.
     if (!live) await unhang()
     if (!live) return undefined
     this.#live = live
@@ -149,7 +149,7 @@ export class RecordingService implements Recordings {
     const kept = runs.slice(0, keep)
     // What holds a task is kept with it.
     const needed = new Set([this.#live?.about.run_id, ...kept.flatMap(({ run_id, within }) => [run_id, within])])
-    // Another process may have begun a moment ago, and not have told of its first task yet.
+    // Another process may have begun a moment ago and not have reported its first task yet.
     const since = runs.length > keep ? madeAt(kept.at(-1)!) : ''
     const isNew = ({ kind, started_at }: Recording) => kind === PROCESS && started_at >= since
     return all.filter(about => !needed.has(about.run_id) && !isNew(about)).map(({ run_id }) => run_id)
@@ -164,7 +164,7 @@ export class RecordingService implements Recordings {
       return { ...host, run_id, kind, within, started_at, events_of: run_id, cycles: 0, steps: steps.length }
     }
     await this.#writeOut(run_id)
-    // Of a process that was killed, or that is another: as far as its tape is written.
+    // For a process that was killed, or another one: as far as its log is written.
     const fresh = await this.shelf.about(run_id)
     return fresh.ended_at === null ? { ...fresh, ...countsIn(await this.shelf.entries(run_id)) } : fresh
   }

@@ -18,7 +18,7 @@ const MB = 1024 * 1024
 const SECRETS_HIDDEN = 'values of secrets are hidden in it'
 const WRITTEN_BY_ANOTHER = 'another process wrote to the database'
 
-/** A recording that is being made: from the tape in memory to its file, behind the cycles' backs. */
+/** A recording that is being made: moves what the recorder holds to its file, outside of the cycles. */
 export class LiveRecording {
   readonly tape: Recorder
   readonly about: Recording
@@ -34,7 +34,7 @@ export class LiveRecording {
   #over = false
   #data_version: number | undefined
   #file: LogFile | undefined
-  /** Runs of tasks that are on this tape, of which nobody can know yet. */
+  /** Runs of tasks on this recording that no other process can know of yet. */
   #held: Recording[] = []
   #noting: Promise<void> = Promise.resolve()
   #overheard: Overheard | undefined
@@ -57,7 +57,7 @@ export class LiveRecording {
     this.tape = tape ?? new Recorder(maskerOf(svc, false))
   }
 
-  /** Follows the tape from now on. */
+  /** Starts following the recorder. */
   begin(): void {
     this.#again()
   }
@@ -70,7 +70,7 @@ export class LiveRecording {
     })
   }
 
-  /** A task's run is on this tape from now on. */
+  /** Adds a task's run to this recording. */
   addTaskRun(run_id: string): void {
     const started_at = isoTime(this.#svc.clock.ms())
     const { run_id: within } = this.about
@@ -93,7 +93,7 @@ export class LiveRecording {
     }
   }
 
-  /** Writes what waits. Never throws: a recording that cannot be written is cut, and keeps nobody from working. */
+  /** Writes what waits. Never throws: a recording that cannot be written is cut, and work goes on. */
   write(): Promise<void> {
     this.#last = this.#last.then(() =>
       this.#write().catch(error => {
@@ -151,7 +151,7 @@ export class LiveRecording {
     this.#overheard = undefined
   }
 
-  /** What another process has written is not on this tape unless it told of it. */
+  /** What another process wrote is missing on this recording unless that process announced it. */
   async #lookAround(): Promise<void> {
     if (this.#overheard) {
       if (await this.#overheard.look()) await this.lacks(WRITTEN_BY_ANOTHER)
@@ -171,7 +171,7 @@ export class LiveRecording {
     for (const name of this.#plugins) if (!before.has(name)) this.tape.add(['u', name, true])
   }
 
-  /** Something has happened that is not on this tape, which is told once. */
+  /** Notes, once, that something happened that is not on this recording. */
   async lacks(what: string): Promise<void> {
     if (this.about.inexact.includes(what)) return
     this.about.inexact.push(what)
@@ -231,8 +231,8 @@ export function pluginsIn(svc: PluginHandle): string[] {
 }
 
 /**
- * What a recording begins with: a copy of the database, in the same moment in which the tape begins.
- * @param overhears has other processes tell of what they write; one at a time may
+ * Begins a recording with a copy of the database, taken at the moment when the recorder starts.
+ * @param overhears has other processes announce what they write; one recording at a time may
  * @returns undefined where the engine makes no copies
  */
 export async function beginRecording(

@@ -45,9 +45,9 @@ export interface ReplayKernel extends AsyncDisposable {
 export interface ReplayKernelOptions {
   /** Plugins beside those that the project has. */
   also?: readonly PluginDefinition[]
-  /** What it may reach besides its own folder; nothing unless told. */
+  /** What it may reach outside its own folder. Default: nothing. */
   reach?: Partial<Pick<Ports, 'fetch' | 'spawn' | 'env'>>
-  /** Gives those ids that are not on the tape. */
+  /** Supplies the ids that are not on the recording. */
   ids?: Ids
 }
 
@@ -88,7 +88,7 @@ export async function openReplayKernel(
       log: { level: 'silent', write: () => {} },
       also: [...hadAtFirst(svc, about), ...(options.also ?? []), playing(tape)],
     })
-    // By its process a run is told from those of daemons beside it.
+    // Its process tells a run from those of other daemons.
     await kernel.use(Store).apply([statements([{ sql: OURS, params: [process.pid, about.pid] }])])
     const close = async () => {
       await kernel.close()

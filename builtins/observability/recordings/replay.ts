@@ -25,7 +25,7 @@ class Comparison {
   readonly expected = new LogHash()
   readonly replayed = new LogHash()
   readonly #original: Original
-  /** Others wrote events of which its tape knows nothing: its own have other numbers, and nothing else. */
+  /** Other processes wrote events that are not on the recording: ours have other numbers, and no other difference. */
   readonly #renumbers: boolean
   #seq = 0
   count = 0

@@ -8,7 +8,7 @@ import {
 } from '#lib/recording-context'
 import type { ReadValues } from './score.ts'
 
-/** What an actor has come to, until the tape has. */
+/** What a context waits for, until the recording has it. */
 export interface Waiting {
   kind: 't' | 'v'
   what: string
@@ -23,9 +23,9 @@ export interface Waiting {
 export interface ReplayedContextParts {
   drawn: ReadValues
   abort: CycleEnd
-  /** Told when it has come to where it waits, or to its end. */
+  /** Called when it waits or has ended. */
   onMove: () => void
-  /** Resolves when whoever could go on has. */
+  /** Resolves when every context that could go on has done so. */
   rest: () => Promise<void>
   /** Whether it is not given something by that name, but works it out itself. */
   worksOut: (what: string) => boolean
@@ -41,9 +41,9 @@ export class ReplayedContext implements RecordingContext {
   readonly #parts: ReplayedContextParts
   readonly #drawn: ReadValues
   readonly last = { ms: 0, monotonic: 0 }
-  /** How much of what is on the tape it has drawn. */
+  /** How much of the recorded values it has read. */
   readonly used = { ms: 0, monotonic: 0, ids: 0 }
-  /** How many reads it has had, may have by now, and has had by what the tape told so far. */
+  /** Number of reads that it has had, that it may have by now, and that the recording has reported so far. */
   #reads = 0
   #readable = 0
   #readsTold = 0
@@ -70,7 +70,7 @@ export class ReplayedContext implements RecordingContext {
 
   turn<T>(what: string, work: () => T): T | Promise<T> {
     if (this.#live) return this.#live.turn(what, work)
-    // Done by whoever moves the tape on, but in this one's name.
+    // Done by the playback, in the name of this context.
     return this.#wait({ kind: 't', what, work: () => inContext(this, work) }) as Promise<T>
   }
 
@@ -83,7 +83,7 @@ export class ReplayedContext implements RecordingContext {
     return work()
   }
 
-  /** It may have so many reads altogether. */
+  /** Sets the total number of reads that it may have. */
   mayRead(reads: number): void {
     this.#readable = reads
     for (const waiting of this.waiting.filter(({ isRead }) => isRead).slice(0, Math.max(reads - this.#reads, 0))) {
@@ -93,12 +93,12 @@ export class ReplayedContext implements RecordingContext {
     }
   }
 
-  /** The tape tells of so many more. */
+  /** Adds reads that the recording reports. */
   addReads(reads: number): void {
     this.#readsTold += reads
   }
 
-  /** How many it has had that the tape has not told of yet; less than none where it is behind. */
+  /** Number of reads that the recording has not reported yet; negative where the context is behind. */
   get readsUntold(): number {
     return this.#reads - this.#readsTold
   }
@@ -113,7 +113,7 @@ export class ReplayedContext implements RecordingContext {
 
   aside<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined> {
     if (this.#live) return this.#live.aside(what, work)
-    // That a cycle is over is known by those who keep what belongs to it; all else that they do is on the tape.
+    // The end of a cycle is known to those that keep its state; all else that they do is recorded.
     if (what !== 'cycle_end') return undefined
     const told = withoutRecording(work)
     // Who then waits for a time does so for ever: it stands still.

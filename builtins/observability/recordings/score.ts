@@ -16,7 +16,7 @@ export interface ReadValues {
   ids: string[]
 }
 
-/** A tape, read: what happened in which order, and all that its entries name by a number. */
+/** A recording, parsed: what happened in which order, and all that its entries name by a number. */
 export class Score {
   readonly happenings: Happening[] = []
   /** What gives texts and long values their numbers. */
@@ -113,7 +113,7 @@ export class Score {
     return ['d', actor, stepsOf(ms.slice(0, used.ms)), stepsOf(micros), ids.slice(0, used.ids)]
   }
 
-  /** How many reads an actor has had before the next write of anybody, from this place on. */
+  /** Returns the number of reads of a context before the next write of any context, from this place on. */
   readsBefore(actor: number, here: number): number {
     return this.#reads.before(actor, here)
   }
@@ -156,7 +156,7 @@ function stepsOf(values: readonly number[]): number[] {
 
 const LONGEST_SAYING = 120
 
-/** The answers of models on a tape, by number. @param of only this actor's */
+/** Counts the model answers of a recording. @param of only those of this context */
 export function stepsIn(entries: readonly Entry[], of?: number): RecordedStep[] {
   const score = new Score(entries, { was: 0, is: 0 })
   const steps: RecordedStep[] = []
@@ -186,12 +186,12 @@ export function countsIn(entries: readonly Entry[]): { cycles: number; steps: nu
 export interface RecordedTask {
   /** Who worked on it. */
   actor: number
-  /** The tape up to its end. */
+  /** The recording up to its end. */
   entries: Entry[]
   over: boolean
 }
 
-/** A task on the tape of its process; undefined where that ends before it. */
+/** A task on the recording of its process; undefined where the recording ends before it. */
 export function taskIn(entries: readonly Entry[], run_id: string): RecordedTask | undefined {
   const score = new Score(entries, { was: 0, is: 0 })
   const began = score.happenings.find(

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { type PluginHandle, z } from '#kernel'
 
-/** What the room reads of its configuration. */
+/** The configuration that the module reads. */
 export interface RunsConfig {
   /** Holds a folder for each run. */
   readonly folder: string

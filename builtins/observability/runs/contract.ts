@@ -132,12 +132,12 @@ export const Trace = z
   .meta({ id: 'Trace' })
 export type Trace = z.infer<typeof Trace>
 
-/** What a room tells of a run that it begins. */
+/** What a module reports when it begins a run. */
 export interface RunBeginning {
   agent_id?: string
   task_id?: string
   session_id?: string
-  /** `provider:model`; the default model unless told. */
+  /** `provider:model`. Default: the default model. */
   model?: string
 }
 
@@ -163,7 +163,7 @@ export interface Runs {
 }
 export const Runs = token<Runs>('runs')
 
-/** What is known of a run, for whoever writes it down. */
+/** What is known of a run, for its log and manifest. */
 export interface RunRecord {
   run: RunDetail
   /** The newest events of its log, oldest first, without values of secrets. */

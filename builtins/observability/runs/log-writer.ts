@@ -55,7 +55,7 @@ export class LogWriter {
     return 0
   }
 
-  /** Appends lines, oldest first. When it throws, `position` tells what has come to the disk. */
+  /** Appends lines, oldest first. When it throws, `position` is how far the disk has come. */
   async append(lines: readonly LogLine[]): Promise<void> {
     const { files, folder, rotateAt } = this.#options
     const [first, last] = [lines[0], lines.at(-1)]

@@ -73,7 +73,7 @@ export interface ScanOptions {
   signal?: AbortSignal
   /** Takes one line without its newline; false ends the scan. The bytes are its own only until it returns. */
   take: (line: Buffer) => boolean
-  /** Told of a line that is too long, with its length without the newline. */
+  /** Called for a line that is too long, with its length without the newline. */
   skip: (bytes: number) => void
 }
 

@@ -28,7 +28,7 @@ const BRIEF_MS = 30_000
 const BATCH = 250
 /** Brief runs whose events are read together; together they have no more than a batch each. */
 const TOGETHER = 50
-/** No manifest tells of it as it stands now. */
+/** Its manifest is out of date. */
 const UNDESCRIBED = -1
 
 /** A run that this process writes. */
@@ -110,8 +110,8 @@ export class Recorder {
   }
 
   /**
-   * Writes what is left of a run that has ended, its manifest as it stays, and lets it go; brief ones wait for the next round.
-   * Nobody need wait for it.
+   * Writes the rest of a run that has ended and its final manifest, and forgets it; short runs wait for the next round.
+   * Callers need not wait for it.
    */
   finish(run_id: string): void {
     const writing = this.#follow(run_id)
@@ -322,7 +322,7 @@ export class Recorder {
     })
   }
 
-  /** A disk that is full keeps nobody from working: the log is caught up when it takes lines again. */
+  /** A full disk stops no work: the log catches up when it can be written again. */
   async #orFailing<T>(writing: Writing, work: () => Promise<T>): Promise<T | undefined> {
     try {
       const result = await work()

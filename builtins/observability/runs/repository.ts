@@ -122,7 +122,10 @@ export async function oldRuns(store: Store, keep: number): Promise<string[]> {
   return rows.map(({ run_id }) => run_id)
 }
 
-/** The seq before the first event that has not been added up in a run that goes on. One in which nothing happens holds up nobody. */
+/**
+ * Returns the seq before the first event that is not counted in a run that goes on. A run in which nothing happens
+ * delays no other.
+ */
 export async function countedUpTo(store: Store): Promise<number> {
   const row = await store.get<{ seq: number | null }>(
     `SELECT min(first) AS seq FROM (SELECT (SELECT min(seq) FROM events WHERE events.run_id = runs.run_id AND seq > runs.counted_seq) AS first
@@ -255,7 +258,7 @@ export const deleteRun = defineEffect({
 
 const addColumns = (table: string) => COUNTED.map(name => `${name} = ${table}.${name} + ?`).join(', ')
 
-/** Adds up what happened between two events. Refused when somebody else has done so already. */
+/** Adds up what happened between two events. Refused when another process has done so. */
 export const countRun = defineEffect({
   name: 'runs.count',
   mustChange: true,

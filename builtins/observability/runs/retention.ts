@@ -12,8 +12,8 @@ function runsKept(svc: PluginHandle): number {
 }
 
 /**
- * What of this room may go: the oldest runs that have ended, and of those that go on, for months perhaps, the oldest files of
- * their logs. The events of a run stay until its log has them.
+ * Removes the oldest runs that have ended, and the oldest log files of runs that go on, perhaps for months.
+ * The events of a run stay until its log has them.
  */
 export function runsForget(svc: PluginHandle, runs: RunDirectory, recorder: Recorder): void {
   const oldLogs = async (before: number, limit?: number) => {
@@ -45,7 +45,7 @@ export function runsForget(svc: PluginHandle, runs: RunDirectory, recorder: Reco
   svc.add(EventReaders, { name: 'runs', seq: () => countedUpTo(svc.use(Store)) })
 }
 
-/** The daemon's run; when it has ended, only so many are kept, whether or not retention is enabled. */
+/** Limits the number of ended daemon runs that are kept, whether or not retention is enabled. */
 export async function beginPruning(svc: PluginHandle, runs: RunDirectory): Promise<() => Promise<void>> {
   const end = await runs.beginDaemon()
   return async () => {

@@ -170,8 +170,9 @@ export class RunDirectory implements Runs {
   }
 
   /**
-   * Brings a run's log and totals up to date where nobody else does: those of this process, and those whose process is
-   * gone, or whose files are. @throws RunNotFoundError
+   * Brings a run's log and totals up to date where no other process does: runs of this process, and runs whose process
+   * or
+   * files are gone. @throws RunNotFoundError
    */
   async fresh(run_id: string): Promise<void> {
     await this.#recorder.flush()

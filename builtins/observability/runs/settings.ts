@@ -16,7 +16,7 @@ export interface KeptSettings {
   due: boolean
 }
 
-/** Settings that are in use are written anew so often, in milliseconds; see `SETTINGS_STAY_MS`. */
+/** Interval at which settings in use are written again, in milliseconds; see `SETTINGS_STAY_MS`. */
 const WRITE_MS = 3_600_000
 
 /** What runs that begin now are made of. It is worked out again when the configuration or a plugin has changed. */

@@ -98,7 +98,7 @@ export class TraceBuilder {
   #leaf(agent: Span, parent: Span, leaf: Span): void {
     this.#add(parent, leaf)
     this.leaves++
-    // What is around it is first heard of when it ends.
+    // The spans around it are known only when it ends.
     for (const around of [agent, parent]) if (leaf.start_time < around.start_time) around.start_time = leaf.start_time
     if (parent.kind !== 'goal') return
     parent.tokens += leaf.tokens

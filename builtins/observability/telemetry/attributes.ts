@@ -58,7 +58,7 @@ export function spendAttributes(spend: ModelAnswer['spend']): Attributes {
 
 /** A text that is longer is cut, in characters: collectors take no more than a few megabytes at a time. */
 const LONGEST = 32_000
-/** The newest messages of a prompt, as many as have room. */
+/** Maximum number of newest prompt messages in an attribute. */
 const MOST_MESSAGES = 200
 
 /** What was asked, in the form of the conventions. @param hide takes values of secrets out of JSON */

@@ -50,7 +50,7 @@ export class Instruments {
   }
 }
 
-/** The house's own metrics, as `GET /metrics` has them; distributions are measured by the instruments above. */
+/** Reports the metrics of `GET /metrics`; distributions are measured by the instruments above. */
 export function observeMetrics(svc: PluginHandle, meter: Meter): void {
   for (const { name, help, type, collect } of svc.list(Metrics)) {
     if (type === 'histogram') continue

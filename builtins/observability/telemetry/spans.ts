@@ -120,7 +120,7 @@ export class Spans {
     this.#tasks.clear()
   }
 
-  /** One that began elsewhere, or before anybody looked on, begins here. */
+  /** A span that began elsewhere, or before telemetry started, begins here. */
   #task(task_id: string, agent_id: string): Work {
     const known = this.#tasks.get(task_id)
     if (known) return known

@@ -16,7 +16,7 @@ export function isOn({ ports }: PluginHandle, { enabled }: TelemetryConfig): boo
   return enabled && ports.env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true'
 }
 
-/** Looks on until it is undone. What is missing or misconfigured is said, and keeps nobody from working. */
+/** Starts telemetry until its undo. What is missing or misconfigured is logged and stops no work. */
 export async function beginTelemetry(
   svc: PluginHandle,
   config: TelemetryConfig,
@@ -42,7 +42,7 @@ function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk
   const hidden = (text: string) => JSON.parse(hide(JSON.stringify(text))) as string
   const spans = new Spans(sdk, clock)
   const instruments = sdk.meter && new Instruments(sdk.meter)
-  // Of what all processes see alike, one tells.
+  // What all processes see alike, only one reports.
   if (sdk.meter && svc.roles.has('daemon')) observeMetrics(svc, sdk.meter)
 
   svc.add(CallObservers, {

@@ -18,8 +18,8 @@ const CONNECTIONS = 8
 const MOST_KEPT = 400
 
 /**
- * What a session is to be like, whoever set the database up. A statement that takes so long, or a transaction that its process
- * leaves open, would keep all others from writing. A plan is kept that was made when a table was small: it is to read the index
+ * Settings of a session, however the database was set up. A statement of this length, or a transaction that its process
+ * leaves open, would block all other writes. A cached plan may be from when a table was small: it must use the index
  * then too.
  */
 const SESSION = `SET statement_timeout = '10s'; SET lock_timeout = '2s'; SET idle_in_transaction_session_timeout = '2s';
@@ -28,7 +28,7 @@ const SESSION = `SET statement_timeout = '10s'; SET lock_timeout = '2s'; SET idl
 /** By which a process's connections are known in the database; it keeps 63 characters of that. */
 export const connectionName = () => `svc ${hostname().slice(0, 48)}:${process.pid}`
 
-/** There is none of this name, or one already: the connection was somebody else's in between. */
+/** There is no statement of this name, or one already: the connection was used by another client in between. */
 const NOT_KEPT = ['26000', '42P05']
 
 type Row = Record<string, unknown>
@@ -56,7 +56,7 @@ export class Connections {
     this.#reader = reader
     this.#clock = clock
     this.at = at
-    // One that breaks while nobody uses it is replaced by the next that is asked for; whoever uses it hears of it anyway.
+    // An idle connection that breaks is replaced on the next request; one in use reports its error there.
     pool.on('error', () => {})
     pool.on('connect', client => client.on('error', () => {}))
   }
@@ -80,8 +80,8 @@ export class Connections {
   }
 
   /**
-   * The same with statements of rooms among them. What is asked again and again the server reads and plans once for each
-   * connection, which is most of its work.
+   * The same with statements of modules. The server parses and plans repeated statements once for each connection,
+   * which is most of its work.
    */
   async ask(parts: readonly (string | PreparedQuery)[]): Promise<Answer[]> {
     const client = await this.#pool.connect()

@@ -1,18 +1,19 @@
 /**
- * Rooms write SQL once, in what SQLite and PostgreSQL both take. The little in which they differ is put right here, by word:
- * `min(a, b)` and `max(a, b)` are least and greatest, LIKE does not mind case and knows no escape character, an INTEGER has
- * 64 bits, a negative LIMIT is none, a list may be empty, or one parameter. Whatever else a statement needs, it has to say in words that both understand.
+ * Modules write SQL once, in what SQLite and PostgreSQL both accept. The few differences are translated here, by word:
+ * `min(a, b)` and `max(a, b)` are least and greatest, LIKE ignores case and has no escape character, an INTEGER has
+ * 64 bits, a negative LIMIT is none, a list may be empty, or one parameter. Everything else must be written in words
+ * that both understand.
  */
 
 /** A statement cut at its placeholders, with the words of PostgreSQL between them. */
 export type Template = readonly string[]
 
 const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\w+|\s+|./gs
-/** So many templates are kept: lists of placeholders make ever new ones. */
+/** Number of templates kept: lists of placeholders make new ones without end. */
 const KEPT = 2_000
 const templates = new Map<string, Template>()
 
-/** One statement of a room with its parameters, as a text that says the same to PostgreSQL. */
+/** Returns a statement of a module with its parameters, as a string with the same meaning in PostgreSQL. */
 export function toPostgres(sql: string, params: readonly unknown[] = []): string {
   return inFull(templateFor(sql, params), params)
 }

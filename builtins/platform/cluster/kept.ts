@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { inFull, isUnlimited, storable, type Template, templateFor } from './dialect.ts'
 import type { StatementMessage } from './message.ts'
 
-/** One that was asked so often in this process is worth its place in the memory of the server. */
+/** Number of uses in this process from which a statement is worth the server's memory. */
 const WORTH = 3
 
 /** What PostgreSQL takes a parameter for, by the numbers of its types. */

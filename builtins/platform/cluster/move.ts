@@ -34,8 +34,8 @@ export interface MoveCounts extends CopyCounts {
 }
 
 /**
- * Copies a project's file into a database of several machines. A copy that was cut off is gone on with; until all was
- * compared, nobody can use it. The file stays as it is.
+ * Copies a project's file into a database of several machines. A copy that was interrupted is continued; until all is
+ * compared, the database cannot be used. The file stays as it is.
  * @throws TargetInUseError, MoveFailedError, DatabaseUnreachableError
  */
 export async function moveTo(svc: PluginHandle, to: string, schema: EngineParts['schema']): Promise<MoveCounts> {

@@ -15,14 +15,14 @@ import type { DatabaseClock } from './time.ts'
 const NEVER = Number.MAX_SAFE_INTEGER
 /** A lease that could not be renewed counts as lost when so much of it is over: before others may take it. */
 const LOST_AFTER = 0.8
-/** Other nodes are told of wakes this often at most, in milliseconds; of the first at once. */
+/** Minimum interval between notices of wakes to other nodes, in milliseconds; the first is sent at once. */
 const COALESCED_MS = 5
 const CHANNEL = 'svc_wake'
 /** How often the marks of writes are cleared, in milliseconds. */
 const CLEARED_MS = 60_000
 /**
- * After so many cycles of this process the rows are swept up that their model calls left behind: whoever adds up what is held
- * passes by all of them. The server's own sweeping comes once a minute.
+ * Number of cycles of this process after which dead rows of its model calls are vacuumed: adding up reservations
+ * reads past all of them. The server's own vacuum comes once a minute.
  */
 const SWEPT_CYCLES = 1_000
 
@@ -39,9 +39,11 @@ const AWAKE =
 const HELD = `FROM json_to_recordset(CAST(? AS JSON)) AS held (id TEXT, owner TEXT, epoch BIGINT, rest BIGINT, until BIGINT)
   WHERE leases.id = held.id AND leases.owner = held.owner AND leases.epoch = held.epoch`
 
-/** Whoever was woken, or wants to go on sooner than this part of a heartbeat after it began, is not at rest. */
+/**
+ * An agent that was woken, or that wants to run sooner than this part of a heartbeat after it began, is not at rest.
+ */
 const RESTING = 0.9
-/** All that `due` told of one is compared again: whoever was woken since has something to do. */
+/** All that `due` returned is compared again: an agent woken since has work. */
 const passOf = (time: string) => `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cycle_num + 1,
     passed = leases.passed + 1, woken = 0, claimed_at = ${time}, rested_at = ${time} + ?, run_at = ?
   FROM json_to_recordset(CAST(? AS JSON)) AS seen (id TEXT, epoch BIGINT, run_at BIGINT, wakes BIGINT)
@@ -72,7 +74,7 @@ export interface ClusterSchedulerParts {
   /** The database's clock, and this machine's for pauses. */
   time: DatabaseClock
   clock: Clock
-  /** Where notices are heard: a direct connection, also where the others go through a pool. */
+  /** URL for notices: a direct connection, also where the others go through a pool. */
   listen_url: string
   lease_ms: number
   heartbeat: () => number
@@ -82,7 +84,7 @@ export interface ClusterSchedulerParts {
 /** Lease rows in the database of several machines: schedule, lock and recovery in one, on the database's own clock. */
 export class ClusterScheduler implements Scheduler {
   readonly renew_ms: number
-  /** What was woken elsewhere is told; this is for what was told and not heard. */
+  /** Wakes elsewhere are announced; this interval is for notices that were lost. */
   readonly poll_ms = 1_000
   readonly #parts: ClusterSchedulerParts
   readonly #listeners = new Set<() => void>()
@@ -116,10 +118,10 @@ export class ClusterScheduler implements Scheduler {
     return this.#parts.nodes
   }
 
-  /** Others that claim are passed by: nobody waits for anybody. */
+  /** Rows locked by other claims are skipped: no claim waits for another. */
   async claim(limit: number): Promise<Lease[]> {
     const { connections, time, clock } = this.#parts
-    // Only the first time somebody waits for it: who was woken is not to.
+    // Waited for only the first time: a woken agent must not wait for it.
     const appearing = this.#appear()
     if (this.#draining === undefined) await appearing
     if (this.#draining) return []
@@ -178,7 +180,10 @@ export class ClusterScheduler implements Scheduler {
       WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairsOf(ahead)})`)
   }
 
-  /** Without those who are due sooner than by their heartbeat: asking all rooms about them is what they would wait for. */
+  /**
+   * Without agents that are due sooner than by their heartbeat: they would have to wait while all modules are asked
+   * about them.
+   */
   due(until: number, limit: number): Promise<Due[]> {
     const { store, time, heartbeat } = this.#parts
     if (this.#draining) return Promise.resolve([])
@@ -198,7 +203,7 @@ export class ClusterScheduler implements Scheduler {
     return passed!.rows.map(({ id }) => String(id))
   }
 
-  /** Tries for as long as the leases are safe; what could not be renewed by then is lost, whether or not anybody took it. */
+  /** Tries for as long as the leases are safe; what was not renewed by then is lost, taken over or not. */
   async renew(held: readonly Lease[]): Promise<Lease[]> {
     const { connections, time, lease_ms, store, clock } = this.#parts
     const began = clock.monotonic()
@@ -235,7 +240,7 @@ export class ClusterScheduler implements Scheduler {
     // Cycles that begin together often end together.
     const patient = !clock.held && this.#held.size > 0
     const until = time.toDatabase(next.run_at)
-    // Not where the time is to be asked for, or somebody holds the clock in hand.
+    // Not where the time has to be asked for, or the clock is held.
     const claims = next.more && this.#draining === false && !time.stale && !clock.held
     return store.write(effects, { sql, lease: { id, owner, epoch, rest: rest(), until } }, { patient, claims })
   }
@@ -258,14 +263,15 @@ export class ClusterScheduler implements Scheduler {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Tells the loop of this process to look. */
+  /** Makes the loop of this process look. */
   notify(): void {
     for (const listener of this.#listeners) listener()
   }
 
   /**
-   * For a commit that wakes somebody: the statement with which it tells the loops of the other nodes to look, as soon as it is
-   * there; undefined where they were told a moment ago.
+   * Returns, for a commit that wakes agents, the statement that makes the loops of the other nodes look as soon as it
+   * is
+   * committed; undefined where they were notified a moment ago.
    */
   notice(): string | undefined {
     const now = this.#parts.clock.monotonic()
@@ -275,8 +281,9 @@ export class ClusterScheduler implements Scheduler {
   }
 
   /**
-   * After a wake: tells the loop of this process to look, and in a moment those of the others, unless the commit told them. A
-   * hint: whoever misses it looks again by himself.
+   * Makes the loop of this process look after a wake, and shortly after those of the others, unless the commit notified
+   * them.
+   * It is a hint: a node that misses it polls.
    */
   notifyWake(told = false): void {
     const { connections, clock } = this.#parts
@@ -331,7 +338,7 @@ export class ClusterScheduler implements Scheduler {
     return freed
   }
 
-  /** Whoever claims is a node, and says so as often as it renews. */
+  /** Registers this process as a node, again with each renewal. */
   #appear(): Promise<void> {
     const now = this.#parts.clock.monotonic()
     if (now - this.#appeared >= this.renew_ms) {
@@ -341,7 +348,7 @@ export class ClusterScheduler implements Scheduler {
       })
       this.#appearing = said.catch(error => {
         this.#appeared = Number.NEGATIVE_INFINITY
-        // Later the claim beside it fails too, and tells why.
+        // Later the claim beside it fails too, and reports why.
         if (this.#draining === undefined) throw error
       })
     }
@@ -373,7 +380,7 @@ export class ClusterScheduler implements Scheduler {
     return changed!.rowCount ?? 0
   }
 
-  /** Marks of writes that nobody tries again any more. */
+  /** Removes marks of writes that are not tried again any more. */
   #clear(): void {
     const { connections, clock } = this.#parts
     const now = clock.monotonic()

@@ -73,9 +73,9 @@ export const REFUSED = 'SV001'
 export const FENCED = 'SV002'
 
 /**
- * Brings the schema up to date: all missing steps in one transaction, by one process at a time, whoever else starts meanwhile.
- * @param filling whether a copy is made in it; nobody else is to use one that was cut off
- * @throws DatabaseUnusableError for a database that is somebody else's, newer than this program, or not filled yet
+ * Brings the schema up to date: all missing steps in one transaction, by one process at a time.
+ * @param filling whether a copy is made in it; an interrupted copy is not usable otherwise
+ * @throws DatabaseUnusableError for a database of another program, newer than this program, or not filled yet
  */
 export async function migrate(connections: Connections, schema: EngineParts['schema'], filling = false): Promise<void> {
   const { at: file } = connections

@@ -85,7 +85,7 @@ export async function startServer(root: string, ports: Ports): Promise<LocalServ
 export async function stopServer(root: string, ports: Ports): Promise<boolean> {
   const { pid, kept } = await standing(root, ports)
   if (pid === undefined || !kept || !(await answers(kept, ports))) return false
-  // A fast shutdown: whoever is connected is sent away, and nothing is lost.
+  // A fast shutdown: clients are disconnected, and nothing is lost.
   process.kill(pid, 'SIGINT')
   const until = ports.clock.monotonic() + STOP_MS
   while ((await standing(root, ports)).pid !== undefined && ports.clock.monotonic() < until)
@@ -93,7 +93,7 @@ export async function stopServer(root: string, ports: Ports): Promise<boolean> {
   return true
 }
 
-/** Resolves when it has ended, whoever ended it. */
+/** Resolves when it has ended, for whatever reason. */
 export async function serverEnded(root: string, ports: Ports, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && (await standing(root, ports)).pid !== undefined)
     await ports.clock.sleep(10 * LOOK_MS, signal)
@@ -232,7 +232,7 @@ async function withDatabase(kept: ServerFile, { clock }: Ports): Promise<void> {
   }
 }
 
-/** The one that it had, so that its URL stays the same, if nobody has taken it. */
+/** The port that it had, so that its URL stays the same, if it is still free. */
 async function freePort(wanted = 0): Promise<number> {
   const take = (port: number) =>
     new Promise<number | undefined>(resolve => {

@@ -9,7 +9,7 @@ import type { Nodes } from './nodes.ts'
 const LOOK_MS = 250
 
 /**
- * Nobody but this process may have what the project knows open: what is written while it is copied would be left behind.
+ * Fails while another process has the project's data open: what it wrote during a copy would be lost.
  * @throws DaemonRunningError, NodesAtWorkError, OpenElsewhereError
  */
 export async function requireExclusive(svc: PluginHandle, nodes: Nodes | undefined): Promise<void> {

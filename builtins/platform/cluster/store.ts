@@ -16,11 +16,11 @@ import { PreparedQuery } from './kept.ts'
 import type { ClusterScheduler } from './scheduler.ts'
 import { type Fence, type WriteRequest, Writes } from './writes.ts'
 
-/** What was read is told again for so long, in milliseconds, when nobody has written; what depends on the time may change. */
+/** How long a read is cached while nothing was written, in milliseconds; what depends on the time may change. */
 const KNOWN_MS = 500
-/** How often who follows what happens looks, in milliseconds: here somebody writes all the time. */
+/** Polling interval of followers, in milliseconds: here other nodes write all the time. */
 const LOOK_MS = 1_000
-/** So many answers are kept. */
+/** Number of answers kept. */
 const KNOWN = 50
 const WAKE = wakeAgents.kind.name
 
@@ -140,7 +140,7 @@ export class ClusterStore implements Store {
     return (await this.all<EventRow>(sql, [after, limit])).map(shownEvent)
   }
 
-  /** PostgreSQL gives room back by itself. */
+  /** PostgreSQL frees space by itself. */
   async shrink(): Promise<number> {
     return 0
   }
@@ -161,7 +161,7 @@ export class ClusterStore implements Store {
     return this.scheduler.free(owners)
   }
 
-  /** The same text again means that nobody has written anything in between. */
+  /** The same string again means that nothing was written in between. */
   async #state(): Promise<string> {
     return (await this.get<{ state: string }>('SELECT CAST(pg_current_snapshot() AS text) AS state'))!.state
   }

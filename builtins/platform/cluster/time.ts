@@ -6,8 +6,9 @@ const PROMPT_MS = 200
 const GOOD_MS = 1_000
 
 /**
- * The database's clock decides when leases begin and end, whatever the machines' own clocks say; this knows how far off the
- * machine's is. Where somebody holds the clock in hand, that one is meant everywhere.
+ * The database's clock decides when leases begin and end, whatever the machines' own clocks say; this keeps the offset
+ * of the
+ * machine's. A held clock is used everywhere.
  */
 export class DatabaseClock {
   readonly #clock: Clock

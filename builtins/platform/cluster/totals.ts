@@ -28,8 +28,8 @@ const of = (row: 'NEW' | 'OLD', fact: string) =>
 const differenceOf = (fact: string) => `CAST((${of('NEW', fact)}) AS INT) - CAST((${of('OLD', fact)}) AS INT)`
 
 /**
- * How many agents there are in each state, kept by the statements that change them: of a million rows nobody can count so
- * quickly. All who write take turns, so nobody waits for this one row.
+ * Numbers of agents in each state, kept by the statements that change them: a million rows cannot be counted that
+ * quickly. Writers take turns, so none waits for this one row.
  */
 export const TOTALS = `
 CREATE TABLE agent_totals (${[...all, 'goals_active'].map(each => `${each} BIGINT NOT NULL`).join(', ')});

@@ -18,7 +18,7 @@ export async function unpack({ ports, project }: PluginHandle, image: DatabaseIm
   let unpacked = 0
   for (const { path, body } of image.all<{ path: string; body: string }>('SELECT path, body FROM svc_files')) {
     const file = join(aside, path)
-    // What is in a file that somebody else has made leads nowhere else.
+    // Paths in a file of unknown origin must not lead out of the project.
     if (!FOLDERS.some(folder => file.startsWith(join(aside, folder) + sep))) continue
     const lines = image.all<{ line: string }>('SELECT line FROM svc_lines WHERE path = ? ORDER BY n', [path])
     await files.mkdir(dirname(file), { recursive: true, mode: 0o700 })

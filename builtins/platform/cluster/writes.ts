@@ -6,10 +6,10 @@ import { PreparedQuery } from './kept.ts'
 import type { Answer } from './message.ts'
 import { FENCED, MARKED_TURN, REFUSED } from './schema.ts'
 
-/** So many go in one message. */
+/** Maximum number of writes in one message. */
 const TOGETHER = 32
 
-/** So long somebody who is in no hurry waits for company, in milliseconds. */
+/** How long a write that is not urgent waits for others, in milliseconds. */
 const PATIENCE_MS = 4
 
 /** What a lease must be for its cycle to write, and what becomes of it. */
@@ -32,7 +32,7 @@ export interface WriteRequest {
 
 /** Claims with what is written. */
 export interface Claims {
-  /** The statement that takes so many of those that are due. */
+  /** Returns the statement that claims a number of due agents. */
   claiming(limit: number): PreparedQuery
   /** @param asked on the clock that never jumps: when it was said */
   addClaimed(rows: Answer['rows'], asked: number): void
@@ -50,16 +50,17 @@ interface Write {
 }
 
 /**
- * What this process writes, in one message at a time: who comes while one is under way waits for the next and goes with all who
- * do, in one transaction. Where one of them is refused none is written, and each is said alone.
- *
- * All writers of a database take their turn under one lock that lasts from the message's arrival to its end, so that each sees
- * what those before it did, as on SQLite; a process that freezes holds up nobody, because the server has all of what it wanted.
+ * Sends the writes of this process, one message at a time: a write that comes while one is under way waits for the next
+ * and goes with all that
+ * do, in one transaction. Where one of them is refused none is written, and each is sent alone.
+ * All writers of a database take turns under one lock from the message's arrival to its end, so that each sees
+ * what those before it did, as on SQLite; a process that freezes blocks no other, because the server has all of its
+ * message.
  */
 export class Writes {
   readonly #connections: Connections
   readonly #clock: Clock
-  /** This process, whose writes are told from those of others. */
+  /** This process, which tells its writes from those of others. */
   readonly #owner: string
   readonly #claims: Claims
   #waiting: Write[] = []
@@ -170,7 +171,7 @@ function fencesOf(writes: readonly Write[]): PreparedQuery[] {
   return [...leases].map(([sql, list]) => changing({ sql, params: [`[${[...list].join()}]`] }, list.size, FENCED))
 }
 
-/** A statement that raises an error unless it changes exactly so many rows. */
+/** Returns a statement that raises an error unless it changes exactly this number of rows. */
 function changing({ sql, params = [] }: Statement, rows: number, otherwise: string): PreparedQuery {
   const counted = `WITH svc_change AS (${sql} RETURNING 1) SELECT CASE WHEN count(*) <> ? THEN svc_changed(0, '${otherwise}') END FROM svc_change`
   return new PreparedQuery(counted, [...params, rows])

@@ -11,13 +11,13 @@ export type { DaemonStatus } from './shape.ts'
  * and scripts (`<name>.pid`), and all that another process needs to know of it (`<name>.json`). Both are hints.
  */
 export const OWN_NAME = 'daemon'
-/** There while somebody ends the daemon, with its PID: nobody is to start it again. */
+/** Exists while the daemon is being stopped, with its PID: it must not be started again then. */
 export const STOP_FILE = 'daemon.stop'
 
 /** The daemon as it described itself. Paths are relative to `.svc/` unless that would be too long for a socket. */
 export interface Holder {
   pid: number
-  /** What tells its process from a later one with the same PID. */
+  /** Identity that tells its process from a later one with the same PID. */
   process: string
   /** A socket on which it listens as long as it lives: the system closes it however the process ends. */
   lock: string
@@ -39,7 +39,7 @@ export interface FoundDaemon {
   /** It drives agents beside the project's own daemon. */
   joined: boolean
   holder: Holder
-  /** Somebody holds its lock. */
+  /** Whether a process holds its lock. */
   alive: boolean
   /** When its loop last came round. */
   ticked_at: number
@@ -94,7 +94,7 @@ export interface DaemonStart {
   name: string
   /** In the one that has just become the only daemon of the project's agents. @returns what is to happen when it stops, after its last cycle */
   begin(): Promise<Undo | void>
-  /** In one that drives agents beside it; nothing unless told. */
+  /** In a process that drives agents beside it. Default: nothing. */
   join?(): Promise<Undo | void>
 }
 export const DaemonStarts = point<DaemonStart>('daemon_starts', {

@@ -6,8 +6,9 @@ import { Store } from '#platform/store/contract'
 const HELD = "EXISTS (SELECT 1 FROM leases WHERE id = ? AND kind = 'agent' AND owner = ? AND cycle_num = ?)"
 
 /**
- * A cycle whose agent another daemon has taken over, as after the machine slept, or that was deleted, asks no model any more: it
- * learns of that only when it writes, and would pay until then for answers that nobody can use.
+ * Stops model calls of a cycle whose agent another daemon has taken over, as after the machine slept, or that was
+ * deleted:
+ * it would learn of that only when it writes, and pay until then for answers that cannot be used.
  */
 export function fenceLimit(svc: PluginHandle): CallLimit {
   return {

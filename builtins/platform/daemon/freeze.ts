@@ -25,7 +25,10 @@ const thawDaemon = defineEffect({
   schema: z.object({}),
   statements: () => [{ sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ?', params: ROW }],
 })
-/** Whoever nobody drives has another lease: who was found to have nothing to do just before the freeze, and was about to be passed, is looked at anew. */
+/**
+ * Changes the lease of agents that are not driven: one that had nothing to do just before the freeze, and was about to
+ * be skipped, is looked at anew.
+ */
 const lookAnew = defineEffect({
   name: 'daemon.look_anew',
   schema: z.object({}),
@@ -57,7 +60,7 @@ export async function freeze(store: Store): Promise<number> {
       appendEvent({ type: 'daemon_paused', agent_id: null, data: {} }),
     ])
     const since = await frozenSince(store)
-    // Somebody may have ended it in between.
+    // Another process may have ended it in between.
     if (since !== null) return since
   }
 }

@@ -48,7 +48,7 @@ export default definePlugin({
       await life.start({ join: svc.roles.has('joined') })
       return () => life.stop()
     })
-    // One that was started by hand, in a process that embeds it, ends with the house too.
+    // A daemon that was started by hand, in an embedding process, ends with its kernel too.
     svc.start(() => () => life.stop(), { in: ['server', 'mcp', 'cli'] })
   },
 })

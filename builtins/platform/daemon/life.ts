@@ -94,7 +94,7 @@ export class DaemonLife {
     }
   }
 
-  /** Nobody but the living drives agents; and whoever the clock of a process that is gone sent away for long is due again. */
+  /** Releases leases of dead processes and makes their agents due again. Returns how many were released. */
   async #recover(): Promise<number> {
     await bury(this.#svc)
     const living = await others(this.#svc)
@@ -150,7 +150,7 @@ export class DaemonLife {
     return () => cancel()
   }
 
-  /** Goes on with what other daemons held that are gone. Who is alone looks when anybody has written: whoever comes does. */
+  /** Takes over work of daemons that are gone. A lone daemon looks when another process has written: a new one does. */
   #watchOthers(): Undo {
     const { clock, log } = this.#svc
     const stop = new AbortController()

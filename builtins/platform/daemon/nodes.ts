@@ -5,8 +5,8 @@ import type { Holder } from './contract.ts'
 import { findDaemons, isAlive, parseHolder } from './holder.ts'
 
 /**
- * Rows of the processes that drive agents: by the name that stands in their leases, with the lock that tells if they live. It
- * tells so on its own machine only.
+ * Rows of the processes that drive agents: by the name in their leases, with the lock that shows whether they live. It
+ * shows that on its own machine only.
  */
 const namespaceOf = ({ place }: Store) => (place ? `daemon_processes ${place}` : 'daemon_processes')
 
@@ -31,7 +31,10 @@ export async function others(svc: PluginHandle): Promise<Node[]> {
   return (await nodesByState(svc)).living
 }
 
-/** Whether a process that lives drives agents of the project, this one or another; as far as can be told, on another machine too. */
+/**
+ * Returns whether a live process drives agents of the project, this one or another; as far as can be known, on another
+ * machine too.
+ */
 export async function isDriven(svc: PluginHandle): Promise<boolean> {
   const { live, inFlight } = svc.heartbeat
   if (live || inFlight.length > 0 || (await others(svc)).length > 0) return true

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** What is told of the daemon. */
+/** What is reported of the daemon. */
 export const DaemonStatus = z.object({
   running: z.boolean(),
   health: z

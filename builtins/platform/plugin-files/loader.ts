@@ -34,7 +34,7 @@ export interface LoaderParts {
   project: Project
   log: Log
   allowlist: () => readonly string[]
-  /** Modules that plugin files import by name: the package's front door as `svc`. */
+  /** Modules that plugin files import by name: the package's entry point as `svc`. */
   modules: () => Promise<Record<string, unknown>>
   /** Why no plugin file may run now; undefined where they may. Asked where there are some. */
   hindrance: (found?: number) => Promise<string | undefined>

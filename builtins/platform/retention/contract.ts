@@ -2,7 +2,7 @@ import { type PluginHandle, point, token, z } from '#kernel'
 import { AMONG, defineEffect, Effects, listed, type Statement, Store } from '#platform/store/contract'
 
 /**
- * What of a room's own may go, or has to be brought to its end, after some time. A rule never touches what is pending,
+ * What of a module's data may be removed, or has to be ended, after some time. A rule never touches what is pending,
  * running or active.
  */
 export interface RetentionRule {

@@ -11,7 +11,7 @@ const LARGEST_PIECE = 512
 const SLOW_MS = 15
 const QUICK_MS = 5
 
-/** Goes through the rules in short pieces, with room for everything else between two of them. */
+/** Runs the rules in short pieces, so that other work can run between two of them. */
 export class Janitor implements Retention {
   readonly #svc: PluginHandle
   readonly #config: RetentionConfig
@@ -31,7 +31,7 @@ export class Janitor implements Retention {
     return this.#running
   }
 
-  /** The same for nobody who waits; what goes wrong is logged. */
+  /** Runs it without a caller that waits; errors are logged. */
   runInBackground(): void {
     this.run().catch(error => this.#svc.log.warn({}, `what is old was not removed: ${sentenceOf(error)}`))
   }
@@ -53,7 +53,7 @@ export class Janitor implements Retention {
         const before = now - (rule.kept_ms?.() ?? days_ms)
         rows[rule.name] = dry_run ? await rule.count(before) : await this.#all(rule, before)
       } catch (error) {
-        // The other rooms' rows can go all the same.
+        // The other modules' rows can be removed all the same.
         log.warn({}, `${rule.name}: what is old was not removed: ${sentenceOf(error)}`)
       }
     }

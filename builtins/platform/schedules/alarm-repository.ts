@@ -40,12 +40,12 @@ export function dueAlarms(store: Store, now: number, limit: number): Promise<Ala
   ])
 }
 
-/** So many stand in one prompt. */
+/** Maximum number of alarms in one prompt. */
 export const TOLD_AT_ONCE = 20
 
 const UNTOLD = `${ROW} WHERE agent_id = ? AND status = 'fired' AND told_at IS NULL ORDER BY fire_at, alarm_id LIMIT ${TOLD_AT_ONCE}`
 
-/** Those that went off and that the agent has not been told of. */
+/** Returns alarms that fired and that the agent has not been told of. */
 export function untoldAlarms(store: Store, agent_id: string): Promise<AlarmRow[]> {
   return store.all<AlarmRow>(UNTOLD, [agent_id])
 }
@@ -89,7 +89,7 @@ export const fireAlarm = defineEffect({
   ],
 })
 
-/** Belongs into the commit that records the model's answer to the prompt that told of it. */
+/** Belongs into the commit that records the model's answer to the prompt that contained the alarm. */
 export const alarmTold = defineEffect({
   name: 'alarms.told',
   schema: z.object({ alarm_ids: z.array(z.string()) }),

@@ -32,7 +32,7 @@ const AT_ONCE = 100
 /** No alarm is set further ahead, in milliseconds: a hundred years. */
 const FURTHEST_MS = 100 * 365.25 * 86_400_000
 
-/** What can be done with alarms, whoever asks. */
+/** Operations on alarms, for all callers. */
 export class AlarmBook implements Alarms {
   readonly #svc: PluginHandle
   readonly #config: SchedulesConfig
@@ -112,7 +112,7 @@ export async function ringAlarms(svc: PluginHandle): Promise<boolean> {
   return due.length === AT_ONCE
 }
 
-/** Tells an agent of its alarms, until a model has heard of them. */
+/** Puts an agent's fired alarms into its prompts, until a model has read them. */
 export function alarmMessages(svc: PluginHandle): NewsSource {
   return {
     name: 'alarms',

@@ -4,7 +4,7 @@ import { BadAlarmError, BadScheduleError } from './contract.ts'
 
 /** Missed slots are counted up to here. */
 const COUNTED = 2_000
-/** So many slots are worked out in a row: each takes about 0.1 ms. */
+/** Number of slots computed in a row: each takes about 0.1 ms. */
 const IN_A_ROW = 100
 
 /** When something is due, as its row says. */

@@ -30,7 +30,7 @@ export const Schedule = z
   .meta({ id: 'Schedule' })
 export type Schedule = z.infer<typeof Schedule>
 
-/** Something that an agent is told at a time. */
+/** Something that an agent is told at a given time. */
 export const Alarm = z
   .object({
     alarm_id: z.string().meta({ examples: ['alarm-1a2b3c4d'] }),
@@ -81,7 +81,10 @@ export interface NewAlarm {
 }
 
 export interface Alarms {
-  /** The time that somebody wrote down, in milliseconds: ISO 8601, with or without an offset, or `HH:MM` for the next time that it is so late. @throws BadAlarmError */
+  /**
+   * Parses a time, in milliseconds: ISO 8601, with or without an offset, or `HH:MM` for its next occurrence. @throws
+   * BadAlarmError
+   */
   timeOf(text: string): Promise<number>
   /** The writes that set an alarm. @throws BadAlarmError, TooManySchedulesError */
   make(alarm: NewAlarm): Promise<{ alarm_id: string; effects: Effect[] }>

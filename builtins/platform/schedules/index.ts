@@ -49,9 +49,9 @@ export default definePlugin({
     svc.add(News, alarmMessages(svc))
     const busy = () => agentsDueByCycle(svc.use(Store))
     svc.tap('context_assembly', { name: 'schedules', stage: -10, busy }, (cycle: Cycle) => settleCycles(svc, cycle))
-    const keeper = scheduleWakeSource(svc, config)
-    svc.wakeSource(keeper)
-    svc.on('schedule_changed', () => keeper.hurry())
-    svc.on('alarm_changed', () => keeper.hurry())
+    const wakeSource = scheduleWakeSource(svc, config)
+    svc.wakeSource(wakeSource)
+    svc.on('schedule_changed', () => wakeSource.hurry())
+    svc.on('alarm_changed', () => wakeSource.hurry())
   },
 })

@@ -151,8 +151,9 @@ export const insertSchedule = defineEffect({
 })
 
 /**
- * What became of a slot, and which is the next. Refused when the schedule no longer stands at the slot that was looked at: another
- * process was quicker, or somebody changed it. So no slot runs twice.
+ * Records what became of a slot, and which is the next. Refused when the schedule no longer stands at the slot that was
+ * read: another
+ * process was faster, or the schedule was changed. So no slot runs twice.
  */
 export const settleSlot = defineEffect({
   name: 'schedules.settle',

@@ -25,7 +25,7 @@ import {
   toSchedule,
 } from './repository.ts'
 
-/** What can be done with schedules, whoever asks. */
+/** Operations on schedules, for all callers. */
 export class ScheduleBook implements Schedules {
   readonly #svc: PluginHandle
   readonly #config: SchedulesConfig

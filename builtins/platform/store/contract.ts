@@ -8,9 +8,9 @@ export interface Statement {
   params?: readonly unknown[]
 }
 
-/** How a room turns one kind of effect into statements. */
+/** How a module turns one kind of write into statements. */
 export interface EffectKind<P = unknown> {
-  /** `room.verb`, as in `goals.complete`. */
+  /** `module.verb`, as in `goals.complete`. */
   name: string
   schema: z.ZodType<P>
   /** The statements, in order. `now` is the commit's time in milliseconds. */
@@ -26,7 +26,7 @@ export const Effects = point<EffectKind<never>>('effects', {
   has: { name: 'text', schema: 'schema', statements: 'function' },
 })
 
-/** Defines a kind of effect; the result makes effects of that kind, and its `kind` is what a room adds to `Effects`. */
+/** Defines a kind of write; the result makes writes of that kind, and its `kind` is what a module adds to `Effects`. */
 export function defineEffect<S extends z.ZodType>(
   kind: Omit<EffectKind<z.output<S>>, 'schema'> & { schema: S },
 ): ((payload: z.output<S>) => Effect) & { kind: EffectKind<never> } {
@@ -54,7 +54,7 @@ export type EventRow = Omit<EventEnvelope, 'at' | 'data'> & { at: number; data: 
 /** In SQL: the columns of an `EventRow`. */
 export const EVENT_COLUMNS = 'seq, type, v, at, agent_id, cycle_num, run_id, data'
 
-/** A stored event as it is told: with its time as text and its data as an object. */
+/** Returns a stored event in its public form: its time as a string and its data as an object. */
 export function shownEvent(row: EventRow): EventEnvelope {
   return { ...row, at: isoTime(row.at), data: JSON.parse(row.data) as Record<string, unknown> }
 }
@@ -84,7 +84,7 @@ const NewEvent = z.object({
 export const EVENTS_INSERT = 'INSERT INTO events (type, v, at, agent_id, cycle_num, run_id, data)'
 const INSERT_EVENT = `${EVENTS_INSERT} SELECT ?, 1, ?, ?, ?, ${RUN_OF}, ?`
 
-/** The statement that appends an event, for an effect that tells itself what it did; `unless` it finds a row. */
+/** Returns the statement that appends an event, for a write that records its own event; `unless` it finds a row. */
 export function eventStatement(event: z.input<typeof NewEvent>, now: number, unless?: Statement): Statement {
   const { type, agent_id, cycle_num, run_id, data } = event
   const params = [type, now, agent_id, cycle_num, run_id, JSON.stringify(data)]
@@ -164,12 +164,12 @@ export interface Store {
   all<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
   /** The same for long lists, at half the cost, of texts, whole numbers and nulls only. */
   many<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
-  /** What `read` gives, or gave under this key within the last half second if nobody has written anything since. */
+  /** Returns what `read` gives, or gave under this key within the last half second if nothing was written since. */
   unchanged<T>(key: string, read: () => Promise<T>): Promise<T>
   /**
-   * Waits until anybody has written, looking about once a second: for who follows what happens.
-   * @param seen what the last call gave; '' for the first look
-   * @returns what tells the state now; also when the signal is aborted
+   * Waits until something was written, polling about once a second.
+   * @param seen the last result; '' for the first call
+   * @returns the state now; also when the signal is aborted
    */
   changed(seen: string, signal?: AbortSignal): Promise<string>
   /** The first row of a query. */
@@ -178,7 +178,7 @@ export interface Store {
   glance<R>(sql: string, params?: readonly unknown[]): R | undefined | Promise<R | undefined>
   /** This process, as it stands in the leases that it holds. */
   readonly owner: string
-  /** Where the database serves several machines: the one and the project by whose files alone it can be told who lives. */
+  /** Where the database serves several machines: the machine and the project whose files show which processes live. */
   readonly place: string
   /** Whether processes of other places, or of this one, drive agents of this database now. */
   elsewhere(place?: string): Promise<boolean>
@@ -188,15 +188,17 @@ export interface Store {
   free(owners: readonly string[]): Promise<number>
   /** Throws when the database cannot be reached, or was removed or replaced. */
   health(): Promise<void>
-  /** Gives back the room that removed rows left, a few pages at a time, until the signal is aborted. @returns how many bytes */
+  /**
+   * Frees the space of removed rows, a few pages at a time, until the signal is aborted. @returns the number of bytes
+   */
   shrink(signal: AbortSignal): Promise<number>
   /** Copies it, as it is at this moment and without what was removed, to a file that is not there yet. Absent where the engine cannot. */
   copyTo?(file: string): Promise<void>
   /** The bytes of such a file with all of its pages: many times faster, and larger. Absent where the engine cannot. */
   image?(): Promise<Buffer>
   /**
-   * Has the other processes of the project tell of all that they write from the moment of the call on: it reaches the tape between
-   * this one's own writes and reads, where it was. One process at a time. Absent where the engine cannot.
+   * Has the other processes of the project announce all that they write from this call on: it is recorded between
+   * this process's own writes and reads, in its place. One process at a time. Absent where the engine cannot.
    */
   overhear?(): Promise<Overheard>
   /** Puts the write-ahead log back into the file when it has grown large. What a reader still needs of it stays. */
@@ -215,13 +217,16 @@ export interface PlannedEffect {
   always: boolean
 }
 
-/** What is the same for every engine: effects become statements, and what was committed is told. */
+/** The part that is the same for every engine: turns writes into statements, and reports what was committed. */
 export interface EffectPlanner {
   /** @throws when an effect is unknown or its payload breaks its schema */
   plan(effects: readonly Effect[], now: number): PlannedEffect[]
   /** Plans only the effects that are written in any case, also when others cannot be planned. */
   always(effects: readonly Effect[], now: number): PlannedEffect[]
-  /** Nothing is announced that did not happen: called after the transaction. @param woken tells the loop of this process to look */
+  /**
+   * Called after the transaction, so that only what happened is announced. @param woken makes the loop of this process
+   * look
+   */
   tell(effects: readonly Effect[], woken: () => void): Promise<void> | undefined
 }
 
@@ -241,7 +246,10 @@ export interface SharedFiles {
   /** What was appended after line `after`, in order; the version counts how often the file was written anew. */
   lines(path: string, after: number): Promise<{ version: number; lines: { n: number; line: string }[] }>
   append(path: string, lines: readonly string[]): Promise<void>
-  /** Writes all lines anew, if nobody did so since this version, or appended after this line. @returns the last line's number */
+  /**
+   * Rewrites all lines, if they were not rewritten since this version nor appended to after this line. @returns the
+   * last line's number
+   */
   rewrite(path: string, lines: readonly string[], version: number, after: number): Promise<number | undefined>
 }
 export const SharedFiles = token<SharedFiles>('shared_files')
@@ -312,7 +320,7 @@ export const DatabaseUnusableError = defineError({
   code: 'database_unusable',
   status: 503,
   title: 'Database unusable',
-  // The file is named from the project on: an answer tells no path of this machine.
+  // The path is relative to the project: an answer shows no path of this machine.
   sentence: (p: { file: string; problem: string; remedy: string }) =>
     `${p.file.replace(/^.*\/(?=\.svc\/)/, '')} ${p.problem}; ${p.remedy}.`,
 })

@@ -22,7 +22,7 @@ import type { Neighbours } from './neighbours.ts'
 const LOCK_LIMIT_MS = 5_000
 const WRITE = 'write'
 const NONE: readonly unknown[] = []
-/** So many statements are kept prepared; of texts with values in them, which nobody should write, there is no end. */
+/** Number of prepared statements kept; statements with values in them, which none should have, are unbounded. */
 const PREPARED = 1_000
 
 type Looks = Pick<Ports, 'inodeOf' | 'stampOf'>
@@ -111,7 +111,7 @@ export class Database {
 
   /**
    * Runs `work` in one immediate transaction, once the lock is free. It must not await. A throw rolls back.
-   * @param what tells it from others that somebody may do at the same time, for who records or repeats that; begins with `write`
+   * @param what name that tells it from concurrent writes, for recording and replay; begins with `write`
    * @param beside runs at the end of the transaction, and is recorded as a write of its own, by no cycle
    * @throws DatabaseLockedError after 5 s, or at once where the process ends and a lock has outlasted that
    */
@@ -126,7 +126,7 @@ export class Database {
     try {
       return neighbours.isIntroduced || this.tape()?.repeats === true
     } catch {
-      // What is in the way here is in the way of the write itself, which tells of it.
+      // What fails here fails the write too, which reports it.
       return true
     }
   }
@@ -163,7 +163,7 @@ export class Database {
     return this.waiting(who ? () => taken(who) : transact)
   }
 
-  /** The same as `write`, of what is no part of what happens: nobody records or repeats it. */
+  /** The same as `write`, for what is neither recorded nor replayed. */
   unseen<T>(work: () => T): Promise<T> {
     return this.waiting(() => this.#transact(work, 'COMMIT'))
   }
@@ -183,14 +183,16 @@ export class Database {
     }
   }
 
-  /** The same as `waiting`, between those writes where whoever is at work reads. @param sql says what it is */
+  /** The same as `waiting`, between those writes where the recording context reads. @param sql its name */
   read<T>(sql: string, work: () => T): Promise<T> {
     const who = recordingContext()
     const once = who && this.neighbours?.isNear ? () => this.#alone(work) : work
     return this.waiting(who ? () => who.read(sql, once) : work)
   }
 
-  /** Reads again what somebody else may have written meanwhile: before that is known, nobody can say which of both came first. */
+  /**
+   * Reads again what another process may have written meanwhile: before that is known, the order of both is unknown.
+   */
   #alone<T>(work: () => T): T {
     for (;;) {
       const done = work()
@@ -203,7 +205,7 @@ export class Database {
     return this.#sqlite.serialize()
   }
 
-  /** The same text again means that nobody has written anything in between, neither here nor in another process. */
+  /** The same string again means that nothing was written in between, neither here nor in another process. */
   state(): string {
     return `${this.dataVersion()}.${this.#writes}`
   }
@@ -264,7 +266,7 @@ export class Database {
     throw new DatabaseUnusableError({ file: this.file + (gone ?? ''), problem, remedy })
   }
 
-  /** The machine's, and nothing that whoever is at work draws. */
+  /** Reads the machine's clock, outside of any recording. */
   #now(): number {
     return withoutRecording(() => this.#clock.monotonic())
   }
@@ -288,7 +290,7 @@ function isEmpty(file: string, { stampOf }: Looks): boolean {
   return stampOf(file)?.endsWith(':0') ?? false
 }
 
-/** One that was kept for longest makes room. */
+/** The oldest one is dropped. */
 function keep<V>(kept: Map<string, V>, sql: string, value: V): void {
   if (kept.size >= PREPARED) kept.delete(kept.keys().next().value!)
   kept.set(sql, value)

@@ -16,7 +16,7 @@ export { snapshot } from './snapshot.ts'
 /** How long a lock is waited for before it counts as one that stays, and how often it is tried, in milliseconds. */
 const LOCK_STAYS_MS = 2_000
 const LOCK_TRIED_MS = 50
-/** Of a damaged file no more is told than this. */
+/** Maximum number of faults that are reported of a damaged file. */
 const FAULTS_MOST = 10
 
 /** The version of SQLite itself. @throws NativeModuleError */
@@ -103,7 +103,8 @@ async function withFile(
 }
 
 /**
- * Copies a database, as it is at one moment, beside whoever has it open: readers and writers go on. The copy is checked
+ * Copies a database, as it is at one moment, while other processes have it open: readers and writers go on. The copy is
+ * checked
  * before it gets its name.
  * @throws FileExistsError, DatabaseUnusableError
  */
@@ -124,7 +125,7 @@ export async function keepCopy(
   const { files } = ports
   const { beside, report, discard } = await copyChecked(file, target, copy, ports)
   try {
-    // A link takes no name that somebody else has taken meanwhile; where there are none, renaming has to do.
+    // Linking never replaces a file that another process made meanwhile; file systems without links rename.
     await files.link(beside, target).catch(error => {
       if (error.code === 'EEXIST') throw new FileExistsError({ file: target })
       return files.rename(beside, target)
@@ -137,9 +138,9 @@ export async function keepCopy(
 }
 
 /**
- * Puts a backup in the place of the database; what was there is kept beside the backups. Nothing is changed unless the
- * backup is whole and nobody has the database open.
- * @returns where the database that was there is now, or null when there was none
+ * Restores a backup in the place of the database, which is kept beside the backups. Nothing is changed unless the
+ * backup is whole and no process has the database open.
+ * @returns where the previous database is now, or null when there was none
  * @throws DatabaseUnusableError, DatabaseInUseError
  */
 export async function restoreDatabase(
@@ -189,8 +190,9 @@ async function setAside(file: string, kept: string, ports: Ports): Promise<void>
 }
 
 /**
- * Only the one connection to a file can take it out of WAL, which also writes all into the file itself. One that is too
- * damaged for that is held by nobody either.
+ * Only the one connection to a file can take it out of WAL, which also writes all into the file itself. A file that is
+ * too
+ * damaged for that is not held by another process either.
  * @throws DatabaseInUseError
  */
 async function alone(file: string, clock: Ports['clock']): Promise<void> {

@@ -4,9 +4,11 @@ import type { Overheard } from './contract.ts'
 import type { Database } from './database.ts'
 
 const SELECT = /^\s*SELECT/i
-/** So many transactions are told at most: whoever has not taken in the first of them does not record any more. */
+/**
+ * Maximum number of announced transactions: a recorder that has not read the first of them does not record any more.
+ */
 const MOST = 10_000
-/** Whoever records is waited for so long at most, once, until it looks; in milliseconds, as how often that is seen. */
+/** How long a writer waits for the recorder, once, in milliseconds; also the interval of that check. */
 const PATIENCE_MS = 2_000
 const LOOK_MS = 25
 const RECORDER = 'SELECT owner, pid FROM svc_recorder'
@@ -15,7 +17,10 @@ const WAITING = 'SELECT coalesce(max(n) - min(n), 0) AS count FROM svc_told'
 const LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'svc_told'), 0) AS n"
 const TOLD = 'SELECT n, statements FROM svc_told WHERE n > ? ORDER BY n'
 
-/** What others have written since the last look: nothing, words that they are there, told transactions, or what nobody has told. */
+/**
+ * What others have written since the last look: nothing, introductions only, announced transactions, or unannounced
+ * writes.
+ */
 type NeighbourNews = 'nothing' | 'words' | 'writes' | 'silence'
 
 interface Recorder {
@@ -24,9 +29,10 @@ interface Recorder {
 }
 
 /**
- * The other processes of a project, which are part of what happens to the one that records. Each tells it of all that it writes,
- * in the same transaction; it takes that in before its own next write, and with its next read, and so where it was. As long as
- * nobody else has come it does not look: a process says that it is there before it first writes, and waits until that is heard.
+ * The other processes of a project, whose writes are inputs of the one that records. Each announces all that it writes,
+ * in the same transaction; the recorder reads that before its own next write, and with its next read, and so in its
+ * place. While
+ * it is alone it does not look: a process introduces itself before it first writes, and waits until that was read.
  */
 export class Neighbours implements Overheard {
   readonly #database: Database
@@ -83,7 +89,7 @@ export class Neighbours implements Overheard {
     await this.#database.unseen(() => this.#deafen())
   }
 
-  /** Nobody records any more. */
+  /** Ends recording. */
   #deafen(): void {
     this.#known = undefined
     this.#database.run({ sql: 'DELETE FROM svc_recorder' })
@@ -95,12 +101,12 @@ export class Neighbours implements Overheard {
     return this.#near && this.#records
   }
 
-  /** Takes in what others have written. @returns whether anybody has */
+  /** Reads what others have written. @returns whether there was anything */
   readNews(): boolean {
     return this.#takeIn() !== 'nothing'
   }
 
-  /** Another process, to be told of what is written, because it records. */
+  /** Another process that records, to which writes are announced. */
   get listener(): Recorder | undefined {
     if (this.#records) return undefined
     const version = this.#database.dataVersion()
@@ -113,13 +119,13 @@ export class Neighbours implements Overheard {
     return this.#database.get<Recorder>(RECORDER)
   }
 
-  /** Whether this process may write: nobody else records, or who does knows of it. */
+  /** Whether this process may write: no other records, or the recorder knows of it. */
   get isIntroduced(): boolean {
     const { listener } = this
     return listener === undefined || listener.owner === this.#knownTo
   }
 
-  /** Says that this process is there, and resolves when that was heard. */
+  /** Introduces this process, and resolves when that was read. */
   introduce(): Promise<void> {
     this.#introducing ??= withoutRecording(() => this.#introduce()).finally(() => {
       this.#introducing = undefined
@@ -143,7 +149,7 @@ export class Neighbours implements Overheard {
     this.#knownTo = listener.owner
   }
 
-  /** Tells whoever records of a transaction, as part of it. */
+  /** Announces a transaction to the recorder, as part of it. */
   announce(noted: readonly WrittenStatement[]): void {
     const writes = noted.filter(({ sql }) => !SELECT.test(sql))
     const statements = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packParam)]))
@@ -163,7 +169,7 @@ export class Neighbours implements Overheard {
         if (heard === 'silence') heard = 'words'
         if (this.#hear(statements)) heard = 'writes'
       }
-      // Nobody can write inside a transaction; outside of one somebody may have, between the two.
+      // Nothing else can write inside a transaction; outside of one another process may have, between the two.
       version = this.#database.dataVersion()
     }
     return heard

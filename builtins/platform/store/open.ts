@@ -45,8 +45,9 @@ export async function openDatabase(file: string, ports: Ports, options: OpenOpti
 }
 
 /**
- * SQLite takes a file without a byte for a new database. So it is where a process was killed while it made one, but not where
- * agents have lived: that one lost what it held.
+ * SQLite takes an empty file for a new database. That is right where a process was killed while it made one, but not
+ * where
+ * there were agents: that file lost its content.
  */
 async function refuseLost(file: string, ports: Ports): Promise<void> {
   const loss = await lossOf(file, ports)

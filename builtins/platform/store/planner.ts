@@ -2,7 +2,7 @@ import { type Effect, type PluginHandle, parse } from '#kernel'
 import { appendEvent, type EffectPlanner, Effects, wakeAgents } from './contract.ts'
 import { statementMasker } from './secrets.ts'
 
-/** Turns effects into statements by what their rooms said of them, without the secrets that they may hold. */
+/** Turns writes into statements by the definitions of their modules, without the secrets that they may hold. */
 export function effectPlanner(svc: PluginHandle): EffectPlanner {
   const masking = statementMasker(svc)
   const announce = async (events: readonly Effect[]) => {

@@ -20,7 +20,7 @@ const CLAIM = `UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_
   WHERE id IN (${DUE_SYS} UNION ALL ${DUE_AGENTS}) RETURNING id, kind, owner, epoch, cycle_num`
 const DUE = `SELECT id, epoch, cycle_num, run_at, wakes FROM leases WHERE kind = 'agent' AND owner IS NULL AND run_at <= ?
   AND NOT ${PARKED} ORDER BY run_at LIMIT ?`
-/** All that `due` told of one is compared again: whoever was woken since has something to do. */
+/** All that `due` returned is compared again: an agent woken since has work. */
 const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cycle_num + 1, passed = leases.passed + 1, woken = 0, claimed_at = ?, rested_at = ?, run_at = ?
   FROM (SELECT value ->> 0 AS id, value ->> 1 AS epoch, value ->> 2 AS run_at, value ->> 3 AS wakes FROM json_each(?)) seen
   WHERE leases.id = seen.id AND leases.epoch = seen.epoch AND leases.run_at = seen.run_at AND leases.wakes = seen.wakes
@@ -30,10 +30,12 @@ const UNTIL = `SELECT run_at FROM leases WHERE ${HELD}`
 const RENEW = `UPDATE leases SET run_at = ? WHERE ${HELD}`
 /** As if its cycle had not been begun. */
 const UNCLAIM = `UPDATE leases SET owner = NULL, cycle_num = cycle_num - 1, run_at = ? WHERE ${HELD}`
-/** That it was woken stays until it is claimed: a clock that is set back meanwhile keeps nobody waiting who was. */
+/** A wake stays until the agent is claimed, so that a clock that is set back meanwhile does not delay it. */
 const RELEASE = `UPDATE leases SET owner = NULL, rested_at = ?,
   run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END WHERE ${HELD}`
-/** Whose start lies ahead was written before the clock was set back; nobody is moved again when another process sees it too. */
+/**
+ * A start in the future was written before the clock was set back; a second process that sees it moves nothing again.
+ */
 const SET_BACK = `UPDATE leases SET run_at = CASE WHEN run_at >= ? THEN run_at WHEN owner IS NOT NULL THEN min(run_at, ?)
     WHEN woken THEN min(run_at, ?) WHEN claimed_at > ? THEN run_at - ? ELSE min(run_at, ?) END,
   claimed_at = iif(claimed_at > ?, claimed_at - ?, claimed_at), rested_at = min(rested_at, ?)`
@@ -177,7 +179,7 @@ export class LocalScheduler implements Scheduler {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Tells the loop of this process to look. */
+  /** Makes the loop of this process look. */
   notify(): void {
     for (const listener of this.#listeners) listener()
   }
@@ -221,7 +223,8 @@ export class LocalScheduler implements Scheduler {
     const now = this.#options.now()
     const kept = [owner, ...living]
     return database.write(() => {
-      // Nobody is further away than a heartbeat after a start, nor rests longer, whatever the clock was when it was written.
+      // After a start, no agent is further away than a heartbeat, nor rests longer, whatever the clock was when it was
+      // written.
       database.run({
         sql: `UPDATE leases SET run_at = iif(run_at < ?, min(run_at, iif(woken, ?, ?)), run_at),
               claimed_at = min(claimed_at, ?), rested_at = min(rested_at, ?) WHERE owner IS NULL`,

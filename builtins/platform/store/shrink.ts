@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 
 /** Pages given back at a time: some milliseconds. */
 const PAGES = 64
-/** So many free pages are left for the next rows. */
+/** Number of free pages left for the next rows. */
 const SPARE_PAGES = 256
 /** A log that has grown beyond this is put back into the file, in bytes. */
 const LARGE_LOG = 4 * 1024 * 1024
@@ -35,7 +35,7 @@ export async function shrink(database: Database, clock: Clock, signal: AbortSign
   return Math.max(0, before - left) * database.pragma('page_size')
 }
 
-/** Puts a large write-ahead log back into the file and cuts it. It waits for nobody: a reader in its way is left alone. */
+/** Checkpoints a large write-ahead log into the file and truncates it. It never waits for a reader. */
 export async function trimLog(database: Database, files: Ports['files']): Promise<void> {
   const size = await files.stat(`${database.file}-wal`).then(
     stat => stat.size,
@@ -45,8 +45,9 @@ export async function trimLog(database: Database, files: Ports['files']): Promis
 }
 
 /**
- * Waits while readers keep a long write-ahead log from being put back, at most 10 s or until the signal is aborted. In nobody's
- * name: how long it is has to do with who else reads, and nothing with what whoever waits is about to do.
+ * Waits while readers keep a long write-ahead log from being checkpointed, at most 10 s or until the signal is aborted.
+ * Outside of any
+ * recording: the length depends on other readers, and not on the caller.
  */
 export async function shortLog(database: Database, clock: Clock, signal: AbortSignal): Promise<void> {
   const log = (how: 'NOOP' | 'PASSIVE') =>
@@ -63,9 +64,9 @@ export async function shortLog(database: Database, clock: Clock, signal: AbortSi
   })
 }
 
-/** Files of early versions keep the room of removed rows for ever: they are written anew, once, while they are brought up to date. */
+/** Files of early versions never free the space of removed rows: they are rewritten, once, while they are migrated. */
 export async function makeShrinkable(database: Database): Promise<void> {
   if (database.pragma('auto_vacuum') === INCREMENTAL) return
-  // Without it all is as good as before: a full disk, or another process at work, must not keep anybody from starting.
+  // It is optional: a full disk, or another process at work, must not stop the start.
   await database.waiting(() => database.script('PRAGMA auto_vacuum = INCREMENTAL; VACUUM')).catch(() => {})
 }

@@ -23,20 +23,20 @@ import { WriteNames } from './write-names.ts'
 /** A must-change effect changed nothing; rolls the transaction back. */
 class MustChangeRefused extends Error {}
 
-/** What was read is told again for so long, in milliseconds, when nobody has written; what depends on the time may change. */
+/** How long a read is cached while nothing was written, in milliseconds; what depends on the time may change. */
 const KNOWN_MS = 500
-/** How often it is looked whether anybody has written, in milliseconds. */
+/** Interval of the check for writes, in milliseconds. */
 const LOOK_MS = 1_000
-/** So many answers are kept. */
+/** Number of answers kept. */
 const KNOWN = 50
 
-/** Writes effects in one transaction, and tells of the events that it recorded once it is done. */
+/** Applies writes in one transaction, and reports the events that it recorded once it is committed. */
 export class SqliteStore implements Store {
   readonly #svc: PluginHandle
   readonly #database: Database
   readonly #planner: EffectPlanner
   readonly #names = new WriteNames()
-  /** Who waits until anybody has written; each is told the state of now. */
+  /** Callers that wait for a write; each gets the state of that moment. */
   readonly #followers = new Set<(state: string) => void>()
   #cancelLook: (() => void) | undefined
   readonly #known = new Map<string, { state: string; at: number; value: unknown }>()
@@ -141,7 +141,7 @@ export class SqliteStore implements Store {
     })
   }
 
-  /** One look for all who wait until anybody has written. */
+  /** Looks once for all callers that wait for a write. */
   #follow(): void {
     this.#cancelLook ??= inRound(this.#svc.clock, LOOK_MS, () => {
       this.#cancelLook = undefined
@@ -175,7 +175,7 @@ export class SqliteStore implements Store {
     try {
       return this.#database.get<R>(sql, params)
     } catch {
-      // A lock that is in the way is waited for, and a fault is told there.
+      // A lock is waited for there, and a fault is reported there.
       return this.get<R>(sql, params)
     }
   }

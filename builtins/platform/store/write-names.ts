@@ -7,13 +7,14 @@ interface Kinds {
   calls: Map<string, string>
 }
 
-/** So many are kept; of rows of kinds that never come again there is no end. */
+/** Number of names kept; writes of changing kinds make new ones without end. */
 const KEPT = 2_000
 const kindsOf = (text: string): Kinds => ({ text, next: new Map(), calls: new Map() })
 
 /**
- * What each write is called by whoever records or repeats it: the kinds of its effects, and which of several tool calls that run
- * at once it is of. Each text is made once: made anew it would be put together and hashed for every write.
+ * Names of writes for recording and replay: the kinds of its effects, and the tool call that it belongs to, of several
+ * that run
+ * concurrently. Each is made once: making it anew would cost a concatenation and a hash for every write.
  */
 export class WriteNames {
   #root = kindsOf('write')

@@ -4,19 +4,20 @@ import { token } from '#kernel'
 export interface WatchedPath {
   folder: string
   name?: string
-  /** There is more than the system tells of. */
+  /** Events of the system do not report all changes. */
   partial?: boolean
 }
 
 /**
- * Waits for changes of files: told at once where the system can, found within `daemon.wake_poll_interval` elsewhere. Where it can
- * of all of them, that is only a safeguard, and a few times as long.
+ * Waits for changes of files: noticed at once by file events, or within `daemon.wake_poll_interval` elsewhere. With
+ * file
+ * events for all of them, polling is only a safeguard, at a few times the interval.
  */
 export interface Watcher {
   /**
-   * Looks again whenever something changed, until there is something to tell.
-   * @param places asked anew after each change, since places come and go; one that cannot be watched is only looked at
-   * @param look what there is to tell; undefined for nothing. It is told whether the system told of a change, or cannot
+   * Looks again whenever something changed, until there is a result.
+   * @param places asked again after each change, since places come and go; one that cannot be watched is polled
+   * @param look returns the result; undefined for none. Its argument is whether a file event came, or cannot come
    * @throws the signal's reason once it is aborted
    */
   until<T>(

@@ -4,11 +4,11 @@ import type { WakeSource } from '#platform/heartbeat/contract'
 import type { WakingConfig } from './config.ts'
 import type { WatchedPath, Watcher } from './contract.ts'
 
-/** A change is told once nothing more has changed for this long, in milliseconds … */
+/** A change counts once nothing more has changed for this long, in milliseconds … */
 const SETTLE_MS = 100
 /** … or has gone on changing for this long. */
 const LONGEST_MS = 1_000
-/** Of a folder so many entries count. */
+/** Maximum number of entries of a folder that count. */
 const ENTRIES = 256
 
 /** The configured paths, absolute, each once. */
@@ -56,7 +56,7 @@ async function placesOf({ ports: { files } }: PluginHandle, path: string): Promi
   return info?.isDirectory() ? [...beside, { folder: real }] : beside
 }
 
-/** What tells one state of a path from another. */
+/** Returns what tells one state of a path from another. */
 async function fingerprint({ ports: { files } }: PluginHandle, path: string): Promise<string> {
   try {
     const real = await files.realpath(path)

@@ -12,7 +12,7 @@ const TOGETHER = 64
 
 const folderOf = (svc: PluginHandle) => join(svc.project.svc, 'nudges')
 
-/** Tells the daemon of another process at once that there is a message. The message itself is a row, which nothing can lose. */
+/** Wakes the daemon of another process for a message. The message itself is a row, which cannot be lost. */
 export async function leaveMarker(svc: PluginHandle, nudge_id: string): Promise<void> {
   if (svc.heartbeat.live) return
   const { files } = svc.ports

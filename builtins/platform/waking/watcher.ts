@@ -3,12 +3,12 @@ import { sleepToRound } from '#lib/poller'
 import type { WakingConfig } from './config.ts'
 import type { WatchedPath, Watcher } from './contract.ts'
 
-/** So many times as long it takes until it is looked at what the system tells of. */
+/** Factor by which polling is slower where file events work. */
 const SAFEGUARD = 5
 /** What changes all the time is looked at no more often than this, in milliseconds. */
 const PAUSE_MS = 50
 
-/** An open watch; `over` once the system has told something, or cannot tell: then it is of no more use. */
+/** An open watch; `over` once an event came, or none can come: then it is of no more use. */
 interface Watch {
   place: WatchedPath
   over: boolean
@@ -16,8 +16,8 @@ interface Watch {
 }
 
 /**
- * Watches folders by the system's own events. A watch stands until its first event, whoever looks meanwhile: nothing is missed
- * between two looks, and no events pile up while nobody looks.
+ * Watches folders with file events. A watch stays open until its first event: nothing is missed
+ * between two looks, and events do not pile up.
  */
 export class FolderWatcher implements Watcher {
   readonly #svc: PluginHandle
@@ -89,7 +89,7 @@ export class FolderWatcher implements Watcher {
     return watch
   }
 
-  /** Resolves at the first event; without one, where the system tells nothing. */
+  /** Resolves at the first event; never, where the system gives none. */
   async #event({ folder, name }: WatchedPath, signal: AbortSignal): Promise<boolean> {
     try {
       for await (const { filename } of this.#svc.ports.files.watch(folder, { signal })) {

@@ -2,7 +2,7 @@ import { token } from '#kernel'
 
 /** The watch over this process, where it is the service's own. */
 export interface Watchdog {
-  /** Settles when an error of the program itself that nobody caught has left it in a state that nobody knows. */
+  /** Settles when an uncaught error of the program itself has left it in an unknown state. */
   readonly broken: Promise<unknown>
   /** Resolves with the reason to stop when this process replaced another, and that one has ended. */
   readonly orphaned: Promise<string>

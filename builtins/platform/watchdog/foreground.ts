@@ -32,7 +32,7 @@ export async function superviseSuccessors(
 ): Promise<void> {
   await halted.evaluate(RELEASE)
   for (;;) {
-    // The channel tells the successor when this process is gone.
+    // The channel closes when this process is gone.
     const child = spawn(program!, words, {
       stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
       env: { ...env, [SUCCESSOR]: '1' },

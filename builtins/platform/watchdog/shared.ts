@@ -6,9 +6,9 @@ import { INDEX_FILES } from '#lib/plugin-file'
 /** The shared cells: a count that must move, the code that runs (0 for none), and two flags. */
 export const CELL = { round: 0, code: 1, debugged: 2, ending: 3 } as const
 export const CELLS = 4
-/** So many steps without a round, and the process counts as held up. */
+/** Number of steps without a beat of the event loop after which the process counts as blocked. */
 export const STEPS = 15
-/** When no plugin is to blame, it may be the service itself at hard work: it gets so many times as long. */
+/** Factor of patience when no plugin is to blame: the service itself may be at hard work. */
 export const PATIENCE = 4
 
 /** What the thread is started with. */
@@ -17,7 +17,7 @@ export interface Watch {
   /** How often it looks, in milliseconds. */
   step_ms: number
   quarantine: string
-  /** The file that somebody who ends this process puts its PID in. */
+  /** The file with the PID of the process that is being stopped. */
   stop: string
   log: string
   /** The command that starts the process again. */
@@ -28,7 +28,7 @@ export interface Watch {
   echo: boolean
 }
 
-/** Told to the thread while the main one can: a file that is about to run, or the name of a cell's code. */
+/** Notices to the thread: a file that is about to run, or the name of a cell's code. */
 export type Notice =
   | { kind: 'file'; plugin: string; file: string; fingerprint: string }
   | { kind: 'code'; id: number; plugin: string; file: string; what: string }

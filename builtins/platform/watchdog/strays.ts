@@ -4,9 +4,9 @@ import { placesOf, traceOf } from './trace.ts'
 const WHAT = 'an error that nobody caught'
 
 /**
- * Tells of errors that nobody caught, such as one that a plugin's timer throws, with their place, and counts them against
+ * Logs uncaught errors, such as one that a plugin's timer throws, with their place, and counts them against
  * the plugin that they come from.
- * @param onBroken told of an exception that cannot be a plugin's: the program itself is in a state that nobody knows then
+ * @param onBroken called with an error that is no plugin's: the state of the program itself is unknown then
  */
 export function watchStrays(svc: PluginHandle, onBroken: (error: unknown) => void): Undo {
   const reportStray = (error: unknown): boolean => {

@@ -1,7 +1,7 @@
 import type { Ports } from '#kernel'
 import type { Watch } from './shared.ts'
 
-/** Waits on a pipe that nobody writes to, which ends with the process at its other end, and then becomes the command. */
+/** Waits on a pipe without writers, which closes with the process at its other end, and then becomes the command. */
 const WAIT = 'cat >/dev/null; exec "$@"'
 
 /**

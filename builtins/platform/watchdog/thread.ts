@@ -110,7 +110,7 @@ function failedToStart(error: unknown): Promise<void> {
   return say(50, `the process is killed, and could not be started again: ${sentenceOf(error)}`)
 }
 
-/** Whether somebody asked for its end, which it could not hear any more. */
+/** Returns whether its end was requested, which it could not notice any more. */
 async function isToStop(): Promise<boolean> {
   const pid = await ports.files.readFile(watch.stop, 'utf8').catch(() => '')
   return pid.trim() === String(process.pid)

@@ -134,7 +134,7 @@ export type Review =
 /** Looks at gated calls before the operator does. One that throws, or takes longer than 10 s, has said nothing. */
 export interface ApprovalReviewer {
   name: string
-  /** Lower stages are asked earlier; 0 unless told. */
+  /** Lower stages are asked earlier. Default: 0. */
   stage?: number
   review(call: {
     agent_id: string

@@ -27,7 +27,8 @@ export interface Decision {
 
 /**
  * Decides a pending approval and wakes its agent.
- * @throws ApprovalResolvedError when somebody was faster, with what they decided; AgentCannotDecideError; InvalidInputError
+ * @throws ApprovalResolvedError when it was decided already, with the decision; AgentCannotDecideError;
+ * InvalidInputError
  */
 export async function resolve(svc: PluginHandle, row: ApprovalRow, decision: Decision): Promise<ApprovalRow> {
   const { approval_id } = row

@@ -54,7 +54,7 @@ export class Gate {
     if (call.isNew && !this.needed(call.tool)) return run(call.arguments)
     const { state, approval } = await callBefore(this.#store, call_id)
     if (approval && approval.used_by !== call_id) return this.#goOn(call, approval)
-    // None yet; or one that this very call has used up, in a process that died: what came of it nobody knows.
+    // No approval yet; or one that this very call has used up, in a process that died: its outcome is unknown.
     if (!approval && !this.needed(call.tool)) {
       const begun = state !== 'planned' || (await this.#store.apply([beginCall({ call_id })]))
       return begun ? run(call.arguments) : undefined

@@ -144,7 +144,10 @@ export async function heldAmong(store: Store, agents: readonly string[]): Promis
   return rows.map(({ agent_id }) => agent_id)
 }
 
-/** Pending ones that nobody needs to decide any more: made before `overdue`, or for a goal or a task that has ended. */
+/**
+ * Returns pending approvals that need no decision any more: made before `overdue`, or for a goal or a task that has
+ * ended.
+ */
 export function settledByThemselves(store: Store, overdue: number | null): Promise<(ApprovalRow & { moot: number })[]> {
   return store.all(
     `SELECT ${COLUMNS}, moot FROM (SELECT p.*, EXISTS (SELECT 1 FROM goals g WHERE g.goal_id = p.goal_id
@@ -271,7 +274,7 @@ export const parkCall = defineEffect({
   ],
 })
 
-/** A call is told the decision that was made on it; it does not begin. */
+/** Attaches a decision to its call, which then does not begin. */
 export const attachDecision = defineEffect({
   name: 'approvals.attach',
   schema: z.object({ call_id: z.string(), approval_id: z.string() }),

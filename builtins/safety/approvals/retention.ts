@@ -4,7 +4,7 @@ import { Store } from '#platform/store/contract'
 import { denyDead } from './decisions.ts'
 import { countDead } from './repository.ts'
 
-/** What of this room may go: decisions that no call waits for any more. Nobody waits for those of the dead. */
+/** Removes decisions that no call waits for any more, among them those of dead agents. */
 export function approvalsForget(svc: PluginHandle): void {
   svc.add(RetentionRules, {
     name: 'dead_agent_approvals',

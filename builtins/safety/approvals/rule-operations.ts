@@ -96,7 +96,7 @@ export function ruleOperations(svc: PluginHandle, config: ApprovalConfig) {
         const granting = insertRule({ ...rule, until: ends, uses: uses ?? null, reason: reason ?? null })
         await svc.use(Store).apply([granting, ...(call.effects ?? [])])
         const granted = () => findRule(svc.use(Store), now(), rule_id)
-        // What has waited for too long is denied, whoever would let it through now.
+        // What has waited for too long is denied, also if a rule would approve it now.
         await settle(svc, config)
         await release(svc, (await granted())!)
         return shownRule((await granted())!)

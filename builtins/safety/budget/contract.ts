@@ -29,7 +29,7 @@ export const BudgetStatus = z.object({
 })
 export type BudgetStatus = z.infer<typeof BudgetStatus>
 
-/** Why a dollar limit may not hold what somebody expects of it, and what to do about it. */
+/** Why a dollar limit may not hold as expected, and what to do about it. */
 export interface BudgetWarning {
   code: 'unknown_price' | 'limit_never_reached'
   message: string
@@ -74,7 +74,7 @@ export const BudgetReset = z
 
 declare module '#kernel' {
   interface Events {
-    /** Told once in each window. */
+    /** Emitted once in each window. */
     budget_exceeded: z.infer<typeof BudgetExceeded>
     /** Emitted once each time that this becomes so. */
     budget_tight: z.infer<typeof BudgetTight>
@@ -168,7 +168,7 @@ export const BookedSpend = z.object({
   held: z.boolean().optional().describe('Whether something is held for it that is released now (default: true)'),
 })
 
-/** A model was asked; told once for each call, with its booking. */
+/** A model was asked; emitted once for each call, with its booking. */
 export const ModelCalled = z.object({
   agent_id: z.string().nullable(),
   goal_id: z.string().nullable(),

@@ -29,7 +29,7 @@ import { fits, tightOf, tooTight, usedUp } from './tight.ts'
 import { admitUnknownPrice } from './unknown-price.ts'
 import { areFree, budgetWarnings } from './warnings.ts'
 
-/** An answer that was not booked so long after it came will not be booked by whoever asked, in milliseconds. */
+/** How long an answer may stay unbooked before its caller counts as gone, in milliseconds. */
 const BOOKED_WITHIN_MS = 10_000
 /** By how much a reservation outlasts the longest call, in milliseconds. */
 const GRACE_MS = 60_000
@@ -189,7 +189,7 @@ export class Ledger implements Budget, CallLimit {
     await this.#presume(null)
   }
 
-  /** Tells, once in each window, that a limit is reached; and shows what is spent. */
+  /** Reports, once in each window, that a limit is reached; and saves what is spent. */
   report(): Promise<void> | undefined {
     if (this.#config.budget_persist) void withoutRecording(() => this.#saved.show())
     return this.#isUnlimited ? undefined : this.#reportExceeded()
@@ -210,7 +210,7 @@ export class Ledger implements Budget, CallLimit {
     if (first) this.#svc.log.warn({ code: 'budget_exceeded' }, `The budget is used up: ${used} are spent.`)
   }
 
-  /** Tells, once until a call like it fits again, that what is left cannot hold one more call. */
+  /** Reports, once until a call like it fits again, that what is left cannot hold one more call. */
   async #reportTight(row: BudgetRow, needed: Limits, reserved_calls: number): Promise<void> {
     if (tightOf(row)) return
     const limits = this.#limits
@@ -311,7 +311,7 @@ export class Ledger implements Budget, CallLimit {
     return held
   }
 
-  /** Books what is held for calls that nobody can be waiting for. @returns whether there were any */
+  /** Books reservations of calls that no process can be waiting for. @returns whether there were any */
   async #presume(daemon: string | null): Promise<boolean> {
     const abandoned = await countAbandoned(this.#store, this.#svc.clock.ms(), daemon)
     if (abandoned === 0) return false

@@ -7,7 +7,7 @@ export interface BudgetRow {
   began_at: number
   spent_micros: number
   spent_tokens: number
-  /** The window of which it was told that a limit is reached. */
+  /** The window for which a reached limit was reported. */
   told_window: number
   /** What the call may cost that was refused when too little was left; null as long as that is not so. */
   tight_micros: number | null
@@ -215,8 +215,9 @@ const ABANDONED = `(expires_at <= ? OR held_at > ? OR (? = 1 AND by_daemon = 1 A
 const abandonedBy = (now: number, daemon: string | null) => [now, now, daemon !== null, daemon, now]
 
 /**
- * What is held for calls that nobody can be waiting for: those whose time is over, those of a cycle that another node has taken
- * over, and those of daemons before this one.
+ * Counts reservations of calls that no process can be waiting for: those whose time is over, those of a cycle that
+ * another node has taken
+ * over, and those of earlier daemons.
  */
 export async function countAbandoned(store: Store, now: number, daemon: string | null): Promise<number> {
   const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM budget_reservations WHERE ${ABANDONED}`, [
@@ -266,7 +267,7 @@ export const openWindow = defineEffect({
   ],
 })
 
-/** Notes that it was told of this window; refused when that was done before. */
+/** Marks this window as reported; refused when it was marked before. */
 export const noteTold = defineEffect({
   name: 'budget.told',
   mustChange: true,

@@ -44,7 +44,7 @@ const addUp = defineEffect({
   },
 })
 
-/** What of this room may go: the single calls. What they cost stays, added up. */
+/** Removes single calls. Their cost stays, added up. */
 export function budgetForgets(svc: PluginHandle): void {
   svc.add(Effects, addUp.kind)
   svc.add(RetentionRules, {

@@ -41,7 +41,10 @@ export class SavedBudget {
     this.#svc.log.warn({ code: 'budget_unreadable' }, `${sentenceOf(error)}; counting from 0`)
   }
 
-  /** Writes what is spent, if that changed; one after another, the last word last. A file that cannot be written stops nobody. */
+  /**
+   * Writes what is spent, if that changed; one after another, the last value last. A file that cannot be written stops
+   * no call.
+   */
   show(): Promise<void> {
     this.#showing = this.#showing
       .then(() => this.#show())

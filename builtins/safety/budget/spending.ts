@@ -4,7 +4,7 @@ import { spendBy } from './repository.ts'
 
 /** Milliseconds of one bucket. */
 const BUCKETS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
-/** What is read at most, so that nobody asks for a year of minutes. */
+/** Maximum number of buckets, against requests such as a year in minutes. */
 const MOST_BUCKETS = 2_000
 const DEFAULT_BUCKETS = 24
 

@@ -7,7 +7,7 @@ import { defineError, point, token, z } from '#kernel'
 export const STAGES = ['input', 'peer', 'output', 'tool_arguments', 'tool_result', 'memory'] as const
 export type Stage = (typeof STAGES)[number]
 
-/** From the weakest to the strongest: told and let pass, replaced by `[REDACTED:<kind>]`, stopped. */
+/** From the weakest to the strongest: reported and passed, replaced by `[REDACTED:<kind>]`, stopped. */
 export const ACTIONS = ['flag', 'redact', 'block'] as const
 export type Action = (typeof ACTIONS)[number]
 
@@ -34,7 +34,8 @@ export interface Guardrails {
   /** Whether they are on and any rule looks at this stage. */
   watches(stage: Stage): boolean
   /**
-   * Checks a text at a stage, and tells what it found as the event `guardrail_hit`. Linear in its length; long texts yield to
+   * Checks a string at a stage, and reports what it found as the event `guardrail_hit`. Linear in its length; long
+   * strings yield to
    * the event loop. Passes everything while not enabled.
    */
   check(stage: Stage, text: string, whom: { agent_id: string | null }): Promise<CheckedText>

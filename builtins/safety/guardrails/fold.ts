@@ -35,7 +35,7 @@ const ALPHABETS: readonly (readonly [first: number, last: number, to: number])[]
 /** What would become longer stays: few signs of one script are whole sentences, and a text of them would grow eighteenfold. */
 const LONGEST = 6
 
-/** One character as rules read it; empty when nobody sees it. */
+/** Returns a character as rules read it; empty when it is invisible. */
 function foldOne(character: string): string {
   const code = character.codePointAt(0) as number
   const alphabet = ALPHABETS.find(([first, last]) => code >= first && code <= last)
@@ -70,7 +70,7 @@ function entry(code: number): number {
   return decided
 }
 
-/** Ideographs, planes of nobody and such for private use: nothing there folds. */
+/** Ideographs, unassigned planes and private use: nothing there folds. */
 function isPlain(code: number): boolean {
   return (code >= 0x20000 && code < 0x2f800) || (code >= 0x2fa20 && code < 0xe0000) || code >= 0xe0200
 }
@@ -152,7 +152,7 @@ export class Rewriting {
   }
 }
 
-/** @param seen the bits of all units: what is within Latin 1 is kept, and read, in half the room */
+/** @param seen the bits of all units: Latin 1 is stored, and read, in half the space */
 export function textOf(units: Uint16Array, seen: number): string {
   if (seen < 0x100) return Buffer.from(units).toString('latin1')
   return Buffer.from(units.buffer, units.byteOffset, units.byteLength).toString('utf16le')

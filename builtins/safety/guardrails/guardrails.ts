@@ -14,7 +14,7 @@ export interface ExaminingGuardrails extends Guardrails {
 /** Any texts do, with letters beyond ASCII: what the rules look things up in is made for the first. */
 const WARMING = ['Good morning, the report of 2026 is ready.', 'Good morning, 日本.']
 
-/** The service: texts go through the rules that there are when they are checked. @param own the rules of this room */
+/** The service: checks strings by the rules that are registered at that moment. @param own the rules of this module */
 export function guardrails(
   svc: PluginHandle,
   config: GuardrailsConfig,

@@ -5,7 +5,7 @@ export interface FetchRequest {
   headers?: Readonly<Record<string, string>>
   body?: string
   signal?: AbortSignal
-  /** More than this of the body, decompressed, is not read; 2 MiB unless told, which is also the most. */
+  /** Maximum size of the decompressed body, in bytes. Default and maximum: 2 MiB. */
   max_bytes?: number
 }
 

@@ -14,7 +14,7 @@ import { readBody } from './read-body.ts'
 const MAX_REDIRECTS = 5
 const TIME_LIMIT_MS = 15_000
 const MAX_BYTES = 2 * 1024 * 1024
-/** What says who we are; not for whoever a redirect names. */
+/** Identifies us; not sent on to the target of a redirect. */
 const CREDENTIALS = ['authorization', 'cookie', 'proxy-authorization', 'x-subscription-token']
 
 /** All addresses of a name, as the system's resolver gives them. */

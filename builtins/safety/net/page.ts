@@ -23,7 +23,7 @@ const MOST_LINKS = 200
 const LONGEST_LINK = 2_000
 /** Stands at the beginning of lines that keep their spaces. */
 const SET = '\u0001'
-/** A tag's attributes are looked for in so many characters. */
+/** Number of characters in which a tag's attributes are looked for. */
 const LONGEST_TAG = 4_000
 /** Elements of which nothing is to be read. */
 const HIDDEN = new Set('script style noscript template svg iframe object select head'.split(' '))
@@ -158,7 +158,7 @@ class Text {
     this.length = this.#pieces.length
   }
 
-  /** The words since the text had so many pieces. */
+  /** Returns the words since the string had this number of pieces. */
   since(from: number): string {
     return oneLine(this.#pieces.slice(from).join('')).slice(0, LONGEST_TITLE)
   }

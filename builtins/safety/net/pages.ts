@@ -5,7 +5,7 @@ import { oneLine, pageOf, readPage } from './page.ts'
 /** What an agent says of itself to the servers of pages. */
 const HEADERS = { 'user-agent': 'Mozilla/5.0 (compatible; svc agent)', accept: 'text/html, text/*;q=0.9, */*;q=0.1' }
 
-/** Pages as text, fetched by whoever is the guarded way at the time. */
+/** Returns pages as text, fetched through the current network guard. */
 export function webPages(svc: PluginHandle): WebPages {
   return {
     async read(address, { headers, ...request } = {}) {

@@ -50,7 +50,7 @@ export const A2AMessage = z
   .meta({ id: 'A2AMessage' })
 export type A2AMessage = z.infer<typeof A2AMessage>
 
-/** What somebody wants to say. */
+/** A message before it is sent. */
 export interface Draft {
   type: MessageType
   /** An agent's id, or `operator`. */
@@ -60,9 +60,9 @@ export interface Draft {
   subject?: string
   body: string
   reply_to?: string
-  /** 0 to 9; 4 unless told. */
+  /** 0 to 9. Default: 4. */
   priority?: number
-  /** As the type says unless told. */
+  /** Default: as the type says. */
   expects_reply?: boolean
   metadata?: Readonly<Record<string, unknown>>
   /** The pattern that it belongs to. */
@@ -71,7 +71,7 @@ export interface Draft {
   message_id?: string
   /** Refuses a repetition with all that belongs to it, where several processes may find it to be sent. */
   once?: boolean
-  /** The mailbox in which somebody else wrote it: it stands there already. */
+  /** The mailbox that the message was read from: it is there already. */
   taken_from?: 'inbox' | 'outbox'
 }
 
@@ -101,7 +101,7 @@ export interface Mail {
   count(filter: MessageFilter): Promise<number>
   /** Marks messages as read: belongs into the commit that records that they were. */
   read(message_ids: readonly string[]): Effect
-  /** What others say as a model may read it: cleaned, checked, cut after so many characters, and fenced as data. */
+  /** Returns a message as a model may read it: cleaned, checked, cut to a number of characters and fenced as data. */
   textForModel(message: A2AMessage, reader: string, longest: number): Promise<string>
 }
 export const Mail = token<Mail>('mail')
@@ -127,7 +127,7 @@ export interface MessageFilter extends Dates {
 /** Answers messages of some types at once, in the commit that sends them, without a model. */
 export interface AutoReply {
   name: string
-  /** Lower stages are asked earlier; 0 unless told. */
+  /** Lower stages are asked earlier. Default: 0. */
   stage?: number
   types: readonly MessageType[]
   /** undefined leaves the message to the next rule, and at last to the agent. `effects` is what the answer promises. */

@@ -2,7 +2,7 @@ import { operation, type PluginHandle, z } from '#kernel'
 import { AMONG, Instant, isoTime, listed, Store } from '#platform/store/contract'
 import { MESSAGE_TYPES, MessageType, OPERATOR } from './contract.ts'
 
-/** So many of the newest messages are counted: what an index gives at once, however many there are. */
+/** Number of newest messages that are counted: an index gives them at once, however many messages there are. */
 const COUNTED = 20_000
 const DAY_MS = 86_400_000
 
@@ -119,7 +119,7 @@ function edgesOf(rows: readonly CountRow[]): MessageGraph['edges'] {
     const key = `${from_agent}\n${to_agent}`
     const had = edges.get(key) ?? { edge: { from_agent, to_agent, messages: 0, types: {}, last_at: '' }, last: 0 }
     had.edge.messages += n
-    // A type that a newer version knows is counted, and not told by name.
+    // A type of a newer version is counted without its name.
     if (MESSAGE_TYPES.includes(type)) had.edge.types[type] = n
     had.last = Math.max(had.last, last_at)
     edges.set(key, had)

@@ -6,20 +6,18 @@ import { openQuestions, recentExchange } from './repository.ts'
 
 /** What lies further back counts no more, in milliseconds. */
 const RECENT_MS = 600_000
-/** So often may one agent say the same to another. */
+/** How often one agent may say the same to another. */
 const SAME = 2
-/** So many open questions of an agent are looked at. */
+/** Number of open questions of an agent that are examined. */
 const QUESTIONS = 20
 
 /**
- * Keeps agents from going round in circles, by three rules over the last ten minutes. Patterns, which end by themselves, people,
- * and what is told by rule are free.
- *
+ * Keeps agents from talking in circles, by three rules over the last ten minutes. Patterns, people and
+ * answers given by rule are exempt.
  * 1. Ping-pong: two agents that have both written, and exchanged `a2a.max_exchange` messages, exchange no more of them.
- * 2. Repetition: what is no answer may be said to the same agent in the same words twice, and not a third time.
- * 3. Cycle: nobody is asked, in the same words, what it has asked somebody else itself and waits to hear. (Delegations
- *    have rules of their own.)
- *
+ * 2. Repetition: the same words, other than answers, may go to the same agent twice and not a third time.
+ * 3. Cycle: an agent may not ask another in the words of a question that it was asked itself and has not answered.
+ * (Delegations have rules of their own.)
  * @throws PingPongError
  */
 export async function refuseLoops(

@@ -213,7 +213,7 @@ export class PostOffice implements Mail {
     return checked.action === 'block' ? BLOCKED : checked.text
   }
 
-  /** The writes that send it; what was handled by rule wakes nobody. */
+  /** Returns the writes that send a message; one that was answered by rule wakes no agent. */
   #sendEffect(
     message: A2AMessage,
     { pattern_id = null, taken_from = null, once = taken_from !== null }: Origin,

@@ -13,7 +13,7 @@ const ROTATE_BYTES = 10 * 1024 * 1024
 /** Ids and senders stand in prompts as they are. */
 const NAME = /^[\w.:-]{1,128}$/
 
-/** A line as others write it. What is not told is as it is for every new message. */
+/** A line as other programs write it. Missing fields have the defaults of a new message. */
 export const ForeignLine = z.object({
   message_id: z.string().regex(NAME),
   type: z.string().toLowerCase().pipe(MessageType),

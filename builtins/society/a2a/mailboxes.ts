@@ -21,9 +21,9 @@ import {
 
 /** How often the mailboxes are looked at until something else is configured, in seconds. */
 const LOOK_S = 1
-/** So many messages are written at a time. */
+/** Number of messages written at a time. */
 const PIECE = 500
-/** So many folders are watched by the system's own events; in more than that, lines are found by looking alone. */
+/** Maximum number of folders watched with file events; beyond that, lines are found by polling. */
 const WATCHED = 64
 const CURSOR = { namespace: 'a2a', key: 'mailboxes' }
 /** Who writes from outside and does not say who. */
@@ -35,9 +35,11 @@ const FOLDER = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const LOCK = '.lock'
 
 /**
- * `.svc/a2a/<agent_id>/inbox.jsonl` and `outbox.jsonl`. The rows are the truth: each message is written there once, with its
- * id, by one process at a time, whoever was cut off in it. Lines that others append are taken in once, by their ids, and wake
- * their recipients.
+ * Mirrors messages in `.svc/a2a/<agent_id>/inbox.jsonl` and `outbox.jsonl`. The rows are the source of truth: each
+ * message is written to its file
+ * once, with its id, by one process at a time, also after a crash. Lines that other programs append are imported once,
+ * by
+ * their ids, and wake their recipients.
  */
 export class Mailboxes {
   readonly #svc: PluginHandle
@@ -54,7 +56,7 @@ export class Mailboxes {
     this.#folder = join(svc.project.svc, 'a2a')
   }
 
-  /** A wake source: resolves when a line of somebody else was taken in, with those whom it reached. */
+  /** A wake source: resolves when foreign lines were imported, with the agents that received them. */
   async wait(signal: AbortSignal): Promise<Wake> {
     const look = async () => {
       const agents = await this.#inTurn('', () => this.#takeIn())
@@ -177,7 +179,10 @@ export class Mailboxes {
     return reached
   }
 
-  /** What stands in these lines and is not known; a line that is no message is set aside and keeps nobody. */
+  /**
+   * Returns the messages of these lines that are not known yet. A line that is no message is set aside and blocks no
+   * other.
+   */
   async #unknownMessages(lines: readonly string[], mailbox: Mailbox): Promise<ForeignLine[]> {
     const store = this.#svc.use(Store)
     const found = new Map<string, ForeignLine>()
@@ -241,7 +246,7 @@ function linesOf(rows: readonly MessageRow[]) {
   return boxes.values()
 }
 
-/** Nobody speaks for another in the outbox of an agent, and for the operator nowhere. */
+/** An outbox can only send in its own agent's name, and no file can send in the operator's. */
 function draftOf(line: ForeignLine, agent_id: string, box: Box): Draft {
   const { from_agent, to_agent, ts: _, reply_to, ...rest } = line
   const from = box === 'outbox' ? agent_id : (from_agent ?? OUTSIDE)

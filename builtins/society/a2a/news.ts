@@ -3,11 +3,11 @@ import type { PluginHandle } from '#kernel'
 import { Mail } from './contract.ts'
 import { fencedMessage, headOf } from './fence.ts'
 
-/** So many messages stand in one prompt, each cut after so many characters; the others come with the next. */
+/** Maximum number of messages in one prompt, each cut to a number of characters; the others follow in the next. */
 const AT_ONCE = 8
 const LONGEST = 2_000
 
-/** Tells agents of their unread messages; what was told is read. */
+/** Adds an agent's unread messages to its prompts; messages that were shown are marked read. */
 export function mailMessages(svc: PluginHandle): NewsSource {
   return {
     name: 'a2a',

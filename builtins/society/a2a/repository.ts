@@ -194,7 +194,7 @@ const NewMessage = z.object({
   metadata: z.record(z.string(), z.unknown()),
   pattern_id: z.string().nullable(),
   taken_from: z.enum(['inbox', 'outbox']).nullable(),
-  /** Handled already, by rule: nobody has to read it. */
+  /** Answered already, by rule: no one has to read it. */
   read: z.boolean(),
 })
 
@@ -235,7 +235,7 @@ export function recentExchange(store: Store, one: string, other: string, since: 
   )
 }
 
-/** What an agent asked others since then and nobody has answered, newest first. */
+/** Returns the questions of an agent since then that are still unanswered, newest first. */
 export function openQuestions(store: Store, from_agent: string, since: number, limit: number) {
   return store.all<{ body: string }>(
     `SELECT body FROM a2a_messages q WHERE from_agent = ? AND expects_reply = 1 AND type <> 'delegate' AND created_at > ? AND pattern_id IS NULL

@@ -19,10 +19,13 @@ export const Delegation = z
   .meta({ id: 'Delegation' })
 export type Delegation = z.infer<typeof Delegation>
 
-/** A task that somebody hands on. */
+/** A task that an agent hands on. */
 export interface NewDelegation {
   from_agent: string
-  /** An agent's id, its name when only one has it, or `best_peer`: whoever does such work best, while the swarm's policy acts. */
+  /**
+   * An agent's id, its name where that is unique, or `best_peer`: the agent that does such work best, while the swarm's
+   * policy acts.
+   */
   to: string
   objective: string
   /** The goal for which it is done; with `waits` that goal rests until it has ended. */
@@ -52,7 +55,7 @@ export const DelegateMetadata = z.object({
   waits: z.boolean().default(false),
 })
 
-/** A delegated goal has at most so many characters. */
+/** Maximum length of a delegated goal, in characters. */
 export const LONGEST_OBJECTIVE = 500
 
 export const DelegationEnded = z

@@ -15,7 +15,7 @@ import {
 import { delegationIdOf } from './policy.ts'
 import { type DelegationRow, delegationOf, endDelegation, endedDelegations, findDelegation } from './repository.ts'
 
-/** What is told of a result; the whole stands with the goal. */
+/** Maximum length of the result that is reported; the whole result stays with the goal. */
 const LONGEST_RESULT = 4_000
 
 /** What agents hand on to each other, and what becomes of it. */
@@ -45,7 +45,7 @@ export class DelegationService implements Delegations {
     }
   }
 
-  /** Whoever does such work best. @throws NoBestPeerError */
+  /** Returns the agent that does such work best. @throws NoBestPeerError */
   async #bestPeer(objective: string, from_agent: string): Promise<string> {
     const specialists = this.#svc.has(Specialists) ? this.#svc.use(Specialists) : undefined
     if (!specialists?.acting)
@@ -71,8 +71,8 @@ export class DelegationService implements Delegations {
   }
 
   /**
-   * Tells those who delegated how it ended. It looks at what is written and not at what was announced, so that an end in
-   * another process, or before a crash, is told too; and each once, because only one can write it.
+   * Tells delegating agents how their task ended. It reads what is stored and not what was announced, so an end in
+   * another process, or before a crash, is reported too. Each is reported once, because only one process can write it.
    */
   async sweep(): Promise<void> {
     if (this.#sweeping) return
@@ -111,7 +111,7 @@ export class DelegationService implements Delegations {
       endDelegation({ delegation_id, status, result }),
       appendEvent({ type: 'delegation_ended', agent_id, data: { agent_id, delegation_id, to_agent, goal_id, status } }),
     ]
-    // A goal that waits is told by its own pursuit what became of what it waited for.
+    // A waiting goal learns from its own pursuit what became of what it waited for.
     if (waits && !gone && agent_id !== null) return [...ended, wakeAgents({ agents: [agent_id], reason: 'delegation' })]
     try {
       const { effects } = await this.#svc.use(Mail).post({

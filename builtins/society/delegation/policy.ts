@@ -10,7 +10,7 @@ import { goalsAbove, insertDelegation, loadOf, sameOpen } from './repository.ts'
 /** Before what an agent has anyway. */
 const PRIORITY = 8
 
-/** So often may a task be passed on in the same words. */
+/** How often a task may be passed on in the same words. */
 const MAX_UNCHANGED = 1
 
 type Answer = Awaited<ReturnType<AutoReply['answer']>>

@@ -121,7 +121,7 @@ export const insertDelegation = defineEffect({
   ],
 })
 
-/** Refused when it has ended already: it is told once. */
+/** Refused when it has ended already: its end is reported once. */
 export const endDelegation = defineEffect({
   name: 'delegations.end',
   mustChange: true,

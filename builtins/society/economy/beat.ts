@@ -23,8 +23,9 @@ export async function stands(svc: PluginHandle): Promise<boolean> {
 }
 
 /**
- * Lets a beat pass for all agents that are awake, in one transaction: it is lived whole or not at all, and once, however many
- * processes try. @returns whether it passed
+ * Runs a beat of the economy for all agents that are awake, in one transaction: whole or not at all, and once, however
+ * many
+ * processes try. @returns whether it ran
  */
 export async function runBeat(
   svc: PluginHandle,
@@ -68,7 +69,7 @@ function dayEffects(svc: PluginHandle, config: EconomyConfig, citizen: CitizenRo
   ]
 }
 
-/** What belongs to nobody any more: accounts and jobs of agents that are gone, and entries of long ago. */
+/** Removes what no agent owns any more: accounts and jobs of agents that are gone, and old entries. */
 export async function sweep(svc: PluginHandle, config: EconomyConfig, beat?: number): Promise<void> {
   const store = svc.use(Store)
   const gone = await orphanedAccounts(store)

@@ -22,8 +22,8 @@ const EconomyPart = z.object({
 type EconomyPart = z.infer<typeof EconomyPart>
 
 /**
- * An agent's balance, job, skills and stats. Money is not made out of nothing: the bank settles the difference. A job that
- * somebody else has by then stays theirs.
+ * An agent's balance, job, skills and stats. The bank settles the difference in money. A job that
+ * another agent holds by then stays theirs.
  */
 export function worldCheckpoint(svc: PluginHandle): CheckpointPart<EconomyPart> {
   const store = () => svc.use(Store)
@@ -41,7 +41,7 @@ export function worldCheckpoint(svc: PluginHandle): CheckpointPart<EconomyPart> 
     capture,
     async restore(agent_id, value) {
       const now = await capture(agent_id)
-      // Nobody leaves the world again, and nobody enters it by a checkpoint.
+      // A checkpoint lets no agent leave or enter the economy.
       if (!now || !value) return []
       const summary = 'Was put back to what it was at a checkpoint.'
       return [...(await madeLike(svc, agent_id, now, value)), worldChanged({ agent_id, change: 'restored', summary })]

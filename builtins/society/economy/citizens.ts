@@ -110,7 +110,7 @@ export const playOnce = defineEffect({
   ],
 })
 
-/** Gives an agent a job: refused when somebody alive has it, or the agent has another. */
+/** Gives an agent a job. Refused when a live agent has it, or the agent has another. */
 export const hire = defineEffect({
   name: 'world.hire',
   mustChange: true,
@@ -126,7 +126,7 @@ export const hire = defineEffect({
   ],
 })
 
-/** Takes a job in place of the one that the agent has, if nobody has taken it meanwhile. */
+/** Replaces the agent's job, if no other agent has taken the new one meanwhile. */
 export const changeJob = defineEffect({
   name: 'world.promote',
   schema: z.object({ agent_id: z.string(), job_id: z.string(), beat: z.number().int() }),
@@ -164,7 +164,7 @@ export const learnSkill = defineEffect({
   ],
 })
 
-/** Something by which a life is told, the first time that it happens. */
+/** A milestone of a life, recorded the first time that it happens. */
 export const reachMilestone = defineEffect({
   name: 'world.milestone',
   schema: z.object({ agent_id: z.string(), milestone: z.string(), beat: z.number().int(), text: z.string() }),
@@ -208,7 +208,7 @@ export const restoreCitizen = defineEffect({
   ],
 })
 
-/** Tells of a change in an agent's place in the world. */
+/** Reports a change in an agent's place in the economy. */
 export function worldChanged(data: z.infer<typeof WorldChanged>) {
   return appendEvent({ type: 'world_changed', agent_id: data.agent_id, data })
 }

@@ -199,7 +199,7 @@ declare module '#kernel' {
 declare module '#core/goals/contract' {
   interface GoalContext {
     economy_enabled?: boolean
-    /** How the agent stands in the world, as its prompt tells it. */
+    /** The agent's economic status, as its prompt shows it. */
     world_status?: string
     agent_stats?: Readonly<Record<Stat, number>> | null
   }

@@ -46,7 +46,7 @@ import { beatOf, type CitizenRow, findCitizen, findEntry, mayEnter, skillsOf } f
 
 /** What a call of work costs and brings, in thousandths. */
 const WORK = { energy: 150, reputation: 5 }
-/** A bet is tried again so often when another of the same agent was made in between. */
+/** Number of retries of a bet when another bet of the same agent came in between. */
 const TRIES = 5
 
 /** What agents do in the world: each deed in one transaction of its own, keyed by the call that asked for it. */

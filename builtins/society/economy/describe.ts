@@ -10,7 +10,7 @@ import { type CitizenRow, jobHolders, skillsOf, totalsOf } from './repository.ts
 /** Lines of a list that an agent is shown. */
 const SHOWN = 30
 
-/** A citizen as it is told outside. */
+/** Returns a citizen in its public form. */
 export async function shownCitizen(svc: PluginHandle, row: CitizenRow): Promise<Citizen> {
   const job = jobOf(svc, row.job_id)
   const skills = await skillsOf(svc.use(Store), row.agent_id)

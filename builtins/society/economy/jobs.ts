@@ -43,12 +43,12 @@ export function allCourses(svc: PluginHandle, config: EconomyConfig): readonly P
   return [...own.filter(({ skill }) => !added.some(course => course.skill === skill)), ...added]
 }
 
-/** Whether somebody of these skills can do a job. */
+/** Returns whether these skills suffice for a job. */
 export function isAble({ skill }: Job, skills: ReadonlyMap<string, number>): boolean {
   return skill === undefined || (skills.get(skill) ?? 0) >= USABLE
 }
 
-/** The best-paid free job that pays more than this and that somebody of these skills can do. */
+/** Returns the best-paid free job that pays more than this and suits these skills. */
 export async function betterJob(
   svc: PluginHandle,
   store: Store,

@@ -44,7 +44,7 @@ async function worldLife(svc: PluginHandle, { agent_id }: AgentRow) {
   }
 }
 
-/** The same as other rooms tell it: a few fields of texts and numbers. */
+/** The same in the form of other modules: a few fields of strings and numbers. */
 export function lifeSummary(svc: PluginHandle): LifeSummary {
   return {
     name: 'world',
@@ -115,7 +115,7 @@ export async function writeLives(svc: PluginHandle, whose: 'dead' | 'all'): Prom
   }
 }
 
-/** The page of a life, where nobody keeps identities. */
+/** Returns the biography page where no module keeps identities. */
 function page({ name, role }: AgentRow, life: NonNullable<Awaited<ReturnType<typeof worldLife>>>): string {
   const skills = Object.entries(life.skills).map(([skill, level]) => `${skill} ${Math.round(level * 100)} %`)
   const section = (title: string, lines: readonly string[]) =>

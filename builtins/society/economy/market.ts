@@ -131,7 +131,7 @@ export const ordersTold = defineEffect({
     })),
 })
 
-/** The writes that give back what lies in escrow for work that nobody will deliver any more. */
+/** Returns the writes that give back the escrow of work that will not be delivered. */
 export async function endOrders(store: Store, beat: number): Promise<Effect[]> {
   const late = await store.all<{ order_id: string; buyer: string | null; price: number }>(
     `SELECT o.order_id, o.price, (SELECT a.agent_id FROM agents a WHERE a.agent_id = o.buyer) AS buyer FROM world_orders o

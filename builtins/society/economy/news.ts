@@ -5,7 +5,7 @@ import { untrustedLines } from '#safety/net/contract'
 import { amount } from './contract.ts'
 import { ordersTold, untoldOrders } from './market.ts'
 
-/** What agents are told of their orders: sellers of what is to be delivered, buyers of what came of it. */
+/** Reports orders to agents: to sellers what to deliver, to buyers what came of it. */
 export function orderMessages(svc: PluginHandle): NewsSource {
   return {
     name: 'market',

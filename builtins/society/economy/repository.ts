@@ -27,7 +27,7 @@ const ROW = `SELECT c.agent_id, coalesce(w.balance, 0) AS balance, j.job_id, c.h
   FROM world_citizens c JOIN agents a ON a.agent_id = c.agent_id
   LEFT JOIN world_accounts w ON w.account = 'agent:' || c.agent_id LEFT JOIN world_jobs j ON j.agent_id = c.agent_id`
 
-/** In SQL: an agent whose time passes. It is alive, awake, nobody's sub-agent, and does not wait for the operator. */
+/** In SQL: an agent whose time passes. It is alive, awake, no sub-agent, and does not wait for the operator. */
 const AWAKE = `a.died_at IS NULL AND a.paused_at IS NULL AND a.spawned_by IS NULL AND NOT EXISTS (SELECT 1 FROM approvals p
   WHERE p.agent_id = a.agent_id AND p.status = 'pending' AND p.task_id IS NULL)`
 
@@ -48,7 +48,7 @@ export function newcomers(store: Store): Promise<{ agent_id: string }[]> {
   )
 }
 
-/** Whether an agent may enter: alive, and nobody's sub-agent. */
+/** Returns whether an agent may enter: alive and no sub-agent. */
 export async function mayEnter(store: Store, agent_id: string): Promise<boolean> {
   const sql = 'SELECT 1 FROM agents WHERE agent_id = ? AND died_at IS NULL AND spawned_by IS NULL'
   return (await store.get(sql, [agent_id])) !== undefined

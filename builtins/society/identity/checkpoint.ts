@@ -7,7 +7,7 @@ import { IdentityRow, restoreIdentity } from './repository.ts'
 const { seq: _, ...story } = UNTOLD
 const NOBODY: IdentityRow = { story, worldview: '', chapters: [], opinions: [], questions: [], notes: [] }
 
-/** An identity as it stood, told up to its last event. */
+/** An identity at a moment, narrated up to its last event. */
 export function checkpointPart(identities: Identities): CheckpointPart {
   const part: CheckpointPart<IdentityRow> = {
     name: 'identity',

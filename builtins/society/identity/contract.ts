@@ -7,7 +7,7 @@ const Question = z.object({
   question: z.string(),
   asked_at: z.iso.datetime(),
 })
-/** A part of the story that is told in one sentence. */
+/** A part of the story that is summed up in one sentence. */
 const Chapter = z.object({
   index: z.number().int().describe('From 1'),
   summary: z.string(),
@@ -44,14 +44,14 @@ export type IdentityRecord = z.infer<typeof IdentityRecord>
 
 export interface Identity {
   of(agent: AgentRow): Promise<IdentityRecord>
-  /** The agent's life as a page of Markdown, with what other rooms know of it. */
+  /** Returns the agent's life as a page of Markdown, with what other modules know of it. */
   biography(agent: AgentRow): Promise<string>
   /** What `summary.json` of a life and `svc lives` hold: who it is, its goals, and what `LifeSummaries` add. */
   summary(agent: AgentRow): Promise<Record<string, unknown>>
 }
 export const Identity = token<Identity>('identity')
 
-/** What a room knows of an agent's life, for its summary and its biography. */
+/** What a module knows of an agent's life, for its summary and its biography. */
 export interface LifeSummary {
   /** The key under which it stands in a summary. */
   name: string
@@ -67,7 +67,7 @@ export const LifeSummaries = point<LifeSummary>('life_summaries', {
 
 /**
  * Types of events that become lines of an agent's narrative, each with the line made of its data; undefined makes none.
- * Goals that ended are told anyway.
+ * Ended goals are always narrated.
  */
 export interface NarrativeSource {
   event: string

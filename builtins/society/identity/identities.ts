@@ -18,9 +18,9 @@ import {
 } from './repository.ts'
 
 const ENDINGS = ['goal_completed', 'goal_abandoned']
-/** So much is told at a time. */
+/** Number of events narrated at a time. */
 const PIECE = 100
-/** What is not worth a line is passed over for good once there are so many events of it. */
+/** Number of events that are not worth a line after which they are skipped for good. */
 const FAR_BEHIND = 1_000
 const TRAITS = 4
 const LONGEST_DOMAIN = 50
@@ -36,7 +36,7 @@ interface NarratedStory {
   newest: number
 }
 
-/** Who agents are: their story follows from what happened, told up to the last event whenever somebody looks. */
+/** Keeps the identities of agents: their story follows from their events and is brought up to date when it is read. */
 export class Identities implements Identity {
   readonly #svc: PluginHandle
   /** What running cycles have read of their agents' stories. */
@@ -97,7 +97,7 @@ export class Identities implements Identity {
       cycle.effects.push(tellStory({ agent_id, from, story, sealed }))
       return
     }
-    // Who works is told of often enough; who rests looks back once, and then at nothing.
+    // A working agent is narrated often enough; a resting one is narrated once and then not again.
     if (cycle.result !== 'idle' && newest - from < FAR_BEHIND) return
     cycle.effects.push(tellStory({ agent_id, from, story: { ...story, seq: newest }, sealed: [] }))
   }
@@ -157,7 +157,7 @@ function endingOf(goal: { objective: string; result: string | null } | undefined
   return `${completed ? 'Completed' : 'Gave up'}: ${aim}${result ? ` - ${result.split('\n')[0]}` : ''}`
 }
 
-/** As many whole words of a text as there is room for. */
+/** Returns as many whole words of a string as fit. */
 function wordsWithin(text: string, length: number): string {
   return text.length <= length ? text : text.slice(0, length + 1).replace(/\s*\S*$/, '') || text.slice(0, length)
 }

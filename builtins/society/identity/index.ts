@@ -34,7 +34,7 @@ export default definePlugin({
       name: svc.name,
       part: async agent => ({ identity: await identities.of(agent, 'beat') }),
     })
-    // After all that a cycle is told by: what it writes down here happened before.
+    // After everything that a cycle is narrated from: what it writes here happened before.
     const busy: Busy = due => untoldAmong(svc.use(Store), idsOf(due))
     svc.tap('cleanup', { name: svc.name, stage: 2000, busy }, (cycle: Cycle) => identities.narrate(cycle))
   },

@@ -35,7 +35,7 @@ export class Journals {
     return heads.sort((a, b) => b.modified_at.localeCompare(a.modified_at)).slice(0, limit)
   }
 
-  /** The end of a journal, at most so many bytes of it; undefined when there is none. */
+  /** Returns the end of a journal, limited in bytes; undefined when there is none. */
   async read(
     agent_id: string,
     longest: number,

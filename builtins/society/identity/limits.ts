@@ -1,4 +1,4 @@
-/** At most so many of each are kept of an identity; notes are of how it changed. */
+/** Maximum number of entries of each kind in an identity; notes record how it changed. */
 export const OPINIONS = 20
 export const QUESTIONS = 12
 export const CHAPTERS = 20

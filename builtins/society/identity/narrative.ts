@@ -7,7 +7,7 @@ const LONGEST_LINE = 240
 /** Of the first and the last line of a chapter, so much stands in its summary. */
 const GLANCE = 48
 
-/** A story as far as it is told. */
+/** A story as far as it is narrated. */
 export interface Story {
   /** Up to which event. */
   seq: number
@@ -39,7 +39,7 @@ export const UNTOLD: Story = {
   ...{ first_line: '', last_line: '' },
 }
 
-/** Tells what happened, a dated line each; what does not fit any more is sealed into chapters. */
+/** Narrates events as dated lines; lines that no longer fit are sealed into chapters. */
 export function narrateHappenings(
   story: Story,
   happenings: readonly Happening[],

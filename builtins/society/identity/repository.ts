@@ -48,7 +48,7 @@ export async function worldviewOf(store: Store, id: string): Promise<string | un
   return row?.worldview
 }
 
-/** Of these agents, those to whom something has happened since their story was told. */
+/** Returns those of these agents that have events after the end of their story. */
 export async function untoldAmong(store: Store, agents: readonly string[]): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT a.agent_id FROM agents a WHERE a.agent_id ${AMONG}
@@ -170,7 +170,7 @@ const ensureIdentity = (id: string): Statement => ({
   params: [id, id],
 })
 
-/** Appends to a story if it is still told up to `from`; otherwise does nothing. */
+/** Appends to the narrative if its revision is unchanged; otherwise does nothing. */
 export const tellStory = defineEffect({
   name: 'identity.tell',
   schema: z.object({ agent_id, from: z.number().int(), story: StoryShape, sealed: z.array(ChapterShape) }),
@@ -276,7 +276,7 @@ export const resolveQuestion = defineEffect({
   ],
 })
 
-/** Makes an agent who it was. What happened until now is not told again. */
+/** Restores an agent's identity. Earlier events are not narrated again. */
 export const restoreIdentity = defineEffect({
   name: 'identity.restore',
   schema: z.object({ agent_id, kept: IdentityRow }),

@@ -49,7 +49,7 @@ const review: CollaborationPattern = {
   partial: ({ messages }) => ({ feedback: messages.findLast(({ type }) => type === 'feedback')?.body ?? null }),
 }
 
-/** A question to somebody who knows, and then as many more as rounds are left and the mentee asks. */
+/** A question to an agent that knows, and follow-up questions while rounds are left and the mentee asks. */
 const mentor: CollaborationPattern = {
   name: 'mentor',
   summary: 'The initiator asks a mentor, and may ask further until it has understood',
@@ -129,7 +129,7 @@ const chain: CollaborationPattern = {
       sent.push({
         ...{ step: `link-${n + 1}`, type: 'delegate', from: initiator, to: agent },
         subject: `Part ${n + 1} of ${participants.length}`,
-        // A delegated goal is short: what came before is quoted as far as there is room.
+        // A delegated goal is short: earlier messages are quoted as far as they fit.
         body: before
           ? `${task.slice(0, 220)} (part ${n + 1}; before you: ${before.result.replace(/\s+/g, ' ').slice(0, 220)})`
           : task.slice(0, 480),

@@ -36,7 +36,8 @@ export interface PatternState {
   /** All messages of this run, oldest first. */
   messages: readonly A2AMessage[]
   /**
-   * The answer that a step got, once it is there. Whoever is gone, or silent for `patterns.answer_timeout`, is taken to have
+   * Returns the answer to a step, once it is there. An agent that is gone, or silent for `patterns.answer_timeout`,
+   * counts as having
    * rejected it, with that as the reason.
    */
   answerTo(step: string): A2AMessage | undefined
@@ -69,7 +70,7 @@ export interface CollaborationPattern {
   summary: string
   /** How many take part beside the initiator. */
   participants: { min: number; max: number }
-  /** Rounds unless told otherwise, and at most. */
+  /** Default and maximum number of rounds. */
   rounds: { usual: number; max: number }
   next(state: PatternState): Move
   /** What there is when time is up. */

@@ -29,7 +29,7 @@ const names = z
   .max(50)
   .meta({ examples: [['writer']] })
 
-/** What anybody says who begins a pattern. */
+/** Input common to the start of every pattern. */
 const Start = {
   participants: z
     .union(
@@ -174,7 +174,7 @@ export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
   ]
 }
 
-/** A run in a list. What came of it is told by itself. */
+/** A run in a list; its result has its own field. */
 function describePattern({
   pattern_id,
   name,

@@ -188,7 +188,7 @@ export const endRun = defineEffect({
   ],
 })
 
-/** What nobody has read of a run is read by nobody any more: it is over. */
+/** Withdraws the unread messages of a run that is over. */
 export const withdraw = defineEffect({
   name: 'patterns.withdraw',
   schema: z.object({ pattern_id: z.string() }),

@@ -51,7 +51,7 @@ export interface NewPattern {
   budget_tokens?: number | undefined
 }
 
-/** A pattern asks for so many steps at a time at most: one that goes on and on is not asked any more. */
+/** Maximum number of steps of a pattern: one that does not end is stopped. */
 const MOST_STEPS = 1_000
 
 /** Runs patterns: whenever a message of one was sent it is asked what comes next, by what is written alone. */
@@ -213,7 +213,7 @@ export class PatternRunner {
     return { end: 'declined', result: { reason: `The pattern asked for more than ${MOST_STEPS} steps.` } }
   }
 
-  /** Why nobody waits any more for the answer to a step. */
+  /** Returns why no answer to a step is expected any more. */
   #whySilent({ pattern_id }: PatternRow, step: Step, messages: PatternState['messages'], gone: Set<string>) {
     if (gone.has(step.to)) return `${step.to} is gone.`
     const asked = messages.find(({ message_id }) => message_id === idOf(pattern_id, step.step))
@@ -234,7 +234,7 @@ export class PatternRunner {
     return isOver ? spent : undefined
   }
 
-  /** It ends: what was cut short is taken back, so that nobody goes on with it. */
+  /** Ends a run and takes back what was cut short, so that no agent goes on with it. */
   async #end(
     row: PatternRow,
     status: (typeof PATTERN_ENDS)[number],

@@ -27,7 +27,7 @@ export function stateOf(
   }
 }
 
-/** What somebody who is gone or silent is taken to have said. */
+/** The answer that counts for an agent that is gone or silent. */
 export function rejection(pattern_id: string, { step, from, to, subject }: Step, body: string): A2AMessage {
   const reply_to = idOf(pattern_id, step)
   return {

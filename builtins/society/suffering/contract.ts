@@ -29,9 +29,9 @@ export interface LotFacts {
   last_steps: number
   /** Hours without a goal since one was completed last, or since it was spawned. */
   hours_without_goal: number
-  /** Hours since anybody addressed it. */
+  /** Hours since it last received a message. */
   hours_unheard: number
-  /** Messages that it sent since anybody addressed it, of the last twenty. */
+  /** Number of messages that it sent since then, of the last twenty. */
   unanswered: number
   /** What it was not allowed to do, or declined to: one more each time, fading with a time constant of four hours. */
   refusals: number
@@ -47,11 +47,11 @@ export type StressorVerdict = 'raise' | 'resolve' | undefined
 /** A kind of stressor. While its condition holds its severity rises; afterwards it fades. */
 export interface Stressor {
   name: string
-  /** What it is, as the agent is told. */
+  /** What it is, in words for the agent. */
   description: string
-  /** How it is resolved, as the agent is told. */
+  /** How it is resolved, in words for the agent. */
   condition: string
-  /** Severity per hour of waking time while its condition holds; 0.03 unless told. */
+  /** Severity per hour of waking time while its condition holds. Default: 0.03. */
   rate?: number
   /** What it adds to the fields of the persona at severity 1; in proportion below. Each adds less to concentration besides. */
   effects?: Partial<PersonaFields>
@@ -80,7 +80,7 @@ export interface InnerState {
   persona: PersonaFields
 }
 
-/** Names moods, in a word. The first that answers is heard; the built-in one is last. */
+/** Names moods, in a word. The first model that answers decides; the built-in one comes last. */
 export interface MoodModel {
   name: string
   stage?: number

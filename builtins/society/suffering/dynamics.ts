@@ -9,7 +9,7 @@ const REFUSAL_HOURS = 4
 /** The longest piece in which time passes, in hours, and how many there are; where a crisis begins or ends, one ends. */
 const PIECE_HOURS = 0.05
 const MOST_PIECES = 200
-/** A change of a severity that matters to nobody: one is told of from 0.02. */
+/** Smallest change of a severity that is stored; changes from 0.02 on are reported. */
 const UNSEEN = 0.002
 /** So long it is not looked at how an agent fares that rests, in hours; hours of waking count from one up. */
 const STILL_HOURS = 0.1
@@ -114,7 +114,10 @@ export function applyVerdict(
   return laid(inner, stressor, row && inner.crisis ? 0 : settings.initial_severity, now, settings)
 }
 
-/** Lays a stressor on, where there is room for one more. One that is there grows to at least this severity, and rises from then on. */
+/**
+ * Adds a stressor, where there is space for one more. An existing one grows to at least this severity and rises from
+ * then on.
+ */
 export function laid(inner: Inner, stressor: string, severity: number, now: number, settings: Settings): Inner {
   const row = inner.stressors.find(each => each.stressor === stressor)
   if (!row && inner.stressors.length >= settings.max_stressors) return inner

@@ -15,9 +15,9 @@ import { afterOutcome } from './persona.ts'
 import { endOfGoal, type HappenedRow, type LotRow } from './repository.ts'
 import type { Inner } from './state.ts'
 
-/** So many goals that ended are looked back on. */
+/** Number of ended goals that are considered. */
 const OUTCOMES = 10
-/** What is left of a stressor's severity when somebody takes it off. */
+/** Share of a stressor's severity that is left when an operator relieves it. */
 const RELIEF = 0.5
 
 /** What events made of an agent: each counts once, since the cursor moves in the same commit. */

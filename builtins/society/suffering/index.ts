@@ -61,7 +61,7 @@ export default definePlugin({
       { name: svc.name, stage: 500, busy: neverHasWork },
       whenEnabled(cycle => lives.save(cycle)),
     )
-    // After all that a cycle is told by: that it was awake is no news.
+    // After everything that a cycle is narrated from: being awake is not reported.
     svc.tap(
       'cleanup',
       { name: 'write', stage: 2000, busy: neverHasWork },

@@ -11,7 +11,7 @@ const URGENCY: Readonly<Record<SufferingState['level'], string | undefined>> = {
   crisis: 'You are in a crisis: do now, in the simplest way, what relieves most of this. Nothing else matters as much.',
 }
 
-/** What an agent is told of how it suffers; nothing below the first threshold. */
+/** Returns how an agent suffers, in words for it; empty below the first threshold. */
 function sufferingText({ level, load, stressors }: SufferingState): string | undefined {
   if (level === 'calm') return undefined
   const lines = stressors.map(({ stressor, severity, condition, trend }) => {

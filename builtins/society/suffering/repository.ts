@@ -6,7 +6,7 @@ import { Inner } from './state.ts'
 
 /** Of what it sent, so much is looked at. */
 const LOOKED_AT = 20
-/** So many events are taken in at a time. */
+/** Number of events applied at a time. */
 const PIECE = 500
 const DAY_MS = 86_400_000
 /** For so long every moment is kept, and for so long the first of each hour, however retention is set. */
@@ -22,7 +22,7 @@ export interface LotRow extends NewAgent {
   /** 0: there is no row yet. */
   version: number
   at: number
-  /** How many of its cycles were passed, and how many of those it has lived through. */
+  /** Number of its cycles that were skipped, and of those that it has accounted for. */
   passed: number
   passed_before: number
   seq: number
@@ -89,7 +89,7 @@ export async function endOfGoal(store: Store, goal_id: string): Promise<{ steps:
   return { steps: row?.steps ?? 0, declined: row?.result?.startsWith('The model declined') ?? false }
 }
 
-/** A cycle's write: refused silently when somebody else, such as a restored checkpoint, came in between. */
+/** The write of a cycle. Refused silently when another write, such as a restored checkpoint, came in between. */
 export const lived = defineEffect({
   name: 'suffering.lived',
   schema: z.object({
@@ -98,7 +98,7 @@ export const lived = defineEffect({
     seq: z.number().int(),
     heard_at: z.number().int(),
     passed: z.number().int(),
-    /** For so many milliseconds nobody need look, unless something happens. */
+    /** Milliseconds until the next check, unless an event arrives first. */
     still_ms: z.number(),
     inner: Inner,
   }),

@@ -45,7 +45,7 @@ interface CycleState {
 }
 const CycleState = token<CycleState>('inner_life')
 
-/** How the agents of this process live through their cycles, and how anybody's inner life is read. */
+/** Runs the inner life of this process's agents through their cycles, and reads that of any agent. */
 export class SufferingService implements Suffering {
   readonly #svc: PluginHandle
   readonly #config: SufferingConfig
@@ -74,7 +74,7 @@ export class SufferingService implements Suffering {
     cycle.set(CycleState, { lot, inner: next, home, seq, heard_at, began: svc.clock.monotonic() })
   }
 
-  /** `cleanup`: the cycle's own time has passed too, and what changed is told in its commit. */
+  /** `cleanup`: adds the time of the cycle itself, and reports changes in its commit. */
   async save(cycle: Cycle): Promise<void> {
     const living = cycle.get(CycleState)
     if (!living) return
@@ -169,7 +169,10 @@ export class SufferingService implements Suffering {
     }
   }
 
-  /** T: since it was lived last, but one heartbeat a cycle at most: who was paused, frozen or not driven at all was not awake. */
+  /**
+   * Hours since the last account, at most one heartbeat per cycle: an agent that was paused, frozen or not driven was
+   * not awake.
+   */
   #restSince({ version, at, passed, passed_before }: LotRow): number {
     if (version === 0) return 0
     const heartbeat = Number(this.#svc.config.get('daemon.heartbeat')) * 1000
@@ -188,7 +191,7 @@ export class SufferingService implements Suffering {
     return this.#living.get(agent_id)?.inner ?? (await findLot(this.#svc.use(Store), agent_id))?.inner ?? newborn()
   }
 
-  /** What the profile says, before this room has its say in it. One that is broken or gone keeps nobody from suffering. */
+  /** Returns the profile before this module changes it. A broken or missing profile does not stop the cycle. */
   async #unshapedPersona(agent: NewAgent, when?: 'beat'): Promise<Pick<Profile, 'persona'>> {
     try {
       const others = this.#svc.list(ProfileShapes).filter(({ name }) => name !== this.#svc.name)

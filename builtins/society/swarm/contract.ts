@@ -136,7 +136,7 @@ export const SwarmPolicies = point<SwarmPolicy>('swarm_policies', {
   has: { name: 'text', act: 'function' },
 })
 
-/** Somebody to whom a task may be given. */
+/** An agent that a task may be given to. */
 export const RouteCandidate = z.object({
   agent_id: z.string(),
   task_type: z.string(),
@@ -149,7 +149,7 @@ export type RouteCandidate = z.infer<typeof RouteCandidate>
 
 /** Who does what well. */
 export interface Specialists {
-  /** Whether tasks may be given to whoever does them best: a policy acts. */
+  /** Whether tasks may be routed to the agents that do them best: a policy acts. */
   readonly acting: boolean
   /** Who could take a task, the best first. @param except who gives it */
   candidates(task: string, except: string | null): Promise<RouteCandidate[]>

@@ -1,13 +1,16 @@
 import type { SwarmAction, SwarmPolicy, SwarmSituation } from './contract.ts'
 
-/** Fewer goals of a kind than this say nothing about how somebody does in it. */
+/** Number of goals of a kind below which they say nothing about an agent's skill. */
 const WEAK_GOALS = 2
 const STRONG = 0.5
 
 /** What is learned is recorded and shown, and nothing is done about it. */
 const passive: SwarmPolicy = { name: 'passive', act: () => [] }
 
-/** Who fares badly is told so and left in peace by delegations; what goes badly goes to who does it well, who teaches the others. */
+/**
+ * An agent that does badly is told so and gets fewer delegations; badly done work goes to agents that do it well, and
+ * they teach the others.
+ */
 const active: SwarmPolicy = {
   name: 'active',
   act: situation =>

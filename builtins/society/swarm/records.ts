@@ -9,8 +9,9 @@ import { recordGoals } from './writes.ts'
 const PIECE = 200
 
 /**
- * Records what agents did and how it went. The events are the queue: what ended in another process, or before a crash, is
- * recorded at the next look, with the cursor in the same commit; and each goal once, whoever looks.
+ * Records what agents did and how it went. The events are the queue: goals that ended in another process, or before a
+ * crash, are
+ * recorded at the next look, with the cursor in the same commit; and each goal once, whichever process looks.
  */
 export class Records {
   readonly #svc: PluginHandle

@@ -9,14 +9,14 @@ export interface AgentOutcomes {
   abandoned: number
 }
 
-/** From so many ended goals on an agent may be recommended to be relieved, and the swarm to share what it knows. */
+/** Number of ended goals from which an agent may be recommended for relief, and the swarm for sharing what it knows. */
 const ROUTING_GOALS = 3
 const KNOWLEDGE_GOALS = 5
 const KNOWLEDGE_RATE = 0.3
-/** A kind of work goes badly below this rate, over so many goals. */
+/** Success rate below which a kind of work goes badly, over this number of goals. */
 const BAD_RATE = 0.3
 const BAD_GOALS = 3
-/** Somebody specializes from this score on. */
+/** Score from which an agent specializes. */
 const EMERGING = 0.3
 
 /** What the swarm can learn from how its agents fared; the same for the same. @param before the figures of the report before */

@@ -17,7 +17,7 @@ export async function cursor(store: Store): Promise<number> {
     .parse(await getValue(store, CURSOR))
 }
 
-/** A goal that has ended, with the event that told it. */
+/** An ended goal, with its event. */
 export interface EndedGoal {
   seq: number
   goal_id: string
@@ -75,7 +75,7 @@ export async function typesOf(store: Store, agent_id?: string): Promise<Map<stri
   return types
 }
 
-/** How each live agent fared, by its last so many ended goals. */
+/** Returns the outcomes of each live agent's latest ended goals. */
 export function recentOutcomes(store: Store, goals: number): Promise<AgentOutcomes[]> {
   return store.all<AgentOutcomes>(
     `SELECT a.agent_id, (SELECT count(*) FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active,
@@ -96,7 +96,7 @@ export function lastCompleted(store: Store, agent_id: string, task_type: string)
   )
 }
 
-/** Agents to whom something may be given: alive, not paused, and nobody's sub-agent. */
+/** Returns agents that a task may be given to: alive, not paused, and no sub-agents. */
 export function takers(store: Store): Promise<{ agent_id: string; active: number }[]> {
   return store.all(
     `SELECT agent_id, (SELECT count(*) FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active

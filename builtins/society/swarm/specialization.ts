@@ -2,10 +2,10 @@ import type { Specialization, TaskTypeRecord } from './contract.ts'
 
 /** What counts as good at something. */
 const STRONG = 0.5
-/** What is said of somebody who has never done it, and of somebody who is bad at it. */
+/** Score of an agent that has never done such work, and of one that does it badly. */
 const UNKNOWN = 0.5
 const WEAK = 0.3
-/** So many goals of one kind make a rate trustworthy. */
+/** Number of goals of one kind that make a rate trustworthy. */
 const ENOUGH = 10
 
 /** @param types of its last goals, in any order */

@@ -37,9 +37,9 @@ import { insertEffects, insertReport, markReverted, moveEffect, moveEffects, tri
 
 /** SwarmLearning on every so manieth heartbeat of the daemon. */
 const EVERY = 5
-/** Of each agent so many ended goals count. */
+/** Number of each agent's latest ended goals that count. */
 const LAST_GOALS = 50
-/** Who is to teach has done so many goals of the kind. */
+/** Number of goals of a kind that a teacher must have done. */
 const TEACHER_GOALS = 3
 /** Of a goal's result so much is shared, in characters. */
 const LONGEST_RESULT = 1_500
@@ -160,7 +160,7 @@ export class Swarm implements Specialists {
     const memory = this.#svc.use(Memory)
     const id = memory.idOf(`swarm/${effect_id}`)
     await memory.of(agent_id).store(text, { kind: 'swarm', report_id }, id)
-    // Reverted in the meantime: whoever did it may have forgotten it before it was there.
+    // Reverted in the meantime: the memory may have been removed before it was there.
     if (!(await this.#store.apply([moveEffect({ effect_id, from: 'planned', to: 'in_force' })])))
       await memory.of(agent_id).forget(id)
   }

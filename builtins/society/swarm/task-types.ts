@@ -5,7 +5,7 @@ const GENERAL = 'general'
 /** Less than this says nothing. */
 const THRESHOLD = 1
 
-/** The kinds of work that are told apart from the first day. The weights are set by hand: 2 names the work, 1 goes with it. */
+/** Kinds of work that are known from the start. The weights are set by hand: 2 names the work, 1 goes with it. */
 export const TASK_TYPES: readonly TaskType[] = [
   {
     name: 'coding',

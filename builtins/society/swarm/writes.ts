@@ -3,9 +3,9 @@ import { AMONG, defineEffect, listed } from '#platform/store/contract'
 import { EFFECT_KINDS, SwarmLearning } from './contract.ts'
 import { OPEN } from './repository.ts'
 
-/** So many records of an agent are kept. */
+/** Number of records kept of an agent. */
 const KEPT_RECORDS = 200
-/** So many reports are kept, and those besides that did something that lasts, up to so many in all. */
+/** Number of reports kept, and the total number including those whose actions last. */
 const KEPT_REPORTS = 200
 const MOST_REPORTS = 1_000
 

@@ -16,13 +16,13 @@ const KINDS = { add: 'good', remove: 'bad', replace: 'warn' } as const
 interface ChangesProps {
   id: string
   from: string
-  /** Now unless told. */
+  /** Default: now. */
   to?: string | undefined
-  /** Told as what becomes of now when it is put back. */
+  /** Shown as what a restore would change. */
   isBack?: boolean
 }
 
-/** What has changed between two moments of an agent, by the room that keeps it. */
+/** What changed between two moments of an agent, by module. */
 export function Changes({ id, from, to, isBack = false }: ChangesProps) {
   const query = useQuery(`changes ${id} ${from} ${to ?? ''}`, {
     ask: () => api.checkpoints.diff({ id, checkpoint_id: from, ...(to ? { to } : {}) }),

@@ -14,7 +14,7 @@ import { AddAlarm, AddSchedule } from './when-forms.tsx'
 
 type Schedule = Item<'schedules.list'>
 
-/** Goals that come again and again, and what it is told at a time. */
+/** Recurring goals, and alarms. */
 export function Schedules({ agent: { agent_id: id } }: ViewProps) {
   const schedules = useQuery(`schedules ${id}`, { ask: () => api.schedules.list({ id }), on: ofAgent(id) })
   const alarms = useQuery(`alarms ${id}`, { ask: () => api.alarms.list({ id }), on: ofAgent(id) })

@@ -90,7 +90,7 @@ export function AddSchedule({ id, onAdded }: AddProps) {
   )
 }
 
-/** Has it told something at a time. */
+/** Adds an alarm. */
 export function AddAlarm({ id, onAdded }: AddProps) {
   const add = useAction(async (form: FormData, element: HTMLFormElement) => {
     // Without an offset it is meant where the reader is.

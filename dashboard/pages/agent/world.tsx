@@ -17,7 +17,7 @@ type Citizen = Answer<'economy.citizen'>
 type Entry = Answer<'economy.ledger'>['entries'][number]
 
 const STATS = ['health', 'energy', 'happiness', 'reputation'] as const
-/** So many make the plot, and so many are told one by one. */
+/** Number of entries in the plot, and in the list. */
 const MOVES = 500
 const TOLD = 40
 const PIECE = 20

@@ -21,7 +21,7 @@ interface BulkProps {
   /** Those that can be decided here: they wait, and are not being edited. */
   waiting: readonly Waiting[]
   chosen: readonly Waiting[]
-  /** Of the chosen, those whose long arguments nobody has looked at. */
+  /** The chosen approvals whose long arguments were not looked at. */
   unseen: number
   onChoose: (ids: readonly string[], on: boolean) => void
   onDecided: (decided: readonly BulkOutcome[]) => Promise<void>

@@ -16,7 +16,7 @@ interface OutcomeProps {
 export function Outcome({ approval: { approval_id, agent_id }, unsent }: OutcomeProps) {
   const query = useQuery(`approval ${approval_id}`, {
     ask: () => api.approvals.show({ approval_id }),
-    // That an approved call ran is told by its result.
+    // The result shows that an approved call ran.
     on: event =>
       event.data?.approval_id === approval_id || (event.type === 'tool_result' && event.agent_id === agent_id),
   })

@@ -24,7 +24,7 @@ interface RequestProps {
   onEditing?: (isEdited: boolean) => void
   /** Where several are decided in one act: the box that adds this one to them. */
   box?: ComponentChildren
-  /** Told once its reader has all of its long arguments before the eyes. */
+  /** Called once all of its long arguments were in view. */
   onSeen?: () => void
 }
 

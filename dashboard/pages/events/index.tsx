@@ -87,7 +87,7 @@ function Line({ event: { at, type, agent_id, data } }: { event: Happening }) {
   )
 }
 
-/** However many come, the list is drawn anew at most so often: more nobody reads. */
+/** Minimum time between two updates of the list, in milliseconds. */
 const GATHER_MS = 250
 
 /** All that the feed knows; held, it stays as it is. */

@@ -108,7 +108,7 @@ function State({ of }: { of: Plugin['state'] }) {
   return <span class={`status ${of === 'failed' || of === 'suspended' ? 'is-failed' : 'is-active'}`}>{of}</span>
 }
 
-/** What a plugin added to the house, for those who ask. */
+/** What a plugin registered. */
 function Registered({ things }: { things: readonly string[] }) {
   const [open, setOpen] = useState(false)
   if (things.length === 0) return null

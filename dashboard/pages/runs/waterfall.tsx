@@ -108,7 +108,7 @@ export function extentOf(root: Span): [from: number, to: number] {
 /** Time since the run began, over all lanes. */
 function Axis({ from, to, begin }: { from: number; to: number; begin: number }) {
   const apart = MARKS.find(ms => (to - from) / ms <= MOST_MARKS) ?? (to - from) / MOST_MARKS
-  // The last one needs room for its words.
+  // The last mark needs space for its label.
   const marks = Array.from({ length: Math.floor(((to - from) * 0.84) / apart) + 1 }, (_, n) => n * apart)
   return (
     <div class="axis" aria-hidden="true">
@@ -153,7 +153,7 @@ function Bar({ span, from, to }: { span: Span; from: number; to: number }) {
   )
 }
 
-/** Where there is room for the words: behind the bar, in front of it, or on it. */
+/** Places a label where it fits: behind the bar, in front of it, or on it. */
 function placeOf(before: number, after: number): 'before' | 'after' | 'inside' {
   if (after > ROOM) return 'after'
   return before > ROOM ? 'before' : 'inside'

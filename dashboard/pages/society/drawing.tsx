@@ -9,13 +9,15 @@ const NARROW = { width: 420, height: 460, margin: 40 }
 const phone = matchMedia('(max-width: 600px)')
 const SMALLEST = 7
 const LARGEST = 26
-/** Beyond so many, only the names of the few who talk most are written; all are told on focus and under the pointer. */
+/** Above this number, only the names of the most active are shown; all are shown on focus and under the pointer. */
 const MANY = 40
 const NAMED = 12
-/** Up to so many, each can be met with a finger. */
+/** Up to this number, each node is large enough for a finger. */
 const FEW = 40
 const FINGER = 26
-/** So many letters of a name are written; how wide one is at most, how high a line, and how far below its node it stands. */
+/**
+ * Maximum number of letters of a name; the largest width of one, the height of a line, and its distance from the node.
+ */
 const LETTERS = 24
 const LETTER = 8
 const LINE = 16
@@ -179,7 +181,7 @@ function neighbour(pairs: readonly Pair[], { agent_id }: Member, chosen: string,
   return own[(at + by + own.length) % own.length]
 }
 
-/** Laid out anew only when somebody comes or goes, or begins to talk to somebody else; who was there stays about where it was. */
+/** Laid out again only when an agent comes or goes, or talks to a new one; the others stay about where they were. */
 function useLayout(agents: readonly Member[], pairs: readonly Pair[], frame: typeof WIDE): ReadonlyMap<string, Point> {
   const known = useRef(new Map<string, Point>())
   const ids = agents.map(({ agent_id }) => agent_id).sort()

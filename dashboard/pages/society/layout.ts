@@ -12,7 +12,7 @@ export interface Link {
   weight: number
 }
 
-/** So many pairs are looked at in all: about a tenth of a second on a small machine, for 2 nodes as for 200. */
+/** Maximum number of pairs computed: about a tenth of a second on a small machine, for 2 nodes as for 200. */
 const PAIRS = 3_000_000
 const FEWEST = 80
 const MOST = 250
@@ -21,14 +21,14 @@ const GOLDEN = Math.PI * (3 - Math.sqrt(5))
 /** Towards the middle, so that parts that nothing connects stay in sight. */
 const GRAVITY = 0.3
 const LARGEST_SCALE = 1.5
-/** Two are this far apart at least, where there is room. */
+/** Minimum distance of two nodes, where there is space. */
 const APART = 56
 const SPREADING = 40
 
 /**
- * A force-directed layout (Fruchterman and Reingold 1991, with a pull to the middle): the same for the same, since nothing in it
- * is left to chance.
- * @param before where some of the nodes lay, so that the picture moves little when somebody comes
+ * A force-directed layout (Fruchterman and Reingold 1991, with a pull to the middle). Deterministic:
+ * the same input gives the same picture.
+ * @param before earlier places of nodes, so that the picture moves little when one is added
  * @returns points within the given width and height, in the order of the nodes
  */
 export function layout(
@@ -85,7 +85,7 @@ export function layout(
 function repel(xs: Float64Array, ys: Float64Array, dx: Float64Array, dy: Float64Array, ideal: number): void {
   for (let a = 0; a < xs.length; a++) {
     for (let b = a + 1; b < xs.length; b++) {
-      // Two at the same place are told apart by their order.
+      // Two nodes at the same place are separated by their order.
       const x = xs[a]! - xs[b]! || 0.01 * (b - a)
       const y = ys[a]! - ys[b]! || 0.01
       const push = (ideal * ideal) / (x * x + y * y)
@@ -97,7 +97,7 @@ function repel(xs: Float64Array, ys: Float64Array, dx: Float64Array, dy: Float64
   }
 }
 
-/** Those that lie upon each other are moved apart, as far as the frame has room. */
+/** Moves overlapping nodes apart, as far as they fit into the frame. */
 function spread(
   points: Point[],
   { width, height, margin }: { width: number; height: number; margin: number },

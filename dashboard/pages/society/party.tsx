@@ -1,7 +1,7 @@
 import { to } from '../../routes.ts'
 import { visible } from '../../ui/words.ts'
 
-/** Somebody who takes part: an agent that is there leads to its page. */
+/** A participant: a live agent links to its page. */
 export function Party({ agent_id, name, alive }: { agent_id: string; name: string; alive: boolean }) {
   const words = visible(name)
   return alive && agent_id !== 'operator' ? (

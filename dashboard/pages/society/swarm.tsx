@@ -80,7 +80,7 @@ function Figures({ report: { agents, figures, deltas } }: { report: Report }) {
   )
 }
 
-/** So many are told at first, and with each press: those first who differ most from one kind of goal to another. */
+/** Number of agents shown at first, and with each press: first those whose skills differ most. */
 const PIECE = 12
 
 function Skills({ state: { specializations } }: { state: State }) {

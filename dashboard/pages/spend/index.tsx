@@ -130,11 +130,11 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
   )
 }
 
-/** So many times what was spent is too far away to be drawn. */
+/** Above this many times the spend, the limit is not drawn. */
 const FAR = 4
 /** As cards, rows have two lines. */
 const CARD_PX = 76
-/** Whose calls were nobody's in particular. */
+/** The label of calls without an agent. */
 const NOBODY = 'nobody'
 
 interface OverProps {

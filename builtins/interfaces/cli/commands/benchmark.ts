@@ -12,7 +12,7 @@ import { warningsOn } from '../warnings.ts'
 const USAGE = 'svc benchmark --models openai:lite,anthropic:standard --cycles 5'
 
 /**
- * Puts models to scenarios, and tells how they did.
+ * Benchmarks models.
  * @returns 1 when a model was not measured to the end
  */
 const benchmark: HandWritten = async (input, context) => {

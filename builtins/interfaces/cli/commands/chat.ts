@@ -24,7 +24,7 @@ const HELP = `/tools     the tools that it is given
 /quit      leave; the same command goes on with this session
 Ctrl-C     ends an answer; at the prompt, the conversation`
 
-/** A conversation with an agent: one session, whose answers are told as they come. */
+/** A conversation with an agent: one session, whose answers are streamed. */
 const chat: HandWritten = async ({ id, session }, context) => {
   const { ports, named } = context
   await using calls = new Calls(await findProject(ports, named), context)

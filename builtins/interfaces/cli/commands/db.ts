@@ -16,7 +16,7 @@ import { findProject } from '../project.ts'
 const SAVE = operationRef('store.backup', 'POST', '/database/backup')
 const MENDED = 'Stop the service, then put the last good backup in its place: svc db restore .svc/backups/<file>'
 
-/** A copy of the database, taken beside whoever uses it. */
+/** Copies the database while other processes use it. */
 export const backup: HandWritten = async ({ file }, context) => {
   if (await isShared(context)) {
     const input = file === undefined ? {} : { file: resolve(String(file)) }

@@ -13,7 +13,7 @@ import { warningsOn } from '../warnings.ts'
 
 const USAGE = 'svc demo survival --seed 7'
 
-/** Plays a demo, in a project of its own; without a name it tells which there are. */
+/** Plays a demo, in a project of its own; without a name it lists the demos. */
 const demo: HandWritten = async (input, context) => {
   const { ports, program, terminal, json, named } = context
   await using place = await placeFor(ports, named)

@@ -8,7 +8,7 @@ import { withQuestions } from '../questions.ts'
 import { copyConfigSchema, SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../schemas.ts'
 import { tsconfig } from '../tsconfig.ts'
 
-/** What a person was asked when the project was made; nothing where nobody could be. */
+/** A person's answers when the project is made; empty where no one can be asked. */
 interface Wishes {
   model?: string
   budget_usd?: number

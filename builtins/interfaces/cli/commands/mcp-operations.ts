@@ -8,7 +8,7 @@ import init from './init.ts'
 import start from './start.ts'
 import { inWords, stopDaemons } from './stop.ts'
 
-/** What is about the project and its processes, for whoever may start programs in its folder. */
+/** Operations on the project and its processes, for callers that may start programs in its folder. */
 export function processOperations(root: string, context: Context, kernel: Kernel): Operation[] {
   const at = { ...context, named: root }
   return [

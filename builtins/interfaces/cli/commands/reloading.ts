@@ -52,7 +52,7 @@ export async function reloading(words: readonly string[], { program, ports, term
 interface Running {
   /** With the exit code. */
   ended: Promise<number>
-  /** Somebody wanted its end. */
+  /** The operator ended it. */
   wasAsked: boolean
   end(signal: NodeJS.Signals): void
 }

@@ -36,7 +36,7 @@ const restart: HandWritten = async (given, context) => {
 }
 export default restart
 
-/** What would keep the daemon from coming back is told while it still runs. @throws as a start does */
+/** Problems that would keep the daemon from starting again are reported while it still runs. @throws as a start does */
 async function checkStart(
   root: string,
   profiles: unknown,

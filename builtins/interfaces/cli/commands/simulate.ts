@@ -14,9 +14,9 @@ const USAGE = 'svc simulate --seed 1 --seeds 100 --faults some'
 /** What is wrong with a world that is another one the next time. */
 const OTHERWISE =
   'Lived through again it came out otherwise: a plugin takes time, chance, files or network past svc, or keeps state outside of setup.'
-/** Far more than anybody waits for. */
+/** Far more runs than anyone waits for. */
 const MOST = 1_000_000
-/** So often the progress is shown, in worlds. */
+/** Number of runs between two reports of progress. */
 const SHOWN_EVERY = 5
 
 interface SimulateInput {
@@ -31,8 +31,9 @@ interface SimulateInput {
 type Sums = Record<'worlds' | 'cycles' | 'model_calls' | 'tool_runs' | 'acts' | 'kills' | 'faults' | 'checks', number>
 
 /**
- * Lives through worlds of many seeds.
- * @returns 1 when a promise was broken in one of them, which is told with the command that repeats it, or a plugin is not live
+ * Simulates runs with many seeds.
+ * @returns 1 when an invariant was violated in one of them, which is printed with the command that repeats it, or a
+ * plugin is not live
  */
 const simulate: HandWritten = async (input, context) => {
   const { terminal, ports, program, json, named } = context

@@ -63,7 +63,7 @@ export async function stopDaemons(
     throw new NoSuchDaemonError({ pid, running: running.map(({ holder }) => holder.pid) })
   }
   if (meant.length === 0) {
-    // A description that nobody can read is none; its PID file goes with it.
+    // An unreadable description counts as missing; its PID file is removed too.
     if (found.length === 0) await removeFiles(ports, svc, { name: OWN_NAME })
     return []
   }
@@ -92,7 +92,7 @@ async function stopOne(ports: Ports, svc: string, found: FoundDaemon, timeout_s:
   const { pid } = found.holder
   if (!(await found.isProven())) throw new NotProvenError({ pid })
   const mark = join(svc, STOP_FILE)
-  // A full disk keeps nobody from stopping.
+  // A full disk does not stop the stop.
   await replaceFile(ports.files, mark, `${pid}\n`).catch(() => {})
   try {
     process.kill(pid, 'SIGTERM')

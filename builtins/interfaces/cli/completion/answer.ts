@@ -10,8 +10,8 @@ import { valuesOf } from './values.ts'
 const FILES = ':files'
 
 /**
- * Answers a shell that asks what may come: a line for each candidate, with a tab before what it is about. Silent whatever
- * goes wrong, since it is asked while somebody types.
+ * Answers a shell's completion request: a line for each candidate, with a tab before its description. Silent on every
+ * error, since it runs while a person types.
  */
 export async function answer(words: readonly string[], context: Context): Promise<number> {
   const at = words.indexOf('--root')

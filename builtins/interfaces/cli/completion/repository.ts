@@ -1,7 +1,7 @@
-/** At most so many are offered: more is no help to whoever reads them. */
+/** Maximum number of candidates: more do not help the reader. */
 const MOST = 200
 
-/** What is offered of each kind: an id as `word`, and what tells it from others as `about`. */
+/** Candidates of each kind: an id as `word`, and its description as `about`. */
 export const QUERIES = {
   agents: `SELECT agent_id AS word, role AS about FROM agents WHERE died_at IS NULL ORDER BY spawned_at LIMIT ${MOST}`,
   approvals: `SELECT approval_id AS word, tool_name || ' ' || agent_id AS about FROM approvals WHERE status = 'pending' ORDER BY created_at LIMIT ${MOST}`,

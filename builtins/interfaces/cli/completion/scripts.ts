@@ -1,4 +1,4 @@
-/** Shells that are told how to complete. */
+/** Shells with completion. */
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import type { Candidate, ValueKind, Values } from './complete.ts'
 import { QUERIES } from './repository.ts'
 
-/** What there is in a project, read past everything that costs time: no room is brought up, no plugin is run. */
+/** Reads what a project has without anything that costs time: no module is started, no plugin runs. */
 export function valuesOf(root: string | undefined, packaged: string, { ports, program }: Context): Values {
   const { files } = ports
   const namesIn = async (folder: string, ending: RegExp): Promise<Candidate[]> =>

@@ -5,7 +5,7 @@ import { keysOf } from './keys.ts'
 import { HELP, type Over, page } from './page.ts'
 
 const NOTHING: Over = { kind: 'none' }
-/** What a key has done is told so long, in milliseconds. */
+/** How long the effect of a key is shown, in milliseconds. */
 const TOLD_MS = 5_000
 
 export interface AppParts {
@@ -82,7 +82,10 @@ export class App {
     feed.look()
   }
 
-  /** The call that waits longest, of the agent that was chosen if it has one: with all of its arguments, before anybody decides. */
+  /**
+   * Shows the call that has waited longest, of the chosen agent if it has one, with all of its arguments, before it is
+   * decided.
+   */
   async #review(): Promise<void> {
     const { feed, deeds, redraw } = this.#parts
     const { approvals, agents } = feed.snapshot

@@ -13,12 +13,12 @@ const BUDGET = operationRef('budget.status', 'GET', '/budget')
 const AGENT = operationRef('agents.get', 'GET', '/agents/{id}')
 const EVENTS = operationRef('events.follow', 'GET', '/events')
 
-/** What has happened is shown at once, what only time changes so often, in milliseconds. */
+/** Events are shown at once; this is the interval of what only time changes, in milliseconds. */
 const LOOK_MS = 2_000
 const SOON_MS = 150
 /** So long after a stream of events broke it is asked for again. */
 const AGAIN_MS = 1_000
-/** So many events are kept, and so many of the past begin with. */
+/** Number of events kept, and of past events to begin with. */
 const KEPT = 500
 const PAST = 50
 
@@ -44,7 +44,7 @@ export class Feed {
     ...{ daemon: undefined, agents: [], hidden: 0, approvals: [], budget: undefined, chosen: undefined, events: [] },
     problem: undefined,
   }
-  /** Told when it changed. */
+  /** Called when it changed. */
   onChange: () => void = () => {}
   /** The id of the agent to know in full. */
   chosen: string | undefined
@@ -78,7 +78,7 @@ export class Feed {
       this.#calls.call<ApprovalSummary[]>(QUEUE),
       this.#calls.call<BudgetStatus>(BUDGET),
     ])
-    // Whoever was chosen may be gone.
+    // The chosen agent may be gone.
     const there = agents.some(({ agent_id }) => agent_id === this.chosen) ? this.chosen : agents[0]?.agent_id
     const chosen = there === undefined ? undefined : await this.#calls.call<AgentDetail>(AGENT, { id: there })
     const { hidden } = summary

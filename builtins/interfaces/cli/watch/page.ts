@@ -51,7 +51,7 @@ export const HELP = [
 /** Below this the panels stand one above the other. */
 const BESIDE_LEAST = 70
 
-/** All lines of the page, each in exactly so many columns. */
+/** Returns all lines of the page, each exactly as wide as the terminal. */
 export function page(view: View, columns: number, rows: number, style: Style): string[] {
   const head = lay(header(view), columns, style)
   const foot = lay(footer(view), columns, style)

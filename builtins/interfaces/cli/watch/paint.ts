@@ -11,7 +11,7 @@ export function plain(line: Line): string {
   return line.map(span => printableLine(typeof span === 'string' ? span : span[0])).join('')
 }
 
-/** The line in exactly so many columns. */
+/** Returns the line in exactly this number of columns. */
 export function lay(line: Line, width: number, style: Style, mark?: keyof Style): string {
   let left = width
   let laid = ''
@@ -36,7 +36,7 @@ export interface Panel {
   atEnd?: boolean
 }
 
-/** A panel in so many columns and rows. */
+/** Returns a panel of this number of columns and rows. */
 export function panel({ title, lines, marked, atEnd }: Panel, width: number, height: number, style: Style): string[] {
   if (height <= 0) return []
   const head = style.bold(pad(take(`─ ${printableLine(title)} ${'─'.repeat(width)}`, width), width))

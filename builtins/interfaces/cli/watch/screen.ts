@@ -30,7 +30,7 @@ export class Screen implements Disposable {
     return process.stdout.rows || 24
   }
 
-  /** @param onPress told of the bytes of keys; @param onResize told when the page has to be drawn anew */
+  /** @param onPress called with the bytes of keys; @param onResize called when the page has to be drawn again */
   open(onPress: (bytes: string) => void, onResize: () => void): void {
     this.#onPress = bytes => (bytes === '\x1a' ? this.#suspend() : onPress(bytes))
     this.#onResize = () => {

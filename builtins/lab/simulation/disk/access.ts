@@ -108,7 +108,7 @@ export class Reach {
   }
 }
 
-/** What the kernel of a Linux machine tells of processes; undefined stands for what is not there. */
+/** What the kernel of a Linux machine says of processes; undefined for what is not there. */
 function specialFile(path: string, identity: string): string | undefined {
   if (!path.startsWith('/proc/')) return undefined
   if (path === '/proc/sys/kernel/random/boot_id') return 'simulated-boot\n'

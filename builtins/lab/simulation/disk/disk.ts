@@ -10,7 +10,10 @@ type Files = Ports['files']
 
 const { constants } = systemPorts().files
 
-/** A disk in memory with the calls of `node:fs/promises` that the program uses. Each is done at once, and outlives whoever made it. */
+/**
+ * A disk in memory with the calls of `node:fs/promises` that the program uses. Each is done at once, and outlives its
+ * process.
+ */
 export class Disk {
   readonly #tree: Tree
 
@@ -35,9 +38,9 @@ export class Disk {
   }
 
   /**
-   * The disk as one process sees it.
-   * @param identity what `/proc` tells of a process: when it began
-   * @param alive what a dead process asks for is never answered
+   * Returns the disk as one process sees it.
+   * @param identity what `/proc` says of a process: when it began
+   * @param alive calls of a dead process are never answered
    */
   filesFor(identity: string, alive: () => boolean, fault: Fault): Files {
     const calls = callsOf(this.#tree, new Reach(this.#tree, identity, fault)) as Record<

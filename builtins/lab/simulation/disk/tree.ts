@@ -45,7 +45,7 @@ export class Tree {
     this.#open.delete(fd)
   }
 
-  /** A path that nobody has had before. */
+  /** Returns a path that was never used before. */
   temporary(prefix: string): string {
     return `${prefix}${String(++this.#temporary).padStart(6, '0')}`
   }

@@ -34,7 +34,7 @@ import { questions } from './041-questions.ts'
 import { acceptance } from './042-acceptance.ts'
 import { plans } from './043-plans.ts'
 
-/** `svc1` in ASCII: how a file of ours is told from another program's. */
+/** `svc1` in ASCII: tells our files from another program's. */
 export const APPLICATION_ID = 0x73766331
 
 /**

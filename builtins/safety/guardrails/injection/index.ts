@@ -34,7 +34,7 @@ const SHIFTED = /vafgehpgvba|cebzcg|vtaber|qvfertneq|erfgevpgvba/g
 
 const KIND = 'prompt_injection'
 
-/** Ways in which a text tells a model what to do. */
+/** Returns the patterns of instructions to a model. */
 export function injectionFinders(): (Finder & { flagOnly: boolean })[] {
   // Made when first needed: every command line would wait for it.
   const expressions = once(() => new Map(FAMILIES.map(family => [family, expressionsOf(family)])))

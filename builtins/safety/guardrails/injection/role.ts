@@ -5,7 +5,7 @@ const FREE =
 const WILD =
   '(?:dan|stan|aim|dude|evil|unrestricted|unfiltered|uncensored|jailbroken|amoral|unethical|malicious|rogue|sudo|god|developer|opposite|chaos)'
 
-/** The model is told that it is another, to which no rules apply. */
+/** Says that the model is another one, to which no rules apply. */
 export const ROLE: Family = {
   name: 'role_reassignment',
   words: [
@@ -43,7 +43,7 @@ export const ROLE: Family = {
   ],
 }
 
-/** A play with roles: also an honest request, so it is told and never stopped. */
+/** Role play is also an honest request, so it is reported and never stopped. */
 export const ROLE_PLAY: Family = {
   name: 'role_play',
   flagOnly: true,

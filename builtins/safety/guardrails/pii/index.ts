@@ -23,7 +23,7 @@ export const EXPRESSIONS: readonly RegExp[] = [
   NAMED_PHONE,
 ]
 
-/** What may say who somebody is or open a door. In the order of precedence where two find the same digits. */
+/** Finds what may identify a person or grant access. In order of precedence where two find the same digits. */
 export function piiFinders(secrets: () => readonly string[]): Finder[] {
   const sieve = new Sieve(() => EXPRESSIONS)
   const kinds: [kind: string, find: (look: Look) => Iterable<Span>][] = [

@@ -14,7 +14,7 @@ export class Literals {
   /** Which literal ends in a state, or -1; and the state for the longest ending of this one at which another ends. */
   #ends: Int16Array
   #also: Uint16Array
-  /** In which block the literal that ends in a state was told last, counted through all texts. */
+  /** The block in which the literal that ends in a state was reported last, counted through all strings. */
   #told: Int32Array
   #blocks = 1
 
@@ -37,7 +37,7 @@ export class Literals {
     this.#link(rows)
   }
 
-  /** Tells each literal that is there with the block in which it ends, in the order of these, and hardly one twice. */
+  /** Reports each literal with the block in which it ends, in the order of these, and hardly one twice. */
   find(text: string, blockSize: number, onLiteral: (literal: number, block: number) => void): void {
     const told = this.#told
     const begun = this.#begin(Math.ceil(text.length / blockSize))
@@ -68,7 +68,7 @@ export class Literals {
     }
   }
 
-  /** @returns a number which, with that of a block added, was never told before */
+  /** @returns a number which, with that of a block added, was never used before */
   #begin(blocks: number): number {
     if (this.#blocks + blocks > 0x7fffffff) {
       this.#told.fill(0)

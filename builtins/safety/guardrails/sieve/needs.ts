@@ -9,7 +9,7 @@ export interface RequiredLiteral {
 
 /** What is known of a pattern without matching it. */
 export interface Needs {
-  /** In order of use: what tells most comes first. */
+  /** In order of use: the most selective come first. */
   needs: readonly RequiredLiteral[]
   /** How long a match may be; Infinity where nothing bounds it. */
   longest: number
@@ -30,7 +30,7 @@ const NOTHING: Part = { min: 0, max: 0, exact: [''], needs: [] }
 /** More would make the automaton large and tell little. */
 const MOST_EXACT = 80
 const MOST_NEEDS = 4
-/** The beginning of a literal tells as much as all of it. */
+/** The beginning of a literal selects as well as all of it. */
 const LONGEST_LITERAL = 10
 
 /** As a sieve reads a character: in small letters, and each digit as 0. */
@@ -125,7 +125,7 @@ function oneOf(parts: readonly Part[]): Part {
   const max = Math.max(...parts.map(part => part.max))
   const exact = [...new Set(parts.flatMap(part => part.exact ?? []))]
   if (parts.every(part => part.exact) && exact.length <= MOST_EXACT) return { min, max, exact, needs: [] }
-  // Of each alternative what tells most.
+  // Of each alternative the most selective.
   const best = parts.map(part =>
     [...part.needs, ...asNeed(part)].reduce<RequiredLiteral | undefined>(
       (one, other) => (one && weightOf(one.any) >= weightOf(other.any) ? one : other),
@@ -167,7 +167,7 @@ function leanest(literals: readonly string[]): string[] {
   return kept
 }
 
-/** How much it tells that one of these stands somewhere: the more and the rarer characters, the more. */
+/** Returns how selective the presence of one of these is: the more and the rarer characters, the more. */
 function weightOf(literals: readonly string[]): number {
   let least = Number.POSITIVE_INFINITY
   for (const literal of literals) {
@@ -178,7 +178,7 @@ function weightOf(literals: readonly string[]): number {
   return least
 }
 
-/** Of ASCII; a letter beyond it tells more. */
+/** Of ASCII; a letter beyond it is more selective. */
 const WEIGHTS = Array.from({ length: 128 }, (_, code) => {
   const char = String.fromCharCode(code)
   return '0 .'.includes(char) ? 0.5 : /[a-z]/.test(char) ? 0.6 : 1

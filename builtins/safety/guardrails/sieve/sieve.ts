@@ -29,9 +29,10 @@ interface Condition {
 }
 
 /**
- * Lets many expressions look only where they may find something. One pass over a text tells where the literals stand without
- * which they cannot match; what has all of its own in reach of each other is matched there, and finds what it would find
- * in the whole text. The others, nearly all, cost nothing.
+ * Lets many expressions look only where they may match. One pass over a string finds the literals without
+ * which they cannot match; an expression whose literals are all in reach of each other is matched there, and finds what
+ * it would find
+ * in the whole string. The others, nearly all, cost nothing.
  */
 export class Sieve {
   readonly #expressions: () => readonly RegExp[]

@@ -21,9 +21,9 @@ import {
   waitingEvents,
 } from './repository.ts'
 
-/** Of a choice: a number, with room for those models that think aloud first. */
+/** Maximum answer length of a choice: a number, with space for models that think aloud first. */
 const MAX_TOKENS = 256
-/** After so many calls without an answer the first choice is taken. */
+/** Number of calls without an answer after which the first choice is taken. */
 const ATTEMPTS = 3
 /** By how much a question outlasts the longest call, in milliseconds. */
 const GRACE_MS = 60_000

@@ -11,7 +11,7 @@ import { decide, type LifeRow, queueFollowUp } from './repository.ts'
 
 /** Luck is normal with this mean and deviation, between these bounds. */
 export const LUCK = { mean: 1, deviation: 0.25, least: 0.3, most: 2 }
-/** What moves so much money is told in the story of a life, in credits. */
+/** Minimum change of money that is mentioned in an agent's biography, in credits. */
 const NOTABLE = 200
 
 /** The luck of an agent in one event: normal by Box and Muller's transformation, clamped, in thousandths. */

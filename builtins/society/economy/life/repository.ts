@@ -126,7 +126,7 @@ export const happen = defineEffect({
   ],
 })
 
-/** Follow-ups whose events nobody knows any more. */
+/** Follow-ups whose events no longer exist. */
 export const dropFollowUps = defineEffect({
   name: 'life.drop',
   schema: z.object({ follow_up_ids: z.array(z.string()) }),
@@ -159,7 +159,7 @@ export const leaveEvent = defineEffect({
   ],
 })
 
-/** Nobody asks any more: for a daemon that has just become the only one. */
+/** Frees events whose daemon is gone; for a daemon that is now the only one. */
 export const freeEvents = defineEffect({
   name: 'life.free',
   schema: z.object({}),

@@ -7,7 +7,7 @@ import { type CitizenRow, skillsOf } from '../repository.ts'
 import type { Catalogue, LifeCatalogue } from './catalogue.ts'
 import { dropFollowUps, dueFollowUps, type FollowUp, happen, recentEvents, waitingAgents } from './repository.ts'
 
-/** So many of an agent's last events are looked at, so that not the same things happen again and again. */
+/** Number of an agent's latest events that are avoided, so that they do not repeat at once. */
 const RECENT = 20
 
 /** An agent to whom something may happen. */
