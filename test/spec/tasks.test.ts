@@ -113,7 +113,7 @@ describe('a one-shot task', () => {
     expect(await toolsOffered({ economy: { enabled: true } })).toEqual(['memory_tool', 'comms_tool', 'world_tool'])
     expect(await toolsOffered({ tasks: { toolkits: ['comms', 'nowhere'] } })).toEqual(['comms_tool'])
     expect(await toolsOffered({ tasks: { toolkits: [] } })).toEqual([])
-    expect(await toolsOffered({ tasks: { toolkits: ['mcp', 'comms'] } })).toEqual(['comms_tool', 'mcp_books_tool'])
+    expect(await toolsOffered({ tasks: { toolkits: ['mcp', 'comms'] } })).toEqual(['mcp_books_tool', 'comms_tool'])
   })
 
   it('gets no tool that the profile keeps from its agents', async () => {
