@@ -14,23 +14,23 @@ export interface ApprovalRequest {
 }
 
 export interface AgentOptions {
-  /** `provider:model`, `provider:lite|standard|pro` or a bare name; the default model unless told. */
+  /** `provider:model`, `provider:lite|standard|pro` or a bare name. Default: the default model. */
   model?: string
   /** Who it is and how it works: the system prompt. */
   instructions?: string
   /** What it can do; made with `tool({ … })`. */
   tools?: readonly Tool[]
-  /** Answers of the model after which a run ends; 25 unless told. */
+  /** Number of model answers after which a run ends. Default: 25. */
   maxSteps?: number
-  /** What one run may cost, in US dollars: after the answer that reaches it nothing more is done. No limit unless told. */
+  /** Cost limit of one run, in US dollars: after the answer that reaches it nothing more is done. Default: no limit. */
   maxCostUsd?: number
-  /** The output limit of one answer; 4096 unless told. */
+  /** The output limit of one answer. Default: 4096. */
   maxTokens?: number
-  /** 0 unless told. */
+  /** Default: 0. */
   temperature?: number
-  /** Whether it remembers what it was asked and answered in earlier runs; it does not unless told. */
+  /** Whether it remembers the exchanges of earlier runs. Default: false. */
   memory?: boolean
-  /** How often it may mend an answer that does not fit the schema asked for; once unless told. */
+  /** Number of corrections of an answer that does not fit the requested schema. Default: 1. */
   parseRepairs?: number
   /**
    * Asked before each call of a tool that says `requires_approval`: true or false, or as a reviewer would decide. Without it
@@ -42,12 +42,12 @@ export interface AgentOptions {
   /** As in `.svc/config.yaml`, for instance `{ model: { idle_timeout: 5 } }`; no file is read. */
   config?: Record<string, unknown>
   ports?: Partial<Omit<Ports, 'files'>>
-  /** Warnings go to standard error unless told. */
+  /** Default: warnings go to standard error. */
   log?: LogOptions
 }
 
 export interface RunOptions {
-  /** Ends the run: the model call is broken off, tools are told, and the signal's reason is thrown. */
+  /** Ends the run: the model call is aborted, tools get the signal, and its reason is thrown. */
   signal?: AbortSignal
   /** In place of the agent's own. */
   maxSteps?: number
@@ -117,7 +117,7 @@ export class Agent {
   }
 
   /**
-   * The same as `run`, told as it goes on; the last event is `done` with the result. Who leaves the loop early ends the run.
+   * The same as `run`, streamed; the last event is `done` with the result. Leaving the loop early ends the run.
    * @throws as `run` does
    */
   stream<S extends z.ZodObject>(
@@ -141,7 +141,7 @@ export class Agent {
       over = true
       tell()
     })
-    // Whoever left has no use for it.
+    // A caller that left does not need the error.
     running.catch(() => {})
     try {
       while (!over || come.length > 0) {

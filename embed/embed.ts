@@ -58,12 +58,12 @@ export interface SvcOptions {
 
 /** What may be said of a one-shot task beside its instruction. */
 export interface TaskOptions {
-  /** Answers of the model after which it ends; 25 unless told. */
+  /** Number of model answers after which it ends. Default: 25. */
   maxSteps?: number
   /** The session that it belongs to; a fresh one without both. */
   sessionId?: string
   sessionKey?: string
-  /** Whose task it is; `default` unless told. */
+  /** The user of the task. Default: `default`. */
   user?: string
   /** The same key again is the same task again; with a key it goes on when the signal is aborted, and a TaskGoesOnError says so. */
   idempotencyKey?: string
@@ -209,14 +209,14 @@ export class Svc {
   }
 
   /**
-   * Makes this process the project's daemon; with `cycles` for so many heartbeats, else until `stop` or `close`.
-   * @throws DaemonRunningError unless told to `join` the one that runs
+   * Makes this process the project's daemon; with `cycles` for this number of heartbeats, else until `stop` or `close`.
+   * @throws DaemonRunningError unless `join` is set
    */
   start(options: StartOptions = {}): Promise<void> {
     return this.daemon.start(options)
   }
 
-  /** Lets running cycles reach a safe point; the rest of the house stays open. */
+  /** Lets running cycles reach a safe point; everything else stays open. */
   stop(): Promise<void> {
     return this.daemon.stop()
   }

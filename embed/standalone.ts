@@ -15,7 +15,7 @@ import { type Tool, Toolkits } from '#tools/toolkits/contract'
 import type { AgentEvent, AgentOptions, AgentResult, RunOptions } from './agent.ts'
 import { openKernel } from './compose.ts'
 
-/** A folder that nobody reads or writes. */
+/** A folder that is never read or written. */
 const NOWHERE = '/svc-has-no-project'
 /** The toolkit of the agent's own tools. */
 const OWN = 'own'
@@ -59,7 +59,7 @@ export interface StandaloneTask extends RunOptions {
   schema?: z.ZodObject | undefined
 }
 
-/** The house of a standalone agent: the rooms of the models and of the loop, and nothing on disk. */
+/** The kernel of a standalone agent: modules for models and the agent loop, and nothing on disk. */
 export class Standalone {
   readonly #kernel: Kernel
   readonly #options: AgentOptions
@@ -178,7 +178,7 @@ export class Standalone {
       case 'deny':
         return refuseVerdict(decided.reason ? `It was denied: ${decided.reason}` : 'It was denied.')
     }
-    // Nobody has allowed it: what a program without types answers by mistake must not run the tool.
+    // It was not allowed: a wrong return value of an untyped program must not run the tool.
     throw new TypeError(
       `onApproval answers true, false, or { decision: 'approve' | 'deny' | 'edit' }; for ${name} it gave none of these.`,
     )

@@ -6,7 +6,7 @@ import { type WakeSource, WakeSources } from '#platform/heartbeat/contract'
 export interface StartOptions {
   /** Drives agents beside the daemon that runs, if one does. */
   join?: boolean
-  /** Stops by itself after so many heartbeats; until `stop` unless told. */
+  /** Number of heartbeats after which it stops. Default: it runs until `stop`. */
   cycles?: number
 }
 
@@ -41,7 +41,7 @@ export class SvcDaemon {
     }
   }
 
-  /** Lets running cycles reach a safe point; the rest of the house stays open. Also ends a start with `cycles`. */
+  /** Lets running cycles reach a safe point; everything else stays open. Also ends a start with `cycles`. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#kernel.use(Daemon).stop()
@@ -62,14 +62,14 @@ export class SvcDaemon {
   }
 }
 
-/** Counts heartbeats, and how often each agent has lived since. */
+/** Counts heartbeats, and the cycles of each agent since. */
 class CycleCounter {
   readonly #kernel: Kernel
   readonly #cycles: number
   readonly #count = new Map<string, number>()
   readonly #undo: Undo[]
   #beats = 0
-  /** A heartbeat has passed since the last one that counts: whoever has not begun by then does not. */
+  /** A heartbeat has passed since the last one that counts: cycles that have not begun by then do not count. */
   #late = false
   #onChange: () => void = () => {}
 
@@ -82,7 +82,7 @@ class CycleCounter {
     ]
   }
 
-  /** Resolves when enough was lived, or the signal is aborted. */
+  /** Resolves when the cycles have run, or the signal is aborted. */
   async over(signal: AbortSignal): Promise<void> {
     const { clock } = this.#kernel.ports
     signal.addEventListener('abort', () => this.#onChange(), { once: true })
@@ -92,7 +92,7 @@ class CycleCounter {
       })
       if (await this.#isOver()) return
       await changed
-      // A cycle that tells its end is still leaving.
+      // A cycle that reports its end is still leaving.
       await clock.yield()
     }
   }

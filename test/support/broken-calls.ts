@@ -17,7 +17,7 @@ const CHECKS = new Map(TOOLS.map(({ name, parameters }) => [name, z.fromJSONSche
 /** Any way of reading the arguments of a call; undefined or a throw refuses them. */
 export type Reader = (raw: string, tool: string) => unknown
 
-/** The way of the models room, from the stream of a provider. */
+/** Reads a provider's stream as the models module does. */
 export const ours: Reader = (raw, tool) => {
   const { calls } = collectAnswer([{ type: 'tool_call', id: '1', name: tool, arguments: raw }])
   return JSON.parse(calls[0]!.arguments)
@@ -33,7 +33,7 @@ export function outcomeOf({ raw, tool, meant }: BrokenCall, reader: Reader): Out
 /** Whether a case has a meaning at all. */
 export const isRecoverable = ({ meant }: BrokenCall) => meant !== 'unrecoverable'
 
-/** How the models room does on a text that comes in small pieces. */
+/** Returns what the models module makes of a text in small pieces. */
 export function outcomeOfText({ text, calls: meant }: CallInText): Outcome & string {
   const { calls } = streamText(text)
   if (calls.length === 0 && meant.length > 0) return 'refused'
@@ -41,7 +41,7 @@ export function outcomeOfText({ text, calls: meant }: CallInText): Outcome & str
   return isDeepStrictEqual(read, meant) ? 'right' : 'wrong'
 }
 
-/** What the models room makes of a text that comes in pieces of so many characters. */
+/** Streams a text through the models module in pieces of this size. */
 export function streamText(text: string, size = 7) {
   const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, n) => text.slice(n * size, (n + 1) * size))
   return collectAnswer(pieces.map(piece => ({ type: 'text', text: piece })))

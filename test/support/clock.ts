@@ -13,7 +13,10 @@ interface Timer {
   fn: () => void
 }
 
-/** A clock in the test's hand: it stands still until it is told to advance, and then fires what falls due in its order. */
+/**
+ * A clock under the test's control: it stands still until it is advanced, and then fires timers in the order they fall
+ * due.
+ */
 export class HeldClock implements Clock {
   readonly held = true
   readonly #timers = new Set<Timer>()

@@ -2,10 +2,10 @@ import { appendFile, mkdir, readdir, readFile, utimes, writeFile } from 'node:fs
 import { dirname, join } from 'node:path'
 import Sqlite from './sqlite.ts'
 
-/** Whether houses keep what they store in PostgreSQL; see `house`. */
+/** Whether test hosts store their data in PostgreSQL; see `testHost`. */
 export const ON_POSTGRES = process.env.SVC_TEST_STORE === 'postgres'
 
-/** A statement as rooms write them, with its parameters. */
+/** A statement as modules write them, with its parameters. */
 export type SqlStatement = readonly [sql: string, ...params: unknown[]]
 
 /**
@@ -41,7 +41,7 @@ export async function allBehind<R>(
   }
 }
 
-/** The rows of a query, whoever has the project open. */
+/** Returns the rows of a query, also while a process has the project open. */
 export async function rowsBehind<R>(root: string, ...statement: SqlStatement): Promise<R[]> {
   return (await allBehind<R>(root, [statement])).rows
 }

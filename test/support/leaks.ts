@@ -6,7 +6,7 @@ import type { TestHost } from './test-host.ts'
  */
 const HANDLE = /^(?!FSEvent).*(Wrap|Worker|ChildProcess)$/
 
-/** Counts all that a house holds, by name, so that what is left over has one. */
+/** Counts everything that a test host holds, by name, so that leaks have a name. */
 export class LeakLedger {
   readonly #house: TestHost
   readonly #before: ReadonlyMap<string, number>
@@ -25,7 +25,7 @@ export class LeakLedger {
   }
 }
 
-/** Opens a ledger of what the house holds now. */
+/** Opens a ledger of what the test host holds now. */
 export function leakLedger(house: TestHost): LeakLedger {
   return new LeakLedger(house)
 }

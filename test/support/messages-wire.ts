@@ -44,7 +44,7 @@ function chatMessages(role: string, content: readonly Block[]): ModelRequestBody
   return [...results, { role, content: text, ...(tool_calls.length > 0 ? { tool_calls } : {}) }]
 }
 
-/** Tells how Anthropic would refuse a request; undefined when it would answer. */
+/** Returns how Anthropic would refuse a request; undefined when it would answer. */
 export function messagesRefusal(body: MessagesRequestBody, window = Number.POSITIVE_INFINITY): Refusal | undefined {
   const fault = faultIn(body)
   if (fault) return refuse(400, fault, { code: 'invalid_request_error' })

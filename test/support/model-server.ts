@@ -412,7 +412,7 @@ function openStream(response: ServerResponse): (chunk: unknown) => Promise<void>
   return chunk => write(response, `data: ${JSON.stringify(chunk)}\n\n`)
 }
 
-/** Resolves when the bytes have gone out, or nobody takes them any more. */
+/** Resolves when the bytes are sent, or the reader is gone. */
 function write(response: ServerResponse, bytes: string): Promise<void> {
   if (response.destroyed) return Promise.resolve()
   return new Promise(resolve => response.write(bytes, () => resolve()))

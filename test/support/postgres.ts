@@ -29,7 +29,7 @@ export interface PostgresServer {
   url: string
   /** Of a process of which all of the server's are children. */
   readonly pid: number
-  /** As after a power cut: nobody is waited for. */
+  /** As after a power cut: nothing is waited for. */
   kill(): Promise<void>
   /** On the same data and the same port again. */
   start(): Promise<void>
@@ -188,7 +188,10 @@ export async function testDatabase(server: string, root: string = randomUUID()):
   return { url, drop }
 }
 
-/** Statements, as rooms write them, on the database of a project's folder, in one transaction. @returns what the last one gave */
+/**
+ * Runs statements, as modules write them, on the database of a project's folder, in one transaction. @returns the
+ * result of the last one
+ */
 export async function ask(
   root: string,
   statements: readonly SqlStatement[],

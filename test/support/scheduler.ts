@@ -22,7 +22,7 @@ export interface Commit {
 
 /**
  * Leases without a database, for tests of the heartbeat alone. Its `plugin` provides them and starts the heartbeat:
- * `const leases = memoryScheduler(['ada']); await using home = await house({ builtins: [leases.plugin] })`
+ * `const leases = memoryScheduler(['ada']); await using host = await testHost({ builtins: [leases.plugin] })`
  */
 export class MemoryScheduler implements Scheduler {
   readonly commits: Commit[] = []

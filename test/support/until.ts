@@ -4,7 +4,7 @@ import type { TestHost } from './test-host.ts'
 
 /** How long to wait before it is said what did not come, in real milliseconds. */
 const PATIENCE_MS = 60_000
-/** What happens within this process is there after so many turns of its event loop; what others do is looked for now and then. */
+/** Number of event loop turns after which work of this process is done; other processes are polled. */
 const TURNS = 200
 /** Between two such looks, in real milliseconds: they take nothing from the processes that are waited for. */
 const REST_MS = 5

@@ -5,10 +5,10 @@ import type { CheckpointService } from './checkpoint-service.ts'
 import type { CheckpointsConfig } from './config.ts'
 import { liveAgents } from './repository.ts'
 
-/** Of a stop no more than these are looked at: nobody waits for a million. */
+/** Maximum number of agents saved at a stop, which must not take long. */
 const MOST_AT_ONCE = 10_000
 
-/** After every so many cycles of an agent, once what the cycle did is written. */
+/** Saves an agent after every given number of cycles, once the cycle's writes are committed. */
 export function afterCycle(
   svc: PluginHandle,
   config: CheckpointsConfig,

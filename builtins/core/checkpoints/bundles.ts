@@ -161,7 +161,7 @@ export class Bundles {
     return relative(project.root, file)
   }
 
-  /** What rooms say of agents in bundles; what a checkpoint has beside that is taken as it is captured. */
+  /** Returns the parts of bundles; parts of checkpoints without a bundle form are taken as captured. */
   #parts(): BundlePart[] {
     const own = this.#svc.list(BundleParts)
     const captured = this.#svc

@@ -48,7 +48,7 @@ export class CheckpointService implements Checkpoints {
     return this.#write(await this.#take(agent_id, label, 'asked'), also)
   }
 
-  /** One that nobody asked for: none when the newest says the same. @returns its id */
+  /** Saves an automatic checkpoint, unless the newest one is the same. @returns its id */
   async note(agent_id: string, label: string): Promise<string | undefined> {
     const taken = await this.#take(agent_id, label, 'automatic')
     const newest = await this.get(agent_id, 'latest').catch(() => undefined)
@@ -111,7 +111,7 @@ export class CheckpointService implements Checkpoints {
     return gone
   }
 
-  /** The values of the parts that are known here, as their rooms take them. @throws CheckpointUnreadableError */
+  /** Returns the values of the known parts, parsed by their modules. @throws CheckpointUnreadableError */
   #parseParts(checkpoint_id: string, parts: Checkpoint['parts']) {
     const values = new Map<string, unknown>()
     for (const { name, schema } of this.#svc.list(CheckpointParts)) {

@@ -1,10 +1,10 @@
 import { defineError, type Effect, point, token, z } from '#kernel'
 
-/** What a room keeps of an agent, as far as a checkpoint holds it. */
+/** What a module keeps of an agent, as far as a checkpoint holds it. */
 export interface CheckpointPart<T = unknown> {
   /** The key under which it stands in a checkpoint, as in `suffering`. */
   name: string
-  /** Lower ones are put back first, in one transaction; 0 unless told. */
+  /** Lower ones are restored first, in one transaction. Default: 0. */
   stage?: number
   schema: z.ZodType<T>
   /** undefined when the agent has none */
@@ -73,10 +73,11 @@ export const CheckpointSaved = Checkpoint.pick({
 /** The checkpoints of agents; `latest` stands for the newest one's id. */
 export interface Checkpoints {
   /**
-   * Keeps an agent as it stands.
-   * @param suffering what is to stand there for what the room of that name would say; so `identity`, and in `ctx` any part by its name
+   * Saves an agent as it stands.
+   * @param suffering value saved in place of what the module of that name would capture; so `identity`, and in `ctx`
+   * any part by its name
    * @returns the checkpoint's id
-   * @throws AgentNotFoundError, CheckpointFailedError; InvalidInputError for a value that its part does not take
+   * @throws AgentNotFoundError, CheckpointFailedError; InvalidInputError for a value that its part does not accept
    */
   save(
     agent_id: string,
@@ -101,16 +102,16 @@ export interface Checkpoints {
   list(agent_id: string): Promise<CheckpointSummary[]>
   /** @throws CheckpointNotFoundError */
   remove(agent_id: string, checkpoint_id: string): Promise<void>
-  /** Keeps so many of those that were asked for, and so many of the automatic ones. @returns the ids of what went */
+  /** Keeps this number of requested checkpoints, and of automatic ones. @returns the ids of the removed ones */
   prune(agent_id: string, keep: number): Promise<string[]>
 }
 export const Checkpoints = token<Checkpoints>('checkpoints')
 
-/** What a room says of an agent in a bundle, which makes another agent of it, here or in another project. */
+/** What a module says of an agent in a bundle, which makes another agent of it, here or in another project. */
 export interface BundlePart<T = unknown> {
   /** A part of a checkpoint with this name is not asked then; the others are taken as they are captured. */
   name: string
-  /** Lower ones are unpacked first; 0 unless told. */
+  /** Lower ones are unpacked first. Default: 0. */
   stage?: number
   /** Of what a stranger may have written: bounds everything. */
   schema: z.ZodType<T>

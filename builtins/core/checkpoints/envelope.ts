@@ -18,7 +18,9 @@ export class EnvelopeError extends Error {
   }
 }
 
-/** A JSON value with its format, its version and the SHA-256 of its content, by which a torn or edited text is told from a whole one. */
+/**
+ * Returns a JSON value with its format, its version and the SHA-256 of its content, which shows a torn or edited text.
+ */
 export function seal<C>(format: string, version: number, content: C): z.infer<typeof Envelope> & { content: C } {
   return { format, version, sha256: digest(content), content }
 }

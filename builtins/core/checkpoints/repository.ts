@@ -22,7 +22,7 @@ export const holdAgent = defineEffect({
   ],
 })
 
-/** Gives it back; refused when somebody else has taken it meanwhile. */
+/** Releases it; refused when another process has taken it meanwhile. */
 export const releaseAgent = defineEffect({
   name: 'checkpoints.release',
   mustChange: true,
@@ -37,7 +37,7 @@ export const releaseAgent = defineEffect({
   ],
 })
 
-/** So many at most, of those that live, the one that was active last first. */
+/** Returns live agents up to a limit, the latest active first. */
 export function liveAgents(store: Store, limit: number): Promise<{ agent_id: string }[]> {
   return store.all(
     `SELECT a.agent_id FROM agents a JOIN leases l ON l.id = a.agent_id WHERE a.died_at IS NULL

@@ -2,7 +2,7 @@ import type { PluginHandle } from '#kernel'
 import { RetentionRules } from '#platform/retention/contract'
 import type { CheckpointService } from './checkpoint-service.ts'
 
-/** What of this room may go: automatic checkpoints, but for the newest of each agent. What somebody asked for stays. */
+/** Removes automatic checkpoints, except the newest of each agent. Requested ones stay. */
 export function checkpointsForget(svc: PluginHandle, { files }: CheckpointService): void {
   const old = async (before: number, limit = Number.POSITIVE_INFINITY) => {
     const found: { agent_id: string; checkpoint_id: string }[] = []

@@ -8,8 +8,9 @@ import { type Achievement, CURSOR, completedAfter, cursor } from './repository.t
 const LONGEST_RESULT = 4_000
 
 /**
- * Stores completed goals as memories. The events are the queue: what happened while nobody looked, or was cut short, is
- * stored at the next look; an id that follows from the goal's keeps it to once, in whatever process.
+ * Stores completed goals as memories. The events are the queue: goals of a time without a daemon, or of an interrupted
+ * look, are
+ * stored at the next look; an id that follows from the goal's makes it once, in whatever process.
  */
 export class Achievements {
   readonly #svc: PluginHandle

@@ -36,12 +36,12 @@ export interface AgentMemory {
   recall(memory_id: string): Promise<MemoryRecord | undefined>
   /** The newest record whose metadata has this value under this key, which counts as accessed. */
   findNamed(key: string, value: string): Promise<MemoryRecord | undefined>
-  /** The same as `search` and `recall` for whoever looks on from outside: nothing counts as accessed. */
+  /** The same as `search` and `recall` for readers from outside: nothing counts as accessed. */
   look(query: string, top_k: number): Promise<MemoryHit[]>
   peek(memory_id: string): Promise<MemoryRecord | undefined>
   /** @returns whether there was such a record */
   forget(memory_id: string): Promise<boolean>
-  /** Removes what is older than so many days and was accessed less often than that. @returns how many went */
+  /** Removes records older than this number of days and accessed less often than that. @returns how many */
   consolidate(max_age_days: number, min_access: number): Promise<number>
   /** The newest, newest first; `offset` of them are left out. */
   recent(limit?: number, page?: { only?: Only; offset?: number }): Promise<MemoryRecord[]>
@@ -54,13 +54,14 @@ export interface AgentMemory {
 export type Notes = Pick<AgentMemory, 'store' | 'put' | 'search' | 'recall' | 'forget' | 'recent'>
 
 /**
- * Tells what texts mean, so that memories are found that share no word with a query. One plugin may add it; vectors are
- * kept beside the memory, and made anew when another name makes them.
+ * Makes vectors of the meaning of texts, so that memories are found that share no word with a query. One plugin may add
+ * it; vectors are
+ * kept beside the memory, and made again when the name changes.
  */
 export interface MemoryEmbeddings {
   /** Names whatever the vectors depend on, such as the model. */
   name: string
-  /** Cosines below this are chance: 0.3 unless told. */
+  /** Cosines below this are chance. Default: 0.3. */
   min_score?: number
   /**
    * Vectors for up to 64 texts, in their order and all of one length. When it throws, or takes longer than 10 s, memories

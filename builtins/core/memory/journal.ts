@@ -7,7 +7,7 @@ import { replaceFile } from '#lib/yaml'
 const CHUNK = 256 * 1024
 /** The event loop has a turn after this much reading, in milliseconds. */
 const TURN_MS = 8
-/** So many bytes before the place where the last look ended are compared at the next. */
+/** Number of bytes before the end of the last look that the next one compares. */
 const MARK = 64
 
 /** Lines of JSON that several write and read, wherever they are. */
@@ -86,7 +86,8 @@ export class Journal {
 
   /**
    * Appends values, each a line, in one write.
-   * @param line called for each as it is read back, where nobody else has written since the last look: they count as read then
+   * @param line called for each as it is read back, where no other process has written since the last look: they count
+   * as read then
    */
   append(values: readonly unknown[], line?: (value: unknown) => void): Promise<void> {
     const { files, stampOf } = this.#parts.ports
@@ -157,7 +158,7 @@ export class Journal {
   }
 
   async #isSame(handle: Handle, stat: Stat): Promise<boolean> {
-    // Nobody appended, and yet it is another.
+    // Nothing was appended, and yet it is another file.
     if (nameOf(stat) !== this.#known || (stat.size === this.#read && stat.mtimeMs !== this.#changedMs)) return false
     const { length } = this.#mark
     const { buffer } = await handle.read(Buffer.alloc(length), 0, length, this.#read - length)

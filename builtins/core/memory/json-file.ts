@@ -66,7 +66,7 @@ export class JsonFile<T> {
     }
   }
 
-  /** Whoever was first has made another version, which is changed then. */
+  /** A faster process has made another version, which is changed then. */
   async #changeShared(change: (things: Map<string, T>) => boolean): Promise<boolean> {
     const { shared, path } = this.#elsewhere!
     for (;;) {

@@ -6,7 +6,7 @@ import { type IndexedRecord, wordsOf } from './records.ts'
 
 /** Texts that are sent at a time, the query among them. */
 const BATCH = 64
-/** How long an answer is waited for, and how long nobody is asked after none came, in milliseconds. */
+/** How long an answer is waited for, and the pause after none came, in milliseconds. */
 const LIMIT_MS = 10_000
 const REST_MS = 60_000
 /** Below this a likeness is chance, unless the plugin knows better. */
@@ -50,8 +50,9 @@ export class Meanings {
   }
 
   /**
-   * The vector of a query. With it go the newest records that have none yet; when there are more, the rest follows behind.
-   * @returns undefined when nobody can tell: then words must do
+   * Returns the vector of a query. The newest records without a vector go with it; when there are more, the rest
+   * follows in the background.
+   * @returns undefined when there is no answer: the search goes by words then
    */
   async of(query: string, ask: () => Promise<ReadonlyMap<string, IndexedRecord>>): Promise<Float32Array | undefined> {
     const backend = this.#backend()

@@ -10,7 +10,7 @@ import { type IndexedRecord, isOf, Line, toRecord, wordsOf } from './records.ts'
 import { TfIdf } from './tfidf.ts'
 
 const DAY_MS = 86_400_000
-/** A file with more lines than this, and so many for each record, is written anew. */
+/** Minimum number of lines, in all and for each record, from which a file is rewritten. */
 const MIN_WASTE = 1_000
 const LINES_PER_RECORD = 4
 /** Nearest by words and by meaning, for each record that is asked for, of which the best are taken. */
@@ -47,7 +47,7 @@ export class Memories implements AgentMemory {
     this.#accesses = new Accesses(ports.clock, () => void this.flush().catch(() => {}))
     this.#admit = admit ?? (async thought => thought)
     this.#turn = legacy ? this.#takeOver(legacy) : Promise.resolve()
-    // Whoever comes first hears of it.
+    // The next caller gets the error.
     this.#turn.catch(() => {})
   }
 
@@ -186,13 +186,13 @@ export class Memories implements AgentMemory {
     }
   }
 
-  /** By words; and, where that can be told, by meaning: the mean of both cosines. */
+  /** Searches by words; and, where vectors are available, by meaning: the mean of both cosines. */
   async #find(query: string, top_k: number, only?: Only): Promise<MemoryHit[]> {
     const accept = (doc: number) => {
       const record = this.#byDoc[doc]
       return record !== undefined && isOf(record, only)
     }
-    // Asked for between turns: nobody waits for what may come over the network.
+    // Asked for between turns: no other call waits for the network.
     const meant = await this.#meanings?.of(query, () => this.#inTurn(async () => this.#records))
     return this.#inTurn(async () => {
       const meanings = meant && this.#meanings?.nearest(meant, top_k * CANDIDATES, accept)
@@ -282,7 +282,7 @@ export class Memories implements AgentMemory {
     })
     for (const record of going) this.#remove(record)
     this.#lines = this.#records.size
-    // Numbers of what is gone take room in the index: once there are many, all are given anew.
+    // Numbers of removed records take space in the index: once there are many, all are renumbered.
     if (this.#byDoc.length > 2 * this.#records.size + MIN_WASTE) this.#journal.again()
     await this.#catchUp()
   }

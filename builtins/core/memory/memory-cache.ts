@@ -23,7 +23,7 @@ import { runOf } from './repository.ts'
 import { SharedJournal } from './shared-journal.ts'
 import { KEYED, PlainValue, PlainValues, rememberedValues } from './values.ts'
 
-/** What a prompt is given unless told: so many records, and so many characters of each. */
+/** Default for prompts: number of records, and characters of each. */
 const RELEVANT = 3
 const SNIPPET = 500
 

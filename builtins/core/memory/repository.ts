@@ -35,7 +35,7 @@ export async function runOf(store: Store): Promise<string | null> {
   return (await store.get<{ run_id: string | null }>(`SELECT ${RUN_OF} AS run_id`, [null]))?.run_id ?? null
 }
 
-/** A goal that was completed, with the event that told it. */
+/** A completed goal, with its event. */
 export interface Achievement {
   seq: number
   run_id: string | null

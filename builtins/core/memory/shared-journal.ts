@@ -34,8 +34,8 @@ export class SharedJournal implements Lines {
   }
 
   /**
-   * Whoever else writes meanwhile was first: what is to be written is asked for again. Who then still has not looked at what the
-   * other wrote does without it.
+   * When another process has written first, the content is asked for again. A write that still has not seen the other's
+   * content goes on without it.
    */
   async replace(values: () => Promise<readonly unknown[]>): Promise<void> {
     for (let refused = -1; ; ) {

@@ -13,7 +13,7 @@ interface Postings {
 const MIN_SCORE = 0.05
 /** Lengths of documents depend on all others; they are taken anew once so large a share of the documents came or went … */
 const DRIFT = 0.1
-/** … and before each search while there are at most so many: that costs less than the search. */
+/** … and before each search up to this number of records: that costs less than the search. */
 const EXACT = 500
 
 /**

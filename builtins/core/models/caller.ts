@@ -168,7 +168,7 @@ export class Caller {
     return held ? answer : { ...answer, spend: { ...answer.spend, held } }
   }
 
-  /** @returns what tells those who look on of the end */
+  /** @returns a function that reports the end to the observers */
   #observed(call: ObservedCall): (end: ObservedEnd) => void {
     const safely = <T>(name: string, look: () => T): T | undefined => {
       try {
@@ -186,7 +186,7 @@ export class Caller {
     }
   }
 
-  /** Writes down that another model is asked now. A store that cannot take that keeps nobody from answering. */
+  /** Records that another model is asked now. A store that cannot take that stops no answer. */
   async #tell({ purpose }: ModelCall, from: string, to: string, failure: Silence): Promise<void> {
     const { agent_id, goal_id, cycle_num } = purpose
     const kind = failure instanceof ModelError ? failure.kind : failure.code
@@ -239,7 +239,7 @@ function namesNone(model: string, cause: Error): ModelError {
   })
 }
 
-/** The error of the only one asked; else one that tells of all. */
+/** Returns the error of the only model asked; else one that describes all. */
 function summed(silent: readonly Silent[]): Silence {
   const [first, ...others] = silent
   if (others.length === 0) return first!.failure

@@ -69,7 +69,7 @@ export interface ToolSpec {
 /** The rule of thumb for English text: https://help.openai.com/en/articles/4936856 */
 export const CHARS_PER_TOKEN = 4
 
-/** Tokens of so many characters, where nobody has counted them. */
+/** Estimates the tokens of a number of characters. */
 export function estimateTokens(chars: number): number {
   return Math.ceil(chars / CHARS_PER_TOKEN)
 }
@@ -79,11 +79,11 @@ export interface CallPurpose {
   agent_id: string | null
   goal_id: string | null
   cycle_num: number
-  /** `summary`: of what was said in a pursuit, to make room for more. */
+  /** `summary`: of a pursuit's conversation, which takes the place of its messages. */
   kind: 'goal_generation' | 'goal_pursuit' | 'summary' | 'task' | 'other'
   /** The one-shot task that it is for. */
   task_id?: string
-  /** Who pays, where the agent works for another; the agent itself unless told. */
+  /** The agent that pays, where this one works for another. Default: the agent itself. */
   root_agent_id?: string
   /** A simulated model answers in a trial, such as a demo or a benchmark: that counts in the trial's own project only. */
   is_simulated?: boolean
@@ -147,7 +147,7 @@ export type ToolCalls = z.infer<typeof ToolCalls>
 
 export interface ModelProvider {
   name: string
-  /** `auto` unless told; configuration comes first. */
+  /** Default: `auto`; configuration comes first. */
   tool_calls?: ToolCalls
   /** Whether it takes `response_schema`; what the answer is to be is said in the prompt otherwise. */
   structured?: boolean
@@ -216,7 +216,7 @@ export interface AskedCall {
   repaired?: readonly string[]
 }
 
-/** It is frozen, with all that is in it: whoever else has it, has the same. */
+/** Deeply frozen: several callers may share it. */
 export interface ModelAnswer {
   readonly text: string
   /** What the model thought on the way, where it says so; never a part of `text`. */
@@ -234,7 +234,7 @@ export interface ModelAnswer {
 export interface ModelCall extends Omit<ModelRequest, 'model'> {
   /** As people write it: `provider:model`, `provider:tier`, a bare name, or nothing for the default. */
   model: string | null
-  /** Who is asked, in this order, when that one gives no answer. Nobody else ever stands in for it. */
+  /** Models that are asked, in this order, when that one gives no answer. No other model ever replaces it. */
   fallback?: readonly string[]
   signal: AbortSignal
   /** Called with each piece of the answer's text as it comes. */
@@ -248,7 +248,7 @@ export interface ModelCall extends Omit<ModelRequest, 'model'> {
   system_parts?: readonly string[]
   /** The tools to offer where the model's context window leaves them this number of tokens; all of `tools` without it. */
   toolsWithin?(tokens: number): readonly ToolSpec[]
-  /** What the model is asked for, where that is booked as something else; `purpose` unless told. */
+  /** What the model is asked for, where that is booked as something else. Default: `purpose`. */
   asked_for?: CallPurpose
   /** What the request holds; set once it is fitted to its model. */
   context?: ContextUse
@@ -275,7 +275,7 @@ export interface PlannedSpend {
   bound(): { cost_micros: number; tokens: number }
 }
 
-/** Whoever has a say in what models may cost. */
+/** A limit on what models may cost. */
 export interface CallLimit {
   name: string
   /** The SQL expression whose value `hold` needs; the expressions of all limits are read in one statement. */
@@ -288,7 +288,7 @@ export interface CallLimit {
   hold(call: PlannedSpend, answer?: unknown): Promise<'held' | undefined | void>
   /** The attempt was not charged for, and another follows after a pause: nothing need be held for it meanwhile. */
   unbilled?(call: PlannedSpend): Promise<void>
-  /** The call is over, whatever way it ended. `spend` is null when nobody can have charged for it. */
+  /** The call is over, however it ended. `spend` is null when it cannot have been charged. */
   settle(call: { call_id: string; purpose: CallPurpose; spend: Spend | null; answered: boolean }): Promise<void>
 }
 export const CallLimits = point<CallLimit>('call_limits', {
@@ -330,10 +330,10 @@ export interface ObservedCall {
 /** How it ended: with an answer, or with what was thrown. */
 export type ObservedEnd = { answer: ModelAnswer } | { error: unknown }
 
-/** Whoever looks on while models are called. */
+/** Observes model calls. */
 export interface CallObserver {
   name: string
-  /** A call begins. @returns what is told of its end. What either throws is logged, and changes nothing */
+  /** A call begins. @returns a function called with its end. What either throws is logged, and changes nothing */
   began(call: ObservedCall): (end: ObservedEnd) => void
 }
 export const CallObservers = point<CallObserver>('call_observers', {
@@ -400,9 +400,10 @@ export interface Summary {
 /** What it takes to put a summary by a model in the place of the oldest part of a conversation; who does it makes the call. */
 export interface Summaries {
   /**
-   * Returns what a summary has to keep to, when a digest takes the place of the oldest turns of a call that is not made yet; null
-   * when there is room, or when `model.summary` is off.
-   * @param keeps newest messages to keep at most, where a summary is due however much room there is
+   * Returns the bounds of a summary that is due before a digest would take the place of the oldest turns of the next
+   * call; null
+   * when everything fits, or when `model.summary` is off.
+   * @param keeps newest messages to keep at most, where a summary is due in any case
    * @throws as `resolve` does
    */
   due(call: MeasuredCall, keeps?: number): Promise<SummaryDue | null>

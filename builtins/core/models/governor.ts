@@ -5,7 +5,7 @@ import { Measured } from './measured.ts'
 export interface GovernorSettings {
   /** Attempts under way at once; 0 sets no limit. */
   max_concurrent: number
-  /** So many attempts that failed in a row, and the provider is left alone; 0 never does that. */
+  /** Number of failed attempts in a row after which the breaker opens; 0 never opens it. */
   breaker_failures: number
   /** For so long, in seconds; then one attempt tries it. */
   breaker_cooldown: number
@@ -17,7 +17,7 @@ export interface GovernorState {
   /** Attempts that failed in a row. */
   failures: number
   last_failure: string | null
-  /** Until an open breaker lets somebody try, in milliseconds. */
+  /** Time until an open breaker lets an attempt pass, in milliseconds. */
   retry_in_ms: number | null
   /** Until the provider may be asked again after it said that it has too much to do, in milliseconds. */
   backing_off_ms: number
@@ -26,7 +26,7 @@ export interface GovernorState {
   max_concurrent: number
 }
 
-/** How an attempt ended; `unknown` tells nothing about the provider. */
+/** How an attempt ended; `unknown` says nothing about the provider. */
 export type Outcome = ModelError | 'answered' | 'unknown'
 
 /** Leave to make one attempt. */
@@ -38,8 +38,8 @@ export interface Pass {
 }
 
 /**
- * All that goes to one provider from this process passes here, whoever asks. A provider that says it has too much to do is
- * left in peace by everybody, and then asked by one before all others; one that fails again and again is not asked at all
+ * Admits all calls of this process to one provider. A provider that is overloaded gets
+ * a pause from all callers, and then one call before all others; one that fails again and again is not called
  * for a while, and then by one (https://martinfowler.com/bliki/CircuitBreaker.html).
  */
 export class Governor {
@@ -194,7 +194,7 @@ export class Governor {
     this.#tellWaiting()
   }
 
-  /** Whoever waits looks again, in the order in which they came. */
+  /** Waiting calls check again, in the order in which they came. */
   #tellWaiting(): void {
     for (const tell of this.#changed.splice(0)) tell()
   }

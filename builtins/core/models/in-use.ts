@@ -9,7 +9,7 @@ export interface InUseParts {
   config: ParameterConfig
 }
 
-/** What is known of each model that somebody names, once. A name that means nothing is reported where it is used. */
+/** Returns what is known of each model that is named anywhere, once. An unknown name is reported where it is used. */
 export async function modelsInUse(
   svc: PluginHandle,
   { catalogue, resolve, config }: InUseParts,

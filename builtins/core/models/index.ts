@@ -98,7 +98,10 @@ export default definePlugin({
   },
 })
 
-/** What is used when nobody named a model. A configured provider that fails is never replaced by the simulation. */
+/**
+ * Returns the default model where none is configured. A configured provider that fails is never replaced by the
+ * simulation.
+ */
 function embeddedDefault({ ports: { env } }: PluginHandle): string {
   return env.OPENAI_API_KEY?.trim() || env.OPENAI_BASE_URL?.trim() ? 'openai' : 'sim'
 }

@@ -54,16 +54,16 @@ export function orAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   })
 }
 
-/** What comes piece by piece; who can tells all of it without being asked for each. */
+/** An answer in pieces; `each` pushes them all without a request for each. */
 export interface Pieces<T, End = unknown> extends AsyncIterator<T, End> {
-  /** Tells each piece as it comes, to the end. @throws what `next` would */
+  /** Calls back with each piece as it comes, to the end. @throws what `next` would */
   each?(hear: (piece: T) => void): Promise<void>
 }
 
 /**
- * Hands on what comes, piece by piece, to the end; rejects with the signal's reason as soon as it is aborted, and hands on
- * nothing more then. It listens to the signal once, and waits by hand: a piece that is asked for costs two promises, one that is
- * told none.
+ * Forwards each piece, to the end; rejects with the signal's reason as soon as it is aborted, and forwards
+ * nothing more then. It listens to the signal once, and waits by hand: a pulled piece costs two promises, a
+ * pushed one none.
  */
 export function eachOrAbort<T>(signal: AbortSignal, pieces: Pieces<T>, hear: (piece: T) => void): Promise<void> {
   return new Promise<void>((resolve, reject) => {

@@ -17,7 +17,7 @@ export class Measured {
     this.#clock = clock
   }
 
-  /** An attempt begins; the function returned is told how it ended. */
+  /** An attempt begins; the returned function is called with its outcome. */
   begin(): (outcome: ModelError | 'answered' | 'unknown') => void {
     const began = this.#clock.monotonic()
     return outcome => {

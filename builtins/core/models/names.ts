@@ -26,7 +26,7 @@ export async function resolveName(
   if (!provider) throw unknown()
   const named = await modelOf(provider, model, catalogue)
   if (!named) throw unknown()
-  // The simulation's name is spelled so that nobody takes it for a provider's model.
+  // The simulation's name is spelled so that it is not taken for a provider's model.
   const id = provider.name === 'sim' ? `sim/${named}` : `${provider.name}:${named}`
   return { id, provider, model: named }
 }

@@ -25,7 +25,7 @@ function isStrict(schema: unknown): boolean {
   return [...Object.values((properties ?? {}) as Schema), ...Object.values(keywords)].every(isStrict)
 }
 
-/** The same request for a model that takes no schema: it is told in the prompt what the answer is to be. */
+/** Returns the request for a model without schemas: the prompt describes the answer's form. */
 export function promptedSchema(request: ModelRequest): ModelRequest {
   const { response_schema, messages, ...rest } = request
   if (!response_schema) return request

@@ -5,22 +5,24 @@ import type { Hearing } from './repair/hearing.ts'
 
 /** A model whose answers are understood, in whatever form it was asked. */
 export interface Understood extends Target {
-  /** Tells each event of an answer as it comes. @throws what the provider's stream throws, and the signal's reason at once */
+  /**
+   * Calls back with each event of an answer. @throws what the provider's stream throws, and the signal's reason at once
+   */
   stream(request: ModelRequest, signal: AbortSignal, tell: (event: ModelEvent) => void): Promise<void>
   /** The same without streaming. */
   complete?(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]>
 }
 
-/** A provider that was asked, and how its answer is heard. */
+/** A request under way, and the parser of its answer. */
 export interface Asked {
   events: AsyncIterable<ModelEvent>
   hearing: Hearing
 }
 
 /**
- * Hears an answer to its end, and tells what was meant.
+ * Reads an answer to its end, and repairs its calls.
  * @param ask asks the provider, in the form that is now thought to be the right one
- * @param learns whether an error, before anything was said, shows that another form can help
+ * @param learns whether an error, before any text, shows that another form can help
  */
 export async function understand(
   ask: () => Asked,

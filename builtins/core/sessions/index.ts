@@ -24,7 +24,7 @@ export default definePlugin({
   },
 })
 
-/** How often the daemon looks, in milliseconds. Whoever resolves a session sees to it anyway. */
+/** Interval of the daemon's look, in milliseconds. Resolving a session checks it anyway. */
 const LOOK_MS = 60_000
 
 function expireNowAndThen(svc: PluginHandle, book: SessionBook) {

@@ -31,7 +31,7 @@ export interface SessionRow {
 const IDLE = `status = 'running' AND last_active < ? AND NOT EXISTS
   (SELECT 1 FROM task_runs t WHERE t.session_id = sessions.session_id AND t.ended_at IS NULL)`
 
-/** A session that was idle since before `idle_before` shows as expired, whether or not somebody has written that down yet. */
+/** A session idle since before `idle_before` shows as expired, whether or not that is written yet. */
 const ROW = `SELECT session_id, agent_id, user_id, session_key, task, started_at, last_active, completed_at, cost_micros,
   input_tokens, output_tokens, duration_ms, metadata,
   CASE WHEN ${IDLE} THEN 'expired' ELSE status END AS status FROM sessions`

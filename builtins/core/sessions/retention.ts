@@ -4,7 +4,7 @@ import { Store } from '#platform/store/contract'
 import { countIdle } from './repository.ts'
 import type { SessionBook } from './sessions.ts'
 
-/** What of this room may go: sessions that ended, once their tasks are gone. */
+/** Removes sessions that ended, once their tasks are gone. */
 export function sessionsForget(svc: PluginHandle, book: SessionBook): void {
   svc.add(RetentionRules, {
     name: 'expired_sessions',

@@ -22,10 +22,10 @@ import {
 } from './repository.ts'
 
 const HOUR_MS = 3_600_000
-/** So often another request may be first before something else must be wrong. */
+/** Number of lost races after which something else must be wrong. */
 const TRIES = 5
 
-/** What can be done with sessions, whoever asks. */
+/** Operations on sessions, for all callers. */
 export class SessionBook implements Sessions {
   readonly #svc: PluginHandle
   readonly #config: SessionsConfig

@@ -4,7 +4,7 @@ import { Store } from '#platform/store/contract'
 import { instructed, instructionsFor, TOLD_AT_ONCE, toldOf, untold } from './repository.ts'
 import { outcomeOf } from './toolkit.ts'
 
-/** What sub-agents are told by their parents, and parents of their sub-agents. */
+/** Reports instructions of parents to sub-agents, and results of sub-agents to parents. */
 export function subAgentNews(svc: PluginHandle): NewsSource {
   return {
     name: 'sub-agents',

@@ -8,7 +8,7 @@ import { type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import { standing } from './repository.ts'
 
 const KEY = 'tools.sub_agent_toolkits'
-/** What sub-agents are given unless told: the specification's list. */
+/** Default toolkits of sub-agents: the specification's list. */
 const SAFE = [
   ...['file', 'memory', 'notepad', 'web', 'knowledge', 'links', 'clipboard', 'comms', 'a2a', 'task', 'alarm'],
   'sub_agents',
@@ -62,7 +62,7 @@ async function childProfile(
   }
 }
 
-/** What sub-agents' presets mean for them; who was made by nobody is left as it is. */
+/** Applies sub-agents' presets; an agent without a parent is left as it is. */
 export function childShape(svc: PluginHandle, config: SubAgentsConfig): ProfileShape {
   const isChild = (agent: NewAgent): agent is NewAgent & { spawned_by: string } => agent.spawned_by !== null
   return {

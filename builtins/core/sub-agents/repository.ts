@@ -36,7 +36,7 @@ export async function roomFor(store: Store, agent_id: string): Promise<{ depth: 
   return { depth: row?.depth ?? 0, running: row?.running ?? 0 }
 }
 
-/** What is needed to say whether an agent may work; `status` is null for one that is nobody's. */
+/** Returns what decides whether an agent may work; `status` is null for an agent without a parent. */
 export function standing(
   store: Store,
   agent_id: string,
@@ -103,14 +103,14 @@ export function lastDeeds(store: Store, agent_id: string, limit: number) {
   )
 }
 
-/** So many of each kind stand in one prompt. */
+/** Maximum number of each kind in one prompt. */
 export const TOLD_AT_ONCE = 20
 
 const UNTOLD = `${ROW} WHERE s.parent_agent_id = ? AND s.status <> 'running' AND s.told_at IS NULL AND NOT EXISTS
     (SELECT 1 FROM goals g WHERE g.goal_id = s.goal_id AND g.parent_goal_id IS NOT NULL)
   ORDER BY s.completed_at, s.sub_agent_id LIMIT ${TOLD_AT_ONCE}`
 
-/** Those that have ended and of which their parent was not told; of what a goal waited for, its pursuit is told anyway. */
+/** Returns ended ones that their parent was not told of; a goal that waits learns of them by its pursuit. */
 export function untold(store: Store, parent_agent_id: string): Promise<SubAgentRow[]> {
   return store.all<SubAgentRow>(UNTOLD, [parent_agent_id])
 }

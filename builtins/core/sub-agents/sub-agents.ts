@@ -28,9 +28,9 @@ import {
   takePlace,
 } from './repository.ts'
 
-/** What is told of how one ended, at most. */
+/** Maximum length of a reported result, in characters. */
 const LONGEST_RESULT = 8_000
-/** So many agents are known to work for nobody. */
+/** Number of agents remembered as having no parent. */
 const NOBODYS_KNOWN = 100_000
 
 export interface Wanted {
@@ -53,7 +53,7 @@ interface Ending {
 /** Agents that others made for one task each: how they begin, and how they end. */
 export class SubAgents {
   readonly #svc: PluginHandle
-  /** Agents that work for nobody, which no agent ever changes. */
+  /** Agents without a parent, which never get one. */
   readonly #nobodys = new Set<string>()
 
   constructor(svc: PluginHandle) {
@@ -156,7 +156,10 @@ export class SubAgents {
     }
   }
 
-  /** Whether an agent may enter this phase: one that works for another has its task and nothing else, and so many cycles for it. */
+  /**
+   * Returns whether an agent may enter this phase: a sub-agent has its task and nothing else, and a limited number of
+   * cycles.
+   */
   mayWork(gate: Gate): boolean | Promise<boolean> {
     return this.#nobodys.has(gate.agent_id) || this.#mayWork(gate)
   }

@@ -14,7 +14,7 @@ const LONGEST_ENTRY = 300
 const which = z.string().trim().min(1).max(128).describe('Its id, or its name')
 const one = z.object({ sub_agent_id: which })
 
-/** With what an agent has others work for it. Each tool sees the agent's own sub-agents and nobody else's. */
+/** Tools for sub-agents. Each sees only the agent's own ones. */
 export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolkit {
   return {
     name: 'sub_agents',

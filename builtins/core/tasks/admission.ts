@@ -41,7 +41,7 @@ const CENTS = { minimumFractionDigits: 2, maximumFractionDigits: 6 }
 async function refuseOverBudget(budget: Budget): Promise<void> {
   if (!(await budget.isExceeded())) return
   const { spent, limits, problem } = await budget.status()
-  // What is not known is told by the model call.
+  // What is unknown is reported by the model call.
   if (problem !== null) return
   const describeLimits = ({ usd, tokens }: { usd: number | null; tokens: number | null }) =>
     [

@@ -30,7 +30,7 @@ export function jsonSchemaOf(schema: z.ZodType): Json {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     ...{ io: 'input', unrepresentable: 'any' },
     override({ jsonSchema }) {
-      // Nobody reads what the schema does not name, and only so do servers hold their models to it.
+      // Properties outside of the schema are never read, and servers enforce a schema only when it forbids them.
       if (jsonSchema.type === 'object') jsonSchema.additionalProperties ??= false
     },
   }) as Json
@@ -52,7 +52,7 @@ export function originalOf(schema: object): z.ZodType | undefined {
   return originals.get(schema)
 }
 
-/** The form that one answer is to have: reads what the model says, and tells it what to mend, so many times. */
+/** The form of one answer: parses what the model says, and asks it for corrections, up to a limit. */
 export class AnswerForm {
   /** As the model is given it. */
   readonly schema: { name: string; schema: Json }
@@ -97,9 +97,9 @@ export class AnswerForm {
   }
 
   /**
-   * Looks at a text that would be the answer.
+   * Reviews a text that would be the answer.
    * @param mendable false when asking again would bring the same
-   * @returns what to tell the model; undefined when it fits, or was told often enough
+   * @returns the correction for the model; undefined when it fits, or the limit is reached
    */
   async review(text: string, mendable = true): Promise<string | undefined> {
     this.#read = await this.#look(text)

@@ -77,7 +77,7 @@ export const TASK_EVENTS = {
   }).describe('The task failed, or its stream did'),
 }
 
-/** Said once, at the beginning of a stream that tells nothing until its end. */
+/** Sent once, at the beginning of a stream that shows no text until its end. */
 export const SUPPRESSED = {
   code: 'token_streaming_suppressed_by_guardrails',
   message: 'Guardrails are on: the answer comes whole, at the end, once it was checked.',
@@ -94,7 +94,7 @@ export const TaskEnded = TaskMoment.extend({ status: z.enum(TASK_ENDS) }).descri
   'A one-shot task ended, or waits for an approval',
 )
 
-/** A task that somebody else than a client of ours wants done. */
+/** A task from another protocol than ours. */
 export interface NewTask {
   /** An agent's id, or its name when only one has it. */
   agent: string
@@ -107,9 +107,9 @@ export interface NewTask {
   request_id: string
 }
 
-/** One-shot tasks, for rooms that speak other protocols. They are their users' own: of others they are as if they were not. */
+/** One-shot tasks, for modules of other protocols. They belong to their users: for others they do not exist. */
 export interface Tasks {
-  /** Begins a task that goes on, whoever listens, and tells its text as it comes. @throws what `tasks.stream` throws */
+  /** Begins a task that goes on without readers, and streams its text. @throws what `tasks.stream` throws */
   begin(task: NewTask): Promise<Task>
   /** @throws TaskNotFoundError */
   find(task_id: string, tenant: string): Promise<Task>
@@ -122,7 +122,7 @@ export interface Tasks {
 }
 export const Tasks = token<Tasks>('tasks')
 
-/** Works on a task that is held already: for whoever repeats what was recorded. Resolves when it has begun. */
+/** Works on a task that is held already: for replays. Resolves when it has begun. */
 export interface TaskDriver {
   drive(task_id: string): Promise<{ ended: Promise<void> }>
 }
@@ -131,7 +131,7 @@ export const TaskDriver = token<TaskDriver>('task-driver')
 declare module '#kernel' {
   interface Events {
     task_started: z.infer<typeof TaskStarted>
-    /** Also told when a task stops to wait for the operator; it may end again later. */
+    /** Also emitted when a task stops to wait for the operator; it may end again later. */
     task_ended: z.infer<typeof TaskEnded>
   }
 }

@@ -81,7 +81,10 @@ export const renewTasks = defineEffect({
     })),
 })
 
-/** Takes up a task that nobody works on, as it was seen: refused when somebody else was first. It is detached from then on. */
+/**
+ * Takes up a task without a worker, as it was seen: refused when another process was first. It is detached from then
+ * on.
+ */
 export const takeTask = defineEffect({
   name: 'tasks.take',
   mustChange: true,
@@ -96,7 +99,7 @@ export const takeTask = defineEffect({
   ],
 })
 
-/** Takes a task away from whoever works on it, so that it can be ended: refused when it is not as it was seen. */
+/** Takes a task from its worker, so that it can be ended: refused when it is not as it was seen. */
 export const seizeTask = defineEffect({
   name: 'tasks.seize',
   mustChange: true,
@@ -110,7 +113,7 @@ export const seizeTask = defineEffect({
   ],
 })
 
-/** Gives a task back that goes on elsewhere; whoever looks next takes it up. */
+/** Releases a task that goes on elsewhere; the next process that looks takes it up. */
 export const releaseTask = defineEffect({
   name: 'tasks.release',
   schema: Hold,
@@ -144,7 +147,7 @@ const Intent = z.object({
 })
 export type Intent = z.infer<typeof Intent>
 
-/** The model's answer: what it heard and said, what it is about to do, and what it cost. */
+/** The model's answer: what it read and said, what it is about to do, and what it cost. */
 export const recordAnswer = defineEffect({
   name: 'tasks.record_answer',
   schema: Used.extend({
@@ -234,7 +237,7 @@ export const recordSummary = defineEffect({
   ],
 })
 
-/** The last words of a task, and what it heard before: what they cost is in its end. */
+/** The last words of a task, and what it read before: their cost is in its end. */
 export const recordWords = defineEffect({
   name: 'tasks.record_words',
   schema: z.object({ task_id: z.string(), rows: z.array(Row) }),
@@ -271,7 +274,7 @@ export const endTask = defineEffect({
   ],
 })
 
-/** The end of one that nobody works on any more, by who has taken it. */
+/** The end of a task without a worker, by the process that took it. */
 export function failedTask(task: z.infer<typeof Hold> & { output: string; error: z.infer<typeof Problem> }): Effect {
   const nothing = { cost_micros: 0, input_tokens: 0, output_tokens: 0, steps: 0, duration_ms: 0 }
   return endTask({ ...task, ...nothing, status: 'failed', parsed: null, approval_ids: [] })

@@ -204,7 +204,7 @@ export class TaskJournal {
     return { run_id: this.#run_id, runs: this.#svc.use(Runs) }
   }
 
-  /** The write of a text that was told, and what to call once it is. */
+  /** Returns the write of streamed text, and what to call once it is committed. */
   unwritten(piece: Piece | null): { effects: Effect[]; written: () => void } {
     if (!piece) return { effects: [], written: () => {} }
     return { effects: [recordText({ ...this.#hold, ...piece })], written: () => this.#text.wrote(piece.until) }

@@ -104,7 +104,7 @@ export function taskOperations(svc: PluginHandle, service: TaskService) {
       mcp: true,
       async run(input, call) {
         const { task_id, carried } = await service.begin(input, call, false)
-        // A run that ends with its client is waited for, so that its end is told.
+        // A run that ends with its client is waited for, so that its end is reported.
         return responseOf(await service.waitUntilSettled(task_id, carried ? undefined : call.signal))
       },
       render: renderTask,

@@ -3,7 +3,7 @@ import type { Message } from '#core/models/contract'
 import { type Profile, selfPrompt } from '#core/profiles/contract'
 import type { ToolSet } from '#core/runtime/contract'
 
-/** How much of what was said in a session before is told again: so many exchanges, and so many characters of them. */
+/** How much of a session's earlier conversation is repeated: exchanges, and characters of them. */
 export const REMEMBERED_TASKS = 20
 export const REMEMBERED_CHARS = 40_000
 
@@ -15,7 +15,7 @@ export interface Exchange {
   output: string
 }
 
-/** What a model is told of an answer that has a schema. */
+/** Instruction for an answer that has a schema. */
 export const STRUCTURED =
   'That answer is one JSON object that fits the schema which you were given for it, with nothing around it. Use your tools first where you need them.'
 

@@ -3,14 +3,14 @@ import { Store } from '#platform/store/contract'
 import { renewTasks } from './effects.ts'
 import type { TaskRun } from './run.ts'
 
-/** How long text that was told may stay in memory alone, in milliseconds. */
+/** How long streamed text may stay in memory alone, in milliseconds. */
 const WRITE_MS = 250
-/** So many texts are written in one transaction: hundreds would hold up for milliseconds what streams tell meanwhile. */
+/** Number of texts in one transaction: hundreds would block the streams for milliseconds. */
 const TOGETHER = 25
 /** How often a process says that it still works on its tasks, in milliseconds. */
 const RENEW_MS = 5_000
 
-/** While tasks run in this process: writes down what they told, many in one transaction, and gives a sign of life. */
+/** While tasks run in this process: writes their streamed text, many in one transaction, and their heartbeats. */
 export class TaskReaper {
   readonly #svc: PluginHandle
   readonly #owner: string

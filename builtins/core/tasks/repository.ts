@@ -7,7 +7,7 @@ import type { Exchange } from './prompt.ts'
 import type { Piece } from './text.ts'
 import type { MessageRow } from './transcript.ts'
 
-/** What of a task's answers is told as it comes: nothing, all, or nothing because guardrails are on. */
+/** What is streamed of a task's answers: nothing, all, or nothing because guardrails are on. */
 export type TextMode = 'none' | 'shown' | 'suppressed'
 
 export interface TaskRow {

@@ -15,7 +15,7 @@ import { type TaskRow, unansweredCalls } from './repository.ts'
 import { parametersIn } from './shape.ts'
 import { taskTools } from './tools.ts'
 
-/** Seconds that one tool call may take where no room says so. */
+/** Default time limit of a tool call, in seconds. */
 const TOOL_TIMEOUT_S = 60
 
 /** What the loop is asked for a task, but for who listens. */
@@ -46,7 +46,7 @@ export interface Work {
   form: AnswerForm | undefined
 }
 
-/** Puts together what the model is told and may do. */
+/** Puts together what the model reads and may do. */
 export async function prepareRun(
   svc: PluginHandle,
   toolkits: readonly string[],

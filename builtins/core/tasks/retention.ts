@@ -3,7 +3,7 @@ import type { PluginHandle } from '#kernel'
 import { forgets } from '#platform/retention/contract'
 import { AMONG, listed, Store } from '#platform/store/contract'
 
-/** What of this room may go: tasks of sessions that ended, with all that was said and done in them. */
+/** Removes tasks of sessions that ended, with all messages and calls. */
 export function tasksForget(svc: PluginHandle): void {
   forgets(svc, {
     name: 'task_runs',

@@ -33,7 +33,7 @@ export interface FirstTime {
   blocked?: SvcError | undefined
   /** What checks the answer in place of its JSON Schema. */
   check?: z.ZodType | undefined
-  /** W3C trace context of whoever asked. */
+  /** W3C trace context of the caller. */
   traceparent?: string | undefined
 }
 
@@ -58,7 +58,7 @@ export class TaskRun {
   #cost_micros: number
   /** What the model said last, checked. */
   #output = ''
-  /** What was told of the answer that is on its way. */
+  /** What was streamed of the answer under way. */
   #said = ''
 
   /** @param before what was shown before */
@@ -100,7 +100,7 @@ export class TaskRun {
     } catch (error) {
       if (!(error instanceof LostTask))
         this.#svc.log.error(this.#fields, `its end was not written: ${sentenceOf(error)}`)
-      // Whoever goes on with it, if anybody does, begins a run of their own.
+      // A process that continues it begins a run of its own.
       await this.journal.interruptRun()
       this.text.end(error instanceof LostTask ? undefined : error)
     }
@@ -153,7 +153,7 @@ export class TaskRun {
     )
   }
 
-  /** An answer that was written down before anybody had looked at it. @returns what the model is to be told of it */
+  /** Reviews an answer that was stored before its review. @returns the correction for the model */
   async #reviewAnswer(last: Message | undefined): Promise<string | undefined> {
     if (!this.#form || !last || !isAnswer(last)) return undefined
     this.#output = last.content
@@ -165,7 +165,7 @@ export class TaskRun {
     return this.#form!.review(this.#output, this.#output !== WITHHELD)
   }
 
-  /** @param question what the model is told first */
+  /** @param question what the model reads first */
   async #loop(prepared: PreparedRequest, question: string | undefined): Promise<RunEnd> {
     const asked: Message[] = question ? [{ role: 'user', content: question }] : []
     const news = async () => {

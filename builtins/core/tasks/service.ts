@@ -4,10 +4,10 @@ import { followTask } from './follow.ts'
 import { taskOf } from './shape.ts'
 import type { TaskService } from './task-service.ts'
 
-/** Answers of the model after which a task ends that nobody says more of. */
+/** Default number of model answers after which a task ends. */
 const MAX_STEPS = 25
 
-/** One-shot tasks for other rooms. */
+/** One-shot tasks for other modules. */
 export function tasksService(svc: PluginHandle, service: TaskService): Tasks {
   const mine = async (task_id: string, tenant: string) => {
     await service.settleLost()

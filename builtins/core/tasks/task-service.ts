@@ -35,11 +35,11 @@ import {
 import { type FirstTime, TaskRun } from './run.ts'
 import type { LiveText, Piece } from './text.ts'
 
-/** How often somebody looks whether a task that another process works on has gone on, in milliseconds. */
+/** Interval of the check whether another process's task has gone on, in milliseconds. */
 const POLL_MS = 200
-/** A task that was lost with its process so often is given up. */
+/** Number of crashes after which a task fails. */
 const MAX_INTERRUPTIONS = 5
-/** So often another request may be first before something else must be wrong. */
+/** Number of lost races after which something else must be wrong. */
 const TRIES = 5
 
 /** A task that this request began or found. */
@@ -147,12 +147,14 @@ export class TaskService {
     return row
   }
 
-  /** Tells the tasks whose process is gone from those that run: for whoever is about to show some. */
+  /** Settles tasks whose process is gone, before tasks are shown. */
   async settleLost(): Promise<void> {
     for (const row of await lostTasks(this.#store, this.#svc.clock.ms())) await this.#recover(row)
   }
 
-  /** Goes on with a task that waits for the operator, or was left by its process. Does nothing when somebody else does. */
+  /**
+   * Continues a task that waits for the operator, or was left by its process. Does nothing when another process does.
+   */
   async resume(task_id: string): Promise<void> {
     const seen = await findTask(this.#store, task_id)
     if (!seen || this.#stopped || this.#runs.has(task_id)) return
@@ -160,7 +162,7 @@ export class TaskService {
     if (taken) this.#start(await this.find(task_id), await shownText(this.#store, task_id))
   }
 
-  /** Works on a task that is held already, as when it is repeated: nobody else keeps it. @throws TaskNotFoundError */
+  /** Works on a task that is held already, as in a replay: no other process keeps it. @throws TaskNotFoundError */
   async drive(task_id: string): Promise<{ ended: Promise<void> }> {
     return new TaskRun(this.#svc, this.#config, await this.find(task_id), await shownText(this.#store, task_id))
   }

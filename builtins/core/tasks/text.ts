@@ -86,7 +86,7 @@ export class LiveText {
     return this.#ended
   }
 
-  /** Resolves when there is more, or no more to come, or somebody wakes the readers. */
+  /** Resolves when there is more, or no more to come, or the readers are woken. */
   waitForChange(): Promise<void> {
     if (this.#ended) return Promise.resolve()
     return new Promise(resolve => this.#waiting.push(resolve))

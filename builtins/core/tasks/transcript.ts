@@ -21,7 +21,7 @@ export class Transcript {
     if (last) this.#reserve(last.message, last.seq + 1)
   }
 
-  /** Places what was heard and answered, unless that says nothing. */
+  /** Adds what was read and answered, unless that is empty. */
   answer(heard: readonly Message[], message: Message): MessageRow[] {
     const rows = [...heard, ...(isEmptyAnswer(message) ? [] : [message])].map((each, n) => ({
       seq: this.#next + n,

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** How room was made in a request: the way that leaves out most comes first. */
+/** How a request was made smaller: the way that leaves out most comes first. */
 export const RoomMade = z.enum(['summary', 'digest', 'cleared', 'cut'])
 export type RoomMade = z.infer<typeof RoomMade>
 

@@ -29,7 +29,7 @@ export interface ContextParts {
   sees: Abilities['sees']
 }
 
-/** After a refusal for its size a request is sent once with more room, and once as small as it can be. */
+/** After a refusal for its size a request is sent once with more free space, and once as small as it can be. */
 const MAX_REFUSALS = 2
 /** A digest of fewer messages is not worth a summary. */
 const LEAST_SUMMARIZED = 6
@@ -53,7 +53,8 @@ export class ContextEngine {
   }
 
   /**
-   * Asks with as much of the conversation as the model reads. A refusal for the size teaches the window; room is made, and the
+   * Asks with as much of the conversation as the model reads. A refusal for the size teaches the window; the request is
+   * made smaller, and the
    * call is repeated.
    * @throws ModelError of the kind `context_overflow` when even the smallest request is refused; what `ask` throws
    */
@@ -206,7 +207,7 @@ function toolsFor({ tools, toolsWithin }: MeasuredCall, { window, ratio }: Conte
   return toolsWithin && toolsTokens(tools) > most ? toolsWithin(most) : tools
 }
 
-/** The parameters of a call with the tokens for thinking that its model has room for. */
+/** Returns the parameters of a call with as many tokens for thinking as fit its model. */
 function fittedParameters({ parameters }: ModelCall, thinking_tokens: number): Pick<ModelCall, 'parameters'> {
   if (!parameters) return {}
   const { thinking_tokens: _, ...others } = parameters

@@ -9,9 +9,9 @@ import { messagesTokens, messageTokens, textTokens, toolsTokens } from './tokens
 
 /** Shares of the window, from 0 to 1. */
 export interface FitSettings {
-  /** Room is made when a conversation takes more than this. */
+  /** A conversation above this share of the window is made smaller. */
   context_full: number
-  /** Room is made until it takes no more than this. */
+  /** The share of the window down to which it is made smaller. */
   context_target: number
 }
 
@@ -124,7 +124,7 @@ export function fitRequest(
 
 /** Tokens by which a conversation is fitted. */
 interface FittingSizes {
-  /** Room is made above `full`, down to `target`. */
+  /** A conversation above `full` is made smaller, down to `target`. */
   full: number
   target: number
   input: number
@@ -173,7 +173,10 @@ class Fitting {
     this.#input = sizes.input
   }
 
-  /** Whether what was replayed is the beginning of this conversation, which goes on with an answer: room was made for that. */
+  /**
+   * Whether what was replayed is the beginning of this conversation, which goes on with an answer, under the same
+   * bounds.
+   */
   leadsTo(said: readonly Message[], { full, target, input }: FittingSizes): boolean {
     const isSameSize = full === this.#full && target === this.#target && input === this.#input
     const next = said[this.#original.length]

@@ -66,7 +66,9 @@ export class ContextWindows {
     conversation.ratio = Math.ceil(counted / RATIO_STEP) * RATIO_STEP
   }
 
-  /** Returns how room was made for this request that was not made for the last one of its conversation; undefined when none was. */
+  /**
+   * Returns how this request was made smaller that the last one of its conversation was not; undefined when it was not.
+   */
   roomMade(target: Target, purpose: CallPurpose, { cleared, summarized, digested, cut }: FittedRequest) {
     const conversation = this.#of(target.id, purpose)
     const before = conversation.left_out

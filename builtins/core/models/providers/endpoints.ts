@@ -41,7 +41,7 @@ interface Known {
 
 const ANTHROPIC = 'anthropic'
 
-/** The providers that speak OpenAI's protocol, and where they listen unless told otherwise. */
+/** The providers that speak OpenAI's protocol, with their default addresses. */
 const KNOWN: readonly Known[] = [
   { name: 'openai', base_url: 'https://api.openai.com/v1' },
   { name: 'groq', base_url: 'https://api.groq.com/openai/v1' },

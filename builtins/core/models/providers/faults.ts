@@ -20,7 +20,7 @@ interface Reported {
   type?: unknown
 }
 
-/** The connection was never made, so nobody can have worked. */
+/** The connection was never made, so nothing was charged. */
 const UNREACHED =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_INVALID_URL|CONNECT_TIMEOUT|UND_ERR_CONNECT_TIMEOUT)$/
 
@@ -113,7 +113,7 @@ function overflowed(problem: string, { window }: { window: number | null }): Des
   return { problem, kind: 'context_overflow', transient: false, billed: false, context_window: window }
 }
 
-/** What a status tells. 529 is Anthropic's word for an overload: https://platform.claude.com/docs/en/api/errors */
+/** Returns what a status means. 529 is Anthropic's overload: https://platform.claude.com/docs/en/api/errors */
 function kindOf(status: number): ModelFailure {
   if (status === 429) return 'rate_limited'
   if (status === 503 || status === 529) return 'overloaded'

@@ -180,8 +180,9 @@ interface ToolCallSoFar {
 }
 
 /**
- * Puts streamed tool calls together. Pieces belong together by `index`; servers that leave it out, or give each whole call
- * the index 0, are told by a new id with a name, and those that leave out ids too by arguments that follow whole ones.
+ * Assembles streamed tool calls. Pieces belong together by `index`; where a server leaves it out, or gives each whole
+ * call
+ * the index 0, a new id with a name begins a call; without ids, arguments that follow whole ones do.
  */
 export class ToolCallAssembly {
   readonly #calls: ToolCallSoFar[] = []

@@ -1,7 +1,7 @@
 import type { Pieces } from '../limits.ts'
 
 /**
- * What a provider says, asked for when somebody first wants to hear it. It is an iterator made by hand: a generator in between
+ * A provider's answer, requested on first use. It is an iterator made by hand: a generator in between
  * costs some promises for each piece of an answer.
  */
 export class Opened<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {

@@ -14,7 +14,7 @@ const kept = {
   https: new HttpsAgent({ keepAlive: true, timeout: KEPT_MS }),
 }
 
-/** What some proxies do to answers, though nobody asks for it. */
+/** Encodings that some proxies add without being asked. */
 const DECODERS = new Map([
   ['gzip', createGunzip],
   ['deflate', createInflate],
@@ -52,7 +52,7 @@ function answered(url: string | URL, init: RequestInit): Promise<IncomingMessage
     const respond = (incoming: IncomingMessage) => {
       // Without an error: where all has come, Node lets the connection go and hears of no error of it any more.
       leave = () => void incoming.destroy()
-      // Whoever reads is told of it; where nobody does, it is nobody's failure.
+      // The reader gets the error; without a reader it is ignored.
       resolve(incoming.on('error', () => {}))
     }
     const asking = isSecure
@@ -80,7 +80,7 @@ function responseOf(incoming: IncomingMessage, status: number): Response {
   for (const [name, values = []] of Object.entries(incoming.headersDistinct))
     for (const value of values) headers.append(name, value)
   const decoder = DECODERS.get(headers.get('content-encoding')?.toLowerCase() ?? '')?.()
-  // Whoever reads is told of what fails.
+  // The reader gets the error.
   const read = decoder ? pipeline(incoming, decoder, () => {}) : incoming
   const ok = status >= 200 && status < 300
   // A refusal is read as a whole, whatever type it names.

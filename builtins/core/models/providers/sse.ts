@@ -8,10 +8,12 @@ import { MAX_STREAM_BYTES, tooLarge } from './fetch.ts'
 const BURST_BYTES = 32_768
 
 /**
- * What the data of a stream's events mean, one after another
- * (https://html.spec.whatwg.org/multipage/server-sent-events.html). The `openai` package reads a stream through five layers of
- * generators, which for pieces as small as words costs more than all the rest of an answer. It is made before the answer comes:
- * nobody waits for that then.
+ * Parses the data of a stream's events, one after another
+ * (https://html.spec.whatwg.org/multipage/server-sent-events.html). The `openai` package reads a stream through five
+ * layers of
+ * generators, which for pieces as small as words costs more than all the rest of an answer. It is made before the
+ * answer comes:
+ * that costs no waiting time.
  */
 export class EventData<T> {
   readonly #decoder = new TextDecoder()
@@ -65,7 +67,7 @@ const END = { done: true, value: undefined } as const
 class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
   readonly #body: Readable
   readonly #failed: (error: unknown) => unknown
-  /** What nobody has asked for yet, and whoever asked before it came. */
+  /** Values that were not pulled yet, and the pull that came before its value. */
   readonly #waiting: T[] = []
   #hear: ((piece: T) => void) | undefined
   #asking: { resolve: (step: Step<T>) => void; reject: (error: unknown) => void } | undefined
@@ -135,7 +137,7 @@ class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
     } else this.#waiting.push(value)
   }
 
-  /** The first that is told of its end counts. */
+  /** The first end counts. */
   #ended(end: { error?: unknown }): void {
     this.#end ??= end
     const asking = this.#asking

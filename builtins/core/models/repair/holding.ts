@@ -24,7 +24,8 @@ const ENOUGH = 80
 type State = 'beginning' | 'open' | 'in_code' | 'held'
 
 /**
- * Holds back the part of a stream that may be a tool call, so that nobody is shown the protocol. What is shown is always a
+ * Holds back the part of a stream that may be a tool call, so that readers do not see the protocol. What is shown is
+ * always a
  * beginning of what is left as the answer's text.
  */
 export class Holding {

@@ -24,9 +24,11 @@ const WORDS: Readonly<Record<string, unknown>> = { true: true, false: false, nul
 const PYTHON: Readonly<Record<string, unknown>> = { True: true, False: false, None: null }
 
 /**
- * Reads one JSON object or list out of a text that is nearly JSON, and tells what it overlooked. Each liberty is one that
- * leaves a single meaning; whatever could mean two things ends in `Ambiguous`. Nothing is made up: a text that was cut within
- * a string or a number, or behind a comma, has no reading. One pass with bounded look-ahead, so linear in the text's length.
+ * Reads one JSON object or list out of a text that is nearly JSON, and reports what it tolerated. Each tolerance
+ * leaves a single meaning; whatever could mean two things ends in `Ambiguous`. Nothing is invented: a text that was cut
+ * within
+ * a string or a number, or behind a comma, has no reading. One pass with bounded look-ahead, so linear in the text's
+ * length.
  */
 export class Reader {
   readonly repairs = new Set<Repair>()

@@ -25,5 +25,5 @@ export type Repair =
   | 'unquoted_keys'
   | 'wrong_separators'
 
-/** A text that could be read in more ways than one, or in none. It says nothing to anybody: the text is handed on as it came. */
+/** A text that could be read in more ways than one, or in none. It is never shown: the text is passed on as it came. */
 export class Ambiguous extends Error {}

@@ -34,9 +34,11 @@ export interface ReadString {
 }
 
 /**
- * The string that opens at `start`. A quote ends it only where what follows goes on as JSON does; other quotes belong to it,
- * if they come in pairs. A backslash before a letter that is no escape is a backslash, unless others in the same string are
- * escapes: then nobody can tell what `C:\new\data` was to be.
+ * Reads the string that opens at `start`. A quote ends it only where what follows goes on as JSON does; other quotes
+ * belong to it,
+ * if they come in pairs. A backslash before a letter that is no escape is a backslash, unless others in the same string
+ * are
+ * escapes: then the meaning of `C:\new\data` is unknown.
  * @throws Ambiguous also when the text ends within it
  */
 export function readString(text: string, start: number, place: Place): ReadString {

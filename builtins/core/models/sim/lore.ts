@@ -1,6 +1,6 @@
 /** What the rules know of a trade: enough to choose a goal and to write a few lines that fit it. */
 export interface Trade {
-  /** Told from the words of the role. */
+  /** Matches the words of the role. */
   role: RegExp
   topics: readonly string[]
   thoughts: readonly string[]

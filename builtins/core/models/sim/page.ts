@@ -1,7 +1,7 @@
 import { capitalised, fill, QUESTIONS, STEPS, slug, tradeOf } from './lore.ts'
 import { pathIn, quoted, type Scene } from './scene.ts'
 
-/** What the page is, told from the words of the goal: the pool of its lines, and the mark before each. */
+/** Kinds of pages, by the words of the goal: the pool of lines, and the mark before each. */
 const KINDS = [
   { words: /question/i, lines: QUESTIONS, mark: (n: number) => `${n}. ` },
   { words: /checklist/i, lines: STEPS, mark: () => '- [ ] ' },

@@ -10,7 +10,7 @@ export interface Step {
 const LOOKING = /^(list_dir|file_read|read_\w+|query_\w+)$/
 const MAX_SENT_BACK = 2
 
-/** Where and how it keeps what it was told. */
+/** The folder in which it keeps the operator's remarks. */
 export const REMARK_FOLDER = 'remarks/'
 export const REMARK_NOTE = 'The operator says: '
 

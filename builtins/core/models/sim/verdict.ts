@@ -2,7 +2,7 @@ import { itemsUnder, quoted, type Scene } from './scene.ts'
 
 type Schema = Record<string, unknown>
 
-/** What speaks for somebody, and what against: by words, as somebody would who reads quickly. */
+/** Words for and against someone, as a quick reader would weigh them. */
 const FOR =
   /\b(owed|lied|hid|hidden|found|quarrel|anger|angry|envy|grudge|fits?|false|motive|threat\w*|raised|seen|shame)\b/gi
 const AGAINST = /\b(alibi|could not|was away|confirm\w*|witness\w*|prove\w*|no need|refused|saved|there was no)\b/gi

@@ -12,7 +12,7 @@ const AT_EASE = 180
 const TIRED = 30
 const MOST_BETS = 3
 
-/** What would serve its living now, if the prompt tells of a world and the mood is for it. */
+/** Returns a goal that earns its living, if the prompt has an economy and the mood is for it. */
 export function livingGoal(scene: Scene): { goal: string; reasoning: string } | undefined {
   const status = lineOf(scene.prompt, 'Economic status')
   if (!status || scene.draw('living') >= OFTEN) return undefined
