@@ -1,5 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setMaxListeners } from 'node:events'
-import { promiseHooks } from 'node:v8'
 import { type Clock, type CycleBoundary, type Ports, type Token, token } from '#kernel'
 
 /** What code alone does not decide and a recording keeps: the wall clock, the clock that never jumps, a new id. */
@@ -75,60 +75,31 @@ export interface Tape {
 export const TapeToken: Token<Tape> = token('tape')
 
 /** The context of the code that runs now. */
-let acting: RecordingContext | undefined
-const ACTING = Symbol('acting')
-type Followed = Promise<unknown> & { [ACTING]?: RecordingContext | undefined }
+const contexts = new AsyncLocalStorage<RecordingContext | undefined>()
 
-/** The same functions each time, so that V8 optimizes them once. */
-const MARKS = {
-  // Only a promise that waits for another has a parent; the others, half of all, run no code of their own.
-  init(promise: Followed, parent: Promise<unknown> | undefined) {
-    if (acting !== undefined && parent !== undefined) promise[ACTING] = acting
-  },
-  before(promise: Followed) {
-    acting = promise[ACTING]
-  },
-  after() {
-    acting = undefined
-  },
-}
-
-let followed = 0
-let unfollow: (() => void) | undefined
-
-/**
- * Follows the context through promises while any cycle is recorded. AsyncLocalStorage does the same, and in Node 20 costs all
- * promises of the process six times as much.
- */
-function follow(): void {
-  if (followed++ === 0) unfollow = promiseHooks.createHook(MARKS) as () => void
-}
+let running = 0
 
 /** Runs `work` in a context until its promise settles, and ends the context. */
 export async function runInContext<T>(who: RecordingContext, work: () => Promise<T>): Promise<T> {
-  follow()
+  running++
   try {
-    return await inContext(who, work)
+    return await contexts.run(who, work)
   } finally {
     who.end()
-    if (--followed === 0) unfollow?.()
+    // While it is enabled, all promises of the process cost more.
+    if (--running === 0) contexts.disable()
   }
 }
 
 /** Returns the context of the code that runs now; undefined where nothing is recorded or repeated. */
 export function recordingContext(): RecordingContext | undefined {
-  return acting?.over ? undefined : acting
+  const who = contexts.getStore()
+  return who?.over ? undefined : who
 }
 
 /** Begins `work` in a context that runs already; undefined leaves the current one. */
 export function inContext<T>(who: RecordingContext | undefined, work: () => T): T {
-  const before = acting
-  acting = who
-  try {
-    return work()
-  } finally {
-    acting = before
-  }
+  return who === contexts.getStore() ? work() : contexts.run(who, work)
 }
 
 /** Returns what `work` gives, or gave when this was recorded: JSON. @param asked what was asked, to be compared */
