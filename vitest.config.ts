@@ -11,7 +11,7 @@ const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 /** What starts processes, browsers and servers, or ends them. */
 const APART = ['simulation', 'faults', 'safety', 'cluster', 'cli', 'browser', 'reload', 'examples']
 /** What a process has done before shows in the processor time of the one, and in the errors that the other finds defined. */
-const ALONE = ['guardrails-quality', 'reference'].map(name => `test/spec/${name}.test.ts`)
+const ALONE = ['safety/guardrails-quality', 'reference'].map(name => `test/spec/${name}.test.ts`)
 
 /** What `svc new plugin` writes where this is checked out. */
 const AUTHORS = 'plugins/**/*.test.ts'

@@ -2,7 +2,7 @@
 
 import { GoalStrategies } from '#core/goals/contract'
 import { goalsExtension } from '#core/goals/extension'
-import { cliInterface } from '#interfaces/cli/usage'
+import { cliInterface } from '#interfaces/cli/parsing/usage'
 import { httpInterface } from '#interfaces/rest/http-interface'
 import {
   HostToken,

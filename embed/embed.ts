@@ -3,7 +3,7 @@ import type { AgentDetail, AgentSummary } from '#core/agents/contract'
 import { schemaWithOriginal } from '#core/tasks/answer-form'
 import { StructuredParseError, type TaskResponse } from '#core/tasks/contract'
 import { NoProjectError } from '#interfaces/cli/contract'
-import { isProject } from '#interfaces/cli/project'
+import { isProject } from '#interfaces/cli/project/project'
 import type { EventOf } from '#interfaces/rest/client'
 import type { Operations } from '#interfaces/rest/client-operations'
 import {

@@ -232,6 +232,46 @@ describe('where a newcomer finds things', () => {
     const list = read('kernel/README.md')
     expect(within('kernel').filter(({ path }) => !list.includes(`\`${basename(path)}\``))).toEqual([])
   })
+
+  /** Folders that list much of one kind, and modules that are not divided yet. */
+  const LARGE = [
+    ...[
+      'core/goals',
+      'core/memory',
+      'core/models',
+      'core/runtime',
+      'core/tasks',
+      'interfaces/mcp',
+      'interfaces/rest',
+      'lab/simulation',
+    ],
+    ...['lib', 'observability/recordings', 'observability/runs', 'platform/cluster', 'platform/store'],
+    ...['platform/store/migrations', 'society/economy', 'tools/mcp-client', 'tools/toolkits'],
+  ].map(folder => `builtins/${folder}`)
+  const OTHERS = ['dashboard/pages/agent', 'dashboard/ui', 'docs', 'examples', 'test/bench', 'test/support']
+
+  it('no folder has more than 18 entries, but those named above', () => {
+    const folders = [
+      'builtins',
+      'build',
+      'dashboard',
+      'docs',
+      'embed',
+      'examples',
+      'kernel',
+      'plugins',
+      'profiles',
+      'test',
+    ]
+    const below = folders.flatMap(folder => [
+      folder,
+      ...readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+        .filter(entry => entry.isDirectory())
+        .map(({ parentPath, name }) => relative(ROOT, join(parentPath, name))),
+    ])
+    const large = below.filter(folder => readdirSync(join(ROOT, folder)).length > 18)
+    expect(large.filter(folder => ![...LARGE, ...OTHERS].includes(folder))).toEqual([])
+  })
 })
 
 describe('what is not left lying about', () => {

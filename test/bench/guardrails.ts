@@ -1,5 +1,5 @@
-import { figures, scanner } from '../spec/guardrails/measure.ts'
-import { piiCorpus } from '../spec/guardrails/pii.ts'
+import { figures, scanner } from '../spec/safety/guardrails/measure.ts'
+import { piiCorpus } from '../spec/safety/guardrails/pii.ts'
 import { costOf, median } from './measures.ts'
 import { type Row, row } from './row.ts'
 

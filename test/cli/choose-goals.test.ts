@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { svc } from '../support/warm.ts'
+import { tmux, withTmux } from './daemon/tmux.ts'
 import { project } from './project.ts'
-import { tmux, withTmux } from './tmux.ts'
 
 const PROGRAM = new URL('../../dist/svc.js', import.meta.url).pathname
 const SIZE = { columns: 120, rows: 40 }

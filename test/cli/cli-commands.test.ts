@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
 import { svc } from '../support/warm.ts'
+import { tmux, withTmux } from './daemon/tmux.ts'
 import { project } from './project.ts'
-import { tmux, withTmux } from './tmux.ts'
 
 const PROGRAM = join(process.cwd(), 'dist/svc.js')
 const line = (msg: string, rest: Record<string, unknown> = {}) =>

@@ -4,11 +4,11 @@ import type { AgentDetail } from '#core/agents/contract'
 import { agentPage, statusPage } from '#core/agents/page'
 import { OWN_COMMANDS } from '#interfaces/cli/commands/index'
 import type { CommandTree } from '#interfaces/cli/contract'
-import { allCommandsOf, helpOf, overviewOf, section } from '#interfaces/cli/help'
-import { renderOutput } from '#interfaces/cli/table'
-import { styleOf, Terminal } from '#interfaces/cli/terminal'
-import { TOPICS } from '#interfaces/cli/topics'
-import { fold, take, widthOf, wrap } from '#interfaces/cli/width'
+import { allCommandsOf, helpOf, overviewOf, section } from '#interfaces/cli/parsing/help'
+import { TOPICS } from '#interfaces/cli/parsing/topics'
+import { renderOutput } from '#interfaces/cli/screen/table'
+import { styleOf, Terminal } from '#interfaces/cli/screen/terminal'
+import { fold, take, widthOf, wrap } from '#interfaces/cli/screen/width'
 
 const tree = JSON.parse(await readFile('dist/commands.json', 'utf8')) as CommandTree
 const commands = [...OWN_COMMANDS, ...tree.commands]

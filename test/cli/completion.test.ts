@@ -5,8 +5,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TempDir } from '../support/temp.ts'
 import { svc } from '../support/warm.ts'
+import { type Tmux, tmux, withTmux } from './daemon/tmux.ts'
 import { project } from './project.ts'
-import { type Tmux, tmux, withTmux } from './tmux.ts'
 
 const run = promisify(execFile)
 const has = (program: string) => spawnSync(program, ['--version']).status === 0

@@ -17,7 +17,7 @@ import {
   z,
 } from '../../index.ts'
 import { install, ROOT, tsc } from '../spec/authors.ts'
-import { asksForGoal } from '../spec/model-host.ts'
+import { asksForGoal } from '../spec/core/models/model-host.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { fault, modelServer, type Reply, refuse, type Script, text } from '../support/model-server.ts'
 import { tempDir } from '../support/temp.ts'

@@ -8,7 +8,7 @@ import { addCounts, readCounts } from '#observability/metrics/repository'
 import daemon from '#platform/daemon/index'
 import { Store } from '#platform/store/contract'
 import { FAST, project } from '../cli/project.ts'
-import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../spec/model-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import { svc as cold, RunningSvc } from '../support/cli.ts'
 import { testHost, text, toolCall, until } from '../support/index.ts'
 import { cluster, postgresOr, testDatabase } from '../support/postgres.ts'
@@ -16,7 +16,7 @@ import { svc } from '../support/warm.ts'
 
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
 
-const HOOK = join(import.meta.dirname, '../faults/crash-hook.js')
+const HOOK = join(import.meta.dirname, '../faults/kills/crash-hook.js')
 const OBJECTIVE = "Find the red key in Björn's garden ☃"
 
 it.skipIf(!server)('a project moves from its file into a database, with all that it knows, once', async () => {
@@ -46,7 +46,7 @@ it.skipIf(!server)('a project moves from its file into a database, with all that
     await expect(move()).rejects.toMatchObject({ code: 'target_in_use' })
 
     await using after = await testHost({
-      builtins: [...(await import('../spec/model-host.ts')).AGENT_MODULES, ...rooms],
+      builtins: [...(await import('../spec/core/models/model-host.ts')).AGENT_MODULES, ...rooms],
       roles: ['server'],
       env: { SVC_STORE_URL: database.url },
       seed: before.seed + 1,

@@ -5,7 +5,7 @@ import { Memory } from '#core/memory/contract'
 import memory from '#core/memory/index'
 import { Freeze } from '#platform/daemon/contract'
 import daemon from '#platform/daemon/index'
-import { spawn, testHostWithModel } from '../spec/model-host.ts'
+import { spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import { cluster, postgresOr, testDatabase } from '../support/postgres.ts'
 
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))

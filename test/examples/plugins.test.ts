@@ -6,7 +6,14 @@ import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { Operations } from '#kernel'
 import { Toolkits } from '#tools/toolkits/contract'
-import { AGENT_MODULES, asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../spec/model-host.ts'
+import {
+  AGENT_MODULES,
+  asksForGoal,
+  detail,
+  goalsOf,
+  spawn,
+  testHostWithModel,
+} from '../spec/core/models/model-host.ts'
 import {
   memoryScheduler,
   runHeartbeat,

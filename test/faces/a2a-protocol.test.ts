@@ -9,10 +9,10 @@ import { describe, expect, it } from 'vitest'
 import a2aProtocol from '#interfaces/a2a-protocol/index'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
-import { spawn } from '../spec/model-host.ts'
-import { testHostWithTasks } from '../spec/tasks-host.ts'
+import { spawn } from '../spec/core/models/model-host.ts'
+import { testHostWithTasks } from '../spec/core/tasks/tasks-host.ts'
 import { fault, type Script, type TestHostOptions, text, toolCall, until } from '../support/index.ts'
-import { ask } from './rest-server.ts'
+import { ask } from './rest/rest-server.ts'
 
 const OPEN = { a2a: { public: { enabled: true } } }
 

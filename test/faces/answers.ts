@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { at, type OpenApiDocument, type Response } from './document.ts'
-import type { GeneratedRequest } from './requests.ts'
+import { at, type OpenApiDocument, type Response } from './rest/document.ts'
+import type { GeneratedRequest } from './rest/requests.ts'
 
 export interface RawAnswer {
   status: number

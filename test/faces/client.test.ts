@@ -9,7 +9,7 @@ import events from '#observability/events/index'
 import { appendEvent, Store } from '#platform/store/contract'
 import store from '#platform/store/index'
 import { ConflictError, definePlugin, operation, SvcError, z } from '../../kernel/index.ts'
-import { startRestServer } from './rest-server.ts'
+import { startRestServer } from './rest/rest-server.ts'
 
 const WORKER = { 'worker.yaml': 'name: worker\nrole: works\n' }
 const ROOMS = [store, models, profiles, agents, events]

@@ -4,7 +4,7 @@ import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import dashboard from '#interfaces/dashboard/index'
 import { ago, count, dollars, duration, moment, shortMoment, withLocalTimes } from '../../dashboard/ui/words.ts'
-import { startRestServer } from './rest-server.ts'
+import { startRestServer } from './rest/rest-server.ts'
 
 const startDashboard = (env: Record<string, string> = {}) => startRestServer({ plugins: [dashboard], env })
 const folder = new URL('../../dashboard/', import.meta.url)

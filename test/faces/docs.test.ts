@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import docs from '#interfaces/docs/index'
-import { startRestServer } from './rest-server.ts'
+import { startRestServer } from './rest/rest-server.ts'
 
 const PAGES = ['/docs', '/redoc']
 

@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest'
 import { Rest } from '#interfaces/rest/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import { type TestHostOptions, testHost } from '../support/index.ts'
-import { type Ask, ask } from './rest-server.ts'
+import { type Ask, ask } from './rest/rest-server.ts'
 
 const WORKER = 'name: worker\nrole: does what it likes\nmax_steps: 5\n'
 

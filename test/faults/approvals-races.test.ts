@@ -5,7 +5,7 @@ import { defineEffect, Effects, Store } from '#platform/store/contract'
 import { type ApprovalSummary, Approvals } from '#safety/approvals/contract'
 import approvals from '#safety/approvals/index'
 import { tool } from '#tools/toolkits/contract'
-import { spawn, testHostWithModel } from '../spec/model-host.ts'
+import { spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import { text } from '../support/index.ts'
 import { trialCount } from '../support/trial-count.ts'
 

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { type CheckpointPart, CheckpointParts } from '#core/checkpoints/contract'
 import { definePlugin, z } from '#kernel'
 import { defineEffect, Effects } from '#platform/store/contract'
-import { checkpointsOf, keeping, leaveTraces, standing } from '../spec/checkpoints-host.ts'
-import { detail, goalsOf, spawn } from '../spec/model-host.ts'
+import { checkpointsOf, keeping, leaveTraces, standing } from '../spec/core/agents/checkpoints-host.ts'
+import { detail, goalsOf, spawn } from '../spec/core/models/model-host.ts'
 import type { TestHost } from '../support/index.ts'
 
 const folder = ({ root }: TestHost, id: string) => join(root, '.svc/checkpoints', id)

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { Runs, type Trace } from '#observability/runs/contract'
-import { spawn } from '../spec/model-host.ts'
-import { finish, logFiles, logText, running, spans, trace, write } from '../spec/runs-host.ts'
+import { spawn } from '../spec/core/models/model-host.ts'
+import { finish, logFiles, logText, running, spans, trace, write } from '../spec/observability/runs-host.ts'
 import { until } from '../support/index.ts'
 
 async function runToGoal(home: Awaited<ReturnType<typeof running>>) {

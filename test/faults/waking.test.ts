@@ -3,8 +3,8 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import waking from '#platform/waking/index'
-import { goalAnswer } from '../spec/approvals-host.ts'
-import { AGENT_MODULES, spawn, testHostWithModel } from '../spec/model-host.ts'
+import { AGENT_MODULES, spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
+import { goalAnswer } from '../spec/safety/approvals-host.ts'
 import { testHost, until } from '../support/index.ts'
 
 /** Leaves markers as fast as it is told, from a process of its own, and says how many there were. */

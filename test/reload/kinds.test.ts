@@ -6,7 +6,7 @@ import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, Operations, token } from '#kernel'
 import { type Cycle, PHASES } from '#platform/heartbeat/contract'
-import { asksForGoal, spawn, testHostWithModel } from '../spec/model-host.ts'
+import { asksForGoal, spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import {
   leakLedger,
   memoryScheduler,

@@ -3,6 +3,7 @@ import { Agents } from '#core/agents/contract'
 import { type CallPurpose, Models } from '#core/models/contract'
 import { Operations } from '#kernel'
 import { Store } from '#platform/store/contract'
+import { asksForGoal, detail, spawn } from '../spec/core/models/model-host.ts'
 import {
   eventsOf,
   MAX_TOKENS as LONG,
@@ -12,8 +13,7 @@ import {
   status,
   testHostWithBudget,
   tokensCharged,
-} from '../spec/budget-host.ts'
-import { asksForGoal, detail, spawn } from '../spec/model-host.ts'
+} from '../spec/safety/budget-host.ts'
 import { runHeartbeat, type TestHost, text, toolCall, until } from '../support/index.ts'
 import { barrier } from '../support/model-server.ts'
 

@@ -7,8 +7,8 @@ import type { ApprovalSummary } from '#safety/approvals/contract'
 import approvals from '#safety/approvals/index'
 import type { BudgetStatus } from '#safety/budget/contract'
 import { project } from '../cli/project.ts'
-import { eventsOf, status, testHostWithBudget } from '../spec/budget-host.ts'
-import { asksForGoal, detail, spawn, testHostWithModel } from '../spec/model-host.ts'
+import { asksForGoal, detail, spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
+import { eventsOf, status, testHostWithBudget } from '../spec/safety/budget-host.ts'
 import {
   modelServer,
   RunningSvc,

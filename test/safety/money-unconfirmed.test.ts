@@ -7,7 +7,14 @@ import { Store } from '#platform/store/contract'
 import type { BudgetStatus } from '#safety/budget/contract'
 import { openWindow, presumeSpent } from '#safety/budget/repository'
 import { project } from '../cli/project.ts'
-import { reservations, rows, status, testHostWithBudget, tokensCharged, totalsHold } from '../spec/budget-host.ts'
+import {
+  reservations,
+  rows,
+  status,
+  testHostWithBudget,
+  tokensCharged,
+  totalsHold,
+} from '../spec/safety/budget-host.ts'
 import { behind, ON_POSTGRES } from '../support/direct-access.ts'
 import {
   fault,

@@ -1,6 +1,6 @@
 import type { CommandSpec, OptionSpec } from '#interfaces/cli/contract'
-import { flagsOf, usageOf } from '#interfaces/cli/help'
-import { TOPICS } from '#interfaces/cli/topics'
+import { flagsOf, usageOf } from '#interfaces/cli/parsing/help'
+import { TOPICS } from '#interfaces/cli/parsing/topics'
 import type { Metric } from '#observability/metrics/contract'
 import { type ConfigKeyInfo, type errorCatalogue, type Operation, type PluginState, z } from '../../kernel/index.ts'
 

@@ -1,3 +1,4 @@
 /** What the build writes down as data, beside the program: its commands, and its schemas for editors. */
-export { configSchema, profileSchema } from './schemas.ts'
-export { commandsOf } from './tree.ts'
+
+export { commandsOf } from './parsing/tree.ts'
+export { configSchema, profileSchema } from './project/schemas.ts'

@@ -6,7 +6,7 @@ import type { LocalServers } from '#platform/cluster/contract'
 import type { FoundDaemon } from '#platform/daemon/contract'
 import type { DatabaseFiles } from '#platform/store/contract'
 import type { CommandSpec, CommandTree } from './contract.ts'
-import type { Terminal } from './terminal.ts'
+import type { Terminal } from './screen/terminal.ts'
 
 /** What the program provides to its command line. */
 export interface CliProgram {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { definePlugin, HostToken, Operations, type PluginHandle, ROLES, sentenceOf } from '#kernel'
 import { replaceFile } from '#lib/yaml'
 import type { CommandTree } from './contract.ts'
-import { commandsOf } from './tree.ts'
+import { commandsOf } from './parsing/tree.ts'
 
 export default definePlugin({
   name: 'cli',

@@ -4,18 +4,18 @@ import { systemPorts } from '#lib/system-ports'
 import { OWN_COMMANDS } from './commands/index.ts'
 import type { CliProgram, Context } from './context.ts'
 import type { CommandSpec, CommandTree } from './contract.ts'
-import { sendToParent } from './detached.ts'
-import { withFiles } from './files.ts'
-import { below, find, unknown } from './find.ts'
-import { groupOf, helpOf, overviewOf } from './help.ts'
-import { INTERRUPTED } from './interrupt.ts'
-import { explainReadOnly } from './making.ts'
-import { parse } from './parse.ts'
-import { findProject } from './project.ts'
-import { report } from './report.ts'
-import { watchStrays } from './strays.ts'
-import { Terminal } from './terminal.ts'
-import { hasPlugins, trustByCommand } from './trust.ts'
+import { below, find, unknown } from './parsing/find.ts'
+import { groupOf, helpOf, overviewOf } from './parsing/help.ts'
+import { parse } from './parsing/parse.ts'
+import { sendToParent } from './process/detached.ts'
+import { watchStrays } from './process/strays.ts'
+import { withFiles } from './project/files.ts'
+import { explainReadOnly } from './project/making.ts'
+import { findProject } from './project/project.ts'
+import { hasPlugins, trustByCommand } from './project/trust.ts'
+import { INTERRUPTED } from './screen/interrupt.ts'
+import { report } from './screen/report.ts'
+import { Terminal } from './screen/terminal.ts'
 
 /**
  * The command line: finds the command, parses its words, runs it. Expensive modules are imported by the command.
@@ -57,7 +57,7 @@ async function run(argv: readonly string[], program: CliProgram, ports: Ports, t
   // What shells ask at each Tab is not parsed: it is half a line.
   if (words[0] === '__complete') return (await import('./completion/answer.ts')).answer(words.slice(1), context)
   if (words[0] === '__schema') {
-    const { writeConfigSchema } = await import('./schemas.ts')
+    const { writeConfigSchema } = await import('./project/schemas.ts')
     terminal.out(String(await writeConfigSchema(await findProject(ports, named), context)))
     return 0
   }
@@ -85,15 +85,15 @@ async function execute(spec: CommandSpec, input: Record<string, unknown>, contex
     return (await own.load()).default(input, context)
   }
   if (spec.operation?.name === 'goals.abandon_all') return abandonGoals(spec, input, context)
-  const { runOperation } = await import('./operation.ts')
+  const { runOperation } = await import('./parsing/operation.ts')
   return runOperation(spec, input, context)
 }
 
 /** Lets a person at a terminal choose the goals when the command names none. */
 async function abandonGoals(spec: CommandSpec, input: Record<string, unknown>, context: Context): Promise<number> {
   const [{ canChooseGoals, chooseGoals }, { runOperation }] = await Promise.all([
-    import('./choose-goals.ts'),
-    import('./operation.ts'),
+    import('./screen/choose-goals.ts'),
+    import('./parsing/operation.ts'),
   ])
   if (!canChooseGoals(input, context)) return runOperation(spec, input, context)
   const chosen = await chooseGoals(input, context)
@@ -142,6 +142,6 @@ async function projectCommands(ports: Ports, named: string | undefined): Promise
 async function lateCommand(context: Context, words: readonly string[]): Promise<CommandSpec | undefined> {
   const root = await findProject(context.ports, context.named).catch(() => undefined)
   if (!root || !(await hasPlugins(context.ports, root))) return undefined
-  const { commandsOfProject } = await import('./operation.ts')
+  const { commandsOfProject } = await import('./parsing/operation.ts')
   return find(await commandsOfProject(root, context), words)
 }

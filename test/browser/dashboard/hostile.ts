@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ApprovalSummary } from '#safety/approvals/contract'
-import { asksForGoal } from '../../spec/model-host.ts'
+import { asksForGoal } from '../../spec/core/models/model-host.ts'
 import { type ModelServerRequest, text, toolCall, until } from '../../support/index.ts'
 import Sqlite from '../../support/sqlite.ts'
 import { hasChromium, theBrowser } from '../browser.ts'

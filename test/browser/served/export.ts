@@ -11,7 +11,7 @@ import { Runs } from '#observability/runs/contract'
 import runs from '#observability/runs/index'
 import approvals from '#safety/approvals/index'
 import a2a from '#society/a2a/index'
-import { asksForGoal, spawn, testHostWithModel } from '../../spec/model-host.ts'
+import { asksForGoal, spawn, testHostWithModel } from '../../spec/core/models/model-host.ts'
 import { text, together, toolCall, until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
 

@@ -11,11 +11,11 @@ import { replaceFile } from '#lib/yaml'
 import { FileExistsError } from '#platform/store/contract'
 import type { Context, HandWritten } from '../context.ts'
 import { CannotWriteError } from '../contract.ts'
-import { invokeMasked } from '../masked.ts'
-import { printable, printableJson } from '../printable.ts'
-import { findProject } from '../project.ts'
-import { openReading } from '../reading.ts'
-import { warningsOn } from '../warnings.ts'
+import { openReading } from '../parsing/reading.ts'
+import { warningsOn } from '../process/warnings.ts'
+import { findProject } from '../project/project.ts'
+import { invokeMasked } from '../screen/masked.ts'
+import { printable, printableJson } from '../screen/printable.ts'
 
 /** An agent into a file. */
 export const exportAgent: HandWritten = async ({ id, output, force }, context) => {

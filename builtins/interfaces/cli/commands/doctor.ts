@@ -3,13 +3,13 @@ import type { DoctorReport, Patient } from '#interfaces/doctor/contract'
 import { type Kernel, sentenceOf } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { DatabaseCopy } from '#platform/store/contract'
-import { askDaemon } from '../ask.ts'
 import type { Context, HandWritten } from '../context.ts'
 import { NoProjectError, type OperationRef } from '../contract.ts'
-import { INTERRUPTED, interruptible } from '../interrupt.ts'
-import { printable, printableJson } from '../printable.ts'
-import { findProject } from '../project.ts'
-import { wrap } from '../width.ts'
+import { findProject } from '../project/project.ts'
+import { askDaemon } from '../screen/ask.ts'
+import { INTERRUPTED, interruptible } from '../screen/interrupt.ts'
+import { printable, printableJson } from '../screen/printable.ts'
+import { wrap } from '../screen/width.ts'
 
 const CHECKS: OperationRef = {
   name: 'doctor.checks',

@@ -1,7 +1,7 @@
 import type { HandWritten } from '../context.ts'
-import { below, find, unknown } from '../find.ts'
-import { allCommandsOf, groupOf, helpOf, overviewOf, section } from '../help.ts'
-import { TOPICS } from '../topics.ts'
+import { below, find, unknown } from '../parsing/find.ts'
+import { allCommandsOf, groupOf, helpOf, overviewOf, section } from '../parsing/help.ts'
+import { TOPICS } from '../parsing/topics.ts'
 
 /** Shows help for a command, a group of commands, a topic, or all commands. */
 const help: HandWritten = async ({ about, all }, { commands, terminal, tree, json }) => {

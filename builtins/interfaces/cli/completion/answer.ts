@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
-import { printableLine } from '../printable.ts'
-import { findProject } from '../project.ts'
-import { lineMasker } from '../secrets.ts'
+import { findProject } from '../project/project.ts'
+import { lineMasker } from '../project/secrets.ts'
+import { printableLine } from '../screen/printable.ts'
 import { complete } from './complete.ts'
 import { valuesOf } from './values.ts'
 

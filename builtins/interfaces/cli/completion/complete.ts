@@ -1,7 +1,7 @@
 import type { ArgumentSpec, CommandSpec, OptionSpec } from '../contract.ts'
-import { find } from '../find.ts'
-import { GLOBAL } from '../help.ts'
-import { TOPICS } from '../topics.ts'
+import { find } from '../parsing/find.ts'
+import { GLOBAL } from '../parsing/help.ts'
+import { TOPICS } from '../parsing/topics.ts'
 
 /** One thing that may stand where the cursor is. */
 export interface Candidate {

@@ -1,4 +1,4 @@
-import { SCHEMA_OF } from '../schemas.ts'
+import { SCHEMA_OF } from '../project/schemas.ts'
 
 /** A first version of a preset. */
 export function scaffoldProfile(name: string): string {

@@ -1,5 +1,5 @@
 import { type Ports, SvcError, sentenceOf } from '#kernel'
-import type { Style } from '../terminal.ts'
+import type { Style } from '../screen/terminal.ts'
 import type { Deeds, Feed } from './feed.ts'
 import { keysOf } from './keys.ts'
 import { HELP, type Over, page } from './page.ts'

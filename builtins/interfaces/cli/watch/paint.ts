@@ -1,6 +1,6 @@
-import { printableLine } from '../printable.ts'
-import type { Style } from '../terminal.ts'
-import { pad, take, widthOf } from '../width.ts'
+import { printableLine } from '../screen/printable.ts'
+import type { Style } from '../screen/terminal.ts'
+import { pad, take, widthOf } from '../screen/width.ts'
 
 /** A piece of a line, and what it is drawn with. Whatever it holds is shown as text. */
 export type Span = string | readonly [text: string, paint: keyof Style]

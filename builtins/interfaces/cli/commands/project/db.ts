@@ -1,0 +1,145 @@
+import { dirname, join, resolve } from 'node:path'
+import { type Ports, SvcError, sentenceOf } from '#kernel'
+import { pluralize } from '#lib/pluralize'
+import { projectAt } from '#lib/project'
+import { readYaml } from '#lib/yaml'
+import { DaemonRunningError } from '#platform/daemon/contract'
+import type { DatabaseFiles, DatabaseReport } from '#platform/store/contract'
+import type { Context, HandWritten } from '../../context.ts'
+import { operationRef } from '../../parsing/calls.ts'
+import { cannotWrite, makeFolder } from '../../project/making.ts'
+import { findProject } from '../../project/project.ts'
+import { askDaemon } from '../../screen/ask.ts'
+import { invokeMasked } from '../../screen/masked.ts'
+import { printable } from '../../screen/printable.ts'
+
+const SAVE = operationRef('store.backup', 'POST', '/database/backup')
+const MENDED = 'Stop the service, then put the last good backup in its place: svc db restore .svc/backups/<file>'
+
+/** Copies the database while other processes use it. */
+export const backup: HandWritten = async ({ file }, context) => {
+  if (await isShared(context)) {
+    const input = file === undefined ? {} : { file: resolve(String(file)) }
+    const report = await invokeInProject<DatabaseReport>(context, 'cluster.backup', input)
+    return print(context, report, `${report.file}: ${facts(report)}, checked. Put it back with: svc db restore <file>`)
+  }
+  const { database, backups, files } = await place(context)
+  const target = file === undefined ? join(backups, `svc-${stamp(context)}.db`) : resolve(String(file))
+  const lost = await files.lossOf(database, context.ports)
+  const saved = lost && (await savedByDaemon(context))
+  const report = await backUp(files, saved ?? database, target, context.ports).catch(error => {
+    throw error instanceof SvcError ? error : cannotWrite(target, error)
+  })
+  if (saved) await context.ports.files.rm(saved)
+  if (lost) {
+    const next = `To go on with it, end the processes of the project (svc stop, and svc serve), then: svc db restore ${report.file}`
+    return print(context, report, `${report.file}: ${facts(report)}, checked. ${next}`)
+  }
+  return print(context, report, `${report.file}: ${facts(report)}, checked. Put it back with: svc db restore <file>`)
+}
+
+async function backUp(files: DatabaseFiles, database: string, target: string, ports: Ports): Promise<DatabaseReport> {
+  await makeFolder(ports.files, dirname(target), 0o700)
+  return files.backupDatabase(database, target, ports)
+}
+
+/**
+ * The daemon still has the data of a database whose files are lost: it writes them out itself.
+ * @returns the file; undefined when no daemon can, and the files have to do
+ */
+async function savedByDaemon(context: Context): Promise<string | undefined> {
+  const root = await findProject(context.ports, context.named)
+  const answer = await askDaemon(root, SAVE, {}, context).catch((error: unknown) => {
+    context.terminal.err(printable(`svc: warning: the daemon could not write its data out: ${sentenceOf(error)}`))
+    return undefined
+  })
+  return (answer?.output as DatabaseReport | undefined)?.file
+}
+
+/** A backup in the place of the database; the one before is kept. */
+export const restore: HandWritten = async ({ file }, context) => {
+  if (await isShared(context)) {
+    const input = { file: resolve(String(file)) }
+    const report = await invokeInProject<{ rows: number; kept: string }>(context, 'cluster.restore', input)
+    const sentence = `The database is now ${input.file}: ${pluralize(report.rows, 'row')}. What was there is kept as ${report.kept}.`
+    return print(context, report, sentence)
+  }
+  const { database, backups, files, svc } = await place(context)
+  const found = await context.program.findDaemon(context.ports, svc)
+  // What it still has open would be lost with it.
+  const lost = found?.alive ? await files.lossOf(database, context.ports) : undefined
+  if (lost) throw lost
+  if (found?.alive) throw new DaemonRunningError({ pid: found.holder.pid })
+  const keep = join(backups, `svc-replaced-${stamp(context)}.db`)
+  const report = await files.restoreDatabase(database, resolve(String(file)), keep, context.ports)
+  const { peek } = await context.program.peek()
+  // It is of a database of several machines, which holds what is in files here.
+  if ((await peek(database, 'SELECT 1 FROM svc_files', context.ports)).length > 0)
+    await invokeInProject(context, 'cluster.unpack', {})
+  const before = report.kept ? ` What was there is kept as ${report.kept}.` : ''
+  return print(context, report, `${report.file} is now ${resolve(String(file))}: ${facts(report)}.${before}`)
+}
+
+/** Looks a database through. */
+export const check: HandWritten = async ({ file }, context) => {
+  if (file === undefined && (await isShared(context))) {
+    const report = await invokeInProject<{ at: string; version: number; rows: number; faults: string[] }>(
+      context,
+      'cluster.check',
+      {},
+    )
+    const { at, version, rows, faults } = report
+    const whole = `The database at ${at} is whole: schema version ${version}, ${pluralize(rows, 'row')}.`
+    print(
+      context,
+      report,
+      faults.length > 0 ? `The database at ${at} is damaged: ${faults.join('; ')}. ${MENDED}` : whole,
+    )
+    return faults.length > 0 ? 1 : 0
+  }
+  const { database, files } = await place(context)
+  const report = await files.checkDatabase(file === undefined ? database : resolve(String(file)), context.ports)
+  const whole = `${report.file} is whole: ${facts(report)}.`
+  const damaged = `${report.file} is damaged: ${report.faults.join('; ')}. ${MENDED}`
+  print(context, report, report.faults.length > 0 ? damaged : whole)
+  return report.faults.length > 0 ? 1 : 0
+}
+
+async function place({ ports, named, program }: Context) {
+  const { svc, database } = projectAt(await findProject(ports, named))
+  return { svc, database, backups: join(svc, 'backups'), files: await program.databaseFiles() }
+}
+
+/** Whether the project keeps what it knows in a database of several machines. */
+async function isShared({ ports, named }: Context): Promise<boolean> {
+  if (ports.env.SVC_STORE_URL !== undefined) return ports.env.SVC_STORE_URL !== ''
+  const { config } = projectAt(await findProject(ports, named))
+  // A file that is there to be mended is not read for it.
+  const { values } = await readYaml(ports.files, config).catch(() => ({ values: {} as Record<string, unknown> }))
+  return Boolean((values.store as { url?: unknown } | undefined)?.url)
+}
+
+/** What a process of the project answers. */
+async function invokeInProject<R>({ ports, named, program }: Context, operation: string, input: object): Promise<R> {
+  const root = await findProject(ports, named)
+  const kernel = await program.open({ root, roles: ['cli'], log: { level: 'error' } })
+  try {
+    return await invokeMasked<R>(kernel, operation, input)
+  } finally {
+    await kernel.close()
+  }
+}
+
+function print({ terminal, json }: Context, report: object, sentence: string): number {
+  terminal.out(json ? JSON.stringify(report, null, 2) : sentence)
+  return 0
+}
+
+function facts({ version, bytes }: DatabaseReport): string {
+  return `schema version ${version}, ${(bytes / 1024 / 1024).toFixed(1)} MiB`
+}
+
+/** The moment, as part of a file's name: to the millisecond, so that the next one has another. */
+function stamp({ ports }: Context): string {
+  return ports.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
+}

@@ -1,0 +1,158 @@
+import { join, resolve } from 'node:path'
+import { type Ports, sentenceOf } from '#kernel'
+import type { Context, HandWritten } from '../../context.ts'
+import { cannotWrite, makeFile, makeFolder } from '../../project/making.ts'
+import { copyConfigSchema, SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../../project/schemas.ts'
+import { tsconfig } from '../../project/tsconfig.ts'
+import { INTERRUPTED } from '../../screen/interrupt.ts'
+import { printableLine } from '../../screen/printable.ts'
+import { withQuestions } from '../../screen/questions.ts'
+
+/** A person's answers when the project is made; empty where no one can be asked. */
+interface Wishes {
+  model?: string
+  budget_usd?: number
+}
+
+function configOf({ model, budget_usd }: Wishes): string {
+  const daemon = budget_usd === undefined ? '# daemon:' : `daemon:\n  budget_usd: ${budget_usd}`
+  const models =
+    model === undefined
+      ? '# model:\n#   default_model: openai:standard'
+      : `model:\n  default_model: ${JSON.stringify(model)}`
+  return `${SCHEMA_OF.config}
+# Configuration of svc. Every key has a default: write down only what should differ.
+# A running daemon takes up some keys with its next heartbeat, most with a restart: svc config get <key> says which.
+
+${daemon}
+#   heartbeat: 10               # seconds between an agent's cycles
+#   max_concurrent_agents: 8    # cycles that run at the same time
+${models}
+# server:
+#   api_key: ''                 # what X-Svc-Key must hold; SVC_API_KEY is another way to set it
+`
+}
+
+const IGNORED = ['.svc/', 'logs/']
+/** By this line the packaged presets name the packaged schema. */
+const SHIPPED_SCHEMA = /^# yaml-language-server: .*\n/
+
+/** Makes what a project needs where it is missing, and touches nothing that is there. */
+const init: HandWritten = async ({ quiet }, context) => {
+  const { ports, terminal, json } = context
+  const root = resolve(context.named ?? ports.env.SVC_ROOT ?? process.cwd())
+  const isNew = await ports.files.stat(join(root, '.svc', 'config.yaml')).then(
+    () => false,
+    () => true,
+  )
+  const wishes = isNew && quiet !== true && !json ? await ask(context) : {}
+  if (!wishes) return INTERRUPTED
+  const told = await makeProject(root, context, { wishes })
+  if (quiet === true) return 0
+  if (json) terminal.out(JSON.stringify({ root, ...told }, null, 2))
+  else {
+    const lines = [...told.parts.map(({ name, made }) => `  ${made ? 'made' : 'kept'}  ${name}`), '']
+    terminal.out([`Project: ${root}`, ...lines, ...NEXT].join('\n'))
+  }
+  return 0
+}
+export default init
+
+const NEXT = [
+  'Next: svc serve --with-daemon --profiles coder,researcher',
+  'Agents call the model of OPENAI_API_KEY or OPENAI_BASE_URL; without either, a simulated one.',
+]
+
+/** Asks two questions at most, and only on a terminal. @returns undefined after Ctrl-C */
+async function ask({ terminal, ports }: Context): Promise<Wishes | undefined> {
+  if (process.stdin.isTTY !== true || terminal.columns === undefined) return {}
+  return withQuestions(async question => {
+    const usual = ports.env.OPENAI_API_KEY || ports.env.OPENAI_BASE_URL ? 'openai:standard' : 'a simulated one'
+    const model = await question(
+      `Which model do agents call, as in openai:standard or ollama:llama3.2? (Enter: ${usual}) `,
+    )
+    const dollars = await question('At most how many US dollars may they spend? (Enter: no limit) ')
+    const budget_usd = Number(dollars.replace(/^\$/, ''))
+    // A mistyped limit would pass for one.
+    if (dollars !== '' && !(budget_usd >= 0 && budget_usd < 1e6)) {
+      terminal.err(
+        `svc: warning: "${printableLine(dollars)}" is no amount of dollars, so there is no limit; set one with: svc config set daemon.budget_usd 5`,
+      )
+    }
+    const named = model.replaceAll(/\s+/g, '')
+    return { ...(named ? { model: named } : {}), ...(budget_usd > 0 && budget_usd < 1e6 ? { budget_usd } : {}) }
+  })
+}
+
+/** Makes each part of a project that is missing. @returns which were. @throws CannotWriteError */
+export async function makeProject(
+  root: string,
+  context: Context,
+  { wishes = {}, presets = [] }: { wishes?: Wishes; presets?: readonly string[] } = {},
+): Promise<{ parts: { name: string; made: boolean }[] }> {
+  const told: { name: string; made: boolean }[] = []
+  for (const [name, make] of parts(root, wishes, presets, context)) {
+    const made = await make().catch(error => {
+      throw cannotWrite(join(root, name), error)
+    })
+    told.push({ name, made })
+  }
+  return { parts: told }
+}
+
+/** Each part makes itself if it is missing, and says whether it did. */
+function parts(
+  root: string,
+  wishes: Wishes,
+  presets: readonly string[],
+  context: Context,
+): [string, () => Promise<boolean>][] {
+  const { program, ports } = context
+  const { files } = ports
+  const at = (name: string) => join(root, name)
+  return [
+    ['.svc/', () => makeFolder(files, at('.svc'), 0o700)],
+    ['.svc/config.yaml', () => makeFile(files, at('.svc/config.yaml'), configOf(wishes), 0o600)],
+    ['plugins/', () => makeFolder(files, at('plugins'))],
+    ['profiles/', () => copyFolder(files, join(program.packageRoot, 'profiles'), at('profiles'), presets)],
+    ['tsconfig.json', () => makeFile(files, at('tsconfig.json'), tsconfig(root, program.packageRoot))],
+    ['.svc/schema/', () => writeSchemas(root, context)],
+    ['.gitignore', () => addLines(files, at('.gitignore'), IGNORED)],
+  ]
+}
+
+/** For editors; written anew each time, since what a project may configure depends on its plugins. */
+async function writeSchemas(root: string, context: Context): Promise<boolean> {
+  const profile = await writeProfileSchema(root, context)
+  try {
+    return (await writeConfigSchema(root, context)) || profile
+  } catch (error) {
+    // A mistake in the configuration is what one comes to repair; it keeps nothing else from being made.
+    const made = await copyConfigSchema(root, context)
+    const told = made ? 'lacks the keys of plugins' : 'was not written'
+    context.terminal.err(`svc: warning: .svc/schema/config.json ${told}: ${sentenceOf(error)}`)
+    return made || profile
+  }
+}
+
+/** The shipped presets, to read and to change: a project's own profile of a name goes before the packaged one. */
+async function copyFolder(files: Ports['files'], from: string, to: string, only: readonly string[]): Promise<boolean> {
+  if (!(await makeFolder(files, to))) return false
+  const names = await files.readdir(from).catch(() => [])
+  const presets = names.filter(name => /\.ya?ml$/.test(name))
+  const wanted = presets.filter(name => only.length === 0 || only.includes(name.replace(/\.ya?ml$/, '')))
+  for (const name of wanted) {
+    const text = await files.readFile(join(from, name), 'utf8')
+    await files.writeFile(join(to, name), text.replace(SHIPPED_SCHEMA, `${SCHEMA_OF.profile}\n`))
+  }
+  return true
+}
+
+async function addLines(files: Ports['files'], path: string, lines: readonly string[]): Promise<boolean> {
+  const text = await files.readFile(path, 'utf8').catch(() => '')
+  const there = new Set(text.split('\n').map(line => line.trim().replace(/^\//, '')))
+  const missing = lines.filter(line => !there.has(line))
+  if (missing.length === 0) return false
+  await files.appendFile(path, `${text === '' || text.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`)
+  return true
+}

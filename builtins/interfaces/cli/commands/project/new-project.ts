@@ -1,0 +1,49 @@
+import { join, resolve } from 'node:path'
+import { defineError } from '#kernel'
+import type { HandWritten } from '../../context.ts'
+import { UsageError } from '../../contract.ts'
+import { trustProject } from '../../project/trust.ts'
+import { PRESETS, TEMPLATES } from '../../scaffold/kinds.ts'
+import { makeProject } from './init.ts'
+
+const USAGE = `svc new project <name> [--template ${TEMPLATES.join('|')}]`
+
+const FolderTakenError = defineError({
+  code: 'folder_taken',
+  status: 409,
+  title: 'Folder taken',
+  sentence: (p: { path: string }) =>
+    `${p.path} is there already and is not empty; take another name, or make a project in it with: svc init`,
+})
+
+/** Makes a folder with a project in it, and the presets of a template. */
+const newProject: HandWritten = async ({ name, template: asked = 'minimal' }, context) => {
+  const { ports, terminal, json } = context
+  const template = TEMPLATES.find(each => each === asked)
+  if (!template) {
+    throw new UsageError({
+      problem: `new project: --template is one of ${TEMPLATES.join(', ')}, not "${asked}"`,
+      usage: USAGE,
+    })
+  }
+  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(String(name))) {
+    const problem = `new project: a name is at most 64 letters, digits, "-" and "_", as in my-agents, not "${name}"`
+    throw new UsageError({ problem, usage: USAGE })
+  }
+  const root = resolve(context.named ?? '.', String(name))
+  const there = await ports.files
+    .readdir(root)
+    .catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? [] : [root]))
+  if (there.length > 0) throw new FolderTakenError({ path: root })
+  const presets = PRESETS[template]
+  const { parts } = await makeProject(root, context, { presets })
+  await trustProject(root, context)
+  if (json) terminal.out(JSON.stringify({ root, template, parts }, null, 2))
+  else {
+    const first = presets.length > 0 ? presets.join(',') : 'coder,researcher'
+    const made = parts.map(part => `  made  ${join(String(name), part.name)}`)
+    terminal.out([...made, '', `Next: cd ${name} && svc serve --with-daemon --profiles ${first}`].join('\n'))
+  }
+  return 0
+}
+export default newProject

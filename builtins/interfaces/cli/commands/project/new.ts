@@ -1,0 +1,134 @@
+import { join, relative } from 'node:path'
+import { defineError, type Ports } from '#kernel'
+import type { Context, HandWritten } from '../../context.ts'
+import { type CommandTree, UsageError } from '../../contract.ts'
+import { cannotWrite, makeFile } from '../../project/making.ts'
+import { findProject } from '../../project/project.ts'
+import { writeProfileSchema } from '../../project/schemas.ts'
+import { isInstalled, tsconfig } from '../../project/tsconfig.ts'
+import { PLUGIN_KINDS, type PluginKind } from '../../scaffold/kinds.ts'
+import { scaffoldPlugin } from '../../scaffold/plugin.ts'
+import { scaffoldProfile } from '../../scaffold/profile.ts'
+
+const PLUGIN_USAGE = `svc new plugin <name> [--kind ${PLUGIN_KINDS.join('|')}]`
+
+const AlreadyThereError = defineError({
+  code: 'already_there',
+  status: 409,
+  title: 'Already there',
+  sentence: (p: { path: string }) => `${p.path} is there already and stays as it is; take another name, or edit it.`,
+})
+
+/** Writes a plugin that does something, and a test of it. */
+export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, context) => {
+  const kind = PLUGIN_KINDS.find(each => each === asked)
+  if (!kind) {
+    const problem = `new plugin: --kind is one of ${PLUGIN_KINDS.join(', ')}, not "${asked}"`
+    throw new UsageError({ problem, usage: PLUGIN_USAGE })
+  }
+  if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(String(name))) {
+    const problem = `new plugin: a name is at most 64 lower-case letters, digits and hyphens, as in office-hours, not "${name}"`
+    throw new UsageError({ problem, usage: PLUGIN_USAGE })
+  }
+  if (isOurs(String(name), context.tree)) {
+    const problem = `new plugin: "${name}" is the name of a part of svc, or a word of its commands; take another, as in my-${name}`
+    throw new UsageError({ problem, usage: PLUGIN_USAGE })
+  }
+  const root = await findProject(context.ports, context.named)
+  const made = await writePlugin(root, String(name), kind, context)
+  print(context, made, [
+    `What it registers:  svc plugins check plugins/${name}.ts`,
+    `Its test:           npx vitest run plugins/${name}.test.ts${needsForTests(root, context)}`,
+    `Live at once:       svc plugins reload ${name}   (by itself every tenth heartbeat; as you save with svc start --dev)`,
+    `How to go on:       ${nearest(join(context.program.packageRoot, 'plugins', 'README.md'))}`,
+  ])
+  return 0
+}
+
+/** Whether a plugin of this name, or the toolkit, route or command that it begins with, would be refused. */
+function isOurs(name: string, { rooms, commands }: CommandTree): boolean {
+  return rooms.includes(name) || rooms.includes(`toolkit-${name}`) || commands.some(({ path }) => path[0] === name)
+}
+
+/** Writes a preset of agents. */
+export const newProfile: HandWritten = async ({ name }, context) => {
+  if (!/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(String(name))) {
+    const problem = `new profile: a name is at most 64 letters, digits, ".", "_" and "-", as in night-watch, not "${name}"`
+    throw new UsageError({ problem, usage: 'svc new profile <name>' })
+  }
+  const root = await findProject(context.ports, context.named)
+  await refuseSamePreset(root, String(name), context.ports)
+  const made = await write(root, [[`profiles/${name}.yaml`, scaffoldProfile(String(name))]], context.ports)
+  await writeProfileSchema(root, context)
+  print(context, made, [`An agent of it:  svc spawn ${name}`])
+  return 0
+}
+
+async function writePlugin(root: string, name: string, kind: PluginKind, context: Context): Promise<string[]> {
+  const stems = [`plugins/${name}`, `.svc/plugins/${name}`]
+  const same = stems.flatMap(stem => [stem, `${stem}.ts`, `${stem}.js`, `${stem}.mjs`])
+  await refuseExisting(root, [...same, `plugins/${name}.test.ts`], context.ports)
+  const { source, test } = scaffoldPlugin(kind, name)
+  const made = await write(
+    root,
+    [
+      [`plugins/${name}.ts`, source],
+      [`plugins/${name}.test.ts`, test],
+    ],
+    context.ports,
+  )
+  const types = await makeFile(
+    context.ports.files,
+    join(root, 'tsconfig.json'),
+    tsconfig(root, context.program.packageRoot),
+  )
+  return types ? [...made, 'tsconfig.json'] : made
+}
+
+/** @throws AlreadyThereError before anything is written */
+async function refuseExisting(root: string, paths: readonly string[], { files }: Ports): Promise<void> {
+  for (const path of paths) {
+    const there = await files.lstat(join(root, path)).catch(() => undefined)
+    if (there) throw new AlreadyThereError({ path })
+  }
+}
+
+/** Of two presets whose names differ in case alone none can be used. @throws AlreadyThereError before anything is written */
+async function refuseSamePreset(root: string, name: string, { files }: Ports): Promise<void> {
+  const there = await files.readdir(join(root, 'profiles')).catch((): string[] => [])
+  const same = there.find(file => file.toLowerCase().replace(/\.ya?ml$/, '') === name.toLowerCase())
+  if (same) throw new AlreadyThereError({ path: `profiles/${same}` })
+}
+
+/** @returns the paths. @throws CannotWriteError, AlreadyThereError */
+async function write(root: string, texts: readonly [string, string][], { files }: Ports): Promise<string[]> {
+  for (const [path, text] of texts) {
+    const file = join(root, path)
+    try {
+      await files.mkdir(join(file, '..'), { recursive: true })
+      if (await makeFile(files, file, text)) continue
+    } catch (error) {
+      throw cannotWrite(file, error)
+    }
+    throw new AlreadyThereError({ path })
+  }
+  return texts.map(([path]) => path)
+}
+
+/** What a project must have for its tests to run, as far as it is missing. */
+function needsForTests(root: string, { program }: Context): string {
+  if (isInstalled(root)) return '   (with vitest: npm install --save-dev vitest)'
+  return `   (first: npm install --save-dev vitest ${nearest(program.packageRoot)})`
+}
+
+/** A path as one would type it here. */
+function nearest(path: string): string {
+  const below = relative(process.cwd(), path)
+  return below !== '' && below.length < path.length ? below : path
+}
+
+function print({ terminal, json }: Context, made: readonly string[], next: readonly string[]): void {
+  terminal.out(
+    json ? JSON.stringify({ made }, null, 2) : [...made.map(path => `made  ${path}`), '', ...next].join('\n'),
+  )
+}

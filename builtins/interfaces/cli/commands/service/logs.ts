@@ -1,0 +1,75 @@
+import type { HandWritten } from '../../context.ts'
+import { UsageError } from '../../contract.ts'
+import { forPeople, type LogLine } from '../../process/journal.ts'
+import { LogFile } from '../../process/log-file.ts'
+import { findProject } from '../../project/project.ts'
+import { lineMasker } from '../../project/secrets.ts'
+import { interruptible } from '../../screen/interrupt.ts'
+import { printable, printableJson } from '../../screen/printable.ts'
+
+/** The names of levels, and pino's numbers for them. */
+const LEVELS: Readonly<Record<string, number>> = { debug: 20, info: 30, warn: 40, error: 50 }
+
+/** Shows what the project's processes have logged, for people; with `--json` as it stands in the file. Secrets are masked. */
+const logs: HandWritten = async ({ lines, follow, agent, plugin, level }, context) => {
+  const { ports, terminal, named } = context
+  const least = leastOf(level)
+  const root = await findProject(ports, named)
+  const log = new LogFile(root, ports)
+  const mask = await lineMasker(root, ports)
+  const isWanted = (line: string) => {
+    const said = read(line)
+    if (!said) return agent === undefined && plugin === undefined && least <= LEVELS.debug!
+    return (
+      said.level >= least &&
+      (agent === undefined || said.agent_id === agent || said.agent_id?.startsWith(`${agent}-`) === true) &&
+      (plugin === undefined || said.plugin === plugin)
+    )
+  }
+  // A line may be older than the secret that it holds.
+  const printLine = (stored: string) => {
+    const line = mask(stored)
+    if (context.json) terminal.out(printableJson(line))
+    else terminal.out(read(line) ? forPeople(line, terminal.style) : printable(line))
+  }
+  return interruptible(ports.clock, async signal => {
+    const { lines: last, at } = await log.tail(pluralize(lines), isWanted)
+    for (const line of last) printLine(line)
+    if (last.length === 0 && follow !== true) {
+      terminal.err(
+        at ? 'Nothing of that is in the log.' : `${log.file} is not there yet; svc start and svc serve write it.`,
+      )
+    }
+    if (follow !== true) return 0
+    for await (const line of log.follow(at, signal)) if (isWanted(line)) printLine(line)
+    return 0
+  })
+}
+export default logs
+
+function read(line: string): LogLine | undefined {
+  try {
+    const said = JSON.parse(line) as LogLine
+    return typeof said.level === 'number' && !Number.isNaN(new Date(said.time).getTime()) ? said : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** @throws UsageError */
+function leastOf(level: unknown): number {
+  const least = level === undefined ? LEVELS.debug : LEVELS[String(level)]
+  if (least !== undefined) return least
+  const problem = `logs: --level is one of ${Object.keys(LEVELS).join(', ')}, not "${level}"`
+  throw new UsageError({ problem, usage: 'svc logs --level warn' })
+}
+
+/** @throws UsageError */
+function pluralize(lines: unknown): number {
+  const count = lines === undefined ? 50 : Number(lines)
+  if (Number.isInteger(count) && count >= 0 && count <= 1_000_000) return count
+  throw new UsageError({
+    problem: `logs: --lines takes a whole number up to 1000000, not "${lines}"`,
+    usage: 'svc logs --lines 50',
+  })
+}

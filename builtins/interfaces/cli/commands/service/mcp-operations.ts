@@ -1,0 +1,84 @@
+import { join } from 'node:path'
+import { type Kernel, type Operation, operation, z } from '#kernel'
+import { HeartbeatConfig } from '#platform/heartbeat/contract'
+import type { Context, HandWritten } from '../../context.ts'
+import { presetsOf, spawnMissing } from '../../process/announce.ts'
+import type { Terminal } from '../../screen/terminal.ts'
+import init from '../project/init.ts'
+import start from './start.ts'
+import { inWords, stopDaemons } from './stop.ts'
+
+/** Operations on the project and its processes, for callers that may start programs in its folder. */
+export function processOperations(root: string, context: Context, kernel: Kernel): Operation[] {
+  const at = { ...context, named: root }
+  return [
+    initOperation(root, context),
+    operation({
+      name: 'svc.start',
+      summary: 'Start the daemon',
+      description:
+        'It runs in a process of its own, also after this session, until svc_stop. Where one runs already, agents of the presets are spawned and it is left as it is.',
+      input: z.strictObject({
+        profiles: z
+          .string()
+          .max(1000)
+          .default('coder')
+          .describe('Presets to spawn where no agent of theirs is alive: a,b'),
+        heartbeat: HeartbeatConfig.shape.heartbeat
+          .unwrap()
+          .optional()
+          .describe("Seconds between an agent's cycles; written to .svc/config.yaml"),
+      }),
+      output: z.string(),
+      async run({ profiles, heartbeat }) {
+        if (heartbeat !== undefined) {
+          await kernel.config.patch({ daemon: { heartbeat } })
+          // In this process too, which has no beat of its own.
+          await kernel.config.reload()
+        }
+        const found = await context.program.findDaemon(context.ports, join(root, '.svc'))
+        if (!found?.alive) return outputOf(start, { profiles, detach: true }, at)
+        await spawnMissing(kernel, presetsOf(profiles))
+        return `The daemon runs already, with PID ${found.holder.pid}.`
+      },
+    }),
+    operation({
+      name: 'svc.stop',
+      summary: 'Stop the daemon and those that joined it',
+      input: z.strictObject({
+        timeout: z.number().min(0).max(86_400).default(30).describe('Seconds until the daemon is killed'),
+      }),
+      output: z.string(),
+      run: async ({ timeout }) => inWords(await stopDaemons(root, timeout, context), timeout),
+    }),
+  ]
+}
+
+/** @param made is called once the project is there, and waited for */
+export function initOperation(root: string, context: Context, made = async () => {}): Operation {
+  return operation({
+    name: 'svc.init',
+    summary: `Make a project in ${root}`,
+    description: 'Makes what is missing there, and touches nothing else.',
+    input: z.strictObject({}),
+    output: z.string(),
+    async run() {
+      const text = await outputOf(init, {}, { ...context, named: root })
+      await made()
+      return text
+    },
+  })
+}
+
+/** What a command would print, as text. */
+async function outputOf(
+  command: HandWritten,
+  input: Readonly<Record<string, unknown>>,
+  context: Context,
+): Promise<string> {
+  const lines: string[] = []
+  const out = (text: string) => void lines.push(text)
+  const terminal = Object.assign(Object.create(context.terminal) as Terminal, { out })
+  await command(input, { ...context, terminal })
+  return lines.join('\n')
+}

@@ -1,0 +1,75 @@
+import { resolve } from 'node:path'
+import { Mcp, type McpStdio } from '#interfaces/mcp/contract'
+import type { Kernel } from '#kernel'
+import type { Context, HandWritten } from '../../context.ts'
+import { NoProjectError } from '../../contract.ts'
+import { isMcpChild, mcpPipes, runMcpChild } from '../../process/mcp-child.ts'
+import { serveUntilSignal } from '../../process/service.ts'
+import { findProject } from '../../project/project.ts'
+import { initOperation, processOperations } from './mcp-operations.ts'
+
+/**
+ * Speaks MCP with the program that started it, until that closes standard input. Where there is no project, only making one
+ * is offered, and all else from then on.
+ */
+const mcp: HandWritten = async (_input, context) => {
+  if (!isMcpChild(context)) return runMcpChild(context)
+  const { speak } = await context.program.mcpStdio()
+  const pipes = mcpPipes()
+  const found = await findProject(context.ports, context.named).catch(error => {
+    if (error instanceof NoProjectError) return undefined
+    throw error
+  })
+  const root = found ?? resolve(context.named ?? context.ports.env.SVC_ROOT ?? process.cwd())
+  const [made, project] = [oneTimeSignal(), oneTimeSignal()]
+  const { ports, tree } = context
+  const onBegin = () => {
+    made.tell()
+    return project.told
+  }
+  const operations = [initOperation(root, context, found ? undefined : onBegin)]
+  const connect = () => speak(pipes, { operations, ports, version: tree.version })
+  if (found) return serve(root, context, connect, pipes.stopped)
+  const peer = await connect()
+  const gone = Promise.race([peer.ended, pipes.stopped]).then(() => true)
+  if (await Promise.race([gone, made.told])) return 0
+  return serve(
+    root,
+    context,
+    async () => peer,
+    pipes.stopped,
+    () => {
+      peer.notifyChanged(['tools', 'resources', 'prompts'])
+      project.tell()
+    },
+  )
+}
+export default mcp
+
+async function serve(
+  root: string,
+  context: Context,
+  connect: () => Promise<McpStdio>,
+  stopped: Promise<string>,
+  onBegin = () => {},
+): Promise<number> {
+  const gone = oneTimeSignal()
+  const begin = async (kernel: Kernel) => {
+    const peer = await connect()
+    kernel.use(Mcp).serve(peer, processOperations(root, context, kernel))
+    peer.ended.then(gone.tell)
+    onBegin()
+    return undefined
+  }
+  const ended = Promise.race([gone.told.then(() => 'the client is gone'), stopped])
+  return serveUntilSignal(root, ['mcp'], context, { begin }, ended)
+}
+
+/** Something that happens once, and those who wait for it. */
+function oneTimeSignal(): { told: Promise<void>; tell: () => void } {
+  let tell = () => {}
+  const told = new Promise<void>(resolve => {
+    tell = resolve
+  })
+  return { told, tell }
+}

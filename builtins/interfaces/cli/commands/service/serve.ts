@@ -1,0 +1,78 @@
+import { Rest } from '#interfaces/rest/contract'
+import type { Role } from '#kernel'
+import type { Context, HandWritten } from '../../context.ts'
+import { UsageError } from '../../contract.ts'
+import {
+  type AnnouncedFact,
+  announce,
+  budgetLines,
+  checkPresets,
+  daemonLines,
+  modelLine,
+  presetsOf,
+  spawnMissing,
+} from '../../process/announce.ts'
+import { serveUntilSignal } from '../../process/service.ts'
+import { findProject } from '../../project/project.ts'
+import { inDevelopment } from '../project/development.ts'
+import { reloading } from '../project/reloading.ts'
+
+/** Serves the dashboard and the API; with `--with-daemon` the agents live in the same process. */
+const serve: HandWritten = async (input, context) => {
+  const port = portOf(input.port)
+  const host = String(input.host ?? '127.0.0.1')
+  const root = await findProject(context.ports, context.named)
+  if (input.reload === true)
+    return reloading(['serve', ...wordsOf({ ...input, dev: true }, context), '--root', root], context)
+  const withDaemon = input.with_daemon === true
+  const roles: Role[] = withDaemon ? ['server', 'daemon'] : ['server']
+  const presets = presetsOf(input.profiles)
+  let url = ''
+  return serveUntilSignal(root, roles, input.dev === true ? inDevelopment(context) : context, {
+    async before(kernel, life) {
+      await checkPresets(kernel, presets)
+      url = (await kernel.use(Rest).listen({ host, port }, { described: true })).url
+      await life('listening', { url })
+    },
+    async begin(kernel, journal) {
+      await spawnMissing(kernel, presets)
+      return announce(context.tree.version, root, [
+        { label: 'Dashboard', text: `${url}/`, facts: { url, daemon: false } },
+        { label: 'API', text: `${url}/openapi.json` },
+        { label: 'Logs', text: journal.file, facts: { log: journal.file } },
+        await modelLine(kernel),
+        ...(await budgetLines(kernel)),
+        ...(withDaemon ? await daemonLines(kernel) : [without]),
+      ])
+    },
+  })
+}
+export default serve
+
+/** The same command as words, without `--reload`. */
+export function wordsOf(
+  { host, port, with_daemon, profiles, dev }: Readonly<Record<string, unknown>>,
+  { json }: Pick<Context, 'json'>,
+): string[] {
+  return [
+    ...(host === undefined ? [] : ['--host', String(host)]),
+    ...(port === undefined ? [] : ['--port', String(port)]),
+    ...(with_daemon === true ? ['--with-daemon'] : []),
+    ...(profiles === undefined ? [] : ['--profiles', String(profiles)]),
+    ...(dev === true ? ['--dev'] : []),
+    ...(json ? ['--json'] : []),
+  ]
+}
+
+const without: AnnouncedFact = { label: 'Daemon', text: 'not in this process; agents live while one runs: svc start' }
+
+/** @throws UsageError */
+function portOf(text: unknown): number {
+  if (text === undefined) return 8000
+  const port = /^\d{1,5}$/.test(String(text)) ? Number(text) : Number.NaN
+  if (port <= 65_535) return port
+  throw new UsageError({
+    problem: `serve: --port takes a number from 0 to 65535, not "${text}"`,
+    usage: 'svc serve --port 8000',
+  })
+}

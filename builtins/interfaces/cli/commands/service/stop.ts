@@ -1,0 +1,132 @@
+import { join } from 'node:path'
+import { defineError, type Ports } from '#kernel'
+import { replaceFile } from '#lib/yaml'
+import { type FoundDaemon, OWN_NAME, STOP_FILE } from '#platform/daemon/contract'
+import type { Context, HandWritten } from '../../context.ts'
+import { UsageError } from '../../contract.ts'
+import { findProject } from '../../project/project.ts'
+
+const LOOK_MS = 50
+/** After SIGKILL the system needs a moment, in milliseconds. */
+const KILL_MS = 5_000
+
+const NotProvenError = defineError({
+  code: 'not_proven',
+  status: 409,
+  title: 'Not proven',
+  sentence: (p: { pid: number }) =>
+    `A daemon runs, but the process with PID ${p.pid} is not provably it (it may run in a container or on another machine); nothing was signalled.`,
+})
+const StillRunningError = defineError({
+  code: 'still_running',
+  status: 500,
+  title: 'Still running',
+  sentence: (p: { pid: number }) => `The daemon with PID ${p.pid} does not end, not even killed.`,
+})
+
+const NoSuchDaemonError = defineError({
+  code: 'no_such_daemon',
+  status: 404,
+  title: 'No such daemon',
+  sentence: (p: { pid: number; running: number[] }) =>
+    `No daemon of this project has the PID ${p.pid}; ${p.running.length > 0 ? `there are: ${p.running.join(', ')}` : 'none runs'}.`,
+})
+
+/** Asks the daemon to end, and kills it when it has not within the timeout. Needs neither its configuration nor its answer. */
+const stop: HandWritten = async ({ timeout, pid }, context) => {
+  const seconds = timeoutOf(timeout)
+  const root = await findProject(context.ports, context.named)
+  const stopped = await stopDaemons(root, seconds, context, pid as number | undefined)
+  const { terminal, json } = context
+  terminal.out(json ? JSON.stringify({ stopped }, null, 2) : inWords(stopped, seconds))
+  return 0
+}
+export default stop
+
+/**
+ * Ends all daemons of the project, or the one with this PID. The project's own is the last: it closes what all have shared.
+ * @returns those that ran, and whether they had to be killed
+ */
+export async function stopDaemons(
+  root: string,
+  timeout_s: number,
+  context: Context,
+  pid?: number,
+): Promise<StoppedDaemon[]> {
+  const { program, ports } = context
+  const svc = join(root, '.svc')
+  const found = await program.findDaemons(ports, svc)
+  for (const each of found) if (!each.alive) await removeFiles(ports, svc, each)
+  const running = found.filter(({ alive }) => alive).reverse()
+  const meant = running.filter(({ holder }) => pid === undefined || holder.pid === pid)
+  if (pid !== undefined && meant.length === 0) {
+    throw new NoSuchDaemonError({ pid, running: running.map(({ holder }) => holder.pid) })
+  }
+  if (meant.length === 0) {
+    // An unreadable description counts as missing; its PID file is removed too.
+    if (found.length === 0) await removeFiles(ports, svc, { name: OWN_NAME })
+    return []
+  }
+  const stopped: StoppedDaemon[] = []
+  for (const each of meant) stopped.push(await stopOne(ports, svc, each, timeout_s))
+  return stopped
+}
+
+export interface StoppedDaemon {
+  pid: number
+  /** It had not ended in time. */
+  killed: boolean
+}
+
+/** What became of the daemons, for people. */
+export function inWords(stopped: readonly StoppedDaemon[], timeout_s: number): string {
+  if (stopped.length === 0) return 'The daemon is not running.'
+  const sentence = ({ pid, killed }: StoppedDaemon) =>
+    killed
+      ? `The daemon (PID ${pid}) did not stop within ${timeout_s} s and was killed. Nothing durable is lost.`
+      : `The daemon (PID ${pid}) has stopped.`
+  return stopped.map(sentence).join('\n')
+}
+
+async function stopOne(ports: Ports, svc: string, found: FoundDaemon, timeout_s: number): Promise<StoppedDaemon> {
+  const { pid } = found.holder
+  if (!(await found.isProven())) throw new NotProvenError({ pid })
+  const mark = join(svc, STOP_FILE)
+  // A full disk does not stop the stop.
+  await replaceFile(ports.files, mark, `${pid}\n`).catch(() => {})
+  try {
+    process.kill(pid, 'SIGTERM')
+    if (await ends(ports, found, timeout_s * 1000)) return { pid, killed: false }
+    // Looked at once more: in the meantime the PID may have gone to another process.
+    if (await found.isProven()) process.kill(pid, 'SIGKILL')
+    if (!(await ends(ports, found, KILL_MS))) throw new StillRunningError({ pid })
+    await removeFiles(ports, svc, found)
+    return { pid, killed: true }
+  } finally {
+    await ports.files.rm(mark, { force: true }).catch(() => {})
+  }
+}
+
+async function ends(ports: Ports, found: FoundDaemon, limit_ms: number): Promise<boolean> {
+  const until = ports.clock.monotonic() + limit_ms
+  while (await found.isProven()) {
+    if (ports.clock.monotonic() >= until) return false
+    await ports.clock.sleep(LOOK_MS)
+  }
+  return true
+}
+
+/** What a daemon that could not clean up has left. */
+async function removeFiles({ files }: Ports, svc: string, { name }: Pick<FoundDaemon, 'name'>): Promise<void> {
+  for (const end of ['json', 'pid']) await files.rm(join(svc, `${name}.${end}`), { force: true }).catch(() => {})
+}
+
+/** @throws UsageError */
+export function timeoutOf(text: unknown): number {
+  const seconds = text === undefined ? 30 : String(text).trim() === '' ? Number.NaN : Number(text)
+  if (seconds >= 0 && seconds <= 86_400) return seconds
+  throw new UsageError({
+    problem: `stop: --timeout takes seconds from 0 to 86400, not "${text}"`,
+    usage: 'svc stop --timeout 30',
+  })
+}

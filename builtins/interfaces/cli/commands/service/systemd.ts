@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto'
+import { homedir } from 'node:os'
+import { basename, join } from 'node:path'
+import { defineError, type Ports } from '#kernel'
+import { replaceFile } from '#lib/yaml'
+import type { Context, HandWritten } from '../../context.ts'
+import { presetsOf } from '../../process/announce.ts'
+import { findProject } from '../../project/project.ts'
+
+const UnfitPathError = defineError({
+  code: 'unfit_path',
+  status: 400,
+  title: 'Unfit path',
+  sentence: (p: { path: string }) =>
+    `systemd cannot start a service in ${JSON.stringify(p.path)}: the path has a line break; rename the folder.`,
+})
+/** Where no bus answers, as after su or sudo, which begin no session. */
+const NO_SESSION =
+  'nobody has logged in as this user: loginctl enable-linger, then export XDG_RUNTIME_DIR=/run/user/$(id -u), and again'
+const SystemdError = defineError({
+  code: 'systemd',
+  status: 502,
+  title: 'systemd',
+  sentence: (p: { words: string; problem: string; file: string }) =>
+    `"${p.words}" failed: ${p.problem}. The unit is in ${p.file}.`,
+})
+
+/** Writes a unit for the user's own systemd, and has it enabled and started. */
+export const install: HandWritten = async ({ print, profiles }, context) => {
+  const { ports } = context
+  const root = await findProject(ports, context.named)
+  const unit = unitText(root, presetsOf(profiles), context)
+  if (print === true) {
+    return printFacts(context, unit.trimEnd(), { unit })
+  }
+  const { file, name } = unitOf(root, ports)
+  await ports.files.mkdir(unitFolder(ports), { recursive: true })
+  await replaceFile(ports.files, file, unit, 0o644)
+  const enabling = ['enable', '--now', name]
+  for (const words of [['daemon-reload'], enabling]) {
+    const { code, text } = await systemctl(ports, words)
+    if (code === null) {
+      const where = `systemctl is not here; where it is: systemctl --user ${enabling.join(' ')}`
+      return printFacts(context, `${file} is written. ${where}`, { file, enabled: false })
+    }
+    if (code !== 0) {
+      const problem = /connect to .*bus/.test(text) ? `${text} (${NO_SESSION})` : text
+      throw new SystemdError({ words: `systemctl --user ${words.join(' ')}`, problem, file })
+    }
+  }
+  const told = `${file} is written, enabled and started.
+Keys that its agents need go into ${join(root, '.svc', 'service.env')} (NAME=value, one a line).
+To have it run while you are not logged in: loginctl enable-linger`
+  return printFacts(context, told, { file, enabled: true })
+}
+
+/** The reverse; says so when there is nothing to remove. */
+export const uninstall: HandWritten = async (_, context) => {
+  const { ports } = context
+  const { file, name } = unitOf(await findProject(ports, context.named), ports)
+  if (!(await isThere(ports, file))) return printFacts(context, `${file} is not there.`, { file, removed: false })
+  await systemctl(ports, ['disable', '--now', name])
+  await ports.files.rm(file, { force: true })
+  await systemctl(ports, ['daemon-reload'])
+  return printFacts(context, `${file} is removed.`, { file, removed: true })
+}
+
+/** What systemd says of the unit. */
+export const status: HandWritten = async (_, context) => {
+  const { ports } = context
+  const { file, name } = unitOf(await findProject(ports, context.named), ports)
+  const installed = await isThere(ports, file)
+  const ask = async (word: string) => {
+    const { code, text } = installed ? await systemctl(ports, [word, name]) : { code: null, text: '' }
+    return code === null ? null : text || 'unknown'
+  }
+  const [enabled, active] = [await ask('is-enabled'), await ask('is-active')]
+  const there = enabled === null ? `${file} is there; systemctl is not.` : `${file}: ${enabled}, ${active}.`
+  const told = installed ? there : 'Not installed; install it with: svc service install'
+  return printFacts(context, told, { file, installed, enabled, active })
+}
+
+function printFacts({ terminal, json }: Context, sentence: string, facts: object): number {
+  terminal.out(json ? JSON.stringify(facts, null, 2) : sentence)
+  return 0
+}
+
+/** One unit for each project: its folder's name, and some digits of its path's hash for those of the same name. */
+function unitOf(root: string, ports: Ports): { name: string; file: string } {
+  const slug = basename(root).replaceAll(/[^A-Za-z0-9]+/g, '-')
+  const name = `svc-${slug}-${createHash('sha256').update(root).digest('hex').slice(0, 6)}.service`
+  return { name, file: join(unitFolder(ports), name) }
+}
+
+function unitFolder({ env }: Ports): string {
+  return join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config'), 'systemd', 'user')
+}
+
+/** @throws UnfitPathError */
+function unitText(root: string, presets: readonly string[], { ports }: Context): string {
+  if (/[\r\n]/.test(root)) throw new UnfitPathError({ path: root })
+  const profiles = presets.length > 0 ? ['--profiles', presets.join(',')] : []
+  const command = [process.execPath, process.argv[1]!, 'start', '--root', root, ...profiles]
+  return `[Unit]
+Description=svc: the agents of ${percent(root)}
+After=network-online.target
+Wants=network-online.target
+StartLimitIntervalSec=300
+StartLimitBurst=10
+
+[Service]
+Type=exec
+WorkingDirectory=${percent(root)}
+Environment=${quoted(`PATH=${ports.env.PATH ?? '/usr/local/bin:/usr/bin:/bin'}`, percent)}
+# V8's threads share their memory, most of which is free at any time: some megabytes less.
+Environment=MALLOC_ARENA_MAX=2
+# Keys, as NAME=value; readable by you alone.
+EnvironmentFile=-${percent(literal(join(root, '.svc', 'service.env')))}
+ExecStart=${command.map(word => quoted(word, text => percent(text).replaceAll('$', '$$$$'))).join(' ')}
+# The daemon ends its tools itself; what is left after it is killed.
+KillMode=mixed
+TimeoutStopSec=40
+Restart=on-failure
+RestartSec=2
+# A mistake in the words or in the configuration is not cured by trying again.
+RestartPreventExitStatus=2
+
+[Install]
+WantedBy=default.target
+`
+}
+
+/** systemd.unit(5): `%` begins a specifier. */
+function percent(text: string): string {
+  return text.replaceAll('%', '%%')
+}
+
+/** systemd.exec(5): the name of an environment file is a pattern. */
+function literal(path: string): string {
+  return path.replaceAll(/[\\*?[]/g, '\\$&')
+}
+
+/** systemd.syntax(7): C-style escapes within double quotes. */
+function quoted(word: string, inside: (text: string) => string): string {
+  return `"${inside(word).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
+}
+
+/** @returns what it said; without a code where there is none */
+function systemctl({ spawn }: Ports, words: readonly string[]): Promise<{ code: number | null; text: string }> {
+  return new Promise(resolve => {
+    const child = spawn('systemctl', ['--user', ...words], { stdio: ['ignore', 'pipe', 'pipe'] })
+    let text = ''
+    const hear = (part: unknown) => {
+      text += String(part)
+    }
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', hear)
+    child.once('error', () => resolve({ code: null, text: '' }))
+    child.once('close', code => resolve({ code: code ?? 1, text: text.trim() }))
+  })
+}
+
+async function isThere({ files }: Ports, file: string): Promise<boolean> {
+  return files.stat(file).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,88 @@
+import type { Context, HandWritten } from '../../context.ts'
+import { Calls } from '../../parsing/calls.ts'
+import { hiddenLine } from '../../parsing/hidden.ts'
+import { findProject } from '../../project/project.ts'
+import { interruptible } from '../../screen/interrupt.ts'
+import { printableJson } from '../../screen/printable.ts'
+import { App } from '../../watch/app.ts'
+import { Deeds, Feed, type Snapshot } from '../../watch/feed.ts'
+import { eventLine } from '../../watch/page.ts'
+import { plain } from '../../watch/paint.ts'
+import { Screen } from '../../watch/screen.ts'
+
+/** Shows what goes on, as it goes on; elsewhere than on a terminal as lines. */
+const watch: HandWritten = async ({ compact, all }, context) => {
+  const { ports, terminal, named, json } = context
+  const root = await findProject(ports, named)
+  return interruptible(ports.clock, async signal => {
+    await using calls = new Calls(root, context)
+    const feed = new Feed(calls, ports.clock, all === true)
+    if (json || terminal.columns === undefined || !process.stdin.isTTY) {
+      return await printUpdates(feed, compact === true, signal, context)
+    }
+    // Awaited here: the calls are closed after it.
+    return await onScreen(feed, new Deeds(calls), compact === true, signal, context)
+  })
+}
+export default watch
+
+async function onScreen(
+  feed: Feed,
+  deeds: Deeds,
+  compact: boolean,
+  interrupted: AbortSignal,
+  { terminal, ports: { clock } }: Context,
+): Promise<number> {
+  using screen = new Screen(terminal)
+  const stop = new AbortController()
+  const ended = new Promise<number>(resolve => {
+    interrupted.addEventListener('abort', () => resolve(130), { once: true })
+    const redraw = () => screen.show(app.render(screen.columns, screen.rows, terminal.style))
+    const app = new App({ feed, deeds, clock, compact, redraw, quit: resolve })
+    feed.onChange = redraw
+    screen.open(bytes => app.press(bytes), redraw)
+    redraw()
+  })
+  const fed = feed.run(stop.signal)
+  const exit = await ended
+  feed.onChange = () => {}
+  stop.abort()
+  screen[Symbol.dispose]()
+  await fed
+  return exit
+}
+
+/** A line for each agent as it stands; then one for each event as it comes, or of agents alone when they stand otherwise. */
+async function printUpdates(
+  feed: Feed,
+  compact: boolean,
+  signal: AbortSignal,
+  { terminal, json }: Context,
+): Promise<number> {
+  const told = new Map<string, string>()
+  const printAgents = ({ agents }: Snapshot) => {
+    for (const agent of agents) {
+      const { agent_id, status, goal, held } = agent
+      const line = plain([`${agent_id}  ${status}  ${held ?? goal ?? ''}`.trimEnd()])
+      if (told.get(agent_id) !== line) terminal.out(json ? printableJson(JSON.stringify({ agent })) : line)
+      told.set(agent_id, line)
+    }
+  }
+  const begun = await feed.once()
+  printAgents(begun)
+  if (begun.hidden > 0 && !json) terminal.out(hiddenLine(begun.hidden, 'ended sub-agent'))
+  let seen = 0
+  feed.onChange = () => {
+    if (compact) {
+      printAgents(feed.snapshot)
+      return
+    }
+    for (const event of feed.snapshot.events) {
+      if (event.seq <= seen) continue
+      seen = event.seq
+      terminal.out(json ? printableJson(JSON.stringify({ event })) : plain(eventLine(event)))
+    }
+  }
+  await feed.run(signal)
+  return 0
+}

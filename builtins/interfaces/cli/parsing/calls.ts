@@ -1,0 +1,61 @@
+import type { Kernel } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
+import type { Context } from '../context.ts'
+import type { OperationRef } from '../contract.ts'
+import { askDaemon } from '../screen/ask.ts'
+import { invokeMasked } from '../screen/masked.ts'
+import { openReading } from './reading.ts'
+
+type Input = Readonly<Record<string, unknown>>
+
+/** An operation that has no command, or whose command is not at hand. */
+export function operationRef(name: string, method: string, path: string): OperationRef {
+  return { name, preset: {}, http: { method, path }, reach: 'store', rendered: false }
+}
+
+/**
+ * Operations of a project, one after the other: in its daemon while one answers, else in this process, which comes up when
+ * that is first needed. So it does not matter when a daemon begins or ends.
+ */
+export class Calls implements AsyncDisposable {
+  readonly #root: string
+  readonly #context: Context
+  /** By what it is for: one that only reads runs no plugin. */
+  readonly #kernels = new Map<'reading' | 'acting', Promise<Kernel>>()
+
+  constructor(root: string, context: Context) {
+    this.#root = root
+    this.#context = context
+  }
+
+  /** @throws what the operation throws */
+  async call<T>(operation: OperationRef, input: Input = {}, signal?: AbortSignal): Promise<T> {
+    const told = await askDaemon(this.#root, operation, input, this.#context, signal)
+    if (told) return told.output as T
+    const kernel = await this.#here(operation.http?.method === 'GET' ? 'reading' : 'acting')
+    return invokeMasked<T>(kernel, operation.name, input, signal ? { signal } : {})
+  }
+
+  /** The same for one that streams. */
+  stream(operation: OperationRef, input: Input, signal: AbortSignal): Promise<AsyncIterable<StreamEvent>> {
+    return this.call(operation, input, signal)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const opened of this.#kernels.values()) await (await opened.catch(() => undefined))?.close()
+  }
+
+  #here(purpose: 'reading' | 'acting'): Promise<Kernel> {
+    const begun = this.#kernels.get(purpose)
+    if (begun) return begun
+    const { program } = this.#context
+    const opened =
+      purpose === 'reading'
+        ? openReading(this.#root, this.#context, { roles: ['cli'], log: { level: 'silent' } })
+        : program.open({ root: this.#root, roles: ['cli'], log: { level: 'silent' } })
+    this.#kernels.set(purpose, opened)
+    // One that could not come up is tried again: the configuration may be corrected meanwhile.
+    opened.catch(() => this.#kernels.delete(purpose))
+    return opened
+  }
+}

@@ -1,0 +1,138 @@
+import type { CommandSpec, CommandTree, OptionSpec } from '../contract.ts'
+import type { Terminal } from '../screen/terminal.ts'
+import { pad, widthOf, wrap } from '../screen/width.ts'
+
+type Paper = Pick<Terminal, 'style' | 'columns'>
+
+/** What every command takes. */
+export const GLOBAL: readonly [string, string][] = [
+  ['--json', 'Answer with JSON'],
+  ['--root <folder>', 'The project, instead of the nearest one upwards from here (also: SVC_ROOT)'],
+  ['-h, --help', 'Show this'],
+]
+
+/** `svc nudge <id> <message...> [options]` */
+export function usageOf(spec: CommandSpec): string {
+  const places = spec.arguments.map(({ field, required, rest }) => {
+    const name = rest ? `${field}...` : field
+    return required ? `<${name}>` : `[${name}]`
+  })
+  const needed = spec.options.filter(option => option.required).map(option => `--${option.name} <${kindOf(option)}>`)
+  const optional = spec.options.length > needed.length ? ['[options]'] : []
+  return ['svc', ...spec.path, ...places, ...needed, ...optional].join(' ')
+}
+
+/** One command in full, with those of its kind. */
+export function helpOf(spec: CommandSpec, commands: readonly CommandSpec[], paper: Paper): string {
+  const places = spec.arguments.map(({ field, description }): [string, string] => [field, description])
+  const options = spec.options.map((option): [string, string] => [flagsOf(option), describe(option)])
+  return [
+    `${paper.style.bold(usageOf(spec))}\n\n${text(spec.summary, paper)}`,
+    text(spec.description, paper),
+    section('Arguments', places, paper),
+    section('Options', [...options, ...GLOBAL], paper),
+    `${paper.style.bold('Example:')}\n  ${spec.example}`,
+    section('See also', commands.filter(other => other !== spec && other.path[0] === spec.path[0]).map(lineOf), paper),
+  ]
+    .filter(part => part !== '')
+    .join('\n\n')
+}
+
+/** Commands that have their first words in common, where those are no command themselves. */
+export function groupOf(commands: readonly CommandSpec[], paper: Paper): string {
+  return [section('Commands', commands.map(lineOf), paper), text('svc <command> --help says more', paper)].join('\n\n')
+}
+
+/** The commands that people begin with, by topic. */
+const FIRST_COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  Project: ['init', 'start', 'stop', 'serve', 'config', 'doctor'],
+  Agents: ['spawn', 'status', 'watch', 'why', 'pause', 'kill'],
+  Work: ['run', 'goals add', 'nudge', 'schedules add'],
+  Control: ['approvals', 'approve', 'budget', 'events'],
+}
+
+/** The commands that people begin with, on one screen. */
+export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, paper: Paper): string {
+  const commandsNamed = (words: string) => commands.filter(({ path }) => path.join(' ') === words)
+  const topics = Object.entries(FIRST_COMMANDS).map(([topic, words]) => ({
+    topic,
+    rows: words.flatMap(commandsNamed).map(lineOf),
+  }))
+  const width = Math.max(...topics.flatMap(({ rows }) => rows.map(([usage]) => usage.length)))
+  return [
+    `${paper.style.bold('svc')} ${tree.version}: autonomous LLM agents on your own machine`,
+    text('Usage: svc <command> [options]', paper),
+    topics.map(({ topic, rows }) => section(topic, rows, paper, width)).join('\n'),
+    text('svc <command> --help describes a command, and svc help --all lists all of them.', paper),
+  ].join('\n\n')
+}
+
+/** All commands: those about processes, then those of operations. */
+export function allCommandsOf(commands: readonly CommandSpec[], tree: CommandTree, paper: Paper): string {
+  const lines = (own: boolean) => commands.filter(spec => (spec.operation === null) === own).map(lineOf)
+  return [
+    `${paper.style.bold('svc')} ${tree.version}: autonomous LLM agents on your own machine`,
+    text('Usage: svc <command> [options]', paper),
+    section('Project and processes', lines(true).sort(), paper),
+    section('Agents and their work', lines(false).sort(), paper),
+    section('Options', [...GLOBAL, ['-v, --version', 'Show the version']], paper),
+    text('More: svc <command> --help, svc help exit-codes, svc help environment', paper),
+  ].join('\n\n')
+}
+
+function lineOf(spec: CommandSpec): [string, string] {
+  return [usageOf(spec).replace(/^svc | \[options\]$/g, ''), spec.summary]
+}
+
+/**
+ * Names and what they mean: beside each other, or below each other where that gets too narrow.
+ * @param widest of the names in characters, where several sections are to align
+ */
+export function section(
+  title: string,
+  rows: readonly (readonly [string, string])[],
+  paper: Paper,
+  widest = Math.max(...rows.map(([left]) => left.length)),
+): string {
+  if (rows.length === 0) return ''
+  const { columns = Number.POSITIVE_INFINITY, style } = paper
+  const width = Math.min(34, widest)
+  const room = columns - width - 4
+  const told = rows.map(([left, right]) => {
+    if (room < 24) return [`  ${left}`, ...wrap(right, columns - 4).map(line => `    ${line}`)].join('\n')
+    const below = ' '.repeat(width + 4)
+    const told = wrap(right, room)
+    // A name that is too long for its column has a line of its own, unless what it means fits behind it.
+    if (widthOf(left) > width) {
+      const line = `  ${left}  ${right}`
+      return widthOf(line) <= columns ? line.trimEnd() : [`  ${left}`, ...told.map(part => below + part)].join('\n')
+    }
+    return `  ${pad(left, width)}  ${told.join(`\n${below}`)}`.trimEnd()
+  })
+  return [style.bold(text(`${title}:`, paper)), ...told].join('\n')
+}
+
+function text(sentence: string, { columns = Number.POSITIVE_INFINITY }: Paper): string {
+  return wrap(sentence, columns).join('\n')
+}
+
+/** `-p, --port <number>` */
+export function flagsOf(option: OptionSpec): string {
+  const long = option.type === 'boolean' ? `--${option.name}` : `--${option.name} <${kindOf(option)}>`
+  return option.short ? `-${option.short}, ${long}` : long
+}
+
+function kindOf(option: OptionSpec): string {
+  if (option.choices) return option.choices.join('|')
+  if (option.hint) return option.hint
+  if (option.type === 'files') return 'file, again for more'
+  if (option.type === 'paths') return 'path, again for more'
+  return option.type === 'list' ? 'text, again for more' : option.type
+}
+
+function describe({ description, default: value, required }: OptionSpec): string {
+  if (required) return `${description} (needed)`.trim()
+  if (value === null || value === false || value === '' || (Array.isArray(value) && value.length === 0))
+    return description
+  return `${description} (default: ${typeof value === 'object' ? JSON.stringify(value) : value})`.trim()
+}

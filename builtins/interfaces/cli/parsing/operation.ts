@@ -1,0 +1,222 @@
+import { type Kernel, type Operation, type Role, type SvcError, sentenceOf } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
+import type { Context } from '../context.ts'
+import { type CommandSpec, NeedsDaemonError, type OperationRef } from '../contract.ts'
+import { isChild, runInChild, runsPlugins } from '../process/child.ts'
+import { interruptionOf } from '../process/end.ts'
+import { warningsOn } from '../process/warnings.ts'
+import { findProject } from '../project/project.ts'
+import { askDaemon, type Surroundings } from '../screen/ask.ts'
+import { INTERRUPTED, interruptible } from '../screen/interrupt.ts'
+import { invokeMasked } from '../screen/masked.ts'
+import { printable, printableJson } from '../screen/printable.ts'
+import { renderOutput } from '../screen/table.ts'
+import { whileWaiting } from '../screen/waiting.ts'
+import { fold } from '../screen/width.ts'
+import { hiddenLine } from './hidden.ts'
+import { openReading, readsWithBuiltins } from './reading.ts'
+
+/** Runs the operation of a command: in the daemon if one answers, else in this process; the answer is the same. */
+export async function runOperation(
+  spec: CommandSpec,
+  input: Record<string, unknown>,
+  context: Context,
+): Promise<number> {
+  const { json, ports, named, terminal } = context
+  const root = await findProject(ports, named)
+  const { name, rendered, judged, endless } = spec.operation!
+  if (name === 'plugins.check' && !isChild(context)) return checkInChild(root, input, context)
+  if (name === 'config.set' && (await runsPlugins(root, context))) return setInChild(root, spec, input, context)
+  const exit = await interruptible(ports.clock, async signal => {
+    const ask = () => askDaemon(root, spec.operation!, input, context, signal)
+    const told = await whileWaiting(terminal, ports.clock, ask)
+    if (!told) return runHere(root, spec, input, context, signal)
+    const isAsked = (rendered && !json) || judged
+    const as = isAsked ? await shownAs(spec.operation!, root, context) : undefined
+    const shown = show(told.output, as, answerContext(spec, input, told.around), context, signal)
+    return await (endless ? shown.catch(error => reportStopped(error, context)) : shown)
+  })
+  const interruption = exit === INTERRUPTED ? interruptionOf(name, input) : undefined
+  if (interruption) terminal.err(printable(interruption))
+  return exit
+}
+
+/** A file that is tried may do anything. */
+async function checkInChild(root: string, input: Record<string, unknown>, context: Context): Promise<number> {
+  const words = ['plugins', 'check', ...(context.json ? ['--json'] : []), '--', String(input.file)]
+  const { code, stdout, errors } = await runInChild(root, words, context)
+  for (const line of errors) context.terminal.err(printable(line))
+  context.terminal.part(stdout)
+  return code
+}
+
+/** Plugins have keys of their own and know values of others. What they know is not checked where one takes the child with it. */
+async function setInChild(
+  root: string,
+  spec: CommandSpec,
+  input: Record<string, unknown>,
+  context: Context,
+): Promise<number> {
+  const { json, terminal, ports } = context
+  const words = ['config', 'set', ...(json ? ['--json'] : []), '--', String(input.key), String(input.value)]
+  const child = await runInChild(root, words, context).catch((error: unknown) => {
+    terminal.err(printable(`svc: warning: ${sentenceOf(error)}`))
+    return undefined
+  })
+  if (!child) return interruptible(ports.clock, signal => runHere(root, spec, input, context, signal))
+  for (const line of child.errors) terminal.err(printable(line))
+  terminal.part(child.stdout)
+  return child.code
+}
+
+/** A stream without an end of its own ended with its daemon. */
+function reportStopped(error: SvcError, { terminal }: Context): number {
+  if (error.code !== 'server_stopping') throw error
+  terminal.err(`svc: ${printable(error.message)}`)
+  return 0
+}
+
+type ShownAs = Pick<Operation, 'render' | 'exit'>
+
+const NO_FILTERS = ['limit', 'all']
+
+/** Describes how a list was narrowed by arguments with a `limit`, for the message of an empty one: `status denied`. */
+function narrowing({ arguments: places, options, operation }: CommandSpec, input: Record<string, unknown>): string {
+  if (operation?.http?.method !== 'GET' || !options.some(({ field }) => field === 'limit')) return ''
+  const filters = [
+    ...places.filter(({ required }) => !required),
+    ...options.filter(({ field, ...option }) => !NO_FILTERS.includes(field) && input[field] !== option.default),
+  ]
+  const given = filters.filter(({ field }) => input[field] !== undefined)
+  return given.map(({ field }) => `${field} ${input[field]}`).join(', ')
+}
+
+/** What was asked, for the words around its answer. */
+interface AnswerContext {
+  narrowed: string
+  /** The rows that it leaves out, in words; empty when none. */
+  hidden: string
+  notice: string
+  /** What Ctrl-C did, where it did more than end the command. */
+  interruption: string | undefined
+}
+
+function answerContext(
+  spec: CommandSpec,
+  input: Record<string, unknown>,
+  { hidden = 0, notice = '' }: Surroundings = {},
+): AnswerContext {
+  const name = spec.operation?.hides
+  return {
+    narrowed: narrowing(spec, input),
+    hidden: name && hidden > 0 ? hiddenLine(hidden, name) : '',
+    notice,
+    interruption: spec.operation ? interruptionOf(spec.operation.name, input) : undefined,
+  }
+}
+
+/** Shows what an operation returned; a stream as it comes. */
+async function show(
+  output: unknown,
+  as: ShownAs | undefined,
+  { narrowed, hidden, notice, interruption }: AnswerContext,
+  context: Context,
+  signal: AbortSignal,
+): Promise<number> {
+  const { terminal, json } = context
+  const { render, exit } = as ?? {}
+  if (isStream(output)) {
+    const { showStream } = await import('../screen/stream.ts')
+    return showStream(output, render, context, signal)
+  }
+  // An interrupted task answers that its client went away.
+  if (signal.aborted && !json && interruption !== undefined) return INTERRUPTED
+  if (notice && !json) terminal.out(printable(notice))
+  if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
+  else if (narrowed && Array.isArray(output) && output.length === 0) terminal.out(printable(`none with ${narrowed}`))
+  else if (render) terminal.out(fitToColumns(printable(render(output as never)), terminal.columns))
+  else terminal.out(renderOutput(output, { columns: terminal.columns, head: terminal.style.bold }))
+  if (hidden && !json) terminal.out(hidden)
+  return exit?.(output as never) ?? 0
+}
+
+function fitToColumns(text: string, columns: number | undefined): string {
+  return columns === undefined ? text : fold(text, columns)
+}
+
+function isStream(output: unknown): output is AsyncIterable<StreamEvent> {
+  return typeof output === 'object' && output !== null && Symbol.asyncIterator in output
+}
+
+async function runHere(
+  root: string,
+  spec: CommandSpec,
+  input: Record<string, unknown>,
+  context: Context,
+  signal: AbortSignal,
+): Promise<number> {
+  const { name, reach } = spec.operation!
+  const { terminal, ports } = context
+  if (reach === 'daemon') throw new NeedsDaemonError({ command: spec.path.join(' ') })
+  await using kernel = await openProject(root, context, reach === 'config' ? [] : ['cli'], spec.operation!)
+  const progress = (message: string) => terminal.err(printable(message))
+  const output = await whileWaiting(terminal, ports.clock, () =>
+    invokeMasked(kernel, name, input, { signal, progress }),
+  )
+  const operation = await findOperation(kernel, name)
+  const around = operation ? await surroundingsOf(operation, input) : {}
+  // Awaited here: a stream needs the process that it comes from.
+  return await show(output, operation, answerContext(spec, input, around), context, signal)
+}
+
+async function surroundingsOf(operation: Operation, input: Record<string, unknown>): Promise<Surroundings> {
+  const { hiddenCount } = await import('#lib/list')
+  return { hidden: await hiddenCount(operation, input), notice: await operation.notice?.() }
+}
+
+/**
+ * Returns how to print what the daemon did. It is printed as JSON where this process cannot open the project, as with a
+ * bad configuration.
+ */
+async function shownAs(operation: OperationRef, root: string, context: Context): Promise<ShownAs | undefined> {
+  const { name, judged } = operation
+  try {
+    // The daemon has done the work: all that is needed is how the answer is written.
+    const asRead = { ...operation, http: { method: 'GET', path: '' } }
+    await using kernel = await openProject(root, context, [], asRead)
+    return await findOperation(kernel, name)
+  } catch (error) {
+    context.terminal.err(`svc: warning: ${printable(sentenceOf(error))}`)
+    // The answer is shown; whether it means success is unknown.
+    return judged ? { exit: () => 1 } : undefined
+  }
+}
+
+async function findOperation(kernel: Kernel, name: string): Promise<Operation | undefined> {
+  const { Operations } = await import('#kernel')
+  return kernel.points.find(Operations, name)
+}
+
+/** The commands of all plugins of a project, its own too, as they are at this moment. */
+export async function commandsOfProject(root: string, context: Context): Promise<readonly CommandSpec[]> {
+  const [{ Operations }, { commandsOf }] = await Promise.all([import('#kernel'), import('./tree.ts')])
+  await using kernel = await openProject(root, context, [])
+  return commandsOf(kernel.list(Operations))
+}
+
+/** A process of the project that says only what people should know. Where it only reads with the program's own, it runs no plugin. */
+async function openProject(
+  root: string,
+  context: Context,
+  roles: readonly Role[],
+  operation?: Pick<OperationRef, 'name' | 'http' | 'reach'>,
+): Promise<Kernel> {
+  const { program, terminal } = context
+  const lenient = operation?.reach === 'config'
+  if (operation && readsWithBuiltins(operation, context)) return openReading(root, context, { roles, lenient })
+  // The answer itself names the bad plugins.
+  if (operation?.name.startsWith('plugins.')) return program.open({ root, roles, log: { level: 'silent' } })
+  const log = { level: 'warn', write: warningsOn(terminal) } as const
+  if (lenient) return program.open({ root, roles, log, lenient, pluginFiles: isChild(context) ? 'trusted' : 'none' })
+  return program.open({ root, roles, log })
+}

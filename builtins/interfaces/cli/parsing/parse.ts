@@ -1,0 +1,132 @@
+import { Cli, Command, Option } from 'clipanion'
+import { near } from '#kernel'
+import { type ArgumentSpec, type CommandSpec, type OptionSpec, UsageError, type ValueType } from '../contract.ts'
+import { usageOf } from './help.ts'
+
+export interface ParsedCommand {
+  input: Record<string, unknown>
+  json: boolean
+  root: string | undefined
+}
+
+/**
+ * Reads the words after a command's path.
+ * @throws UsageError with the command's usage
+ */
+export function parse(spec: CommandSpec, words: readonly string[]): ParsedCommand {
+  const command = process(spec, words)
+  const { words: placed = [], json, root } = command
+  const input: Record<string, unknown> = { ...spec.operation?.preset, ...place(spec, placed) }
+  for (const option of spec.options) {
+    const given = command[fieldKey(option)]
+    if (given !== undefined && option.key !== undefined) {
+      const added = [given].flat().map(value => ({ [option.key!]: value }))
+      input[option.field] = [...((input[option.field] as unknown[] | undefined) ?? []), ...added]
+    } else if (given !== undefined) input[option.field] = readValue(spec, `--${option.name}`, given, option.type)
+    else if (option.required) refuse(spec, `the option --${option.name} is missing`)
+  }
+  return { input, json: json === true, root }
+}
+
+type Values = { words?: string[]; json?: boolean; root?: string } & Record<string, unknown>
+
+function process(spec: CommandSpec, words: readonly string[]): Values {
+  // The path has been taken off, so that there is one command only and its errors are about it.
+  class Words extends Command {
+    static override paths = [Command.Default]
+    words = Option.Rest()
+    json = Option.Boolean('--json')
+    root = Option.String('--root')
+
+    constructor() {
+      super()
+      Object.assign(this, Object.fromEntries(spec.options.map(option => [fieldKey(option), declareOption(option)])))
+    }
+
+    async execute() {}
+  }
+  try {
+    return Cli.from(Words, { binaryName: 'svc', enableColors: false }).process(
+      joinNegativeNumbers(spec, words),
+      {},
+    ) as unknown as Values
+  } catch (error) {
+    refuse(spec, problemOf(spec, error))
+  }
+}
+
+/** A negative number after an option is its value, and no option. */
+function joinNegativeNumbers(spec: CommandSpec, words: readonly string[]): string[] {
+  const end = words.indexOf('--')
+  const taken: string[] = []
+  for (const word of end < 0 ? words : words.slice(0, end)) {
+    const before = taken.at(-1)
+    const option = spec.options.find(({ name, short }) => before === `--${name}` || (short && before === `-${short}`))
+    if (option && option.type !== 'boolean' && /^-\.?\d/.test(word)) taken.splice(-1, 1, `--${option.name}=${word}`)
+    else taken.push(word)
+  }
+  return end < 0 ? taken : [...taken, ...words.slice(end)]
+}
+
+/** Option fields stand beside clipanion's own members, so they get a prefix. */
+function fieldKey(option: OptionSpec): string {
+  return `option:${option.key === undefined ? option.field : option.name}`
+}
+
+function declareOption(option: OptionSpec): unknown {
+  const names = option.short ? `-${option.short},--${option.name}` : `--${option.name}`
+  if (option.type === 'boolean') return Option.Boolean(names)
+  return ['list', 'files', 'paths'].includes(option.type) ? Option.Array(names) : Option.String(names)
+}
+
+function place(spec: CommandSpec, words: readonly string[]): Record<string, unknown> {
+  const left = [...words]
+  const input: Record<string, unknown> = {}
+  for (const argument of spec.arguments) {
+    if (argument.required && left.length === 0) refuse(spec, `<${argument.field}> is missing`)
+    const taken = argument.rest ? left.splice(0) : left.splice(0, 1)
+    if (taken.length > 0) input[argument.field] = argumentValue(spec, taken, argument)
+  }
+  if (left.length > 0) refuse(spec, `"${left[0]}" is one word too many`)
+  return input
+}
+
+function argumentValue(spec: CommandSpec, words: readonly string[], { field, type }: ArgumentSpec): unknown {
+  return type === 'list' ? words : readValue(spec, `<${field}>`, words.join(' '), type)
+}
+
+/** What a text stands for. Whether it is a value that the operation takes, its schema says. */
+function readValue(spec: CommandSpec, name: string, given: unknown, type: ValueType): unknown {
+  if (typeof given !== 'string') return given
+  if (type === 'number') {
+    if (/^-?\d+(\.\d+)?$/.test(given)) return Number(given)
+    refuse(spec, `${name} takes a number, not "${given}"`)
+  }
+  if (type === 'boolean' && /^(true|false)$/.test(given)) return given === 'true'
+  if (type !== 'json') return given
+  try {
+    return JSON.parse(given)
+  } catch {
+    refuse(spec, `${name} takes JSON, not "${given}"`)
+  }
+}
+
+/** What clipanion found wrong, in our words. */
+function problemOf(spec: CommandSpec, error: unknown): string {
+  const reason = (error as { candidates?: { reason: string | null }[] }).candidates?.[0]?.reason ?? String(error)
+  const named = /\("(.*)"\)/.exec(reason)?.[1]
+  if (named !== undefined && /^Unsupported option/.test(reason)) {
+    const [meant] = near(named.replace(/^-+/, ''), ['json', 'root', 'help', ...spec.options.map(option => option.name)])
+    return `there is no option ${named}${meant ? `; did you mean --${meant}?` : ''}`
+  }
+  if (named !== undefined && /^Invalid option name/.test(reason)) {
+    return `there is no option ${named}; words that begin with "-" stand behind --, as in: -- ${named}`
+  }
+  const starved = /Not enough arguments to option ([\w-]+)/.exec(reason)?.[1]
+  if (starved) return `the option ${starved} needs a value`
+  return reason.replace(/\.$/, '')
+}
+
+function refuse(spec: CommandSpec, problem: string): never {
+  throw new UsageError({ problem: `${spec.path.join(' ')}: ${problem}`, usage: usageOf(spec) })
+}

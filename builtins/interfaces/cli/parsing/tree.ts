@@ -1,0 +1,123 @@
+import { type Operation, z } from '#kernel'
+import type { ArgumentSpec, CliFace, CommandSpec, OptionSpec, ValueType } from '../contract.ts'
+import { facesOf, type Place, readUsage } from './usage.ts'
+
+interface Schema {
+  type?: string | string[]
+  anyOf?: Schema[]
+  items?: Schema
+  const?: unknown
+  enum?: unknown[]
+  default?: unknown
+  description?: string
+  examples?: unknown[]
+  properties?: Record<string, Schema>
+  required?: string[]
+}
+
+/** The commands of operations: one for each of their `cli` words. */
+export function commandsOf(operations: readonly Operation[]): CommandSpec[] {
+  return operations.flatMap(operation => facesOf(operation).map(face => commandOf(operation, face)))
+}
+
+function commandOf(operation: Operation, face: CliFace): CommandSpec {
+  const input = z.toJSONSchema(operation.input, { io: 'input', unrepresentable: 'any' }) as Schema
+  const fields = new Map(Object.entries(input.properties ?? {}))
+  const { path, places } = readUsage(face.usage)
+  const preset = { ...face.defaults, ...face.preset }
+  const positional = places.map(place => argumentOf(place, fields))
+  const fixed = [...Object.keys(face.preset ?? {}), ...(face.hidden ?? [])]
+  const taken = new Set([...fixed, ...positional.map(argument => argument.field)])
+  const options = [...fields].filter(([field]) => !taken.has(field))
+  return {
+    path,
+    summary: face.summary ?? operation.summary,
+    description: operation.description ?? '',
+    arguments: positional,
+    example: face.example ? `svc ${face.example}` : exampleOf(path, places, fields),
+    options: options.flatMap(([field, schema]) => optionsOf(field, schema, face, input.required ?? [])),
+    operation: {
+      name: operation.name,
+      preset,
+      http: operation.http ? { method: operation.http.method, path: operation.http.path } : null,
+      reach: operation.reach ?? 'store',
+      rendered: operation.render !== undefined,
+      ...(operation.exit ? { judged: true } : {}),
+      ...(operation.hidden ? { hides: operation.hidden.name } : {}),
+      ...(operation.events && !operation.events.done ? { endless: true } : {}),
+    },
+  }
+}
+
+/** What stands in examples for a value whose schema has none. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  ...{ approval_id: 'ap-1a2b3c4d5e6f', goal_id: 'goal-1a2b3c4d5e6f', memory_id: 'mem-1a2b3c4d5e6f7a8b' },
+  ...{ rule_id: 'rule-1a2b3c4d', schedule_id: 'sched-1a2b3c4d', alarm_id: 'alarm-1a2b3c4d' },
+  ...{ session_id: 'sess-1a2b3c4d5e6f', task_id: 'task-1a2b3c4d5e6f', run_id: 'run-20260102-030405-1a2b3c' },
+  ...{ priority: '2', file: 'plugins/hello.ts', value: '5' },
+}
+
+/** The command with a value in each place that must be filled, quoted as a shell needs it. */
+function exampleOf(path: readonly string[], places: readonly Place[], fields: ReadonlyMap<string, Schema>): string {
+  const values = places
+    .filter(({ required }) => required)
+    .map(({ name }) => {
+      const field = name.replaceAll('-', '_')
+      const { examples, anyOf, enum: choices } = fields.get(field) ?? {}
+      const found = examples ?? anyOf?.flatMap(each => each.examples ?? [])
+      return String(found?.[0] ?? choices?.[0] ?? EXAMPLES[field] ?? name)
+    })
+  return ['svc', ...path, ...values.map(value => (/^[\w:.,/@%+=-]+$/.test(value) ? value : `"${value}"`))].join(' ')
+}
+
+function argumentOf(place: Place, fields: ReadonlyMap<string, Schema>): ArgumentSpec {
+  const field = place.name.replaceAll('-', '_')
+  const schema = fields.get(field)!
+  const { required, rest } = place
+  return { field, type: typeOf(schema), required, rest, description: schema.description ?? '' }
+}
+
+function optionsOf(field: string, schema: Schema, face: CliFace, required: readonly string[]): OptionSpec[] {
+  const list = face.lists?.[field]
+  if (!list) return [optionOf(field, schema, face, required)]
+  const kinds = new Map((schema.items?.anyOf ?? []).flatMap(({ properties = {} }) => Object.entries(properties)))
+  return Object.entries(list).map(([name, key]) => {
+    const { const: fixed, description = '' } = kinds.get(key) ?? {}
+    const type = fixed === true ? 'boolean' : 'list'
+    return { field, name, key, short: null, type, required: false, default: null, choices: null, description }
+  })
+}
+
+function optionOf(field: string, schema: Schema, face: CliFace, required: readonly string[]): OptionSpec {
+  return {
+    field,
+    name: face.files?.[field] ?? face.attachments?.[field] ?? face.paths?.[field] ?? field.replaceAll('_', '-'),
+    short: face.short?.[field] ?? null,
+    type: optionTypeOf(field, schema, face),
+    required: required.includes(field),
+    default: face.defaults?.[field] ?? schema.default ?? null,
+    choices: choicesOf(schema),
+    description: schema.description ?? '',
+  }
+}
+
+function optionTypeOf(field: string, schema: Schema, face: CliFace): ValueType {
+  if (face.attachments?.[field]) return 'files'
+  if (face.files?.[field]) return 'file'
+  const type = typeOf(schema)
+  if (!face.paths?.[field]) return type
+  return type === 'list' ? 'paths' : 'path'
+}
+
+function choicesOf(schema: Schema): string[] | null {
+  const found = schema.enum ?? schema.anyOf?.find(each => each.enum)?.enum
+  return found ? found.map(String) : null
+}
+
+function typeOf(schema: Schema): ValueType {
+  const types = [schema, ...(schema.anyOf ?? [])].flatMap(each => each.type ?? []).filter(type => type !== 'null')
+  if (types.includes('string') || schema.enum) return 'text'
+  if (types.includes('number') || types.includes('integer')) return 'number'
+  if (types.includes('boolean')) return 'boolean'
+  return types.includes('array') ? 'list' : 'json'
+}

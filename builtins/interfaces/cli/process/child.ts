@@ -1,0 +1,64 @@
+import { SvcError } from '#kernel'
+import { isTrusted } from '#lib/trust'
+import type { Context } from '../context.ts'
+import { hasPlugins, SPAWNED } from '../project/trust.ts'
+
+/** A child whose plugins do not even let its watchdog end it is killed after this long, in milliseconds. */
+const LIMIT_MS = 60_000
+
+/** Whether this process is such a child. */
+export function isChild({ ports }: Pick<Context, 'ports'>): boolean {
+  return ports.env[SPAWNED] === '1'
+}
+
+/** Returns whether there is code of the project that may run, which a child is then to run in place of this process. */
+export async function runsPlugins(root: string, context: Pick<Context, 'ports'>): Promise<boolean> {
+  const { ports } = context
+  return !isChild(context) && (await hasPlugins(ports, root)) && (await isTrusted(root, ports))
+}
+
+/**
+ * Runs a command in a child process, so that a plugin that hangs or ends its process takes that one with it and not this one.
+ * @returns its exit code, its standard output, and the lines of its standard error
+ * @throws SvcError with the plugin's file and what it did, when the child was killed or ended without a word
+ */
+export async function runInChild(
+  root: string,
+  words: readonly string[],
+  { ports }: Pick<Context, 'ports'>,
+): Promise<{ code: number; stdout: string; errors: string[] }> {
+  const argv = [...process.execArgv, process.argv[1]!, '--root', root, ...words]
+  const child = ports.spawn(process.execPath, argv, {
+    env: { ...ports.env, [SPAWNED]: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]!.setEncoding('utf8').on('data', text => {
+      said[name] += text
+    })
+  }
+  const cancel = ports.clock.after(LIMIT_MS, () => child.kill('SIGKILL'))
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  }).finally(cancel)
+  const lines = said.stderr.split('\n').filter(line => line !== '')
+  const held = lines.map(heldUp).find(each => each !== undefined)
+  // A command says something in any case.
+  if (code === null || (said.stdout === '' && lines.length === 0)) {
+    const problem = held ?? `The plugins of ${root} ended the process, or did not end within ${LIMIT_MS / 1000} s.`
+    throw new SvcError(problem, { code: 'plugin_error', status: 409, title: 'Plugin error' })
+  }
+  return { code, stdout: said.stdout, errors: lines }
+}
+
+/** What the watchdog of a child says of a plugin. */
+function heldUp(line: string): string | undefined {
+  try {
+    const { plugin, msg } = JSON.parse(line) as { plugin?: string; msg?: string }
+    return plugin === undefined || msg === undefined ? undefined : `${msg[0]!.toUpperCase()}${msg.slice(1)}.`
+  } catch {
+    return undefined
+  }
+}

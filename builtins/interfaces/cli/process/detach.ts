@@ -1,0 +1,58 @@
+import { join } from 'node:path'
+import { SvcError } from '#kernel'
+import type { Context } from '../context.ts'
+import { makeFolder } from '../project/making.ts'
+import { SPAWNED } from '../project/trust.ts'
+import { DETACHED, type Message } from './detached.ts'
+
+/** Time that the successor of a killed process has to start, in milliseconds. */
+const SUCCESSOR_MS = 30_000
+const LOOK_MS = 100
+
+/** Starts a command in a process of its own, and returns once that is up. @throws SvcError, the one that it failed with */
+export async function detach(root: string, words: readonly string[], context: Context): Promise<number> {
+  const { ports, terminal } = context
+  const logs = join(root, 'logs')
+  await makeFolder(ports.files, logs, 0o700)
+  // What the runtime itself says when it breaks down; all else is logged. Not the log, which is replaced when it is full.
+  const log = await ports.files.open(join(logs, 'stderr.log'), 'a', 0o600)
+  const child = ports.spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...words, '--root', root], {
+    cwd: root,
+    detached: true,
+    env: { ...ports.env, [DETACHED]: '1', [SPAWNED]: '1' },
+    stdio: ['ignore', log.fd, log.fd, 'ipc'],
+  })
+  const message = await new Promise<Message>(resolve => {
+    child.once('message', sent => resolve(sent as Message))
+    child.once('error', error => resolve({ failed: error.message, exit: 1 }))
+    child.once('close', async (code, signal) => {
+      const failed = {
+        failed: `the process ended; ${join(logs, 'svc.log')} or stderr.log may say why`,
+        exit: code ?? 1,
+      }
+      resolve((signal === 'SIGKILL' && (await successor(root, context))) || failed)
+    })
+  })
+  await log.close()
+  if ('failed' in message) {
+    throw new SvcError(message.failed, { code: 'not_started', status: 500, exit: message.exit })
+  }
+  if (child.connected) child.disconnect()
+  child.unref()
+  terminal.out(message.ready)
+  return 0
+}
+
+/** A process that a plugin held up while it came up is killed by its watchdog, and started again without that plugin. */
+async function successor(root: string, { program, ports }: Context): Promise<Message | undefined> {
+  const until = ports.clock.monotonic() + SUCCESSOR_MS
+  while (ports.clock.monotonic() < until) {
+    const found = await program.findDaemon(ports, join(root, '.svc'))
+    if (found?.alive) {
+      const why = `a plugin held up the first process; ${join(root, 'logs', 'svc.log')} names it`
+      return { ready: `The daemon runs with PID ${found.holder.pid} (${why}).` }
+    }
+    await ports.clock.sleep(LOOK_MS)
+  }
+  return undefined
+}

@@ -1,0 +1,151 @@
+import { join } from 'node:path'
+import type { Ports } from '#kernel'
+import { type LockPorts, lockFile } from '#lib/lock'
+import { makeFolder } from '../project/making.ts'
+import { printable } from '../screen/printable.ts'
+import type { Style, Terminal } from '../screen/terminal.ts'
+import { isDetached } from './detached.ts'
+
+/** A log that has become longer is set aside, in bytes. */
+const LONGEST = 10 * 1024 * 1024
+/** Number of rotated files kept: `svc.log.1` is the youngest. */
+const KEPT = 5
+/** Number of written bytes between checks of the log's length and of a rotation by another process. */
+const LOOK_EVERY = 64 * 1024
+
+/** What people are shown of a line. */
+export interface LogLine {
+  level: number
+  time: string
+  agent_id?: string
+  plugin?: string
+  msg?: string
+}
+
+export interface Journal {
+  readonly file: string
+  /** Takes whole lines of JSON. */
+  write(line: string): void
+  close(): Promise<void>
+}
+
+/**
+ * Where a long-running process logs to: `logs/svc.log`, and standard error: as JSON, for people on a terminal as text.
+ * A disk that is full loses lines, and stops nothing. Several processes may write to one log.
+ */
+export async function openJournal(ports: Ports, root: string, terminal: Terminal): Promise<Journal> {
+  const folder = join(root, 'logs')
+  await makeFolder(ports.files, folder, 0o700)
+  const log = new RotatingFile(join(folder, 'svc.log'), ports)
+  await log.open()
+  // A detached process has no reader of standard error.
+  const echo = !isDetached(ports.env)
+  return {
+    file: log.file,
+    write(line) {
+      log.write(line)
+      if (echo) terminal.err(terminal.watched ? forPeople(line, terminal.errStyle) : line.trimEnd())
+    },
+    close: () => log.close(),
+  }
+}
+
+type Stream = ReturnType<Awaited<ReturnType<Ports['files']['open']>>['createWriteStream']>
+
+/** A file that several processes append to; the first that finds it too long rotates it. */
+class RotatingFile {
+  readonly file: string
+  readonly #ports: LockPorts
+  #stream: Stream | undefined
+  /** Tells the file that is written to from one that has taken its name. */
+  #inode = 0
+  /** Whether its last line was written in part, as on a full disk: the next one is not to be appended to that. */
+  #torn = false
+  #written = 0
+  #looking: Promise<void> | undefined
+
+  constructor(file: string, ports: LockPorts) {
+    this.file = file
+    this.#ports = ports
+  }
+
+  async open(): Promise<void> {
+    await this.#rotate()
+    await this.#reopen()
+  }
+
+  write(line: string): void {
+    this.#stream?.write(this.#torn ? `\n${line}` : line)
+    this.#torn = false
+    this.#written += line.length
+    if (!this.#stream || this.#written >= LOOK_EVERY) this.#lookOnce()
+  }
+
+  async close(): Promise<void> {
+    await this.#looking
+    await new Promise<void>(done => (this.#stream ? this.#stream.end(() => done()) : done()))
+  }
+
+  #lookOnce(): void {
+    this.#written = 0
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+    })
+  }
+
+  /** Lines that come meanwhile go where they went before. Where it fails, as on a full disk, that stays so. */
+  async #look(): Promise<void> {
+    try {
+      await this.#rotate()
+      const found = await this.#ports.files.stat(this.file).catch(() => undefined)
+      if (!this.#stream || found?.ino !== this.#inode) await this.#reopen()
+    } catch {}
+  }
+
+  async #reopen(): Promise<void> {
+    const { files } = this.#ports
+    const handle = await files.open(this.file, 'a+', 0o600)
+    const { ino, size } = await handle.stat()
+    this.#torn = size > 0 && (await handle.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0] !== 10
+    const before = this.#stream
+    const stream = handle.createWriteStream()
+    // A stream that could not write is of no further use, also when the disk has space again.
+    stream.on('error', () => {
+      if (this.#stream !== stream) return
+      this.#stream = undefined
+      this.#lookOnce()
+    })
+    this.#inode = ino
+    this.#stream = stream
+    before?.end()
+  }
+
+  /** Under a lock, so that of several processes that find it too long one sets it aside. */
+  async #rotate(): Promise<void> {
+    if (!(await this.#isLong())) return
+    const { files } = this.#ports
+    const release = await lockFile(`${this.file}.lock`, this.#ports)
+    try {
+      if (!(await this.#isLong())) return
+      const name = (n: number) => (n === 0 ? this.file : `${this.file}.${n}`)
+      for (let n = KEPT - 1; n > 0; n--) await files.rename(name(n), name(n + 1)).catch(() => {})
+      await files.rename(this.file, name(1))
+    } finally {
+      await release()
+    }
+  }
+
+  async #isLong(): Promise<boolean> {
+    const { size } = await this.#ports.files.stat(this.file).catch(() => ({ size: 0 }))
+    return size > LONGEST
+  }
+}
+
+/** A line of the log for people. */
+export function forPeople(line: string, style: Style): string {
+  const { level, time, agent_id, plugin, msg } = JSON.parse(line) as LogLine
+  const clock = style.dim(new Date(time).toTimeString().slice(0, 8))
+  const weight = level >= 50 ? style.red('error ') : level >= 40 ? style.yellow('warning ') : ''
+  const who = agent_id ?? plugin
+  return `${clock} ${weight}${who ? `${style.bold(printable(who))} ` : ''}${printable(msg ?? '')}`
+}

@@ -1,0 +1,113 @@
+import type { Kernel, Role } from '#kernel'
+import { DaemonStarts } from '#platform/daemon/contract'
+import { Watchdog } from '#platform/watchdog/contract'
+import type { Context } from '../context.ts'
+import { narrate } from '../screen/narrate.ts'
+import { printableJson } from '../screen/printable.ts'
+import type { Announcement } from './announce.ts'
+import { isDetached, sendToParent } from './detached.ts'
+import { type Journal, openJournal } from './journal.ts'
+import { giveMemoryBack } from './memory.ts'
+
+/** What a process that runs for long does of its own. */
+export interface Service {
+  /** What has to succeed before the first heartbeat, as taking a port: what fails here has cost no model call. */
+  before?(kernel: Kernel, life: Life): Promise<void>
+  /** Runs once the process is up. @returns what is announced then, if anything */
+  begin(kernel: Kernel, journal: Journal): Promise<Announcement | undefined>
+}
+
+/**
+ * Starts a long-running process, and keeps it until SIGTERM or SIGINT. A second one ends it at once; SIGHUP is ignored,
+ * so that a closed terminal ends nothing.
+ * It prints on standard output that it is ready; for programs (`--json`) a line of JSON for each event of its life:
+ * `listening`, `ready`, `stopping`, `stopped`, each with `event`, `at`, `pid` and what is known then.
+ * @param ended resolves with the reason when there is another one to end
+ * @returns the exit code, at the end: 1 when an error of the program itself ended it
+ */
+export async function serveUntilSignal(
+  root: string,
+  roles: readonly Role[],
+  context: Context,
+  service: Service,
+  ended?: Promise<string>,
+): Promise<number> {
+  const journal = await openJournal(context.ports, root, context.terminal)
+  const signal = stopSignal()
+  const log = { write: (line: string) => journal.write(line) }
+  const life = lifeOf(context)
+  let done: Promise<void> | undefined
+  const before = async (kernel: Kernel) => {
+    done ??= service.before?.(kernel, life)
+    await done
+  }
+  // The daemon drives agents as soon as it is up: it has to ask for it itself.
+  const prepare = (kernel: Kernel) => {
+    const begin = () => before(kernel)
+    kernel.points.add(DaemonStarts, { name: 'cli', begin, join: begin }, 'cli')
+  }
+  // Only the client on its pipes can start it again.
+  const restart = roles.includes('mcp') ? [] : sameAgain(context)
+  const kernel = await context.program.open({ root, roles, restart, log, prepare }).catch(async error => {
+    await journal.close()
+    throw error
+  })
+  const undo = giveMemoryBack(kernel.ports.clock)
+  let ended_with: number | undefined
+  const watchdog = kernel.services.has(Watchdog) ? kernel.use(Watchdog) : undefined
+  try {
+    narrate(kernel)
+    await before(kernel)
+    const told = await service.begin(kernel, journal)
+    if (told && context.json) await life('ready', told.facts)
+    else if (told && !(await sendToParent(context.ports.env, { ready: told.text }))) context.terminal.out(told.text)
+    const reasons = [signal, ...(ended ? [ended] : []), ...(watchdog ? [watchdog.orphaned] : [])]
+    const ends = Promise.race(reasons).then(why => ({ why, exit: 0 }))
+    const breaks = watchdog?.broken.then(() => ({ why: 'an error of its own', exit: 1 }))
+    const { why, exit } = await Promise.race(breaks ? [ends, breaks] : [ends])
+    kernel.log.info({}, `${why}: stopping`)
+    await life('stopping', { reason: why })
+    ended_with = exit
+    return exit
+  } finally {
+    watchdog?.ending()
+    await undo()
+    await kernel.close()
+    if (ended_with !== undefined) await life('stopped', { exit: ended_with })
+    await journal.close()
+  }
+}
+
+/** Reports an event in the life of this process to programs. */
+type Life = (event: 'listening' | 'ready' | 'stopping' | 'stopped', facts: object) => Promise<void>
+
+function lifeOf({ json, ports, terminal }: Context): Life {
+  return async (event, facts) => {
+    if (!json) return
+    const at = ports.clock.now().toISOString()
+    const line = printableJson(JSON.stringify({ event, at, pid: process.pid, ...facts }))
+    // A detached process reports to its starter, and prints nothing.
+    if (!isDetached(ports.env)) terminal.out(line)
+    else if (event === 'ready') await sendToParent(ports.env, { ready: line })
+  }
+}
+
+/** The command that starts this process again. */
+function sameAgain({ ports }: Context): string[] {
+  const words = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
+  return isDetached(ports.env) ? [...words, '--detach'] : words
+}
+
+function stopSignal(): Promise<NodeJS.Signals> {
+  process.on('SIGHUP', () => {})
+  return new Promise(resolve => {
+    let told = false
+    const stop = (name: NodeJS.Signals, number: number) => {
+      if (told) process.exit(128 + number)
+      told = true
+      resolve(name)
+    }
+    process.on('SIGTERM', stop)
+    process.on('SIGINT', stop)
+  })
+}

@@ -1,0 +1,33 @@
+import { sentenceOf, type Undo } from '#kernel'
+import { printable } from '../screen/printable.ts'
+import type { Terminal } from '../screen/terminal.ts'
+
+/**
+ * Prints uncaught errors as one message too. A rejected promise of a plugin ends no command; after an exception the
+ * command ends with 1, as it might wait for ever. Where the watchdog of a lasting process handles them,
+ * it is left to it.
+ */
+export function watchStrays(terminal: Terminal): Undo {
+  const isWatched = (event: string) => process.listenerCount(event) > 1
+  const onRejection = (error: unknown) => {
+    if (!isWatched('unhandledRejection')) terminal.err(printable(`svc: warning: ${describeError(error)}`))
+  }
+  const onException = (error: unknown) => {
+    if (isWatched('uncaughtException')) return
+    terminal.err(`${terminal.errStyle.red('svc:')} ${printable(describeError(error))}`)
+    process.exit(1)
+  }
+  process.on('unhandledRejection', onRejection)
+  process.on('uncaughtException', onException)
+  return () => {
+    process.off('unhandledRejection', onRejection)
+    process.off('uncaughtException', onException)
+  }
+}
+
+/** With the innermost place of its stack: most often a line of a plugin. */
+function describeError(error: unknown): string {
+  const stack = error instanceof Error ? error.stack : undefined
+  const place = /^\s+at .*?(?:file:\/\/)?(\/.*:\d+:\d+)\)?$/m.exec(stack ?? '')?.[1]
+  return `an error that nobody caught: ${sentenceOf(error)}${place ? ` (${place})` : ''}`
+}

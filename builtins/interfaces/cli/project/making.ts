@@ -1,0 +1,51 @@
+import { type Ports, SvcError, sentenceOf } from '#kernel'
+import { CannotWriteError } from '../contract.ts'
+
+type Files = Ports['files']
+
+/** Makes a folder where it is missing. @returns whether it was */
+export async function makeFolder(files: Files, path: string, mode?: number): Promise<boolean> {
+  const given = mode === undefined ? {} : { mode }
+  const made = await files.mkdir(path, { recursive: true, ...given }).catch(async error => {
+    // Of a file system that is read-only this says no more than that there is no such folder.
+    if (error.code === 'ENOENT') await files.mkdir(path, given)
+    throw error
+  })
+  return made !== undefined
+}
+
+/** Makes a file where it is missing, and touches none that is there. @returns whether it was missing */
+export async function makeFile(files: Files, path: string, text: string, mode = 0o644): Promise<boolean> {
+  try {
+    await files.writeFile(path, text, { flag: 'wx', mode })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** What went wrong in making something, for people. */
+export function cannotWrite(path: string, cause: unknown): Error {
+  return new CannotWriteError({ path, ...explain(cause) }, { cause })
+}
+
+/** The same of what went wrong anywhere, where the system's own words do not say what would be right. */
+export function explainReadOnly(error: unknown): unknown {
+  const { code, path } = error as NodeJS.ErrnoException
+  return code === 'EROFS' && path !== undefined && !(error instanceof SvcError) ? cannotWrite(path, error) : error
+}
+
+function explain(error: unknown): { problem: string; remedy: string } {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'EACCES' || code === 'EPERM') {
+    return { problem: 'this user may not write there', remedy: 'take a folder of your own, or change its mode' }
+  }
+  if (code === 'EROFS') {
+    return { problem: 'the file system is read-only', remedy: 'mount it for writing, or take a folder elsewhere' }
+  }
+  if (code === 'ENOTDIR' || code === 'EEXIST') {
+    return { problem: 'a file stands where a folder must be', remedy: 'move it away, or take another folder' }
+  }
+  return { problem: sentenceOf(error), remedy: 'take another folder' }
+}

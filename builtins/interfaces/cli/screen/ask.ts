@@ -1,0 +1,182 @@
+import type { IncomingMessage } from 'node:http'
+import { join, resolve } from 'node:path'
+import type { EventSourceMessage } from 'eventsource-parser'
+import { type Clock, SvcError, sentenceOf } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
+import type { Context } from '../context.ts'
+import { type CommandTree, DaemonAnswerError, type OperationRef } from '../contract.ts'
+
+/** Interval of the check that the answering daemon is not stalled, in milliseconds. */
+const LOOK_MS = 1_000
+
+/** What belongs around an answer in a terminal. */
+export interface Surroundings {
+  /** The number of rows that a list leaves out. */
+  hidden?: number | undefined
+  /** A line above the answer; empty when there is none. */
+  notice?: string | undefined
+}
+
+/**
+ * Sends an operation to the project's daemon, over its socket. Aborting the signal disconnects the client.
+ * @returns undefined when no daemon answers, when the one that might have done so has stalled, or when the operation
+ * has no route
+ * @throws SvcError, the one that the operation threw in the daemon
+ */
+export async function askDaemon(
+  root: string,
+  operation: OperationRef,
+  input: Readonly<Record<string, unknown>>,
+  { program, ports, tree }: Pick<Context, 'program' | 'ports' | 'tree'>,
+  signal?: AbortSignal,
+): Promise<{ output: unknown; around?: Surroundings } | undefined> {
+  const request = requestOf(operation, input)
+  if (!request) return undefined
+  const svc = join(root, '.svc')
+  const found = await program.findDaemon(ports, svc)
+  if (!found?.alive || found.stalled) return undefined
+  const isStalled = async () => (await program.findDaemon(ports, svc))?.stalled === true
+  const answer = await whileNot(isStalled, ports.clock, signal, ending =>
+    send(resolve(svc, found.holder.socket), request, ending),
+  ).catch(async error => {
+    if (signal?.aborted || !(await isStalled())) throw error
+    if (request.method === 'GET') return undefined
+    throw new DaemonAnswerError({ problem: 'its loop has not moved for 10 s; it may yet do what it was told' })
+  })
+  if (!answer) return undefined
+  if (answer.events) return { output: eventsOf(answer.events, tree.exits) }
+  if (answer.status < 300) return { output: answer.text === '' ? null : bodyOf(answer), around: answer.around ?? {} }
+  throw errorOf(answer, tree.exits)
+}
+
+/** Does work that can be aborted, also by what is looked for now and then. */
+async function whileNot<T>(
+  findDaemon: () => Promise<boolean>,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+  work: (ending: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const [over, ending] = [new AbortController(), new AbortController()]
+  const look = async () => {
+    await clock.sleep(LOOK_MS, over.signal)
+    if (over.signal.aborted) return
+    if (await findDaemon()) ending.abort()
+    else await look()
+  }
+  void look()
+  try {
+    return await work(signal ? AbortSignal.any([signal, ending.signal]) : ending.signal)
+  } finally {
+    over.abort()
+  }
+}
+
+interface Request {
+  method: string
+  path: string
+  body: string | undefined
+}
+
+/** The operation as a request; undefined when it has no place, or lacks a value that its path needs. */
+function requestOf({ http }: OperationRef, input: Readonly<Record<string, unknown>>): Request | undefined {
+  if (!http) return undefined
+  const rest = new Map(Object.entries(input))
+  let complete = true
+  const path = http.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = rest.get(name)
+    if (value === undefined) complete = false
+    rest.delete(name)
+    return encodeURIComponent(String(value))
+  })
+  if (!complete) return undefined
+  if (http.method !== 'GET' && http.method !== 'DELETE') {
+    return { method: http.method, path, body: rest.size > 0 ? JSON.stringify(Object.fromEntries(rest)) : undefined }
+  }
+  const query = new URLSearchParams()
+  for (const [name, value] of rest) for (const each of [value].flat()) query.append(name, String(each))
+  return { method: http.method, path: rest.size > 0 ? `${path}?${query}` : path, body: undefined }
+}
+
+interface Answer {
+  status: number
+  json: boolean
+  text: string
+  around?: Surroundings
+  /** Of a stream. */
+  events?: IncomingMessage
+}
+
+async function send(
+  socketPath: string,
+  { method, path, body }: Request,
+  signal: AbortSignal,
+): Promise<Answer | undefined> {
+  const { request } = await import('node:http')
+  return new Promise((resolve, reject) => {
+    const headers = { host: 'localhost', ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
+    const sent = request({ socketPath, method, path, headers, signal }, response => {
+      const { statusCode: status = 0, headers } = response
+      if (headers['content-type']?.startsWith('text/event-stream')) {
+        resolve({ status, json: false, text: '', events: response })
+        return
+      }
+      const parts: Buffer[] = []
+      response.on('data', part => parts.push(part))
+      response.once('error', onError)
+      response.once('end', () => {
+        const json = /\bjson\b/.test(headers['content-type'] ?? '')
+        const around = { hidden: Number(headers['x-hidden-count'] ?? 0), notice: String(headers['x-notice'] ?? '') }
+        resolve({ status, json, text: Buffer.concat(parts).toString('utf8'), around })
+      })
+    })
+    const onError = (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined)
+      else reject(new DaemonAnswerError({ problem: error.message }))
+    }
+    sent.once('error', onError)
+    sent.end(body)
+  })
+}
+
+function bodyOf({ json, text }: Answer): unknown {
+  if (!json) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new DaemonAnswerError({ problem: 'what came is not JSON' })
+  }
+}
+
+/** The events of a stream. An `error` is thrown, as it was in the daemon, except the end of a task that failed. */
+async function* eventsOf(response: IncomingMessage, exits: CommandTree['exits']): AsyncGenerator<StreamEvent> {
+  const { createParser } = await import('eventsource-parser')
+  const come: EventSourceMessage[] = []
+  const parser = createParser({ onEvent: event => come.push(event) })
+  response.setEncoding('utf8')
+  try {
+    for await (const text of response) {
+      parser.feed(text)
+      for (const { id, event = 'message', data } of come.splice(0)) {
+        const parsed = JSON.parse(data)
+        if (event === 'error' && !parsed.task) throw errorOf({ status: 0, json: true, text: data }, exits)
+        yield { event, data: parsed, ...(id === undefined ? {} : { id }) }
+      }
+    }
+  } catch (error) {
+    if (error instanceof SvcError) throw error
+    throw new DaemonAnswerError({ problem: sentenceOf(error) })
+  }
+}
+
+/** The problem document as the error that it was made from. */
+function errorOf(answer: Answer, exits: CommandTree['exits']): SvcError {
+  const problem = bodyOf(answer) as Partial<{ detail: string; code: string; title: string; errors: SvcError['errors'] }>
+  const { detail, code = 'error', title, errors = [] } = problem
+  return new SvcError(detail ?? `status ${answer.status}`, {
+    code,
+    status: answer.status,
+    exit: exits[code] ?? 1,
+    errors,
+    ...(title === undefined ? {} : { title }),
+  })
+}

@@ -1,0 +1,47 @@
+import type { Operation } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
+import type { Context } from '../context.ts'
+import { endIn, endOf } from '../process/end.ts'
+import { GrowingAnswer } from './growing.ts'
+import { printable, printableJson } from './printable.ts'
+
+interface ShownEvent {
+  text?: unknown
+  message?: unknown
+}
+
+/**
+ * Writes the events of a stream as they come: for programs a line of JSON each, for people the answer and a line for all
+ * else.
+ * @param signal aborted by Ctrl-C; after that people are shown nothing more
+ * @returns the exit code: 1 when the stream ends with a failure
+ */
+export async function showStream(
+  events: AsyncIterable<StreamEvent>,
+  render: Operation['render'],
+  { terminal, json }: Context,
+  signal: AbortSignal,
+): Promise<number> {
+  const answer = new GrowingAnswer(terminal)
+  let exit = 0
+  for await (const event of events) {
+    const data = event.data as ShownEvent
+    const end = endIn(event)
+    if (end?.status === 'failed') exit = 1
+    if (json) {
+      terminal.out(printableJson(JSON.stringify(event)))
+    } else if (signal.aborted) {
+      // Its end would speak of a client that went away, which is the person at this terminal.
+    } else if (render) {
+      terminal.out(printable(render(event as never) ?? ''))
+    } else if (event.event === 'token') {
+      answer.grow(String(data.text))
+    } else if (event.event === 'reset') {
+      answer.reset()
+    } else if (end) {
+      answer.end(end)
+      terminal.err(printable(endOf(end)))
+    } else terminal.err(printable(`${event.event}: ${data.message ?? JSON.stringify(event.data)}`))
+  }
+  return exit
+}

@@ -1,0 +1,120 @@
+import type Sqlite from 'better-sqlite3'
+import type { Look } from '#lab/simulation/contract'
+import { progressOf, whoMustMove } from '#lab/simulation/progress'
+import { brokenRows } from '../../faults/rows.ts'
+import { brokenStamps, STAMP_CALLS, type StampCall, stampsIn } from '../../faults/stamps.ts'
+import { YOUNG_MS } from './soak-aging.ts'
+import type { ModelReport } from './soak-model.ts'
+import type { SoakPeople } from './soak-people.ts'
+
+/** What has been said of them since is kept. */
+const FRESH_MS = YOUNG_MS - 10_000
+
+/** What else must not be there, in rows that tell what happened. */
+const NEVER: readonly (readonly [promise: string, sql: string])[] = [
+  [
+    'A cycle is told as done once.',
+    `SELECT agent_id, cycle_num FROM events WHERE type = 'cycle_done' GROUP BY agent_id, cycle_num HAVING count(*) > 1`,
+  ],
+  [
+    'A gated tool runs only for what was approved, once.',
+    `SELECT c.call_id, c.state FROM tool_calls c WHERE c.tool IN ('pay', 'shell_exec') AND c.is_error = 0
+     AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.used_by = c.call_id AND a.status = 'consumed')
+     AND c.started_at > (SELECT max(at) - ${FRESH_MS} FROM events)`,
+  ],
+  [
+    'A run ends with its task.',
+    `SELECT run_id FROM runs WHERE kind = 'task' AND ended_at IS NULL AND NOT EXISTS
+       (SELECT 1 FROM task_runs t WHERE t.task_id = runs.facts ->> 'task_id' AND t.status = 'running')`,
+  ],
+  [
+    'An approval is used by one call.',
+    'SELECT used_by FROM approvals WHERE used_by IS NOT NULL GROUP BY used_by HAVING count(*) > 1',
+  ],
+]
+
+export interface SoakState {
+  db: Sqlite.Database
+  root: string
+  people: SoakPeople
+}
+
+/** A database as whoever checks it sees it. */
+export function lookAt(db: Sqlite.Database): Look {
+  return {
+    all: <R>(sql: string, params: readonly unknown[] = []) => db.prepare(sql).all(...params) as R[],
+    get: <R>(sql: string, params: readonly unknown[] = []) => db.prepare(sql).get(...params) as R | undefined,
+    now: Date.now(),
+  }
+}
+
+/** What is broken of what is promised, in sentences. */
+export async function brokenIn({ db, root, people }: SoakState): Promise<string[]> {
+  const since = Date.now() - FRESH_MS
+  const stamps = await stampsIn(root)
+  // What ended earlier may have been forgotten with the events that told of it.
+  db.exec(`CREATE TEMP VIEW goals AS SELECT * FROM main.goals WHERE status = 'active' OR completed_at > ${since}`)
+  db.exec('BEGIN')
+  try {
+    const look = lookAt(db)
+    const faults = brokenRows(look)
+    for (const [promise, sql] of NEVER) {
+      const found = look.all(`${sql} LIMIT 3`)
+      if (found.length > 0) faults.push(`${promise} ${JSON.stringify(found)}`)
+    }
+    const agents = new Set(look.all<{ agent_id: string }>('SELECT agent_id FROM agents').map(row => row.agent_id))
+    // Those of agents that are gone went with them.
+    const ofLiving = ({ agent_id }: { agent_id: string }) => agents.has(agent_id)
+    const journal = look.all<StampCall>(STAMP_CALLS)
+    faults.push(...brokenStamps(stamps.filter(ofLiving), journal, ({ call_id }) => call_id, await stampsIn(root)))
+    faults.push(...findLost(look, people, agents, since))
+    return faults
+  } finally {
+    db.exec('COMMIT; DROP VIEW temp.goals')
+  }
+}
+
+/** Who has not moved although everybody lets them, in sentences. @param begun how far they were */
+export function standing(look: Pick<Look, 'all' | 'get'>, begun: ReadonlyMap<string, string>): string[] {
+  const still = [...begun].filter(([id, was]) => progressOf(look, id) === was).map(([id]) => id)
+  return still.map(id => `Every active goal moves once nothing fails any more. ${id} stands.`)
+}
+
+/** How far everybody is who must move. */
+export function progressOfAll(look: Pick<Look, 'all' | 'get'>): Map<string, string> {
+  return new Map(whoMustMove(look).map(({ agent_id }) => [agent_id, progressOf(look, agent_id)]))
+}
+
+/** What was acknowledged, and is not there. */
+function findLost(look: Look, { goals, nudges }: SoakPeople, agents: ReadonlySet<string>, since: number): string[] {
+  const has = (table: string, key: string, id: string) =>
+    look.get(`SELECT 1 FROM main.${table} WHERE ${key} = ?`, [id]) !== undefined
+  const missing: string[] = []
+  for (const [id, agent_id] of goals) if (agents.has(agent_id) && !has('goals', 'goal_id', id)) missing.push(id)
+  for (const [id, { agent_id, at }] of nudges) {
+    if (at > since && agents.has(agent_id) && !has('nudges', 'nudge_id', id)) missing.push(id)
+  }
+  return missing.map(id => `What was acknowledged is kept. ${id}`)
+}
+
+/** What a service leaves behind that was stopped, in sentences. */
+export function leftBehind(db: Sqlite.Database): string[] {
+  const faults: string[] = []
+  for (const [what, sql] of [
+    ['a lease', 'SELECT id, owner FROM leases WHERE owner IS NOT NULL AND run_at < 9e15'],
+    ['a reservation', 'SELECT call_id FROM budget_reservations'],
+  ] as const) {
+    const found = db.prepare(`${sql} LIMIT 3`).all()
+    if (found.length > 0)
+      faults.push(`A service that was stopped leaves nothing behind: ${what} ${JSON.stringify(found)}`)
+  }
+  return faults
+}
+
+/** Whether all that the provider counted is booked. What was held for a call that may have been made counts as spent. */
+export function brokenBill(db: Sqlite.Database, { billed }: ModelReport): string[] {
+  const { booked } = db.prepare('SELECT coalesce(sum(input_tokens + output_tokens), 0) AS booked FROM spend').get() as {
+    booked: number
+  }
+  return booked < billed ? [`Nothing is for free: ${booked} tokens are booked, ${billed} were billed`] : []
+}

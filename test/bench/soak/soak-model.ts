@@ -1,0 +1,115 @@
+/** The model of a soak: a server as providers have them, in a process of its own, that says what the dice say and fails as they say. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Dice } from '#lab/simulation/dice'
+import { sayingOf } from '#lab/simulation/model'
+import { Trouble } from '#lab/simulation/trouble'
+import {
+  type Answer,
+  type FaultMode,
+  fault,
+  type ModelServerRequest,
+  modelServer,
+  type Reply,
+  refuse,
+  together,
+  toolCall,
+} from '../../support/model-server.ts'
+
+/** What this process is told, and what it answers. */
+export type ToModel = { begin: number } | { agents: readonly string[] } | 'calm' | 'report'
+export interface ModelReport {
+  requests: number
+  /** Tokens of answers that were taken to their last byte. */
+  billed: number
+  faults: Record<string, number>
+}
+
+/** Tool calls of an answer that has far too many. */
+const MANY_CALLS = 4_000
+/** The provider refuses every request for the first part of each of these stretches but the first one, in milliseconds. */
+const REFUSING = { every: 90_000, for: 8_000 }
+/** Of all requests, so many end badly. */
+const FAULTY = 0.1
+const MODES: readonly FaultMode[] = [
+  ...(['500', 'hang', 'drip', 'cleancut', 'rst', 'stall', 'badjson', 'html200', 'empty'] as const),
+  ...(['nousage', 'negusage', 'badtool', 'unknowntool', 'dupids'] as const),
+]
+const TOO_MUCH = () => refuse(429, 'Rate limit reached', { headers: { 'retry-after': '1' } })
+/** What agents run: short, long, loud, and not there. */
+const COMMANDS = ['ls -la', 'seq 1 20000', 'sleep 0.3', 'cat notes.txt', 'sort plan.md', 'false', 'no-such-program']
+
+const told: Record<string, number> = {}
+let billed = 0
+let agents: readonly string[] = []
+let faulty = FAULTY
+const began = performance.now()
+
+process.on('message', async (message: ToModel) => {
+  if (message === 'report') process.send?.({ requests: server?.requests.length ?? 0, billed, faults: told })
+  else if (message === 'calm') faulty = 0
+  else if ('agents' in message) agents = message.agents
+  else await begin(message.begin)
+})
+process.on('disconnect', () => process.exit())
+
+let server: Awaited<ReturnType<typeof modelServer>> | undefined
+
+async function begin(seed: number): Promise<void> {
+  server = await modelServer({ script: async request => replyTo(request, new Dice(seed, `model/${request.n}`)) })
+  process.send?.(server.url)
+}
+
+async function replyTo(request: ModelServerRequest, dice: Dice): Promise<Reply> {
+  const reply = refusal() ?? (dice.chance(faulty) ? faultOf(dice, request) : answerTo(request, dice))
+  const { n } = request
+  void request.ended.then(ended => {
+    const entry = server!.bill.findLast(entry => entry.n === n)
+    if (ended === 'answered' && reply.kind === 'answer' && reply.usage === undefined && entry)
+      billed += entry.input_tokens + entry.output_tokens
+    // A day's prompts are more than a process can hold.
+    request.prompt = ''
+    request.body.messages = []
+    request.body.tools = []
+  })
+  await sleep(dice.chance(0.01) ? dice.int(1_000, 1_900) : dice.int(10, 250))
+  return reply
+}
+
+/** What every request gets while the provider refuses all of them. */
+function refusal(): Reply | undefined {
+  const elapsed = performance.now() - began
+  if (faulty === 0 || elapsed < REFUSING.every || elapsed % REFUSING.every > REFUSING.for) return undefined
+  count('refused')
+  return refuse(403, 'This account is suspended')
+}
+
+function faultOf(dice: Dice, { body }: ModelServerRequest): Reply {
+  const mode = dice.chance(0.1) ? '429' : dice.pick([...MODES, 'manycalls' as const])
+  count(mode)
+  if (mode === 'manycalls') {
+    const names = (body.tools ?? []).map(each => each.function.name)
+    const name = names.length > 0 ? dice.pick(names) : 'no_such_tool'
+    return together(...Array.from({ length: MANY_CALLS }, (_, n) => toolCall(name, { n })))
+  }
+  return mode === '429' ? TOO_MUCH() : fault(mode)
+}
+
+function answerTo({ body, prompt }: ModelServerRequest, dice: Dice): Answer {
+  const tools = (body.tools ?? []).map(each => each.function)
+  const trouble = new Trouble('some', dice, () => 0)
+  const kind = prompt.includes('"goal":') ? 'goal_generation' : tools.length > 0 ? 'goal_pursuit' : 'other'
+  const answer: Answer = { kind: 'answer', text: '', tool_calls: [] }
+  for (const said of sayingOf({ dice, trouble, names: () => agents, favoured: [] }, { tools, purpose: { kind } })) {
+    if (said.type === 'text') answer.text += said.text
+    if (said.type !== 'tool_call') continue
+    const { id, name } = said
+    const args = name === 'shell_exec' ? JSON.stringify({ command: dice.pick(COMMANDS) }) : said.arguments
+    answer.tool_calls.push({ ...(id ? { id } : {}), name, arguments: args })
+  }
+  for (const kind of Object.keys(trouble.counts)) count(kind)
+  return answer
+}
+
+function count(kind: string): void {
+  told[kind] = (told[kind] ?? 0) + 1
+}

@@ -1,0 +1,67 @@
+import { access, chmod, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { TempDir } from '../../support/temp.ts'
+import { svc } from '../../support/warm.ts'
+import { project } from '../project.ts'
+
+/** A systemctl that writes down what it is told. */
+async function withSystemctl(dir: TempDir) {
+  const bin = join(dir.path, 'bin')
+  await dir.write({
+    'bin/systemctl': `#!/bin/sh\necho "$@" >> ${dir.path}/told\n[ "$2" = is-active ] && echo active\nexit 0\n`,
+  })
+  await chmod(join(bin, 'systemctl'), 0o755)
+  return { PATH: `${bin}:${process.env.PATH}`, XDG_CONFIG_HOME: join(dir.path, 'config') }
+}
+
+describe('svc service', () => {
+  it('writes a unit that starts this very program in this very folder, and has it enabled', async () => {
+    await using dir = await project()
+    const options = { cwd: dir.path, env: await withSystemctl(dir) }
+    const installed = await svc(['service', 'install', '--profiles', 'coder,writer'], options)
+    expect(installed).toMatchObject({ code: 0, stderr: '' })
+    const [, file = ''] = /^(\S+\.service) is written, enabled and started/.exec(installed.stdout) ?? []
+    const unit = await readFile(file, 'utf8')
+    expect(unit).toMatch(
+      /^ExecStart="[^"]+node[^"]*" "[^"]+svc\.js" "start" "--root" "[^"]+" "--profiles" "coder,writer"$/m,
+    )
+    expect(unit).toContain(`WorkingDirectory=${dir.path}\n`)
+    for (const line of ['Restart=on-failure', 'KillMode=mixed', 'MALLOC_ARENA_MAX=2', 'WantedBy=default.target']) {
+      expect(unit).toContain(line)
+    }
+    const name = file.split('/').at(-1)
+    expect(await readFile(join(dir.path, 'told'), 'utf8')).toBe(`--user daemon-reload\n--user enable --now ${name}\n`)
+    expect((await svc(['service', 'status'], options)).stdout).toContain('active')
+    expect((await svc(['service', 'uninstall'], options)).stdout).toContain('is removed')
+    await expect(access(file)).rejects.toThrow()
+    expect((await svc(['service', 'status', '--json'], options)).stdout).toContain('"installed": false')
+  })
+
+  it('--print changes nothing; what systemd would read as its own is escaped', async () => {
+    await using dir = await project({ '100% "odd" $HOME [1]/.svc/config.yaml': '' })
+    const env = { XDG_CONFIG_HOME: join(dir.path, 'config') }
+    const { code, stdout } = await svc(['service', 'install', '--print'], {
+      cwd: join(dir.path, '100% "odd" $HOME [1]'),
+      env,
+    })
+    expect(code).toBe(0)
+    expect(stdout).toContain('/100%% \\"odd\\" $$HOME [1]"')
+    expect(stdout).toContain('/100%% "odd" $HOME [1]\n')
+    expect(stdout).toContain('/100%% "odd" $HOME \\[1]/.svc/service.env\n')
+    await expect(access(join(dir.path, 'config'))).rejects.toThrow()
+  })
+
+  it('what systemctl says against it is told', async () => {
+    await using dir = await project()
+    const env = await withSystemctl(dir)
+    await writeFile(
+      join(dir.path, 'bin/systemctl'),
+      '#!/bin/sh\necho "Failed to connect to bus: No medium found" >&2\nexit 1\n',
+    )
+    const failed = await svc(['service', 'install'], { cwd: dir.path, env })
+    expect(failed.code).toBe(1)
+    expect(failed.stderr).toContain('Failed to connect to bus: No medium found (nobody has logged in as this user: ')
+    expect(failed.stderr).toContain('export XDG_RUNTIME_DIR=/run/user/$(id -u)')
+  })
+})

@@ -1,0 +1,62 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { promisify } from 'node:util'
+import { until } from '../../support/until.ts'
+
+const run = promisify(execFile)
+
+/** Where there is none, tests that need a real terminal are left out. */
+export const withTmux = spawnSync('tmux', ['-V']).status === 0
+
+let servers = 0
+
+/** A program in a real terminal. */
+export interface Tmux extends AsyncDisposable {
+  /** Types text; `Enter`, `Tab`, `Up`, `Escape`, `C-c` are keys. */
+  type(...keys: string[]): Promise<void>
+  /** The page as it is seen. */
+  page(): Promise<string>
+  /** Waits until the page shows it. @returns the page */
+  shows(pattern: RegExp): Promise<string>
+  resize(columns: number, rows: number): Promise<void>
+}
+
+/** Opens a terminal of this size, in which a command of the shell runs. */
+export async function tmux(
+  cwd: string,
+  { columns, rows }: { columns: number; rows: number },
+  command: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Tmux> {
+  const server = `svc-test-${process.pid}-${++servers}`
+  const ask = async (...words: string[]) => {
+    const { stdout } = await run('tmux', ['-L', server, ...words], { env: { PATH: process.env.PATH!, TERM: 'xterm' } })
+    return stdout
+  }
+  const size = ['-x', String(columns), '-y', String(rows)]
+  // Set in the shell that runs it, since the machine's profile has its own of some.
+  const exported = Object.entries(env).map(([name, value]) => `export ${name}='${value}'; `)
+  await ask('-f', '/dev/null', 'new-session', '-d', '-s', 'main', '-c', cwd, ...size, exported.join('') + command)
+  const page = () => ask('capture-pane', '-p', '-t', 'main')
+  return {
+    async type(...keys) {
+      for (const key of keys) await ask('send-keys', '-t', 'main', key)
+    },
+    page,
+    async shows(pattern) {
+      let seen = ''
+      await until(async () => {
+        seen = await page()
+        return pattern.test(seen)
+      }).catch(() => {
+        throw new Error(`The page never showed ${pattern}:\n${seen}`)
+      })
+      return seen
+    },
+    async resize(wide, high) {
+      await ask('resize-window', '-t', 'main', '-x', String(wide), '-y', String(high))
+    },
+    async [Symbol.asyncDispose]() {
+      await ask('kill-server').catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { RunningSvc } from '../../support/cli.ts'
+import type { TempDir } from '../../support/temp.ts'
+import { svc } from '../../support/warm.ts'
+import { project } from '../project.ts'
+import { tmux, withTmux } from './tmux.ts'
+
+const PROGRAM = `${process.execPath} ${join(process.cwd(), 'dist/svc.js')}`
+/** What moves a cursor, names a window, or turns text around. */
+const HOSTILE = 'a\x1b[2J\x1b]0;owned\x07\u202egnp.exe'
+
+let dir: TempDir
+let agent: string
+
+beforeAll(async () => {
+  dir = await project({ '.svc/config.yaml': 'model:\n  sim_delay: 0\napproval:\n  require_for: [file_write]\n' })
+  agent = JSON.parse((await svc(['spawn', 'coder', '--json'], { cwd: dir.path })).stdout).agent_id
+  await svc(['goals', 'add', agent, HOSTILE], { cwd: dir.path })
+})
+afterAll(() => dir[Symbol.asyncDispose]())
+
+describe.skipIf(!withTmux)('svc watch in a terminal', () => {
+  it('shows four panels that fit 80x24 and 200x50, takes its keys without a daemon, and leaves the terminal as it was', async () => {
+    await using terminal = await tmux(
+      dir.path,
+      { columns: 80, rows: 24 },
+      `echo before; ${PROGRAM} watch; echo "left with $?"; cat`,
+    )
+    const small = await terminal.shows(new RegExp(`Agents \\(1\\)[\\s\\S]*${agent}`))
+    for (const title of ['Agents', 'Vitals', 'Activity', 'Attention']) expect(small).toContain(`─ ${title}`)
+    expect(small).toContain('no daemon: svc start')
+    expect(small).toContain('\\x1b[2J')
+    expect(small.split('\n').filter(line => line !== '').length).toBeLessThanOrEqual(24)
+
+    await terminal.resize(200, 50)
+    expect(await terminal.shows(/^(.*\n){49}q quit/)).toMatch(/─ Agents.{100,}─ Vitals/)
+    await terminal.resize(20, 10)
+    await terminal.shows(/^─ Agents \(1\) ─+$/m)
+    await terminal.resize(80, 24)
+
+    await terminal.type('p')
+    await terminal.shows(/‖ coder/)
+    await terminal.type('n')
+    await terminal.shows(/^To coder-[0-9a-f]+:/m)
+    await terminal.type('look at it', 'Enter')
+    await terminal.shows(/reads it before its next model call/)
+    await terminal.type('f', 'y', 'Enter')
+    await terminal.shows(/FROZEN/)
+    await terminal.type('?')
+    await terminal.shows(/pause the agent, or have it go on/)
+    await terminal.type('Escape', 'f', 'y', 'Enter')
+    await terminal.shows(/not frozen any more/)
+    await terminal.type('q')
+    const after = await terminal.shows(/left with 0/)
+    expect(after).toMatch(/^before\nleft with 0$/m)
+  })
+
+  it('the terminal is restored by Ctrl-C, which ends with 130, and by SIGTERM', async () => {
+    const watched = `sh -c 'echo $$ > pid; exec ${PROGRAM} watch'`
+    const script = `${PROGRAM} watch --compact; echo "left with $?"; read go; ${watched}; echo "then $?"; cat`
+    await using terminal = await tmux(dir.path, { columns: 80, rows: 24 }, script)
+    expect(await terminal.shows(/Agents \(1\)/)).not.toContain('Vitals')
+    await terminal.type('C-c')
+    await terminal.shows(/left with 130/)
+    await terminal.type('Enter')
+    await terminal.shows(/─ Vitals/)
+    process.kill(Number(await readFile(join(dir.path, 'pid'), 'utf8')), 'SIGTERM')
+    expect(await terminal.shows(/then 143/)).toMatch(/left with 130/)
+  })
+})
+
+describe.skipIf(!withTmux)('svc watch with a daemon', () => {
+  it('shows a call that waits with all of its arguments, and y approves it', async () => {
+    const config =
+      'daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0\napproval:\n  require_for: [file_write]\n  enabled: true\n'
+    await using home = await project({ '.svc/config.yaml': config })
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: home.path })
+    await daemon.says(/^Logs: /m)
+    await using terminal = await tmux(home.path, { columns: 80, rows: 24 }, `${PROGRAM} watch; cat`)
+    await terminal.shows(/Attention \(1 to decide\)/)
+    await terminal.type('a')
+    const asked = await terminal.shows(/coder-[0-9a-f]{8} wants to call file_write \(overwrites\) with:/)
+    expect(asked).toMatch(/^ {2}"path": "\S+"$/m)
+    expect(asked).toMatch(/y approve {2}d deny/)
+    await terminal.type('y')
+    await terminal.shows(/ap-[0-9a-f]+: approved/)
+    const { stdout } = await svc(['approvals', 'of', 'coder', '--json', '--status', 'all'], { cwd: home.path })
+    expect(stdout).toMatch(/"status": "(approved|consumed)"/)
+  })
+})
+
+describe('svc watch', () => {
+  it('in a pipe tells plain lines, and ends with its reader', async () => {
+    await using told = new RunningSvc(['watch'], { cwd: dir.path })
+    await told.says(new RegExp(`^${agent}  \\w+  a\\\\x1b\\[2J`, 'm'))
+    await told.says(/agent spawned|spawned from coder/)
+    expect(told.stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
+    expect(await told.end('SIGINT')).toBe(130)
+  })
+})

@@ -1,0 +1,185 @@
+import { copyFile, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { RunningSvc } from '../../support/cli.ts'
+import Sqlite from '../../support/sqlite.ts'
+import { svc } from '../../support/warm.ts'
+import { FAST, project } from '../project.ts'
+
+const UP = /^Logs: /m
+const at = (root: string, name = 'svc.db') => join(root, '.svc', name)
+
+async function agentsOf(cwd: string): Promise<string[]> {
+  const { stdout } = await svc(['status', '--json'], { cwd })
+  return (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name)
+}
+
+/** Breaks pages in the middle of a database that nobody has open. */
+async function damage(file: string): Promise<void> {
+  const handle = await open(file, 'r+')
+  const { size } = await handle.stat()
+  for (let at = 8192; at < size; at += 4096) await handle.write(Buffer.alloc(2048, 0x5a), 0, 2048, at)
+  await handle.close()
+}
+
+describe('svc db', () => {
+  it('backs up while the daemon works, and puts that back when nobody has the database open', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
+    await daemon.says(UP)
+    const backup = join(cwd, 'copy.db')
+    expect(await svc(['db', 'backup', backup], { cwd })).toMatchObject({ code: 0, stderr: '' })
+    expect((await stat(backup)).mode & 0o777).toBe(0o600)
+    expect((await svc(['db', 'check', backup], { cwd })).stdout).toContain('is whole')
+    await svc(['spawn', 'writer'], { cwd })
+    expect(await agentsOf(cwd)).toEqual(['coder', 'writer'])
+
+    const live = await svc(['db', 'restore', backup], { cwd })
+    expect(live).toMatchObject({ code: 1 })
+    expect(live.stderr).toContain(`PID ${daemon.pid}`)
+    expect(await daemon.end('SIGTERM')).toBe(0)
+
+    const restored = await svc(['db', 'restore', backup, '--json'], { cwd })
+    expect(restored).toMatchObject({ code: 0, stderr: '' })
+    expect(await agentsOf(cwd)).toEqual(['coder'])
+    const { kept } = JSON.parse(restored.stdout) as { kept: string }
+    expect((await svc(['db', 'restore', kept], { cwd })).code).toBe(0)
+    expect(await agentsOf(cwd)).toEqual(['coder', 'writer'])
+    await using again = new RunningSvc(['start'], { cwd })
+    await again.says(UP)
+    expect(await again.end('SIGTERM')).toBe(0)
+  })
+
+  it('a file that is gone leaves what it had not yet taken in, which is neither thrown away nor taken in by a backup', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
+    await daemon.says(UP)
+    await svc(['db', 'backup', 'copy.db'], { cwd })
+    for (const preset of ['writer', 'researcher']) await svc(['spawn', preset], { cwd })
+    await daemon.end('SIGKILL')
+    const wal = await readFile(`${at(cwd)}-wal`)
+    await rm(at(cwd))
+    const refused = await svc(['status'], { cwd })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toMatch(/^svc: \.svc\/svc\.db is gone, while [\d.]+ MiB of data are in its svc\.db-wal; /)
+    expect((await svc(['doctor'], { cwd })).stdout).toMatch(/^fail +database +\.svc\/svc\.db is gone, /m)
+    expect((await readFile(`${at(cwd)}-wal`)).equals(wal)).toBe(true)
+    expect((await svc(['db', 'restore', 'copy.db'], { cwd })).code).toBe(0)
+    expect((await svc(['db', 'check'], { cwd })).stdout).toContain('is whole')
+    expect(await agentsOf(cwd)).toEqual(['coder'])
+    expect((await readdir(at(cwd, 'backups'))).some(name => name.endsWith('.db-wal'))).toBe(true)
+  })
+
+  it('replaces nothing while any process has the database open, a server too', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await svc(['spawn', 'coder'], { cwd })
+    const backup = join(cwd, 'copy.db')
+    await svc(['db', 'backup', backup], { cwd })
+    await using web = new RunningSvc(['serve', '--port', '0'], { cwd })
+    const [, url] = await web.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    await svc(['spawn', 'writer'], { cwd })
+    const refused = await svc(['db', 'restore', backup], { cwd })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('so it was not replaced')
+    expect(await fetch(`${url}/healthz`).then(answer => answer.status)).toBe(200)
+    expect(await agentsOf(cwd)).toEqual(['coder', 'writer'])
+    expect(await web.end('SIGTERM')).toBe(0)
+  })
+
+  it('never overwrites a file with a backup', async () => {
+    await using dir = await project(FAST)
+    await svc(['spawn', 'coder'], { cwd: dir.path })
+    await writeFile(join(dir.path, 'taken.db'), 'mine')
+    const refused = await svc(['db', 'backup', 'taken.db'], { cwd: dir.path })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('was not overwritten')
+    expect(await readFile(join(dir.path, 'taken.db'), 'utf8')).toBe('mine')
+    const names = new Set<string>()
+    for (let n = 0; n < 3; n++) {
+      const { code, stdout } = await svc(['db', 'backup'], { cwd: dir.path })
+      expect(code).toBe(0)
+      names.add(/\.svc\/backups\/(svc-\d{8}-\d{6}-\d{3}\.db): /.exec(stdout)![1]!)
+    }
+    expect([...names]).toEqual((await readdir(at(dir.path, 'backups'))).sort())
+  })
+
+  it('a damaged database is told, and replaced by a backup; a damaged backup replaces nothing', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    for (const preset of ['coder', 'writer', 'tester']) await svc(['spawn', preset], { cwd })
+    const [backup, broken] = [join(cwd, 'copy.db'), join(cwd, 'broken.db')]
+    await svc(['db', 'backup', backup], { cwd })
+    await copyFile(backup, broken)
+    await damage(broken)
+    const before = await readFile(at(cwd))
+    const refused = await svc(['db', 'restore', broken], { cwd })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('is damaged')
+    expect(await readFile(at(cwd))).toEqual(before)
+
+    // Pages of one table alone: it all comes up, and the damage shows where that table is read.
+    const sqlite = new Sqlite(at(cwd))
+    const [page] = sqlite.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'schedules'").pluck().all() as [
+      number,
+    ]
+    sqlite.close()
+    const whole = await readFile(at(cwd))
+    whole.fill(0x5a, (page - 1) * 4096, (page - 1) * 4096 + 2048)
+    await writeFile(at(cwd), whole)
+    for (const words of [['schedules'], ['schedules', 'add', 'coder', 'look', '--every', '60']]) {
+      const met = await svc(words, { cwd })
+      expect(met).toMatchObject({ code: 1, stdout: '' })
+      expect(met.stderr).toMatch(/svc\.db is damaged; nothing was changed; .*svc db restore \.svc\/backups\/<file>/)
+    }
+    expect(await readFile(at(cwd))).toEqual(whole)
+
+    await damage(at(cwd))
+    const told = await svc(['db', 'check'], { cwd })
+    expect(told.code).toBe(1)
+    expect(told.stdout + told.stderr).toContain('is damaged')
+    const start = await svc(['start'], { cwd })
+    expect(start.code).toBe(1)
+    expect(start.stderr).toContain('svc db restore')
+    expect((await svc(['db', 'restore', backup], { cwd })).code).toBe(0)
+    expect((await agentsOf(cwd)).length).toBe(3)
+    expect((await readdir(at(cwd, 'backups'))).some(name => name.startsWith('svc-replaced-'))).toBe(true)
+  })
+
+  it("refuses what is none of ours or a newer program's, and leaves it as it is", async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await svc(['spawn', 'coder'], { cwd })
+    const foreign = new Sqlite(join(cwd, 'foreign.db'))
+    foreign.exec('CREATE TABLE theirs (n INTEGER)')
+    foreign.close()
+    await svc(['db', 'backup', 'newer.db'], { cwd })
+    const newer = new Sqlite(join(cwd, 'newer.db'))
+    newer.pragma('user_version = 9999')
+    newer.close()
+    await writeFile(
+      join(cwd, 'text.db'),
+      'not a database, but long enough to be looked at as if it were one'.repeat(20),
+    )
+    await writeFile(join(cwd, 'empty.db'), '')
+    for (const [file, why] of [
+      ['foreign.db', 'belongs to another program'],
+      ['newer.db', 'has schema version 9999'],
+      ['text.db', 'is not a database'],
+      ['empty.db', 'is empty'],
+      ['absent.db', 'cannot be read'],
+    ] as const) {
+      const refused = await svc(['db', 'restore', file], { cwd })
+      expect(refused.code, file).toBe(1)
+      expect(refused.stderr).toContain(why)
+      const checked = await svc(['db', 'check', file], { cwd })
+      expect(checked.code, file).toBe(1)
+      expect(checked.stderr).toContain(`${file} ${why}`)
+      expect(checked.stderr).not.toContain('svc db restore')
+    }
+    expect(await agentsOf(cwd)).toEqual(['coder'])
+    expect((await readdir(join(cwd, '.svc'))).filter(name => name.endsWith('.tmp'))).toEqual([])
+  })
+})

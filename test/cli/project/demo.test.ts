@@ -1,0 +1,48 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { RunningSvc } from '../../support/cli.ts'
+import { tempDir } from '../../support/temp.ts'
+import { svc } from '../../support/warm.ts'
+
+describe('svc demo', () => {
+  it('lists what there is, also where there is no project', async () => {
+    await using dir = await tempDir()
+    const { code, stdout, stderr } = await svc(['demo'], { cwd: dir.path })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^survival {2}/m)
+    expect(stdout).toMatch(/--case lighthouse/)
+  })
+
+  it('plays one: what happens on standard error, the report on standard output and into files', async () => {
+    await using dir = await tempDir()
+    const words = ['demo', 'detective', '--case', 'orchids', '--seed', '5', '-o', 'report.md', '--html', 'report.html']
+    const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/^Round 4 of 4\n {2}Clue: /m)
+    expect(stderr).not.toContain('\x1b')
+    expect(stdout).toMatch(/^# Poison in the palm house\n\n.*simulated, not an AI model\\?/)
+    expect(await readFile(join(dir.path, 'report.md'), 'utf8')).toBe(stdout)
+    expect(await readFile(join(dir.path, 'report.html'), 'utf8')).toMatch(/^<!doctype html>[\s\S]*<svg /)
+    expect(await readdir(dir.path)).toEqual(['report.html', 'report.md'])
+  })
+
+  it('ends at once, cleanly and without a report, when it is interrupted', async () => {
+    await using dir = await tempDir()
+    const env = { TMPDIR: dir.path }
+    await using demo = new RunningSvc(['demo', 'survival', '--cycles', '300', '--seed', '7'], { cwd: dir.path, env })
+    // With another seed a day may pass on which nothing happens.
+    await demo.says(/^Day \d+ {2}/m)
+    expect(await demo.end('SIGINT')).toBe(130)
+    expect(demo.stdout).toBe('')
+    expect(demo.stderr).toContain('stopped before the end')
+    expect(await readdir(dir.path)).toEqual([])
+  })
+
+  it('says what is wrong with its words', async () => {
+    await using dir = await tempDir()
+    const fails = await svc(['demo', 'surival'], { cwd: dir.path })
+    expect(fails.code).toBe(2)
+    expect(fails.stderr).toContain('must be one of survival, detective')
+  })
+})

@@ -1,0 +1,65 @@
+import { chmod, readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { tempDir } from '../../support/temp.ts'
+import { svc } from '../../support/warm.ts'
+
+const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
+
+describe('svc init', () => {
+  it('makes a project that nobody else can read, with what authors need; a second time it keeps all and says so', async () => {
+    await using dir = await tempDir()
+    const { code, stdout, stderr } = await svc(['init'], { cwd: dir.path })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/made +\.svc\/config\.yaml/)
+    expect(await modeOf(join(dir.path, '.svc'))).toBe('700')
+    expect(await modeOf(join(dir.path, '.svc/config.yaml'))).toBe('600')
+    expect(await readdir(join(dir.path, 'profiles'))).toEqual(expect.arrayContaining(['coder.yaml', 'writer.yaml']))
+    expect(JSON.parse(await readFile(join(dir.path, 'tsconfig.json'), 'utf8'))).toMatchObject({
+      include: expect.anything(),
+    })
+    expect(await readFile(join(dir.path, '.gitignore'), 'utf8')).toMatch(/^\.svc\/$/m)
+
+    await dir.write({
+      '.svc/config.yaml': 'daemon:\n  heartbeat: 3\n',
+      'profiles/coder.yaml': 'name: mine\nrole: mine\n',
+    })
+    const again = await svc(['init'], { cwd: dir.path })
+    expect(again.code).toBe(0)
+    expect(again.stdout.match(/^ +kept/gm)).toHaveLength(7)
+    expect(again.stdout).not.toMatch(/^ +made/m)
+    expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('daemon:\n  heartbeat: 3\n')
+    expect(await readFile(join(dir.path, 'profiles/coder.yaml'), 'utf8')).toBe('name: mine\nrole: mine\n')
+  })
+
+  it('in a folder with things of its own adds only what is missing, and with --quiet says nothing', async () => {
+    await using dir = await tempDir({
+      '.gitignore': 'node_modules',
+      'tsconfig.json': '{}',
+      'profiles/own.yaml': 'a: b',
+    })
+    expect(await svc(['init', '--quiet'], { cwd: dir.path })).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await readFile(join(dir.path, '.gitignore'), 'utf8')).toBe('node_modules\n.svc/\nlogs/\n')
+    expect(await readFile(join(dir.path, 'tsconfig.json'), 'utf8')).toBe('{}')
+    expect(await readdir(join(dir.path, 'profiles'))).toEqual(['own.yaml'])
+  })
+
+  it('where a file is in the way, or nothing may be written, says which place and what to do', async () => {
+    await using dir = await tempDir({ 'a-file': 'x', '.svc': 'x' })
+    const inTheWay = await svc(['init'], { cwd: dir.path })
+    expect(inTheWay).toMatchObject({ code: 1, stdout: '' })
+    expect(inTheWay.stderr).toMatch(/^svc: .*\.svc\/? cannot be written: a file stands where a folder must be/)
+    const below = await svc(['init', '--root', join(dir.path, 'a-file')], { cwd: dir.path })
+    expect(below).toMatchObject({ code: 1, stdout: '' })
+    expect(await readFile(join(dir.path, 'a-file'), 'utf8')).toBe('x')
+  })
+
+  it.skipIf(process.getuid?.() === 0)('in a folder that may not be written says so', async () => {
+    await using dir = await tempDir()
+    await chmod(dir.path, 0o500)
+    const { code, stderr } = await svc(['init'], { cwd: dir.path })
+    await chmod(dir.path, 0o700)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/this user may not write there/)
+  })
+})

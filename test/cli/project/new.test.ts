@@ -1,0 +1,180 @@
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { newPlugin } from '#interfaces/cli/commands/project/new'
+import type { Context } from '#interfaces/cli/context'
+import { PLUGIN_KINDS } from '#interfaces/cli/scaffold/kinds'
+import { scaffoldPlugin } from '#interfaces/cli/scaffold/plugin'
+import { systemPorts } from '#lib/system-ports'
+import { install, ROOT, tsc, vitest } from '../../spec/authors.ts'
+import { type TempDir, tempDir } from '../../support/temp.ts'
+import { svc } from '../../support/warm.ts'
+import { project } from '../project.ts'
+
+/** A plugin of every kind and its test, as the command writes them. */
+async function writeAll(dir: TempDir): Promise<void> {
+  for (const kind of PLUGIN_KINDS) {
+    const { source, test } = scaffoldPlugin(kind, `a-${kind}`)
+    await dir.write({ [`plugins/a-${kind}.ts`]: source, [`plugins/a-${kind}.test.ts`]: test })
+  }
+}
+
+/** The command in this process, for what is refused before anything is written. */
+const context = (root: string) =>
+  ({
+    ...{ ports: systemPorts(), named: root, house: { packageRoot: ROOT }, json: false },
+    tree: { rooms: [], commands: [] },
+  }) as unknown as Context
+
+describe('svc new plugin', () => {
+  it('writes a plugin and its test, and says how to go on', async () => {
+    await using dir = await project()
+    const { code, stdout, stderr } = await svc(['new', 'plugin', 'first-steps'], { cwd: dir.path })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(await readdir(join(dir.path, 'plugins'))).toEqual(['first-steps.test.ts', 'first-steps.ts'])
+    expect(stdout).toContain('svc plugins check plugins/first-steps.ts')
+    expect(stdout).toContain('npx vitest run plugins/first-steps.test.ts   (first: npm install --save-dev vitest')
+    const json = await svc(['new', 'plugin', 'second', '--json'], { cwd: dir.path })
+    expect(JSON.parse(json.stdout)).toEqual({ made: ['plugins/second.ts', 'plugins/second.test.ts'] })
+  })
+
+  it('each kind goes live as it is, its command is there, and an editor understands all of it but for vitest', async () => {
+    await using dir = await project()
+    await svc(['new', 'plugin', 'the-first'], { cwd: dir.path })
+    await writeAll(dir)
+    for (const kind of PLUGIN_KINDS) {
+      const { stdout } = await svc(['plugins', 'reload', `a-${kind}`], { cwd: dir.path })
+      expect(stdout).toMatch(new RegExp(`^a-${kind}: (re)?loaded$`, 'm'))
+    }
+    expect((await svc(['a-operation', 'world', '--loud'], { cwd: dir.path })).stdout).toBe('HELLO, WORLD!\n')
+    const { output } = await tsc(dir.path)
+    const lines = output.trim().split('\n')
+    expect(lines).toHaveLength(PLUGIN_KINDS.length + 1)
+    expect(lines.filter(line => !/\.test\.ts\(.*Cannot find module 'vitest'/.test(line))).toEqual([])
+  })
+
+  it('where the package and vitest are installed, the types are those of the installation, and the tests of all kinds pass', async () => {
+    await using dir = await tempDir()
+    await install(dir.path, 'svc', '@types/node')
+    await svc(['init', '--quiet'], { cwd: dir.path })
+    expect(await readFile(join(dir.path, 'tsconfig.json'), 'utf8')).not.toContain(dir.path)
+    await writeAll(dir)
+    await install(dir.path, 'vitest')
+    const [types, tests] = await Promise.all([tsc(dir.path), vitest(dir.path)])
+    expect(types).toEqual({ code: 0, output: '' })
+    expect(tests.output).toMatch(new RegExp(`Tests +${PLUGIN_KINDS.length} passed`))
+    expect(tests.code).toBe(0)
+  })
+
+  it('overwrites nothing', async () => {
+    await using dir = await project({
+      'plugins/here.mjs': 'mine',
+      'plugins/folder/index.ts': 'mine',
+      '.svc/plugins/hidden.ts': 'mine',
+      'plugins/tested.test.ts': 'mine',
+    })
+    for (const name of ['here', 'folder', 'hidden', 'tested']) {
+      await expect(newPlugin({ name }, context(dir.path))).rejects.toMatchObject({
+        exit: 1,
+        message: expect.stringContaining('is there already and stays as it is'),
+      })
+    }
+    expect(await readdir(join(dir.path, 'plugins'))).toEqual(['folder', 'here.mjs', 'tested.test.ts'])
+  })
+
+  it('refuses a name that would be refused when the plugin is loaded', async () => {
+    await using dir = await project()
+    // A part of the program, a toolkit of it, and a word of its commands.
+    for (const name of ['store', 'file', 'config']) {
+      const { code, stderr } = await svc(['new', 'plugin', name], { cwd: dir.path })
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`take another, as in my-${name}`) })
+    }
+    expect(await readdir(join(dir.path, 'plugins'))).toEqual([])
+  })
+
+  it('says what a name and a kind must be', async () => {
+    await using dir = await project()
+    for (const name of ['Office', 'office hours', '../office', '', '-', 'ö', 'a'.repeat(65)]) {
+      await expect(newPlugin({ name }, context(dir.path)), name).rejects.toMatchObject({
+        exit: 2,
+        message: expect.stringContaining('lower-case letters, digits and hyphens, as in office-hours'),
+      })
+    }
+    const { code, stderr } = await svc(['new', 'plugin', 'x', '--kind', 'widget'], { cwd: dir.path })
+    expect(code).toBe(2)
+    expect(stderr).toContain('--kind is one of mix, tool, guard')
+    expect(await readdir(join(dir.path, 'plugins'))).toEqual([])
+  })
+})
+
+describe('svc new profile', () => {
+  it('writes a preset that agents can be spawned from, and overwrites none', async () => {
+    await using dir = await project({ 'profiles/coder.yaml': 'name: coder\nrole: mine\n' })
+    expect((await svc(['new', 'profile', 'night-watch'], { cwd: dir.path })).code).toBe(0)
+    const spawned = await svc(['spawn', 'night-watch', '--json'], { cwd: dir.path })
+    expect(spawned.stderr).toBe('')
+    expect(JSON.parse(spawned.stdout)).toMatchObject({ preset: 'night-watch' })
+    expect((await svc(['new', 'profile', 'coder'], { cwd: dir.path })).stderr).toContain('is there already')
+    // Of two that differ in case alone none could be used.
+    expect((await svc(['new', 'profile', 'Coder'], { cwd: dir.path })).stderr).toContain('profiles/coder.yaml is there')
+    expect((await svc(['new', 'profile', '../x'], { cwd: dir.path })).code).toBe(2)
+    // A number in YAML, but no less a name.
+    await svc(['new', 'profile', '007'], { cwd: dir.path })
+    expect((await svc(['spawn', '007'], { cwd: dir.path })).stderr).toBe('')
+  })
+})
+
+describe('schemas for editors', () => {
+  interface Schema {
+    properties?: Record<string, Schema>
+    required?: string[]
+    additionalProperties?: boolean
+    [keyword: string]: unknown
+  }
+  const read = async (dir: { path: string }, name: string) =>
+    JSON.parse(await readFile(join(dir.path, '.svc/schema', name), 'utf8')) as Schema
+
+  it('they have every key with its type, default and sentence, know no other, and learn the keys of plugins', async () => {
+    await using dir = await tempDir()
+    await svc(['init', '--quiet'], { cwd: dir.path })
+    const text = await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
+    expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./schema/config.json')
+    const { properties, additionalProperties } = await read(dir, 'config.json')
+    expect(additionalProperties).toBe(false)
+    const { daemon, seed, plugins } = properties!
+    expect(daemon!.properties!.heartbeat).toMatchObject({ type: 'number', minimum: 0.05, default: 10 })
+    expect(daemon!.properties!.heartbeat!.description).toEqual(expect.any(String))
+    expect(daemon!.additionalProperties).toBe(false)
+    expect(seed).toBeDefined()
+    expect(plugins!.properties!.config!.additionalProperties).toBe(true)
+
+    await svc(['new', 'plugin', 'counter'], { cwd: dir.path })
+    expect((await svc(['init'], { cwd: dir.path })).stdout).toMatch(/made +\.svc\/schema\//)
+    const learnt = (await read(dir, 'config.json')).properties!.plugins!
+    expect(learnt.properties!.config!.properties!.counter!.properties!.tell_every).toMatchObject({ type: 'integer' })
+    expect((await svc(['init'], { cwd: dir.path })).stdout).toMatch(/kept +\.svc\/schema\//)
+
+    // A bad configuration keeps it as it was.
+    await dir.write({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
+    const { code, stderr } = await svc(['init', '--quiet'], { cwd: dir.path })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/warning: \.svc\/schema\/config\.json was not written: .*config\.yaml:2/)
+    expect((await read(dir, 'config.json')).properties).toHaveProperty('daemon')
+    // Where there is none, the packaged one takes its place.
+    await rm(join(dir.path, '.svc/schema'), { recursive: true })
+    expect((await svc(['init'], { cwd: dir.path })).stderr).toContain('config.json lacks the keys of plugins')
+    expect(await read(dir, 'config.json')).toEqual(
+      JSON.parse(await readFile(join(ROOT, 'dist/schema/config.json'), 'utf8')),
+    )
+  })
+
+  it('the profile’s names what each key is for, and a new profile points to it', async () => {
+    await using dir = await project()
+    await svc(['new', 'profile', 'night-watch'], { cwd: dir.path })
+    const text = await readFile(join(dir.path, 'profiles/night-watch.yaml'), 'utf8')
+    expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=../.svc/schema/profile.json')
+    const { properties, required = [] } = await read(dir, 'profile.json')
+    expect(properties!.max_steps).toMatchObject({ minimum: 1, maximum: 1000, default: 20 })
+    expect(required).toEqual([])
+  })
+})

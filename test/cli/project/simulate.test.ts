@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { RunningSvc } from '../../support/cli.ts'
+import { svc } from '../../support/warm.ts'
+import { project } from '../project.ts'
+
+const LEDGER = `import { definePlugin, Invariants, tool, z } from 'svc'
+export default definePlugin({
+  name: 'ledger',
+  setup(svc) {
+    svc.toolkit({ name: 'ledger', tools: [tool({ name: 'book', description: 'Books.', parameters: z.object({ note: z.string() }),
+      execute: ({ note }) => note })] })
+    svc.add(Invariants, { name: 'nothing_is_booked', promise: 'Nobody books anything.', tables: ['tool_calls'],
+      broken: look => look.get("SELECT call_id FROM tool_calls WHERE tool = 'book'") ? 'somebody booked' : undefined })
+  },
+})`
+
+it('svc simulate lives through worlds, shows what broke in a plugin, and repeats it by the command that it prints', async () => {
+  await using dir = await project()
+  const run = (...words: string[]) => svc(['simulate', ...words], { cwd: dir.path })
+  const wrong = await run('--seeds', '0')
+  expect(`${wrong.code} ${wrong.stderr.split('\n')[0]}`).toBe(
+    '2 svc: simulate: --seeds is a whole number up to 1000000',
+  )
+
+  const well = await run('--seed', '5', '--cycles', '5', '--faults', 'none', '--log', 'night.jsonl')
+  expect(`${well.code} ${well.stderr}`).toBe('0 ')
+  const log = await readFile(join(dir.path, 'night.jsonl'), 'utf8')
+  const hash = createHash('sha256').update(log).digest('hex')
+  expect(well.stdout).toContain(`event log of seed 5: ${hash}`)
+  const again = await run('--seed', '5', '--cycles', '5', '--faults', 'none', '--json')
+  expect(JSON.parse(again.stdout)).toMatchObject({ worlds: 1, last: { seed: 5, hash, violation: null }, again: null })
+
+  await dir.write({ 'plugins/ledger.ts': LEDGER })
+  const broken = await run('--seeds', '20', '--cycles', '20', '--faults', 'none')
+  expect(broken.code).toBe(1)
+  expect(broken.stdout).not.toContain('otherwise')
+  expect(broken.stdout).toMatch(
+    /Seed \d+ breaks nothing_is_booked after [\d.]+ s: Nobody books anything\.\nsomebody booked/,
+  )
+  const [, command] = /^Again: svc simulate (.*)$/m.exec(broken.stdout)!
+  const repeated = await run(...command!.split(' '))
+  expect(repeated.code).toBe(1)
+  const first = (text: string) => /event log of seed .*/.exec(text)?.[0]
+  expect(first(repeated.stdout)).toBe(first(broken.stdout))
+  // From elsewhere too.
+  const named = await svc(['simulate', ...command!.split(' '), '--root', dir.path], { cwd: '/' })
+  expect(named.stdout).toContain(`Again: svc simulate ${command} --root "${dir.path}"\n`)
+})
+
+it('svc simulate is stopped in the midst of a world, however long that is', async () => {
+  const told = LEDGER.replace('({ note }) => note', "() => void process.stderr.write('booked')").replace(
+    "'somebody booked'",
+    'undefined',
+  )
+  await using dir = await project({ 'plugins/ledger.ts': told })
+  await using running = new RunningSvc(['simulate', '--cycles', '1000000'], { cwd: dir.path })
+  await running.says(/booked/)
+  expect(await running.end('SIGINT')).toBe(130)
+  expect(running.stdout).toMatch(/^0 worlds: 0 cycles/)
+})
+
+it('svc simulate says where a plugin makes another world of the same seed: its command may not show the same', async () => {
+  // What differs is in the log before the invariant breaks, which it does at the second booking.
+  const past = LEDGER.replace('({ note }) => note', 'async () => `booked at ${process.hrtime.bigint()}`').replace(
+    "tool = 'book'\"",
+    "tool = 'book' LIMIT 1 OFFSET 1\"",
+  )
+  await using dir = await project({ 'plugins/ledger.ts': past })
+  const run = await svc(['simulate', '--seeds', '20', '--cycles', '20', '--faults', 'none'], { cwd: dir.path })
+  expect(run.code).toBe(1)
+  expect(run.stdout).toMatch(
+    /somebody booked\nLived through again it came out otherwise: a plugin takes time, .*\nAgain: svc/,
+  )
+})
+
+it('svc simulate lives through nothing where a plugin of the project is not live: it would be another world', async () => {
+  await using dir = await project({ 'plugins/torn.ts': 'export default {' })
+  const { code, stdout, stderr } = await svc(['simulate', '--cycles', '5'], { cwd: dir.path })
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toMatch(
+    /torn\.ts.*\n(.*\n)*svc: no world was lived through, since it would be one without torn; see: svc plugins/,
+  )
+})
+
+it('svc simulate needs no trust: a world has no plugin files', async () => {
+  await using dir = await project()
+  const env = { SVC_TRUST_PROJECT: '', XDG_CONFIG_HOME: join(dir.path, 'config') }
+  const { code, stdout, stderr } = await svc(['simulate', '--seeds', '2', '--cycles', '5'], { cwd: dir.path, env })
+  expect({ code, stderr }).toMatchObject({ code: 0 })
+  expect(stdout).toContain('event log of seed 2')
+})

@@ -1,0 +1,269 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { definePlugin, Operations, z } from '../../../kernel/index.ts'
+import { fault, modelServer, text, until } from '../../support/index.ts'
+import { startServer } from '../start-server.ts'
+import { connectClient, overHttp, toolAnswer } from './mcp-client.ts'
+
+const SECRET = 'a-secret-of-this-machine'
+
+/** Operations that end when the test says so, and as it says. */
+const worker = definePlugin({
+  name: 'worker',
+  setup(svc) {
+    const takes = z.object({ n: z.number().int().default(1).describe('How often') })
+    const more = { input: takes, output: z.object({ n: z.number() }), mcp: true }
+    svc.operation({
+      ...{ name: 'work.slow', summary: 'Works until it is cancelled', ...more },
+      async run({ n }, { progress, signal }) {
+        progress('begun')
+        await new Promise(done => signal.addEventListener('abort', done, { once: true }))
+        cancelled.push(n)
+        return { n }
+      },
+    })
+    svc.operation({
+      ...{ name: 'work.steps', summary: 'Works in steps', ...more },
+      async run({ n }, { progress }) {
+        for (let step = 1; step <= n; step++) {
+          progress(`step ${step}. `)
+          await svc.clock.yield()
+        }
+        return { n }
+      },
+    })
+    svc.operation({
+      ...{ name: 'work.leaks', summary: 'Tells a secret', input: z.object({}), output: z.string(), mcp: true },
+      run: () => `the key is ${SECRET}`,
+    })
+    svc.operation({
+      ...{ name: 'work.breaks', summary: 'Has a bug', input: z.object({}), output: z.null(), mcp: true },
+      run: () => {
+        throw new Error('SELECT secret FROM /etc/somewhere')
+      },
+    })
+    svc.operation({
+      ...{ name: 'work.beats', summary: 'Needs the daemon', input: z.object({}), output: z.null(), mcp: true },
+      ...{ reach: 'daemon' as const, run: () => null },
+    })
+    for (let n = 0; n < 60; n++) {
+      svc.operation({
+        name: `many.no_${n}`,
+        summary: `No. ${n}`,
+        input: z.object({}),
+        output: z.number(),
+        mcp: true,
+        run: () => n,
+      })
+    }
+  },
+})
+const cancelled: number[] = []
+
+describe('MCP over HTTP', () => {
+  it('the official client goes through a whole journey', async () => {
+    const home = await startServer()
+    const { client, call, told } = await connectClient(overHttp(home.url))
+    expect(client.getServerVersion()).toMatchObject({ name: 'svc', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
+    expect(client.getInstructions()).toContain('svc_status')
+
+    const spawned = await call('svc_spawn', { profile: 'worker' })
+    const { agent_id } = spawned.output
+    expect(spawned).toMatchObject({ isError: false, output: { name: 'worker', status: 'idle' } })
+    expect(JSON.parse(spawned.text)).toEqual(spawned.output)
+    expect((await call('svc_status')).output).toMatchObject({ result: [{ agent_id }] })
+    expect((await call('svc_models')).output.default).toMatchObject({ model: 'sim/rules-1' })
+
+    const { resources } = await client.listResources()
+    expect(resources.map(({ uri }) => uri)).toEqual(
+      expect.arrayContaining(['svc://agents', `svc://agents/${agent_id}`, 'svc://profiles/worker', 'svc://budget']),
+    )
+    for (const { uri } of resources) {
+      const { contents } = await client.readResource({ uri })
+      expect([uri, contents[0]]).toMatchObject([uri, { uri, mimeType: 'application/json' }])
+      JSON.parse((contents[0] as { text: string }).text)
+    }
+    const { resourceTemplates } = await client.listResourceTemplates()
+    expect(resourceTemplates.map(each => each.uriTemplate)).toContain('svc://agents/{agent}/memory/{memory}')
+    const ref = { type: 'ref/resource' as const, uri: 'svc://agents/{agent}' }
+    const completion = await client.complete({ ref, argument: { name: 'agent', value: 'work' } })
+    expect(completion.completion).toEqual({ values: [agent_id], total: 1, hasMore: false })
+
+    await client.subscribeResource({ uri: `svc://agents/${agent_id}` })
+    await client.subscribeResource({ uri: 'svc://agents' })
+    await call('svc_nudge', { agent: 'worker', message: 'Look at the notes.' })
+    await until(() => told.includes(`svc://agents/${agent_id}`))
+    await client.unsubscribeResource({ uri: `svc://agents/${agent_id}` })
+    told.length = 0
+    await home.ask(`/agents/${agent_id}/pause`, { method: 'POST' })
+    await until(() => told.includes('svc://agents'))
+    expect(told).not.toContain(`svc://agents/${agent_id}`)
+    expect((await call('svc_logs', { agent: agent_id, limit: 1 })).output).toMatchObject({
+      result: [{ type: 'agent_changed' }],
+    })
+
+    const { prompts } = await client.listPrompts()
+    expect(prompts.map(({ name }) => name)).toEqual([
+      'why_stuck',
+      'daily_report',
+      'tune_budget',
+      'write_plugin',
+      'review_approvals',
+    ])
+    const { messages } = await client.getPrompt({ name: 'why_stuck', arguments: { agent: agent_id } })
+    expect(messages[0]).toMatchObject({
+      role: 'user',
+      content: { type: 'text', text: expect.stringContaining(agent_id) },
+    })
+    const attached = messages.slice(1).map(({ content }) => (content.type === 'resource' ? content.resource.uri : ''))
+    expect(attached).toContain(`svc://agents/${agent_id}/why`)
+
+    expect((await call('svc_kill', { agent: agent_id })).output).toEqual({ result: null })
+    await until(() => told.includes('resources'))
+    expect((await client.listResources()).resources.map(({ uri }) => uri)).not.toContain(`svc://agents/${agent_id}`)
+  })
+
+  it('every operation that is marked is a tool: with schemas, and hints that a client can ask its user by', async () => {
+    const home = await startServer({ builtins: [worker] })
+    const { client } = await connectClient(overHttp(home.url))
+    const first = await client.listTools()
+    expect(first.tools).toHaveLength(100)
+    const second = await client.listTools({ cursor: first.nextCursor })
+    expect(second.nextCursor).toBeUndefined()
+    await expect(client.listTools({ cursor: 'nonsense' })).rejects.toMatchObject({ code: -32602 })
+
+    const tools = new Map([...first.tools, ...second.tools].map(tool => [tool.name, tool]))
+    const marked = home.kernel.list(Operations).filter(({ mcp }) => mcp)
+    expect(marked.filter(({ name }) => !tools.has(name.replace('.', '_')))).toEqual([])
+    for (const { name, inputSchema, outputSchema } of tools.values()) {
+      expect(name).toMatch(/^[\w-]{1,64}$/)
+      expect([inputSchema.type, outputSchema?.type]).toEqual(['object', 'object'])
+    }
+    const hints = (name: string) => tools.get(name)!.annotations
+    expect(hints('agents_list')).toMatchObject({ readOnlyHint: true, openWorldHint: false })
+    expect(hints('svc_kill')).toMatchObject({ readOnlyHint: false, destructiveHint: true, idempotentHint: true })
+    expect(hints('goals_abandon')).toMatchObject({ readOnlyHint: false, destructiveHint: true })
+    expect(hints('agents_nudge')).toMatchObject({ readOnlyHint: false, destructiveHint: false, idempotentHint: false })
+    expect(hints('tasks_run')).toMatchObject({ openWorldHint: true })
+    // What decides for people, and what would answer without an end.
+    for (const name of ['approvals_resolve', 'approvals_grant', 'budget_reset', 'events_follow']) {
+      expect(tools.has(name), name).toBe(false)
+    }
+  })
+
+  it('what goes wrong is an answer to the model, with the sentence and the problem; a bug tells nothing of the inside', async () => {
+    const home = await startServer({ builtins: [worker], env: { SOME_API_KEY: SECRET } })
+    const { client, call } = await connectClient(overHttp(home.url))
+    const unknown = await client.callTool({ name: 'svc_kill', arguments: { agent: 'nobody' } })
+    expect(toolAnswer(unknown)).toMatchObject({ isError: true, text: expect.stringContaining('"nobody"') })
+    expect(unknown._meta).toMatchObject({ problem: { status: 404, code: 'agent_not_found' } })
+    expect(await call('svc_spawn', { profil: 'worker' })).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('profil: is not a known field'),
+    })
+    expect(await call('agents_list', { lmit: 3 })).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('lmit'),
+    })
+    expect(await call('agents_list', { limit: 0 })).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('limit'),
+    })
+    expect(await call('work_beats')).toMatchObject({ isError: true, text: expect.stringContaining('needs the daemon') })
+    const broken = await client.callTool({ name: 'work_breaks', arguments: {} })
+    expect(broken).toMatchObject({ isError: true, _meta: { problem: { code: 'internal_error' } } })
+    expect(JSON.stringify(broken)).not.toContain('SELECT')
+    expect(home.logged('SELECT secret')).toHaveLength(1)
+    expect((await call('work_leaks')).text).toBe('the key is ***')
+
+    await expect(call('no_such_tool')).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('no_such_tool'),
+    })
+    await expect(client.readResource({ uri: 'svc://agents/nobody' })).rejects.toMatchObject({ code: -32002 })
+    await expect(client.readResource({ uri: 'svc://nothing' })).rejects.toMatchObject({ code: -32002 })
+    await expect(client.subscribeResource({ uri: 'svc://nothing' })).rejects.toMatchObject({ code: -32002 })
+    await expect(client.getPrompt({ name: 'why_stuck' })).rejects.toMatchObject({ code: -32602 })
+    await expect(client.getPrompt({ name: 'no_such' })).rejects.toMatchObject({ code: -32602 })
+  })
+
+  it('progress is told as it comes, to the log where nobody asked for it; a cancelled call is aborted', async () => {
+    const home = await startServer({ builtins: [worker] })
+    const { client, call, logged } = await connectClient(overHttp(home.url))
+    const told: (string | undefined)[] = []
+    const params = { name: 'work_steps', arguments: { n: 3 } }
+    await client.callTool(params, undefined, { onprogress: ({ message }) => void told.push(message) })
+    expect(told).toEqual(['step 1. ', 'step 2. ', 'step 3. '])
+    await call('work_steps', { n: 1 })
+    await until(() => logged.some(({ logger, data }) => logger === 'work.steps' && data === 'step 1. '))
+
+    const stop = new AbortController()
+    const slow = { name: 'work_slow', arguments: { n: 7 } }
+    const running = client.callTool(slow, undefined, { signal: stop.signal, onprogress: () => stop.abort('enough') })
+    await expect(running).rejects.toThrow()
+    await until(() => cancelled.includes(7))
+  })
+
+  it('a stream is a tool whose progress is its text and whose answer is its end', async () => {
+    const home = await startServer()
+    const { client, call } = await connectClient(overHttp(home.url))
+    const { agent_id } = (await call('svc_spawn', { profile: 'worker' })).output
+    const told: (string | undefined)[] = []
+    const params = { name: 'tasks_stream', arguments: { id: agent_id, instruction: 'Say hello.' } }
+    const { output } = toolAnswer(
+      await client.callTool(params, undefined, { onprogress: ({ message }) => void told.push(message) }),
+    )
+    expect(output).toMatchObject({ status: 'completed', error: null })
+    expect(told.join('')).not.toBe('')
+    const followed = await call('tasks_follow', { task_id: output.task_id })
+    expect(followed.output).toMatchObject({ task_id: output.task_id, output: output.output })
+  })
+
+  it('a stream whose answer is begun again says so in its progress, and answers with the output', async () => {
+    const model = await modelServer({
+      script: ({ n }) => (n === 1 ? fault('cleancut', 'It is fi') : text('It is four.')),
+    })
+    onTestFinished(() => model.close())
+    const env = { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' }
+    const home = await startServer({ env, config: { model: { retry_delay: 0 } } })
+    const { client, call } = await connectClient(overHttp(home.url))
+    const { agent_id } = (await call('svc_spawn', { profile: 'worker' })).output
+    const told: (string | undefined)[] = []
+    const params = { name: 'tasks_stream', arguments: { id: agent_id, instruction: 'How many?' } }
+    const { output } = toolAnswer(
+      await client.callTool(params, undefined, { onprogress: ({ message }) => void told.push(message) }),
+    )
+    const reset = told.findIndex(message => message?.includes('taken back'))
+    expect([told.slice(0, reset).join(''), told.slice(reset + 1).join('')]).toEqual(['It is fi', 'It is four.'])
+    expect(output.output).toBe('It is four.')
+  })
+
+  it('lists that a plugin changes are told as changed, also when it is gone', async () => {
+    const home = await startServer()
+    const { client, call, told, logged } = await connectClient(overHttp(home.url))
+    const file = join(home.root, 'plugins', 'greeter.ts')
+    await home.write({
+      'plugins/greeter.ts': `import { definePlugin, McpPrompts, z } from 'svc'
+        export default definePlugin({ name: 'greeter', setup(svc) {
+          svc.operation({ name: 'greet', summary: 'Greets', input: z.object({}), output: z.string(), mcp: true, run: () => 'hello' })
+          svc.add(McpPrompts, { name: 'greeting', title: 'Greet', description: 'Greets', arguments: [], text: 'Say hello.' })
+        } })`,
+    })
+    await call('plugins_reload')
+    await until(() => told.includes('tools') && told.includes('prompts'))
+    expect(told).not.toContain('resources')
+    expect((await call('greet')).text).toBe('hello')
+    expect((await client.getPrompt({ name: 'greeting' })).messages).toHaveLength(1)
+    await until(() => logged.some(({ data }) => data === 'plugin greeter: loaded'))
+    told.length = 0
+    await writeFile(file, 'export default {')
+    await call('plugins_reload')
+    await until(() => logged.some(({ level, data }) => level === 'warning' && data === 'plugin greeter: failed'))
+    expect(told).toEqual([])
+    await rm(file)
+    await call('plugins_reload')
+    await until(() => told.includes('tools'))
+    await expect(call('greet')).rejects.toMatchObject({ code: -32602 })
+  })
+})

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import { MalformedRequestError, type ProtocolExchange, ProtocolRoutes } from '#interfaces/rest/contract'
+import { definePlugin } from '../../../kernel/index.ts'
+import { until } from '../../support/index.ts'
+import { startRestServer } from './rest-server.ts'
+
+const speaks = (handle: (exchange: ProtocolExchange) => Promise<void>, open = false) =>
+  definePlugin({
+    name: 'echo',
+    setup(svc) {
+      svc.add(ProtocolRoutes, { path: '/echo/{who}', methods: ['GET', 'POST'], open, handle })
+    },
+  })
+const echo = speaks(async ({ response, params, body, call }) => {
+  response.setHeader('content-type', 'application/json')
+  response.end(JSON.stringify({ params, body, tenant: call.tenant }))
+})
+
+describe('another protocol on the same listener', () => {
+  it('is given who asks and what was sent, and writes its own answer', async () => {
+    const { ask } = await startRestServer({ plugins: [echo] })
+    const headers = { 'x-svc-user': 'alice' }
+    const { status, json, headers: told } = await ask('/echo/ada', { method: 'POST', body: { a: 1 }, headers })
+    expect([status, json]).toEqual([200, { params: { who: 'ada' }, body: { a: 1 }, tenant: 'alice' }])
+    expect(told).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-request-id': expect.stringMatching(/^req-/) })
+  })
+
+  it('stands behind the same key, Host and Origin rules, unless it is open', async () => {
+    const keyed = await startRestServer({ plugins: [echo], env: { SVC_API_KEY: 'a key of this server' } })
+    expect((await keyed.ask('/echo/ada')).status).toBe(401)
+    const open = await startRestServer({ plugins: [speaks(async ({ response }) => void response.end('card'), true)] })
+    expect((await open.ask('/echo/ada')).text).toBe('card')
+    expect((await open.ask('/echo/ada', { headers: { host: 'evil.example' } })).status).toBe(403)
+    const origin = 'https://evil.example'
+    expect((await open.ask('/echo/ada', { method: 'POST', body: {}, headers: { origin } })).status).toBe(403)
+    expect((await open.ask('/echo/ada', { method: 'DELETE' })).status).toBe(405)
+  })
+
+  it('answers with a problem what it throws before it has begun, and breaks off what it throws after', async () => {
+    const { ask, log } = await startRestServer({
+      plugins: [
+        speaks(async ({ request, response }) => {
+          if (request.method === 'POST') throw new MalformedRequestError({ problem: 'That is no message.' })
+          response.write('half an ans')
+          throw new Error('it broke')
+        }),
+      ],
+    })
+    expect((await ask('/echo/ada', { method: 'POST', body: {} })).json).toMatchObject({ detail: 'That is no message.' })
+    await expect(ask('/echo/ada')).rejects.toThrow()
+    expect(log.join('')).toContain('an answer broke off')
+  })
+
+  it('counts its streams with all others, and ends them when the server stops', async () => {
+    const stopped: string[] = []
+    const { ask, url, listening } = await startRestServer({
+      yaml: 'server: { max_streams: 1 }',
+      plugins: [
+        speaks(async ({ response, params, stream }) => {
+          stream(() => {
+            stopped.push(params.who!)
+            response.end()
+          })
+          response.flushHeaders()
+        }),
+      ],
+    })
+    const first = await fetch(`${url}/echo/ada`)
+    expect((await ask('/echo/bob')).json).toMatchObject({ status: 503, code: 'too_many_streams' })
+    await listening.close()
+    await until(() => stopped.length > 0)
+    expect([stopped, await first.text()]).toEqual([['ada'], ''])
+  })
+})

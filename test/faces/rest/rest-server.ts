@@ -1,0 +1,108 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type IncomingHttpHeaders, type RequestOptions, request } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { type Address, Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
+import { openKernel } from '../../../embed/compose.ts'
+import type { Clock, PluginDefinition } from '../../../kernel/index.ts'
+
+export interface Answer {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it is its own business.
+  json: any
+}
+
+export interface Ask extends Omit<RequestOptions, 'headers'> {
+  headers?: Record<string, string | string[]>
+  /** Sent as JSON, unless it is a text already. */
+  body?: unknown
+}
+
+/** A kernel with the REST room in a folder of its own, listening; all of it ends with the test. */
+export async function startRestServer(
+  options: {
+    plugins?: readonly PluginDefinition[]
+    env?: Record<string, string>
+    at?: Address
+    /** The project's configuration file. */
+    yaml?: string
+    /** Puts more into the project before it is opened. */
+    before?: (root: string) => Promise<void>
+    /** The machine's unless told. */
+    clock?: Clock
+  } = {},
+) {
+  const root = await mkdtemp(join(tmpdir(), 'svc-rest-'))
+  onTestFinished(() => rm(root, { recursive: true, force: true }))
+  if (options.yaml) {
+    await mkdir(join(root, '.svc'))
+    await writeFile(join(root, '.svc/config.yaml'), options.yaml)
+  }
+  await options.before?.(root)
+  const log: string[] = []
+  const kernel = await openKernel({
+    pluginFiles: 'all',
+    root,
+    roles: ['server'],
+    builtins: [rest, ...(options.plugins ?? [])],
+    ports: { env: options.env ?? {}, ...(options.clock ? { clock: options.clock } : {}) },
+    log: { write: line => log.push(line) },
+  })
+  onTestFinished(() => kernel.close())
+  const listening = await kernel.use(Rest).listen(options.at ?? { host: '127.0.0.1', port: 0 })
+  const { hostname, port } = new URL(listening.url)
+  return {
+    kernel,
+    root,
+    log,
+    listening,
+    url: listening.url,
+    port: Number(port),
+    /** One request on a connection of its own. */
+    ask: (path: string, asked: Ask = {}) => ask({ hostname, port, path, ...asked }),
+    /** Bytes as they are, and all that comes back until the server closes. */
+    raw: (bytes: string) => raw(Number(port), bytes),
+  }
+}
+
+export function ask({ body, headers = {}, ...options }: Ask): Promise<Answer> {
+  const bytes = body === undefined ? undefined : typeof body === 'string' ? Buffer.from(body) : asJson(body)
+  const json = typeof body === 'object' && !Buffer.isBuffer(body) ? { 'content-type': 'application/json' } : {}
+  const length = bytes ? { 'content-length': String(bytes.length) } : {}
+  return new Promise((resolve, reject) => {
+    const sent = request({ agent: false, ...options, headers: { ...json, ...length, ...headers } }, received => {
+      const parts: Buffer[] = []
+      received.on('data', part => parts.push(part))
+      received.on('error', reject)
+      received.on('end', () => {
+        const text = Buffer.concat(parts).toString()
+        const isJson = received.headers['content-type']?.includes('json') && text !== ''
+        const { statusCode: status = 0, headers } = received
+        resolve({ status, headers, text, json: isJson ? JSON.parse(text) : undefined })
+      })
+    })
+    sent.on('error', reject)
+    sent.end(bytes)
+  })
+}
+
+function asJson(body: unknown): Buffer {
+  return Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body))
+}
+
+function raw(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    let text = ''
+    socket.on('data', part => {
+      text += part
+    })
+    socket.on('error', reject)
+    socket.on('close', () => resolve(text))
+  })
+}

@@ -1,0 +1,217 @@
+import { spawnSync } from 'node:child_process'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { FAST } from '../../cli/project.ts'
+import { bareEnvironment } from '../../support/cli.ts'
+import { RunningSvc, svc, tempDir, until } from '../../support/index.ts'
+import Sqlite from '../../support/sqlite.ts'
+import { trialCount } from '../../support/trial-count.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../../dist/svc.js', import.meta.url))
+const run = (command: string, ...words: string[]) => spawnSync(command, words).status === 0
+const SERVE = ['serve', '--with-daemon', '--port', '0', '--profiles', 'coder']
+
+/** A small disk of its own; undefined where that takes rights that the test does not have. */
+async function smallDisk(folder: string, size: string) {
+  await mkdir(folder, { recursive: true })
+  if (!run('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder)) return undefined
+  return { [Symbol.asyncDispose]: async () => void run('umount', '-l', folder) }
+}
+
+async function sendNudge(url: string) {
+  const answer = await fetch(`${url}/agents/coder/nudge`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ message: 'look '.repeat(500) }),
+  })
+  const body = (await answer.json()) as { nudge_id?: string; code?: string }
+  return { status: answer.status, ...body }
+}
+
+describe('a full disk', () => {
+  it('refuses what it cannot write and says so, breaks nothing, and goes on by itself when there is space', async ({
+    skip,
+  }) => {
+    await using dir = await tempDir()
+    await using disk = await smallDisk(join(dir.path, '.svc'), '8m')
+    if (!disk) return skip('a tmpfs can only be mounted by root')
+    await svc(['init', '--quiet'], { cwd: dir.path })
+    await dir.write(FAST)
+    await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
+    const [, url = ''] = await daemon.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    await daemon.says(/^Logs: /m)
+    await using beside = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
+    const [, other = ''] = await beside.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    const kept: string[] = []
+    const first = await sendNudge(url)
+    expect(first.status).toBe(202)
+    kept.push(first.nudge_id!)
+    await writeFile(join(dir.path, '.svc/filler'), Buffer.alloc(16 * 1024 * 1024)).catch(() => {})
+    const codes = new Set<string>()
+    await until(async () => {
+      const { status, nudge_id, code } = await sendNudge(url)
+      if (status === 202) kept.push(nudge_id!)
+      else codes.add(`${status} ${code}`)
+      return status !== 202
+    })
+    expect([...codes]).toEqual(['503 disk_full'])
+    const changed = await fetch(`${url}/config`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json' },
+      body: '{"daemon":{"heartbeat":0.3}}',
+    })
+    expect(changed.status).toBe(503)
+    expect(await changed.json()).toMatchObject({
+      code: 'disk_full',
+      detail: 'The disk that holds .svc/config.yaml is full; make space and try again.',
+    })
+    expect(await svc(['status'], { cwd: dir.path })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('coder'),
+    })
+    const health = async (from = url) =>
+      (await (await fetch(`${from}/daemon`)).json()) as { health: string; problem: string | null }
+    await until(async () => (await health()).health === 'stalled')
+    expect((await health()).problem).toMatch(/^The disk that holds the project's database is full; make space/)
+    await until(async () => (await health(other)).health === 'stalled')
+    expect((await health(other)).problem).toBe('its rounds fail; svc logs says why')
+    expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/The rounds of the daemon \(PID \d+\) fail/)
+    expect((await svc(['daemon'], { cwd: dir.path })).stdout).toMatch(/^daemon +stalled \(PID .*\): The disk /m)
+    expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/^fail +disk +Only 0 MiB free/m)
+    const why = async () => (await svc(['why', 'coder'], { cwd: dir.path })).stdout
+    await until(async () => (await why()).includes('The rounds of the daemon fail: The disk '))
+    expect((await fetch(`${url}/healthz`)).status).toBeLessThan(600)
+    expect(daemon.process.exitCode).toBeNull()
+    await rm(join(dir.path, '.svc/filler'))
+    await until(async () => (await sendNudge(url)).status === 202)
+    await until(async () => (await health()).health === 'healthy')
+    await until(async () => (await health(other)).health === 'healthy')
+    expect(await beside.end('SIGTERM')).toBe(0)
+    expect(await daemon.end('SIGTERM')).toBe(0)
+    const db = new Sqlite(join(dir.path, '.svc/svc.db'))
+    expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
+    const there = new Set(
+      (db.prepare('SELECT nudge_id FROM nudges').all() as { nudge_id: string }[]).map(row => row.nudge_id),
+    )
+    db.close()
+    for (const id of kept) expect(there.has(id), `${id} was acknowledged`).toBe(true)
+  })
+})
+
+describe('a full disk without a daemon', () => {
+  it('lets commands read, and refuses what they would write', async ({ skip }) => {
+    await using dir = await tempDir()
+    const cwd = dir.path
+    await using disk = await smallDisk(join(cwd, '.svc'), '4m')
+    if (!disk) return skip('a tmpfs can only be mounted by root')
+    await svc(['init', '--quiet'], { cwd })
+    await dir.write(FAST)
+    await svc(['spawn', 'coder'], { cwd })
+    await writeFile(join(cwd, '.svc/filler'), Buffer.alloc(16 * 1024 * 1024)).catch(() => {})
+    expect(await svc(['status'], { cwd })).toMatchObject({ code: 0, stdout: expect.stringContaining('coder') })
+    for (const words of [
+      ['spawn', 'writer'],
+      ['nudge', 'coder', 'look'],
+      ['config', 'set', 'daemon.heartbeat', '5'],
+    ]) {
+      const refused = await svc(words, { cwd })
+      expect(refused.code, words.join(' ')).toBe(1)
+      expect(refused.stderr).toMatch(/disk.* is full; make space/)
+    }
+    await rm(join(cwd, '.svc/filler'))
+    expect((await svc(['spawn', 'writer'], { cwd })).code).toBe(0)
+  })
+})
+
+describe('a full disk of the logs', () => {
+  it('stops nothing, and the log goes on when there is space, each line by itself', async ({ skip }) => {
+    await using dir = await tempDir()
+    await using disk = await smallDisk(join(dir.path, 'logs'), '1m')
+    if (!disk) return skip('a tmpfs can only be mounted by root')
+    await svc(['init', '--quiet'], { cwd: dir.path })
+    await dir.write(FAST)
+    await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
+    await daemon.says(/^Logs: /m)
+    const log = () => readFile(join(dir.path, 'logs/svc.log'), 'utf8')
+    const spawnWriter = async () => /^\S+/.exec((await svc(['spawn', 'writer'], { cwd: dir.path })).stdout)![0]
+    await writeFile(join(dir.path, 'logs/filler'), Buffer.alloc(2 * 1024 * 1024)).catch(() => {})
+    // Its last page takes some lines still.
+    await until(async () => (await spawnWriter()) && (await log()).length % 4096 === 0)
+    await rm(join(dir.path, 'logs/filler'))
+    await until(async () => {
+      const agent_id = await spawnWriter()
+      return (await log()).includes(agent_id)
+    })
+    expect(await daemon.end('SIGTERM')).toBe(0)
+    const whole = (await log()).split('\n').filter(line => line.endsWith('}'))
+    for (const line of whole) expect(() => JSON.parse(line)).not.toThrow()
+  })
+})
+
+describe('a disk that may only be read', () => {
+  it('is told of in a sentence, whatever wanted to write', async ({ skip }) => {
+    await using dir = await tempDir()
+    await using disk = await smallDisk(dir.path, '8m')
+    if (!disk) return skip('a tmpfs can only be mounted by root')
+    const cwd = dir.path
+    await svc(['init', '--quiet'], { cwd })
+    await svc(['spawn', 'coder'], { cwd })
+    run('mount', '-o', 'remount,ro', cwd)
+    const stderrOf = async (...words: string[]) => {
+      const { code, stderr } = await svc(words, { cwd })
+      expect(code).toBe(1)
+      return stderr
+    }
+    const why = 'cannot be written: the file system is read-only; mount it for writing, or take a folder elsewhere.\n'
+    expect(await stderrOf('status')).toBe(`svc: ${join(cwd, '.svc/svc.db')} ${why}`)
+    expect(await stderrOf('start')).toBe(`svc: ${join(cwd, 'logs')} ${why}`)
+    expect(await stderrOf('start', '--detach')).toBe(`svc: ${join(cwd, 'logs')} ${why}`)
+    expect(await stderrOf('db', 'backup')).toMatch(
+      /^svc: \S+\/\.svc\/backups\/svc-\S+\.db cannot be written: the file system/,
+    )
+    expect(await stderrOf('db', 'backup', 'copy.db')).toBe(`svc: ${join(cwd, 'copy.db')} ${why}`)
+    const { stdout } = await svc(['doctor', '--json'], { cwd })
+    expect(stdout).toContain('is on a file system that is read-only')
+  })
+})
+
+describe('a write that the disk fails', () => {
+  it('is not acknowledged, whichever it is', async ({ skip }) => {
+    if (!run('strace', '-e', 'inject=fdatasync:error=EIO:when=1', 'true')) return skip('strace is not here')
+    for (const when of [5, 14, 2, 9, 20].slice(0, trialCount(5, 2))) {
+      await using dir = await tempDir()
+      const cwd = dir.path
+      await svc(['init', '--quiet'], { cwd })
+      await svc(['spawn', 'coder'], { cwd })
+      const inject = `inject=pwrite64:error=EIO:when=${when}+7`
+      const traced = spawnSync(
+        'strace',
+        [
+          '-f',
+          '-qq',
+          '-o',
+          '/dev/null',
+          '-e',
+          'trace=pwrite64',
+          '-e',
+          inject,
+          process.execPath,
+          PROGRAM,
+          'nudge',
+          'coder',
+          'look',
+          '--json',
+        ],
+        { cwd, env: { ...bareEnvironment() }, encoding: 'utf8' },
+      )
+      const db = new Sqlite(join(cwd, '.svc/svc.db'))
+      expect(db.pragma('integrity_check', { simple: true }), `write ${when}`).toBe('ok')
+      const rows = db.prepare('SELECT nudge_id FROM nudges').all()
+      db.close()
+      if (traced.status === 0) expect(rows).toHaveLength(1)
+      else expect(traced.stderr).toMatch(/^svc: /m)
+    }
+  })
+})

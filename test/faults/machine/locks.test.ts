@@ -1,0 +1,121 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { FAST, project } from '../../cli/project.ts'
+import { RunningSvc, svc } from '../../support/index.ts'
+
+/** Another process that holds the write lock for so long. */
+async function lock(root: string, ms: number) {
+  const script = `const db = new (require('better-sqlite3'))(process.argv[1], { timeout: 5000 }); db.exec('BEGIN IMMEDIATE'); console.log('held')
+    setTimeout(() => db.exec('ROLLBACK'), ${ms})`
+  const child = spawn(process.execPath, ['-e', script, join(root, '.svc', 'svc.db')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await new Promise<void>(resolve => child.stdout.once('data', () => resolve()))
+  return { held: child, free: new Promise<void>(resolve => child.once('close', () => resolve())) }
+}
+
+async function timeRequest(url: string, init?: RequestInit) {
+  const began = performance.now()
+  const answer = await fetch(url, init)
+  await answer.arrayBuffer()
+  return { status: answer.status, retryAfter: answer.headers.get('retry-after'), ms: performance.now() - began }
+}
+
+const nudge = (url: string, agent: string, message = 'look') =>
+  timeRequest(`${url}/agents/${agent}/nudge`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ message }),
+  })
+
+/** Asks on and on while something else is under way. @returns the times of the answers, the longest last */
+async function meanwhile(url: string, other: Promise<unknown>): Promise<number[]> {
+  let over = false
+  void other.finally(() => {
+    over = true
+  })
+  const times: number[] = []
+  while (!over) {
+    const { status, ms } = await timeRequest(url)
+    expect(status).toBe(200)
+    times.push(ms)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  return times.sort((a, b) => a - b)
+}
+
+async function startServer() {
+  const dir = await project(FAST)
+  const daemon = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--profiles', 'coder'], { cwd: dir.path })
+  const [, url = ''] = await daemon.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+  await daemon.says(/^Logs: /m)
+  const { stdout } = await svc(['status', '--json'], { cwd: dir.path })
+  const [agent] = JSON.parse(stdout) as { agent_id: string }[]
+  return {
+    url,
+    daemon,
+    cwd: dir.path,
+    agent: agent!.agent_id,
+    async [Symbol.asyncDispose]() {
+      await daemon[Symbol.asyncDispose]()
+      await dir[Symbol.asyncDispose]()
+    },
+  }
+}
+
+describe('a database that another process has locked', () => {
+  it('for 4.5 s delays what is written and nothing else', async () => {
+    await using house = await startServer()
+    const { free } = await lock(house.cwd, 4_500)
+    const writes = Promise.all(['a', 'b', 'c'].map(message => nudge(house.url, house.agent, message)))
+    const health = await meanwhile(`${house.url}/healthz`, writes)
+    expect((await writes).map(({ status }) => status)).toEqual([202, 202, 202])
+    expect(health.length).toBeGreaterThan(20)
+    expect(health[Math.floor(health.length * 0.9)]).toBeLessThan(250)
+    expect(health.at(-1), 'the event loop stood still').toBeLessThan(1_500)
+    await free
+  })
+
+  it('for 6 s is told with 503 after 5, and all goes on when it is free', async () => {
+    await using house = await startServer()
+    const { free } = await lock(house.cwd, 6_500)
+    const refused = await nudge(house.url, house.agent)
+    expect(refused).toMatchObject({ status: 503, retryAfter: '1' })
+    expect(refused.ms).toBeGreaterThan(4_900)
+    expect(refused.ms).toBeLessThan(6_400)
+    await free
+    expect((await nudge(house.url, house.agent)).status).toBe(202)
+    const before = JSON.parse((await svc(['daemon', '--json'], { cwd: house.cwd })).stdout) as object
+    expect(before).toMatchObject({ running: true, health: 'healthy' })
+    expect(await house.daemon.end('SIGTERM')).toBe(0)
+  })
+
+  it('for as long as anybody looks keeps no daemon from its end', async () => {
+    await using house = await startServer()
+    const { held, free } = await lock(house.cwd, 120_000)
+    expect((await nudge(house.url, house.agent)).status).toBe(503)
+    const began = performance.now()
+    expect(await house.daemon.end('SIGTERM')).toBe(0)
+    expect(performance.now() - began).toBeLessThan(12_000)
+    held.kill()
+    await free
+  })
+
+  it('is shared by two writers for seconds without an error for either', async () => {
+    await using house = await startServer()
+    await using web = new RunningSvc(['serve', '--port', '0'], { cwd: house.cwd })
+    const [, url = ''] = await web.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    const until = performance.now() + 3_000
+    const writer = async (at: string) => {
+      const answers: number[] = []
+      while (performance.now() < until) answers.push((await nudge(at, house.agent)).status)
+      return answers
+    }
+    const answers = (await Promise.all([house.url, url, house.url, url].map(writer))).flat()
+    expect(answers.length).toBeGreaterThan(20)
+    expect(new Set(answers)).toEqual(new Set([202]))
+    expect(house.daemon.stderr).not.toMatch(/SQLITE_|database_locked/)
+    expect(await web.end('SIGTERM')).toBe(0)
+  })
+})

@@ -1,0 +1,148 @@
+import { connect, type Socket } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { definePlugin, z } from '#kernel'
+import { isStream, type StreamEvent, stream } from '#lib/stream'
+import { FAST, project } from '../../cli/project.ts'
+import { startRestServer } from '../../faces/rest/rest-server.ts'
+import { sse } from '../../faces/sse.ts'
+import { drop, outcomeLines, source } from '../../reload/sources.ts'
+import { RunningSvc, svc, testHost, until } from '../../support/index.ts'
+
+const URL_LINE = /^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m
+
+/** A stream whose source goes on until it is told that nobody reads it. */
+const endless = () => {
+  const alive = new Set<AbortSignal>()
+  const plugin = definePlugin({
+    name: 'endless',
+    setup(svc) {
+      svc.operation(
+        stream({
+          name: 'endless.tell',
+          summary: 'Tell for ever',
+          input: z.object({}),
+          events: { token: z.object({ text: z.string() }) },
+          http: { method: 'GET', path: '/endless' },
+          async *run(_, { signal }) {
+            alive.add(signal)
+            try {
+              yield { event: 'token', data: { text: 'hello' } }
+              await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+            } finally {
+              alive.delete(signal)
+            }
+          },
+        }),
+      )
+    },
+  })
+  return { plugin, alive }
+}
+
+function open(port: number): Socket {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write(`GET /endless HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
+  onTestFinished(() => void socket.destroy())
+  return socket
+}
+
+describe('a process with open streams', () => {
+  it('stops within two seconds of SIGTERM, and each stream is told why', async () => {
+    await using dir = await project(FAST)
+    await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
+    const [, url] = await server.says(URL_LINE)
+    const clients = await Promise.all(Array.from({ length: 100 }, () => sse(`${url}/events`)))
+    const began = performance.now()
+    expect(await server.end('SIGTERM')).toBe(0)
+    expect(performance.now() - began).toBeLessThan(2_000)
+    for (const client of clients) {
+      expect((await client.end()).at(-1)).toMatchObject({ event: 'error', data: { code: 'server_stopping' } })
+    }
+  })
+
+  it('a thousand of them are held, refused beyond the cap, and let go when they vanish', async () => {
+    const { plugin, alive } = endless()
+    const yaml = 'server:\n  max_streams: 1000\n  max_connections: 1100\n'
+    const { port, ask } = await startRestServer({ plugins: [plugin], yaml })
+    const sockets = Array.from({ length: 1000 }, () => open(port))
+    await until(() => alive.size === 1000)
+    const refused = await ask('/endless')
+    expect([refused.status, refused.json.code]).toEqual([503, 'too_many_streams'])
+    // Processor time, for other tests have the other core.
+    const began = process.cpuUsage()
+    for (const socket of sockets) socket.resetAndDestroy()
+    await until(() => alive.size === 0)
+    const { user, system } = process.cpuUsage(began)
+    expect((user + system) / 1000).toBeLessThan(1_000)
+    expect((await sse(`http://127.0.0.1:${port}/endless`)).status).toBe(200)
+  })
+})
+
+describe('a stream of a plugin', () => {
+  const teller = (word: string) =>
+    source(
+      'teller',
+      `svc.operation(stream({ name: 'teller.tell', summary: 'Tell', input: z.object({}), http: { method: 'GET', path: '/tell' },
+        events: { token: z.object({ text: z.string() }) },
+        async *run(_, call) {
+          yield { event: 'token', data: { text: '${word}' } }
+          await new Promise(resolve => call.signal.addEventListener('abort', resolve))
+        } }))`,
+    ).replace('import { ', 'import { stream, ')
+  const begin = async (home: Awaited<ReturnType<typeof testHost>>) => {
+    const output = await home.kernel.invoke('teller.tell')
+    if (!isStream(output)) throw new Error('no stream')
+    const events = output[Symbol.asyncIterator]()
+    const { value } = (await events.next()) as { value: StreamEvent }
+    return { events, text: (value.data as { text: string }).text }
+  }
+
+  it('goes on in the version that it began in, for 30 s, and then ends with an error', async () => {
+    await using home = await testHost({ plugins: { 'teller.ts': teller('one') } })
+    const old = await begin(home)
+    expect(old.text).toBe('one')
+    expect(outcomeLines(await drop(home, { 'teller.ts': teller('two') }))).toEqual(['teller: reloaded'])
+    expect((await begin(home)).text).toBe('two')
+    let ended: unknown
+    old.events.next().catch(error => {
+      ended = error
+    })
+    await home.clock.advance(29_000)
+    expect(ended).toBeUndefined()
+    await home.clock.advance(2_000)
+    await until(() => ended)
+    expect(ended).toMatchObject({ code: 'plugin_gone' })
+  })
+
+  it('that is left keeps no version alive', async () => {
+    await using home = await testHost({ plugins: { 'teller.ts': teller('one') } })
+    const { events } = await begin(home)
+    await events.return?.()
+    await drop(home, { 'teller.ts': teller('two') })
+    expect(home.kernel.host.list().filter(({ name }) => name === 'teller')).toHaveLength(1)
+    expect((await begin(home)).text).toBe('two')
+  })
+})
+
+describe('svc events', () => {
+  it('tells what happened, and goes on with --follow, in the process or from the daemon', async () => {
+    await using dir = await project(FAST)
+    const spawned = await svc(['spawn', 'coder', '--json'], { cwd: dir.path })
+    const { agent_id } = JSON.parse(spawned.stdout) as { agent_id: string }
+    const told = await svc(['events'], { cwd: dir.path })
+    expect([told.code, told.stdout]).toEqual([0, expect.stringMatching(new RegExp(`agent_spawned +${agent_id}`))])
+    const [first, second] = (await svc(['events', '--json'], { cwd: dir.path })).stdout.trim().split('\n')
+    expect([JSON.parse(first!).event, JSON.parse(second!).data.type]).toEqual(['open', 'agent_spawned'])
+
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path })
+    await daemon.says(/PID/)
+    // A busy agent soon has more to tell than the last twenty.
+    const words = ['events', '--follow', '--agent-id', agent_id, '--after', '0']
+    await using following = new RunningSvc(words, { cwd: dir.path })
+    await following.says(/agent_spawned/)
+    expect((await svc(['pause', agent_id], { cwd: dir.path })).code).toBe(0)
+    await following.says(/agent_changed .*paused/)
+    expect(await following.end('SIGINT')).not.toBe(1)
+  })
+})

@@ -1,0 +1,241 @@
+import type { Goal } from '#core/goals/contract'
+import type { Message } from '#core/models/contract'
+import { isEmptyAnswer } from '#core/runtime/contract'
+import type { Dialect } from '#lab/simulation/wire-rules'
+import { keyedRandom } from '#lib/keyed-random'
+import { Store } from '#platform/store/contract'
+import type { Approval } from '#safety/approvals/contract'
+import approvals from '#safety/approvals/index'
+import { AGENT_MODULES, asksForGoal, spawn } from '../../spec/core/models/model-host.ts'
+import { recordingTools } from '../../spec/safety/approvals-host.ts'
+import {
+  type Answer,
+  fault,
+  type ModelServer,
+  modelServer,
+  type Reply,
+  refuse,
+  type TestHost,
+  tempDir,
+  testHost,
+  text,
+  together,
+  toolCall,
+} from '../../support/index.ts'
+
+/** Providers, their models, and whose rules their servers keep to. */
+const PROVIDERS: readonly [name: string, model: string, dialect: Dialect, thinks: boolean][] = [
+  ['openai', 'scripted-1', 'openai', false],
+  ['openrouter', 'maker/model', 'openai', false],
+  ['mistral', 'mistral-large', 'mistral', false],
+  ['gemini', 'gemini-3-pro', 'gemini', true],
+  ['deepseek', 'deepseek-v4', 'deepseek', true],
+  ['vllm', 'gemma-3', 'vllm', false],
+  ['llamacpp', 'mistral-nemo', 'llamacpp', false],
+  ['ollama', 'llama3.1', 'ollama', false],
+  ['anthropic', 'claude-sonnet-4-6', 'common', false],
+]
+/** So small that conversations are shortened all the time, in tokens. */
+const WINDOW = 9_000
+const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 12\nparameters: { thinking_tokens: 1500 }\n'
+
+export interface ConversationReport {
+  seed: number
+  requests: number
+  /** What servers refused, as their real ones would. */
+  refused: string[]
+  /** Numbers of what happened, by its name. */
+  counts: Record<string, number>
+  /** Empty answers that were stored. */
+  empty: number
+}
+
+/**
+ * Drives pursuits with random answers, nudges, restarts, approvals and changes of the model, until this number of requests was
+ * made. Each server refuses what the real one of its provider would.
+ */
+export async function conversationSoak({
+  requests,
+  seed,
+}: {
+  requests: number
+  seed: number
+}): Promise<ConversationReport> {
+  await using dir = await tempDir()
+  const dice = new Dice(seed)
+  const servers = new Map<string, ModelServer>()
+  for (const [name, , dialect, thinks] of PROVIDERS) {
+    servers.set(name, await modelServer({ dialect, thinks, script: request => replyTo(request, name, dice) }))
+  }
+  const counts: Record<string, number> = {}
+  const count = (what: string) => {
+    counts[what] = (counts[what] ?? 0) + 1
+  }
+  let opened = 0
+  const open = () => openTestHost({ root: dir.path, servers, seed: seed + opened++ })
+  const requestCount = () => [...servers.values()].reduce((sum, server) => sum + server.requests.length, 0)
+  let home = await open()
+  const id = await spawn(home)
+  home.kernel.heartbeat.start()
+  try {
+    while (requestCount() < requests) {
+      await begin(home, id, dice)
+      const what = dice.pick(['nudge', 'nudge', 'model', 'model', 'decide', 'decide', 'decide', 'restart'] as const)
+      count(what)
+      if (what === 'nudge') await home.kernel.invoke('agents.nudge', { id, message: dice.words() })
+      if (what === 'model') await home.kernel.invoke('agents.update', { id, model: nameOf(dice.pick(PROVIDERS)) })
+      if (what === 'decide') await decideAll(home, dice)
+      if (what === 'restart') {
+        await home.close()
+        home = await open()
+        home.kernel.heartbeat.start()
+      }
+      await new Promise(resolve => setTimeout(resolve, dice.below(60)))
+    }
+    const stored = await home.kernel
+      .use(Store)
+      .all<{ message: string }>(
+        'SELECT message FROM pursuit_transcripts UNION ALL SELECT message FROM ended_transcripts',
+      )
+    return {
+      ...{ seed, requests: requestCount(), counts: { ...counts, ...(await eventCounts(home)) } },
+      refused: [...servers].flatMap(([name, server]) => server.refusals.map(({ message }) => `${name}: ${message}`)),
+      empty: stored.filter(({ message }) => isEmptyAnswer(JSON.parse(message) as Message)).length,
+    }
+  } finally {
+    await home.close()
+    for (const server of servers.values()) await server.close()
+  }
+}
+
+const nameOf = ([name, model]: (typeof PROVIDERS)[number]) => `${name}:${model}`
+
+function openTestHost(at: { root: string; servers: ReadonlyMap<string, ModelServer>; seed: number }) {
+  const { servers, ...where } = at
+  const url = (name: string) => servers.get(name)!.url
+  const own = ['mistral', 'gemini', 'deepseek'].map(name => [name, { base_url: url(name) }])
+  return testHost({
+    ...where,
+    clock: 'system',
+    builtins: [...AGENT_MODULES, approvals, recordingTools().plugin],
+    files: {
+      'profiles/worker.yaml': WORKER,
+      'models.yaml': JSON.stringify({
+        models: Object.fromEntries(PROVIDERS.map(each => [nameOf(each), { context_window: WINDOW }])),
+      }),
+    },
+    config: {
+      approval: { enabled: true },
+      daemon: { heartbeat: 0.1, min_rest: 0, max_retries: 1, pursuit_transcript_max_messages: 60 },
+      model: {
+        ...{ default_model: 'openai:scripted-1', providers: Object.fromEntries(own) },
+        ...{ retry_delay: 0, retry_cap: 0, breaker_failures: 0 },
+      },
+    },
+    env: {
+      ...Object.fromEntries(
+        ['openai', 'openrouter', 'vllm', 'llamacpp', 'ollama'].map(name => [
+          `${name.toUpperCase()}_BASE_URL`,
+          url(name),
+        ]),
+      ),
+      ANTHROPIC_BASE_URL: servers.get('anthropic')!.origin,
+      ANTHROPIC_API_KEY: 'test-key',
+    },
+  })
+}
+
+/** Gives the agent something to do where it has nothing. */
+async function begin({ kernel }: TestHost, id: string, dice: Dice): Promise<void> {
+  const goals = (await kernel.invoke('goals.list', { id })) as Goal[]
+  if (goals.some(({ status }) => status === 'active')) return
+  await kernel.invoke('goals.add', { id, objective: `Study ${dice.words()}` })
+}
+
+async function decideAll({ kernel }: TestHost, dice: Dice): Promise<void> {
+  for (const { approval_id } of (await kernel.invoke('approvals.queue')) as Approval[]) {
+    const decision = dice.pick(['approve', 'deny'] as const)
+    await kernel.invoke('approvals.decide', { approval_id, decision, reason: 'by dice' }, { face: 'cli' })
+  }
+}
+
+async function eventCounts({ kernel }: TestHost): Promise<Record<string, number>> {
+  const rows = await kernel
+    .use(Store)
+    .all<{ type: string; n: number }>('SELECT type, count(*) AS n FROM events GROUP BY type ORDER BY type')
+  return Object.fromEntries(rows.map(({ type, n }) => [type, n]))
+}
+
+/** What a model says: mostly tool calls, sometimes texts, nothing, the end, or what goes wrong. */
+function replyTo(request: { prompt: string }, provider: string, dice: Dice): Reply {
+  if (asksForGoal(request)) return text(JSON.stringify({ goal: '' }))
+  const what = dice.below(100)
+  if (what < 3) return fault('500')
+  if (what < 5) return fault('cleancut')
+  if (what < 6) return refuse(400, 'Content Exists Risk')
+  return thinking(answer(what, dice), provider, dice)
+}
+
+function answer(what: number, dice: Dice): Answer {
+  if (what < 9) return text('')
+  if (what < 12) return text(dice.words(), { finish_reason: 'length' })
+  if (what < 14) return text('', { finish_reason: 'content_filter' })
+  if (what < 17) return text("I'm sorry, I cannot do that.")
+  if (what < 24) return text(dice.words())
+  if (what < 28) return toolCall('finish_goal', { summary: dice.words() })
+  const calls = Array.from({ length: 1 + dice.below(3) }, () =>
+    toolCall(dice.pick(['look', 'look', 'look', 'look', 'look', 'again', 'send', 'nosuch']), {
+      text: dice.words(),
+      n: dice.below(1e9),
+    }),
+  )
+  return dice.below(2) === 0 ? together(...calls) : together(text(dice.words()), ...calls)
+}
+
+/** Reasoning, in the form that the provider wants back. */
+function thinking(said: Answer, provider: string, dice: Dice): Answer {
+  if (provider === 'deepseek' || (provider !== 'gemini' && dice.below(2) === 0)) said.reasoning = dice.words()
+  if (provider === 'gemini' && said.tool_calls[0]) {
+    said.tool_calls[0].extra_content = { google: { thought_signature: `signed-${dice.below(1e9)}` } }
+  }
+  return said
+}
+
+const WORDS = [
+  'river',
+  'stone',
+  'lamp',
+  'map',
+  'winter',
+  'copper',
+  'bridge',
+  'glass',
+  'salt',
+  'orchard',
+  'letter',
+  'harbour',
+]
+
+/** Random choices of a seed. */
+class Dice {
+  readonly #random: ReturnType<typeof keyedRandom>
+  #drawn = 0
+
+  constructor(seed: number) {
+    this.#random = keyedRandom(seed)
+  }
+
+  below(n: number): number {
+    return Math.floor(this.#random.number('conversation-soak', 'dice', this.#drawn++) * n)
+  }
+
+  pick<T>(list: readonly T[]): T {
+    return list[this.below(list.length)]!
+  }
+
+  /** A few words, and now and then so many that the conversation has to be shortened. */
+  words(): string {
+    const length = this.below(8) === 0 ? 600 : 1 + this.below(12)
+    return Array.from({ length }, () => this.pick(WORDS)).join(' ')
+  }
+}

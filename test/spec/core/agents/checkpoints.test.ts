@@ -1,0 +1,436 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  type CheckpointChange,
+  type CheckpointPart,
+  CheckpointParts,
+  type CheckpointSummary,
+} from '#core/checkpoints/contract'
+import checkpoints from '#core/checkpoints/index'
+import { Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
+import { definePlugin, z } from '#kernel'
+import daemon from '#platform/daemon/index'
+import { Retention } from '#platform/retention/contract'
+import retention from '#platform/retention/index'
+import { type EventEnvelope, Store, setValue } from '#platform/store/contract'
+import { ask } from '../../../faces/rest/rest-server.ts'
+import { ageIn, namesIn, ON_POSTGRES, textBehind } from '../../../support/direct-access.ts'
+import { runHeartbeat, type TestHost, tempDir, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
+import { finish, goalAnswer, pending, testHostWithApprovals, waitForPendingCall } from '../../safety/approvals-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../models/model-host.ts'
+import { checkpointsOf, KEEPERS, keeping, leaveTraces, standing } from './checkpoints-host.ts'
+
+const eventsOf = async ({ kernel }: TestHost, type: string): Promise<EventEnvelope[]> =>
+  (await kernel.use(Store).events(0, 10_000)).filter(event => event.type === type)
+const folder = (id: string) => `checkpoints/${id}`
+const labels = (all: readonly CheckpointSummary[]) => all.map(({ label }) => label)
+
+/** A room whose part is whatever JSON a test wants. */
+const anything = definePlugin({
+  name: 'anything',
+  needs: ['store'],
+  setup(svc) {
+    const namespace = 'anything'
+    const part: CheckpointPart<{ it: unknown }> = {
+      ...{ name: namespace, schema: z.object({ it: z.unknown() }) },
+      async capture(key) {
+        const sql = 'SELECT value FROM plugin_values WHERE namespace = ? AND key = ?'
+        const row = await svc.use(Store).get<{ value: string }>(sql, [namespace, key])
+        return row && { it: JSON.parse(row.value) as unknown }
+      },
+      restore: async (key, value) => [setValue({ namespace, key, value: value?.it })],
+    }
+    svc.add(CheckpointParts, part as CheckpointPart)
+  },
+})
+
+describe('a checkpoint', () => {
+  it('brings back goals, suffering, identity and world exactly, and what was before is kept too', async () => {
+    await using home = await keeping()
+    const id = await spawn(home)
+    await leaveTraces(home, id, 'bees')
+    const [first] = await goalsOf(home, id)
+    const then = await standing(home, id)
+    expect(Object.keys(then).sort()).toEqual(['goals', 'identity', 'suffering', 'world'])
+    expect(Object.values(then)).not.toContain(null)
+    const checkpoint = await checkpointsOf(home).save(id, 'with bees')
+
+    home.clock.jump(3_600_000)
+    await leaveTraces(home, id, 'honey and wax')
+    await home.kernel.invoke('goals.abandon', { goal_id: first!.goal_id })
+    const later = await standing(home, id)
+    expect(later).not.toEqual(then)
+
+    const { before, left_out } = await checkpointsOf(home).restore(id, checkpoint)
+    expect(left_out).toEqual([])
+    expect(await standing(home, id)).toEqual(then)
+    expect((await detail(home, id)).goal).toBe('Think about bees')
+    expect(await goalsOf(home, id)).toMatchObject([
+      { objective: 'Think about honey and wax', status: 'abandoned', result: expect.stringContaining('checkpoint') },
+      { goal_id: first!.goal_id, status: 'active', result: null, completed_at: null },
+    ])
+    expect(await eventsOf(home, 'checkpoint_restored')).toMatchObject([
+      { agent_id: id, data: { checkpoint_id: checkpoint, before } },
+    ])
+
+    await checkpointsOf(home).restore(id, before)
+    expect(await standing(home, id)).toEqual(later)
+  })
+
+  it('taken of an agent with nothing brings it back to having nothing', async () => {
+    await using home = await keeping()
+    const id = await spawn(home)
+    const empty = await checkpointsOf(home).save(id, '')
+    await leaveTraces(home, id, 'bees')
+    await checkpointsOf(home).restore(id, empty)
+    expect(await standing(home, id)).toMatchObject({ goals: null, suffering: null, identity: null })
+  })
+
+  it('holds whatever a room keeps: any JSON comes back as it was, and changes lead from one to the other', async () => {
+    await using home = await keeping({ builtins: [anything] })
+    const id = await spawn(home)
+    const set = (value: unknown) =>
+      home.kernel
+        .use(Store)
+        .apply([setValue({ namespace: 'anything', key: id, value: JSON.parse(JSON.stringify(value)) })])
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue(), fc.jsonValue(), async (a, b) => {
+        await set(a)
+        const first = await checkpointsOf(home).save(id, 'a')
+        const was = await checkpointsOf(home).get(id, first)
+        await set(b)
+        const now = await checkpointsOf(home).now(id)
+        expect(applyChanges(was.parts, checkpointsOf(home).diff(was, now))).toEqual(
+          JSON.parse(JSON.stringify(now.parts)),
+        )
+        await checkpointsOf(home).restore(id, first)
+        expect(await standing(home, id)).toEqual(was.parts)
+        expect(checkpointsOf(home).diff(was, await checkpointsOf(home).now(id))).toEqual([])
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  it('of any goals and conversations gives them back: any that stand there now give way', async () => {
+    await using home = await keeping()
+    const id = await spawn(home)
+    const message = fc.oneof(
+      fc.record({ role: fc.constantFrom('user', 'assistant'), content: fc.string({ unit: 'grapheme' }) }),
+      fc.record({ role: fc.constant('tool'), content: fc.string(), tool_call_id: fc.string() }),
+    )
+    const goal = fc.record({
+      ...{ objective: fc.string({ minLength: 1 }), priority: fc.integer({ min: 0, max: 9 }) },
+      ...{ origin: fc.constantFrom('operator', 'schedule'), parent_goal_id: fc.constant(null) },
+      ...{ reasoning: fc.option(fc.string()), steps_completed: fc.nat(50), created_at: fc.nat() },
+      transcript: fc
+        .array(message, { maxLength: 6 })
+        .map(all => all.map((each, seq) => ({ seq: seq * 2, message: each, at: seq }))),
+    })
+    const goals = fc.dictionary(fc.stringMatching(/^goal-[0-9a-f]{8}$/), goal, { maxKeys: 4 })
+    await fc.assert(
+      fc.asyncProperty(goals, async some => {
+        const wanted = Object.keys(some).length > 0 ? { ...some } : undefined
+        const checkpoint = await checkpointsOf(home).save(id, '', undefined, undefined, { goals: wanted ?? {} })
+        await checkpointsOf(home).restore(id, checkpoint)
+        expect((await standing(home, id)).goals).toEqual(wanted ? JSON.parse(JSON.stringify(wanted)) : null)
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  it('lets a goal go on from the conversation as it was then', async () => {
+    let answer = () => toolCall('list_dir', {})
+    await using home = await testHostWithModel(
+      request => (asksForGoal(request) ? goalAnswer('Look around') : answer()),
+      {
+        builtins: [checkpoints],
+        files: { 'profiles/worker.yaml': 'name: worker\nrole: looks\nmax_steps: 2\n' },
+      },
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_max_steps')
+    await waitUntilIdle(home)
+    const checkpoint = await checkpointsOf(home).save(id, 'two steps in')
+    const seen = home.server.requests.at(-1)!.body.messages.length
+    answer = () => finish('all seen')
+    await runHeartbeat(home)
+    await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
+    await waitUntilIdle(home)
+
+    await checkpointsOf(home).restore(id, checkpoint)
+    const before = home.server.requests.length
+    await runHeartbeat(home)
+    await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
+    const again = home.server.requests[before]!
+    expect(again.body.messages.filter(({ role }) => role === 'tool')).toHaveLength(2)
+    expect(again.body.messages.length).toBeGreaterThan(seen)
+    // Once it is reached, the script's agent may take the same goal again.
+    expect((await goalsOf(home, id)).at(-1)).toMatchObject({ result: 'all seen', steps_completed: 3 })
+  })
+
+  it('restored during a cycle cuts that off: nothing that it did afterwards is written', async () => {
+    let release = () => {}
+    const held = new Promise<void>(resolve => {
+      release = resolve
+    })
+    await using home = await testHostWithModel(
+      async request => {
+        if (asksForGoal(request)) return goalAnswer('Wait for me')
+        await held
+        return finish('done after all')
+      },
+      { builtins: [checkpoints] },
+    )
+    const id = await spawn(home)
+    const checkpoint = await checkpointsOf(home).save(id, 'new')
+    home.kernel.heartbeat.start()
+    await until(() => home.server.requests.some(request => !asksForGoal(request)))
+    expect((await detail(home, id)).status).toBe('working')
+    const ended = until(home, 'cycle_end')
+    await checkpointsOf(home).restore(id, checkpoint)
+    release()
+    expect(await ended).toMatchObject({ result: 'fenced' })
+    expect((await goalsOf(home, id)).filter(({ status }) => status === 'completed')).toEqual([])
+  })
+
+  it('settles approvals that only calls since then wait for', async () => {
+    await using home = await testHostWithApprovals([toolCall('send', { to: 'all' }), finish()], {
+      builtins: [checkpoints],
+    })
+    await waitForPendingCall(home)
+    const waiting = await checkpointsOf(home).save(home.id, 'it asks')
+    await checkpointsOf(home).restore(home.id, waiting)
+    expect(await pending(home)).toHaveLength(1)
+    const goals = (await standing(home, home.id)).goals as Record<string, { transcript: unknown[] }>
+    const begun = Object.fromEntries(Object.entries(goals).map(([key, goal]) => [key, { ...goal, transcript: [] }]))
+    const earlier = await checkpointsOf(home).save(home.id, 'earlier', undefined, undefined, { goals: begun })
+    await checkpointsOf(home).restore(home.id, earlier)
+    expect(await pending(home)).toEqual([])
+    expect((await detail(home, home.id)).status).not.toBe('waiting_approval')
+  })
+
+  it('takes values of the caller for those of rooms, and refuses what a room does not take', async () => {
+    await using home = await keeping({ builtins: [anything] })
+    const id = await spawn(home)
+    await leaveTraces(home, id, 'bees')
+    const { suffering } = await standing(home, id)
+    const given = { ...(suffering as object), refusals: 3 }
+    const taken = await checkpointsOf(home).get(
+      id,
+      await checkpointsOf(home).save(id, 'given', given, undefined, { anything: { it: 7 } }),
+    )
+    expect(taken.parts).toMatchObject({ suffering: { refusals: 3 }, anything: { it: 7 } })
+    await expect(checkpointsOf(home).save(id, 'bad', { load: 'heavy' })).rejects.toMatchObject({
+      code: 'invalid_input',
+    })
+  })
+
+  it('names parts whose room is gone, and leaves alone what it says nothing of', async () => {
+    await using dir = await tempDir()
+    let id = ''
+    let checkpoint = ''
+    {
+      await using home = await keeping({ root: dir.path, builtins: [anything] })
+      id = await spawn(home)
+      await home.kernel.use(Store).apply([setValue({ namespace: 'anything', key: id, value: 1 })])
+      checkpoint = await checkpointsOf(home).save(id, '')
+    }
+    await using home = await keeping({ root: dir.path })
+    expect((await checkpointsOf(home).restore(id, checkpoint)).left_out).toEqual(['anything'])
+  })
+
+  it('leaves a paused agent paused and a dead one dead', async () => {
+    await using home = await keeping()
+    const id = await spawn(home)
+    const checkpoint = await checkpointsOf(home).save(id, '')
+    await home.kernel.invoke('agents.pause', { id })
+    await checkpointsOf(home).restore(id, checkpoint)
+    expect((await detail(home, id)).status).toBe('paused')
+    await home.kernel.invoke('agents.resume', { id })
+    expect((await detail(home, id)).status).toBe('idle')
+    await home.kernel.use(Store).apply(home.kernel.use((await import('#core/agents/contract')).Agents).died(id))
+    await expect(checkpointsOf(home).restore(id, checkpoint)).rejects.toMatchObject({ code: 'agent_dead' })
+  })
+
+  it('holds no value of a secret', async () => {
+    const env = { SOME_API_KEY: 'sk-canary-0123456789' }
+    await using home = await keeping({ env })
+    const id = await spawn(home)
+    await home.kernel.invoke('goals.add', { id, objective: `Log in with ${env.SOME_API_KEY}` })
+    const checkpoint = await checkpointsOf(home).save(id, `for ${env.SOME_API_KEY}`)
+    const file = `${folder(id)}/${checkpoint}.json`
+    const text = await textBehind(home.root, file)
+    expect(text).toContain(checkpoint)
+    expect(text).not.toContain('canary')
+    if (!ON_POSTGRES) expect((await stat(join(home.root, '.svc', file))).mode & 0o777).toBe(0o600)
+    expect((await checkpointsOf(home).get(id, checkpoint)).label).toBe('for ***')
+  })
+})
+
+describe('which checkpoints there are', () => {
+  it('the newest is the latest in time, also among those of one millisecond', async () => {
+    await using home = await keeping()
+    const id = await spawn(home)
+    for (const n of [1, 2, 3]) await checkpointsOf(home).save(id, `same ${n}`)
+    home.clock.jump(1)
+    await checkpointsOf(home).save(id, 'later')
+    expect(labels(await checkpointsOf(home).list(id))).toEqual(['later', 'same 3', 'same 2', 'same 1'])
+    expect((await checkpointsOf(home).get(id, 'latest')).label).toBe('later')
+  })
+
+  it('of those asked for and of the automatic ones, so many are kept each', async () => {
+    await using home = await keeping({ config: { checkpoints: { keep: 2 } } })
+    const id = await spawn(home)
+    const asked: string[] = []
+    for (const n of [1, 2, 3]) asked.push(await checkpointsOf(home).save(id, `${n}`))
+    expect(labels(await checkpointsOf(home).list(id))).toEqual(['3', '2'])
+    for (let n = 0; n < 4; n++) await checkpointsOf(home).restore(id, asked[2]!)
+    const all = await checkpointsOf(home).list(id)
+    expect(all.map(({ origin }) => origin)).toEqual(['automatic', 'automatic', 'asked', 'asked'])
+    expect(await home.kernel.invoke('checkpoints.prune', { id, keep: 0 })).toEqual({
+      removed: expect.arrayContaining(all.map(({ checkpoint_id }) => checkpoint_id)),
+    })
+    expect(await namesIn(home.root, folder(id))).toEqual([])
+  })
+
+  it('after every so many cycles there is one, unless nothing has changed', async () => {
+    await using home = await testHostWithModel(
+      request =>
+        asksForGoal(request) ? goalAnswer('Look around') : toolCall('write_notepad', { text: `look ${request.n}` }),
+      {
+        builtins: [checkpoints],
+        config: { checkpoints: { every_cycles: 2 } },
+      },
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
+    await until(async () => (await checkpointsOf(home).list(id)).length > 0)
+    const taken = labels(await checkpointsOf(home).list(id)).map(label =>
+      Number(/^after cycle (\d+)$/.exec(label)?.[1]),
+    )
+    expect(taken.every(n => n % 2 === 0)).toBe(true)
+    expect((await eventsOf(home, 'checkpoint_saved'))[0]).toMatchObject({ data: { agent_id: id, origin: 'automatic' } })
+
+    await using idle = await testHostWithModel(() => goalAnswer(''), {
+      builtins: [checkpoints],
+      config: { checkpoints: { every_cycles: 1 }, daemon: { idle_backoff: false } },
+    })
+    const bored = await spawn(idle)
+    idle.kernel.heartbeat.start()
+    for (let n = 0; n < 3; n++) await runHeartbeat(idle)
+    expect((await detail(idle, bored)).cycle_count).toBeGreaterThan(2)
+    expect(labels(await checkpointsOf(idle).list(bored))).toEqual(['after cycle 1'])
+  })
+
+  it('a daemon that stops leaves one of each living agent, and no second one of the same', async () => {
+    await using dir = await tempDir()
+    const config = { checkpoints: { grace: 600 }, daemon: { heartbeat: 600 } }
+    const live = () =>
+      testHostWithModel(() => goalAnswer(''), { root: dir.path, config, builtins: [...KEEPERS, daemon] })
+    const ids: string[] = []
+    {
+      await using home = await live()
+      ids.push(await spawn(home), await spawn(home))
+      await home.kernel.invoke('agents.pause', { id: ids[1] })
+      await waitUntilIdle(home)
+    }
+    const names = await Promise.all(ids.map(id => namesIn(dir.path, folder(id))))
+    expect(names.map(each => each.length)).toEqual([1, 1])
+    {
+      await using home = await live()
+      expect(labels(await checkpointsOf(home).list(ids[0]!))).toEqual(['daemon_shutdown'])
+      await home.kernel.invoke('agents.pause', { id: ids[0] })
+      await waitUntilIdle(home)
+    }
+    expect((await namesIn(dir.path, folder(ids[1]!))).length).toBe(1)
+  })
+
+  it('with no grace the daemon says how many it left out', async () => {
+    await using home = await testHostWithModel(() => goalAnswer(''), {
+      builtins: [checkpoints, daemon],
+      config: { checkpoints: { grace: 0 } },
+    })
+    const id = await spawn(home)
+    await waitUntilIdle(home)
+    await home.kernel.invoke('agents.pause', { id })
+    await home.close()
+    expect(home.logged('the checkpoints of 1 agent were left out')).toHaveLength(1)
+  })
+
+  it('retention takes automatic ones that are old, but never the newest, nor what somebody asked for', async () => {
+    await using home = await keeping({ clock: 'system', builtins: [retention, anything], config: { checkpoints: {} } })
+    const id = await spawn(home)
+    const asked = await checkpointsOf(home).save(id, 'asked')
+    await checkpointsOf(home).restore(id, asked)
+    await checkpointsOf(home).restore(id, asked)
+    await ageIn(home.root, folder(id))
+    const { rows } = await home.kernel.use(Retention).run()
+    expect(rows.checkpoints).toBe(1)
+    expect((await checkpointsOf(home).list(id)).map(({ origin }) => origin)).toEqual(['automatic', 'asked'])
+  })
+
+  it('go with their agent, into its attic', async () => {
+    await using home = await keeping()
+    const id = await spawn(home)
+    await checkpointsOf(home).save(id, '')
+    await home.kernel.invoke('agents.delete', { id })
+    expect(await namesIn(home.root, 'checkpoints')).toEqual([])
+    const [attic] = await readdir(join(home.root, '.svc/attic'))
+    expect(await readdir(join(home.root, '.svc/attic', attic!))).toContain('checkpoints')
+  })
+})
+
+describe('over HTTP and at the command line', () => {
+  it('checkpoints are taken, listed, shown, compared, restored and deleted', async () => {
+    await using home = await keeping({ builtins: [rest], roles: ['server'] })
+    const id = await spawn(home)
+    const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
+    const call = (method: string, path: string, body?: unknown) =>
+      ask({ hostname, port, method, path: `/agents/${id}/checkpoints${path}`, ...(body === undefined ? {} : { body }) })
+    const taken = await call('POST', '', { label: ' with nothing ' })
+    expect(taken.status).toBe(201)
+    const first = taken.json.checkpoint_id as string
+    expect(taken.headers.location).toBe(`/agents/${id}/checkpoints/${first}`)
+    expect(taken.json).toMatchObject({ label: 'with nothing', origin: 'asked', agent_id: id })
+    await leaveTraces(home, id, 'bees')
+    await call('POST', '', {})
+    const list = await call('GET', '?limit=1')
+    expect(list.headers['x-total-count']).toBe('2')
+    expect(list.json).toMatchObject([{ parts: expect.arrayContaining(['goals', 'suffering', 'identity', 'world']) }])
+    expect((await call('GET', `/${first}`)).json.parts.goals).toBeNull()
+    const changes = (await call('GET', `/${first}/diff`)).json as CheckpointChange[]
+    expect(changes.map(({ path }) => path)).toContain('/goals')
+    expect((await call('GET', `/${first}/diff?to=latest`)).json).toEqual(changes)
+    expect((await call('GET', `/latest/diff?to=latest`)).json).toEqual([])
+    expect(await call('POST', `/${first}/restore`, {})).toMatchObject({ status: 200, json: { checkpoint_id: first } })
+    expect((await detail(home, id)).goal).toBeNull()
+    expect((await call('DELETE', `/${first}`)).status).toBe(204)
+    expect(await call('DELETE', `/${first}`)).toMatchObject({ status: 404, json: { code: 'checkpoint_not_found' } })
+    expect((await call('DELETE', '/latest')).status).toBe(422)
+    for (const odd of ['ckpt-00000000', '..%2f..%2fconfig', 'ckpt-0000000g'])
+      expect((await call('GET', `/${odd}`)).status, odd).toBe(404)
+    expect((await call('POST', '/prune', { keep: 0 })).json.removed).toHaveLength(2)
+    expect((await ask({ hostname, port, path: '/agents/nobody/checkpoints' })).status).toBe(404)
+  })
+})
+
+/** A JSON value after changes, as RFC 6902 applies them. */
+function applyChanges(value: unknown, changes: readonly CheckpointChange[]): unknown {
+  const root = { it: structuredClone(value) as unknown }
+  for (const { op, path, value: given } of changes) {
+    const keys = ['it', ...path.split('/').slice(1)].map(key => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+    const last = keys.pop()!
+    // biome-ignore lint/suspicious/noExplicitAny: any JSON.
+    const holder = keys.reduce<any>((each, key) => each[key], root)
+    if (op !== 'remove')
+      Object.defineProperty(holder, last, { value: given, writable: true, enumerable: true, configurable: true })
+    else if (Array.isArray(holder)) holder.splice(Number(last), 1)
+    else delete holder[last]
+  }
+  return root.it
+}

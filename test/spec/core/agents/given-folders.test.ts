@@ -1,0 +1,209 @@
+import { existsSync } from 'node:fs'
+import { link, mkdir, readdir, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { GivenFolder } from '../../../../builtins/safety/sandbox/contract.ts'
+import file from '../../../../builtins/tools/toolkits/file/index.ts'
+import git from '../../../../builtins/tools/toolkits/git/index.ts'
+import shell from '../../../../builtins/tools/toolkits/shell/index.ts'
+import { hands, type ToolHost } from '../../tools/tool-host.ts'
+
+const SECRET = 'the key of the project'
+const hasWall = existsSync('/usr/bin/bwrap')
+
+let home: ToolHost
+let project: string
+let data: string
+/** Puts files below the test's folder. */
+const put = (files: Record<string, string>) => home.write(files)
+const open = async (tools: Record<string, unknown> = {}) => {
+  home = await hands({ builtins: [file, shell, git], config: { tools } })
+  const root = await realpath(home.root)
+  ;[project, data] = [join(root, 'given/project'), join(root, 'given/data')]
+  await put({
+    'given/project/src/main.ts': 'export const one = 1\n',
+    'given/data/facts.txt': 'a fact\n',
+    'given/secret.txt': SECRET,
+  })
+}
+/** Calls a tool as an agent that was given both folders. */
+const use = (name: string, args: Record<string, unknown> = {}, folders: GivenFolder[] = given()) =>
+  home.use(name, args, { workspace: project, scratch: home.workspace, folders })
+const given = (): GivenFolder[] => [
+  { path: project, access: 'read-write' },
+  { path: data, access: 'read-only' },
+]
+const run = (command: string, folders?: GivenFolder[]) => use('shell_exec', { command }, folders)
+afterEach(() => home.close())
+
+describe('file tools in given folders', () => {
+  beforeEach(() => open({ sandbox: 'off' }))
+
+  it('work in the folder that the agent was given, and leave nothing else there', async () => {
+    expect(await use('file_read', { path: 'src/main.ts' })).toContain('export const one')
+    expect(await use('file_write', { path: 'docs/new/page.md', content: 'text' })).toContain('Wrote 4 bytes')
+    const edit = { path: join(project, 'src/main.ts'), old_text: '= 1', new_text: '= 2' }
+    expect(await use('file_edit', edit)).toContain('Changed')
+    expect(await use('list_dir', { max_depth: 3 })).toContain('docs/new/page.md')
+    expect(await readFile(join(project, 'src/main.ts'), 'utf8')).toBe('export const one = 2\n')
+    expect(((await stat(join(project, 'docs/new/page.md'))).mode & 0o044) === 0).toBe(
+      (process.umask() & 0o044) === 0o044,
+    )
+    await use('shell_exec', { command: 'pwd' })
+    expect((await readdir(project)).sort()).toEqual(['docs', 'src'])
+  })
+
+  it('read a folder that is read-only, and change nothing in it', async () => {
+    expect(await use('file_read', { path: join(data, 'facts.txt') })).toContain('a fact')
+    const refusal = /was not changed: the operator gave you .*given\/data to read only/
+    expect(await use('file_write', { path: join(data, 'new.txt'), content: 'x' })).toMatch(refusal)
+    expect(await use('file_write', { path: '../data/facts.txt', content: 'x' })).toMatch(refusal)
+    for (const command of ['rm', 'touch', 'mkdir -p', 'cp src/main.ts', 'mv src/main.ts'])
+      expect(await run(`${command} ${data}/facts.txt`)).toMatch(refusal)
+    await symlink(data, join(project, 'link'))
+    expect(await use('file_write', { path: 'link/new.txt', content: 'x' })).toMatch(refusal)
+    expect(await readdir(data)).toEqual(['facts.txt'])
+  })
+
+  it('decide by the deepest folder, in both directions', async () => {
+    const inner = [...given(), { path: join(project, 'src'), access: 'read-only' as const }]
+    expect(await use('file_write', { path: 'src/new.ts', content: 'x' }, inner)).toContain('to read only')
+    expect(await use('file_write', { path: 'new.ts', content: 'x' }, inner)).toContain('Wrote')
+    const outer: GivenFolder[] = [
+      { path: project, access: 'read-only' },
+      { path: join(project, 'src'), access: 'read-write' },
+    ]
+    expect(await use('file_write', { path: 'src/new.ts', content: 'x' }, outer)).toContain('Wrote')
+    expect(await use('file_write', { path: 'other.ts', content: 'x' }, outer)).toContain('to read only')
+  })
+
+  it('reach nothing beside them, through no link', async () => {
+    await symlink(join(home.root, 'given'), join(project, 'up'))
+    await symlink(join(home.root, 'given/secret.txt'), join(project, 'secret'))
+    for (const path of ['../secret.txt', join(home.root, 'given/secret.txt'), 'up/secret.txt', 'secret', 'up/x/y']) {
+      expect(await use('file_read', { path }), path).toContain('outside your workspace')
+      expect(await use('file_write', { path, content: 'x' }), path).toContain('outside your workspace')
+    }
+    expect(await readFile(join(home.root, 'given/secret.txt'), 'utf8')).toBe(SECRET)
+  })
+
+  it('reach the own folder of the agent by its path, and a file with several names in a given one', async () => {
+    const own = join(home.workspace, 'notes.txt')
+    expect(await use('file_write', { path: own, content: 'mine' })).toContain('Wrote')
+    expect(await use('file_read', { path: own })).toContain('mine')
+    await link(join(project, 'src/main.ts'), join(project, 'second.ts'))
+    expect(await use('file_read', { path: 'second.ts' })).toContain('export const one')
+  })
+
+  it('say so when the folder is gone, and do not make it again', async () => {
+    await rm(project, { recursive: true })
+    expect(await use('file_read', { path: 'src/main.ts' })).toContain(`the folder ${project} is gone`)
+    expect(await use('file_write', { path: 'src/main.ts', content: 'x' })).toContain(`the folder ${project} is gone`)
+    expect(await run('ls')).toMatch(/is gone/)
+    expect(existsSync(project)).toBe(false)
+  })
+})
+
+describe('what is closed in a given folder', () => {
+  const CLOSED = ['.svc/config.yaml', 'plugins/evil.ts', 'profiles/coder.yaml', 'logs/daemon.log']
+  const asProject = (at: string) => put(Object.fromEntries(CLOSED.map(path => [`${at}/${path}`, SECRET])))
+
+  it('opens by no spelling to a file tool, also when the project appears later', async () => {
+    await open({ sandbox: 'off' })
+    await put({ 'given/project/plugins/own.ts': 'a folder of this name in what is no project' })
+    expect(await use('file_read', { path: 'plugins/own.ts' })).toContain('a folder of this name')
+    for (const path of ['.svc/config.yaml', '.SVC/plugins/x.ts'])
+      expect(await use('file_write', { path, content: 'x' })).toContain('closed to you')
+    await asProject('given/project')
+    await asProject('given/project/packages/inner')
+    await symlink('plugins', join(project, 'innocent'))
+    const spellings = ['', 'src/../', `${project}/`, 'packages/inner/', `${project}/packages/../packages/inner/`]
+    for (const path of spellings.flatMap(prefix => CLOSED.map(name => prefix + name)).concat('innocent/evil.ts')) {
+      const answers = [
+        await use('file_read', { path }),
+        await use('file_write', { path, content: 'x' }),
+        await run(`cat ${path}`),
+      ]
+      for (const answer of answers) expect(answer, path).toContain('closed to you')
+    }
+    expect(await use('list_dir', { path: 'plugins' })).toContain('closed to you')
+    expect(await use('list_dir', { max_depth: 5 })).not.toMatch(/evil|config.yaml/)
+    expect(await use('file_read', { path: 'src/main.ts' })).toContain('export const one')
+  })
+
+  it('is met by no command that works on whole folders, where there is no sandbox', async () => {
+    await open({ sandbox: 'off' })
+    await asProject('given/project/packages/inner')
+    for (const command of [
+      'grep -r key',
+      'grep -r key .',
+      'cp -r packages copy',
+      'ls -R',
+      'rm -rf packages',
+      'mv packages x',
+    ])
+      expect(await run(command), command).toContain('it would come upon')
+    expect(await run('grep -r one src')).toContain('export const one')
+    expect(await readFile(join(project, 'packages/inner/plugins/evil.ts'), 'utf8')).toBe(SECRET)
+  })
+
+  it.runIf(hasWall)('cannot be seen by a program in the sandbox, nor written', async () => {
+    await open({ shell_allow_dev_commands: true })
+    await asProject('given/project')
+    await asProject('given/project/packages/inner')
+    expect(await run(`env grep -rc key . --include=*`)).not.toMatch(/:[1-9]/)
+    expect(await run('env ls -A plugins packages/inner/.svc')).not.toMatch(/evil|config/)
+    await run('env sh -c "echo x > plugins/evil.ts; echo x > plugins/more.ts; rm -rf profiles .svc; mv plugins away"')
+    for (const path of CLOSED) expect(await readFile(join(project, path), 'utf8'), path).toBe(SECRET)
+    expect(await readdir(join(project, 'plugins'))).toEqual(['evil.ts'])
+  })
+
+  it.runIf(hasWall)('leaves the own folder of an agent within it, where its outputs are', async () => {
+    await open({ shell_allow_dev_commands: true })
+    const root = await realpath(home.root)
+    const call = {
+      ...{ workspace: root, scratch: home.workspace },
+      folders: [{ path: root, access: 'read-write' as const }],
+    }
+    const answer = await home.use('shell_exec', { command: "env sh -c 'seq 1 9000; echo x > $HOME/made'" }, call)
+    expect(answer).toContain('[exit code 0]')
+    const [, path] = /All of it is in (\S+), for file_read/.exec(answer)!
+    expect(await home.use('file_read', { path }, call)).toContain('1\t1')
+    expect(await readFile(join(home.workspace, 'made'), 'utf8')).toBe('x\n')
+    expect(await home.use('shell_exec', { command: 'env ls .svc' }, call)).toBe('workspaces\n[exit code 0]')
+  })
+})
+
+describe.runIf(hasWall)('programs in given folders', () => {
+  beforeEach(() => open({ shell_allow_dev_commands: true }))
+
+  it('see the given folders and nothing beside them, and write where they may', async () => {
+    expect(await run('env ls ..')).toBe('data\nproject\n[exit code 0]')
+    expect(await run(`env cat ../secret.txt`)).toContain('No such file')
+    expect(await run(`env sh -c "echo made > made.txt; cat ${data}/facts.txt"`)).toBe('a fact\n[exit code 0]')
+    expect(await run(`env touch ${data}/new.txt`)).toContain('Read-only file system')
+    expect(await readFile(join(project, 'made.txt'), 'utf8')).toBe('made\n')
+    expect(await run("env sh -c 'pwd; echo $HOME $TMPDIR'")).toBe(
+      `${project}\n${home.workspace} ${home.workspace}/.tmp\n[exit code 0]`,
+    )
+    expect((await readdir(project)).sort()).toEqual(['made.txt', 'src'])
+  })
+
+  it('commit in a given repository, and change neither its settings nor its hooks', async () => {
+    expect(await use('git_init')).toContain('is a git repository')
+    await mkdir(join(project, '.git/hooks'), { recursive: true })
+    const config = `${await readFile(join(project, '.git/config'), 'utf8')}[core]\n\thooksPath = .husky\n`
+    await writeFile(join(project, '.git/config'), config)
+    await use('git_add')
+    expect(await use('git_commit', { message: 'First' })).toContain('First')
+    const tries = [
+      'echo x > .git/hooks/pre-commit',
+      'git config core.fsmonitor ./evil',
+      'rm -rf .git/hooks',
+      'mv .git x',
+    ]
+    for (const each of tries) expect(await run(`env sh -c "${each}"`), each).not.toContain('[exit code 0]')
+    expect(await readdir(join(project, '.git/hooks'))).toEqual([])
+    expect(await readFile(join(project, '.git/config'), 'utf8')).toBe(config)
+  })
+})

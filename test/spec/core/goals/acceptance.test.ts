@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest'
+import type { Goal } from '#core/goals/contract'
+import shell from '#tools/toolkits/shell/index'
+import { type TestHost, type TestHostOptions, text, toolCall, until } from '../../../support/index.ts'
+import { finish, type Step } from '../../safety/approvals-host.ts'
+import { asking, shown } from '../../safety/questions-host.ts'
+import { rows, spawn } from '../models/model-host.ts'
+
+const REPORT = toolCall('file_write', { path: 'report.md', content: 'All is well.' })
+
+const eventsOf = async (home: TestHost, type: string) =>
+  (await rows<{ data: string }>(home, 'SELECT data FROM events WHERE type = ? ORDER BY seq', [type])).map(
+    ({ data }) => JSON.parse(data) as unknown,
+  )
+
+/** An agent with one goal of the operator's that holds these criteria. */
+async function accepting(list: Step[], acceptance: readonly unknown[], options: TestHostOptions = {}) {
+  const home = await asking(list, { ...options, builtins: [shell] })
+  const id = await spawn(home)
+  const given = await home.request(`/agents/${id}/goals`, { objective: 'Write the report of today', acceptance })
+  const goal_id: string = given.json.goal_id
+  const goal = async () => (await home.request(`/goals/${goal_id}`)).json as Goal
+  const ended = async () => {
+    await until(async () => (await goal()).status !== 'active')
+    return goal()
+  }
+  home.kernel.heartbeat.start()
+  return Object.assign(home, { id, given, goal_id, goal, ended })
+}
+
+describe('acceptance', () => {
+  it('refuses an end, with the reason, until the command exits with 0 and the file exists', async () => {
+    await using home = await accepting(
+      [finish(), REPORT, finish('written')],
+      [{ file: 'report.md' }, { command: 'grep -q well report.md' }],
+    )
+    expect(home.given.json.acceptance).toEqual([
+      { file: 'report.md', met: null, problem: null },
+      { command: 'grep -q well report.md', met: null, problem: null },
+    ])
+    const goal = await home.ended()
+    expect(goal).toMatchObject({ status: 'completed', refusals: 1, acceptance: [{ met: true }, { met: true }] })
+    expect(home.server.requests[0]?.prompt).toContain('- the command `grep -q well report.md` exits with 0')
+    expect(shown(home)[0]).toMatch(/the goal goes on: it is not accepted yet \(1 of 5 tries\)/)
+    expect(shown(home)[0]).toContain('The file "report.md" does not exist')
+    expect(shown(home)[0]).toContain('[exit code 2]')
+  })
+
+  it('ends a goal as not accepted after a bounded number of tries', async () => {
+    await using home = await accepting([finish('it is done')], [{ file: 'report.md' }], {
+      config: { daemon: { max_refusals: 3 } },
+    })
+    const goal = await home.ended()
+    expect(goal).toMatchObject({ status: 'abandoned', refusals: 3, acceptance: [{ met: false }] })
+    expect(goal.result).toMatch(/^Not accepted after 3 tries.*report\.md.*\nThe agent said: it is done/)
+    expect(await eventsOf(home, 'goal_not_accepted')).toMatchObject([{ refusals: 1 }, { refusals: 2 }, { refusals: 3 }])
+  })
+
+  it('lets a model judge by a rubric, which sees the files of the evidence', async () => {
+    const verdicts = ['{"accepted": false, "reason": "It names no author."}', '{"accepted": true, "reason": ""}']
+    const judged: string[] = []
+    await using home = await accepting(
+      [
+        REPORT,
+        toolCall('finish_goal', { summary: 'written', evidence: ['report.md'] }),
+        ({ prompt }) => {
+          judged.push(prompt)
+          return text(verdicts.shift()!)
+        },
+        finish('with an author'),
+        () => text(verdicts.shift()!),
+      ],
+      [{ rubric: 'The report names its author' }],
+    )
+    expect(await home.ended()).toMatchObject({ status: 'completed', refusals: 1 })
+    expect(judged[0]).toContain('Rubric: The report names its author')
+    expect(judged[0]).toContain('All is well.')
+    const results = home.server.requests.flatMap(({ body }) => body.messages.map(({ content }) => String(content)))
+    expect(results.some(each => each.includes('The reviewer does not accept it: It names no author.'))).toBe(true)
+  })
+
+  it('waits for the word of the operator, at no cost, and goes on with the reason of a refusal', async () => {
+    await using home = await accepting([finish('first'), finish('second')], [{ operator: true }])
+    const first = await home.asked()
+    expect(first.question).toContain('The agent says:\nfirst')
+    const before = home.server.requests.length
+    await home.clock.advance(60_000)
+    expect(home.server.requests).toHaveLength(before)
+    await home.answer(first.question_id, 'Add the date')
+    const second = await home.asked()
+    expect(second.question_id).not.toBe(first.question_id)
+    await home.answer(second.question_id, 'accept')
+    expect(await home.ended()).toMatchObject({ status: 'completed', refusals: 1, result: 'second' })
+    expect(shown(home)[0]).toContain('The operator does not accept it: Add the date')
+  })
+
+  it('refuses a command that could never be run, and says what would be right', async () => {
+    await using home = await asking([finish()], { builtins: [shell], config: { tools: { sandbox: 'off' } } })
+    const id = await spawn(home)
+    const add = (command: string) =>
+      home.request(`/agents/${id}/goals`, { objective: 'Write the report of today', acceptance: [{ command }] })
+    expect(await add('npm test')).toMatchObject({
+      status: 422,
+      json: { detail: expect.stringContaining('tools.shell_allow_dev_commands') },
+    })
+    expect((await add('cat a | grep b')).json.detail).toContain('"|" is refused')
+    expect((await home.request(`/agents/${id}/goals`)).json).toEqual([])
+  })
+})
+
+describe('what an agent claims', () => {
+  it('is checked once: files that it names exist, commands were run for this goal', async () => {
+    const claim = (evidence: string[]) => toolCall('finish_goal', { summary: 'done', evidence })
+    await using home = await accepting(
+      [
+        claim(['report.md', '`grep -c well report.md`', 'msg-12', 'https://example.org/a.html']),
+        REPORT,
+        toolCall('shell_exec', { command: 'grep -c well report.md' }),
+        claim(['report.md', '`grep -c well report.md`']),
+      ],
+      [],
+    )
+    expect(await home.ended()).toMatchObject({ status: 'completed' })
+    expect(shown(home)[0]).toContain(
+      'there is no file "report.md" in your workspace; `grep -c well report.md` was not run for this goal. Do what is missing',
+    )
+    await using stubborn = await accepting([claim(['none.md'])], [])
+    expect(await stubborn.ended()).toMatchObject({ status: 'completed', result: 'done\n- none.md' })
+  })
+})
+
+describe('finish_goal with reached false', () => {
+  it('ends a goal honestly, with the reason, also where something must hold', async () => {
+    await using home = await accepting(
+      [toolCall('finish_goal', { reached: false, summary: 'The numbers of today are not published.' })],
+      [{ file: 'report.md' }],
+    )
+    const goal = await home.ended()
+    expect(goal).toMatchObject({ status: 'abandoned', result: 'Declined: The numbers of today are not published.' })
+    const reason = 'The numbers of today are not published.'
+    expect(await eventsOf(home, 'goal_declined')).toMatchObject([{ goal_id: home.goal_id, reason }])
+  })
+})

@@ -1,0 +1,227 @@
+import { describe, expect, it } from 'vitest'
+import type { NextRun } from '#core/agents/contract'
+import { definePlugin } from '#kernel'
+import daemon from '#platform/daemon/index'
+import { SchedulerToken } from '#platform/heartbeat/contract'
+import approvals from '#safety/approvals/index'
+import { fault, runHeartbeat, text, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
+import { finish, goalAnswer, recordingTools, waitForPendingCall } from '../../safety/approvals-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../models/model-host.ts'
+
+const nothing = () => goalAnswer('')
+type Home = Awaited<ReturnType<typeof testHostWithModel>>
+
+/** How many cycles in a row until the model is asked again, at most so many. */
+async function heartbeatsUntilRequest(home: Home, most: number): Promise<number> {
+  const before = home.server.requests.length
+  for (let n = 1; n <= most; n++) {
+    await runHeartbeat(home)
+    if (home.server.requests.length > before) return n
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+async function idle(options: Parameters<typeof testHostWithModel>[1] = {}) {
+  const home = await testHostWithModel(nothing, options)
+  const id = await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(home, 'cycle_end')
+  await waitUntilIdle(home)
+  return Object.assign(home, { id })
+}
+
+describe('an idle agent whose model found nothing to do', () => {
+  it('is asked again after twice as long each time, while its cycles go on', async () => {
+    await using home = await idle()
+    let cycles = 0
+    home.kernel.hooks.on('cycle_end', () => void cycles++)
+    const waits: number[] = []
+    for (let n = 0; n < 4; n++) waits.push(await heartbeatsUntilRequest(home, 40))
+    expect(waits).toEqual([2, 4, 8, 16])
+    expect(cycles).toBe(30)
+  })
+
+  it('waits no longer than the limit', async () => {
+    await using home = await idle({ config: { daemon: { idle_backoff_limit: 30 } } })
+    for (let n = 0; n < 3; n++) await heartbeatsUntilRequest(home, 10)
+    expect(await heartbeatsUntilRequest(home, 10)).toBe(3)
+  })
+
+  it('is asked at every heartbeat where that is switched off', async () => {
+    await using home = await idle({ config: { daemon: { idle_backoff: false } } })
+    for (let n = 0; n < 3; n++) expect(await heartbeatsUntilRequest(home, 2)).toBe(1)
+  })
+
+  it.each([
+    ['a nudge', (home: Home, id: string) => home.kernel.invoke('agents.nudge', { id, message: 'look alive' })],
+    ['another role', (home: Home, id: string) => home.kernel.invoke('agents.update', { id, role: 'something else' })],
+    ['a wake', (home: Home) => home.kernel.use(SchedulerToken).wake(undefined, 'test')],
+    ['its profile', (home: Home) => home.write({ 'profiles/worker.yaml': 'name: worker\nrole: a new role\n' })],
+    ['the configuration', (home: Home) => home.kernel.config.patch({ daemon: { tool_timeout: 7 } })],
+  ])('is asked at once when %s changes its world', async (_, change) => {
+    await using home = await idle()
+    for (let n = 0; n < 3; n++) await heartbeatsUntilRequest(home, 20)
+    await change(home, home.id)
+    expect(await heartbeatsUntilRequest(home, 2)).toBeLessThanOrEqual(2)
+  })
+
+  it('says so to whoever asks why it does nothing', async () => {
+    await using home = await idle()
+    const why = (await home.kernel.invoke('agents.why', { id: home.id })) as NextRun
+    expect(why.reason).toMatch(/found nothing to do/)
+    expect(Date.parse(String(why.at)) - home.clock.ms()).toBe(20_000)
+  })
+
+  it('goes back to its heartbeat once there was something', async () => {
+    await using home = await idle()
+    for (let n = 0; n < 2; n++) await heartbeatsUntilRequest(home, 20)
+    home.server.enqueue(goalAnswer('Water all of the plants'), finish())
+    await home.kernel.invoke('agents.nudge', { id: home.id, message: 'the plants!' })
+    await runHeartbeat(home)
+    await until(async () => (await goalsOf(home, home.id))[0]?.status === 'completed')
+    await waitUntilIdle(home)
+    expect(await heartbeatsUntilRequest(home, 3)).toBe(1)
+    expect(await heartbeatsUntilRequest(home, 5)).toBe(2)
+  })
+})
+
+describe('a loop', () => {
+  it('of the same call with the same result ends with the third, and the model is told', async () => {
+    const { plugin } = recordingTools()
+    await using home = await testHostWithModel(
+      request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : toolCall('list_dir', {})),
+      { builtins: [plugin] },
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end', ({ result }) => result === 'error')
+    expect(home.server.requests).toHaveLength(1 + 3)
+    expect(await detail(home, id)).toMatchObject({
+      error: expect.stringMatching(/same three times in a row.*list_dir/),
+    })
+    const first = await detail(home, id)
+    expect(Date.parse(String(first.next.at)) - home.clock.ms()).toBe(20_000)
+    const failed = until(home, 'cycle_end', ({ result }) => result === 'error')
+    await home.clock.advance(20_000)
+    await failed
+    // It did the same again at once: it was told, so one more was enough.
+    expect(home.server.requests).toHaveLength(1 + 3 + 1)
+    expect(home.server.requests.at(-1)?.body.messages.at(-1)?.content).toMatch(/third time in a row/)
+    expect(Date.parse(String((await detail(home, id)).next.at)) - home.clock.ms()).toBe(40_000)
+    expect((await goalsOf(home, id))[0]?.status).toBe('active')
+  })
+
+  it('goes on when arguments or results differ', async () => {
+    const { plugin } = recordingTools()
+    await using home = await testHostWithModel(
+      request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : toolCall('look', {})),
+      { builtins: [plugin] },
+    )
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    expect(await until(home, 'goal_max_steps')).toMatchObject({ steps_done: 5 })
+  })
+
+  it.each([
+    ['the same call', toolCall('list_dir', {})],
+    ['nothing', text(' \n ')],
+  ])('of %s that has used up its steps has reached max_steps, and goes by its policy', async (_, answer) => {
+    const { plugin } = recordingTools()
+    await using home = await testHostWithModel(
+      request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : answer),
+      {
+        builtins: [plugin],
+        config: { daemon: { max_steps_policy: 'abandon' } },
+        files: { 'profiles/worker.yaml': 'name: worker\nrole: looks\nmax_steps: 3\n' },
+      },
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_abandoned')
+    await waitUntilIdle(home)
+    expect(await goalsOf(home, id)).toMatchObject([{ status: 'abandoned', result: 'Not finished within 3 steps.' }])
+    expect((await detail(home, id)).error).toBeNull()
+  })
+
+  it('of answers that say nothing ends with the third', async () => {
+    await using home = await testHostWithModel(request =>
+      asksForGoal(request) ? goalAnswer('Say something at last') : text(' \n '),
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end', ({ result }) => result === 'error')
+    expect(home.server.requests).toHaveLength(1 + 3)
+    expect((await goalsOf(home, id))[0]?.status).toBe('active')
+  })
+})
+
+describe('why an agent does nothing', () => {
+  const why = (home: Home, id: string) => home.kernel.invoke('agents.why', { id }) as Promise<NextRun>
+
+  it('is told: nothing drives it, it is paused, frozen, waits for a decision, rests after a failure, is kept by a guard', async () => {
+    const { plugin } = recordingTools()
+    let closed = true
+    const office = definePlugin({
+      name: 'office',
+      setup: svc => void svc.guard('goal_generation', { name: 'office-hours', shouldProceed: () => !closed }),
+    })
+    await using home = await testHostWithModel(
+      request => (asksForGoal(request) ? goalAnswer('Send word to Ann') : toolCall('send', { to: 'ann' })),
+      {
+        builtins: [approvals, plugin, daemon, office],
+        config: { approval: { enabled: true }, daemon: { max_retries: 0 } },
+      },
+    )
+    const guarded = until(home, 'cycle_end', ({ result }) => result === 'guarded')
+    const id = await spawn(home)
+    await guarded
+    expect((await why(home, id)).reason).toBe('The guard "office-hours" kept its last cycle from its work.')
+    closed = false
+    home.server.enqueue(fault('500'))
+    const failed = until(home, 'cycle_end', ({ result }) => result === 'error')
+    await home.clock.advance(10_000)
+    await failed
+    expect(await why(home, id)).toMatchObject({
+      at: expect.any(String),
+      reason: expect.stringMatching(/failed, so it rests: The model/),
+    })
+    await home.clock.advance(20_000)
+    const { approval_id } = await waitForPendingCall(home)
+    expect((await why(home, id)).reason).toContain(approval_id)
+    await home.kernel.invoke('daemon.pause', {})
+    expect((await why(home, id)).reason).toMatch(/frozen since/)
+    await home.kernel.invoke('daemon.resume', {})
+    await home.kernel.invoke('agents.pause', { id })
+    expect((await why(home, id)).reason).toMatch(/paused; svc resume/)
+    await home.kernel.heartbeat.stop()
+  })
+
+  it('is its next heartbeat when nothing keeps it', async () => {
+    await using home = await testHostWithModel(
+      request => (asksForGoal(request) ? goalAnswer('Write it all down') : toolCall('look', { n: request.n })),
+      {
+        builtins: [recordingTools().plugin],
+      },
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_max_steps')
+    await waitUntilIdle(home)
+    expect(await why(home, id)).toMatchObject({
+      at: new Date(home.clock.ms() + 10_000).toISOString(),
+      reason: 'Its next heartbeat.',
+    })
+  })
+
+  it('is a lack of room, when others take all of it', async () => {
+    await using home = await testHostWithModel(() => fault('hang'), {
+      config: { daemon: { max_concurrent_agents: 1 } },
+    })
+    const first = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(() => home.server.requests.length === 1)
+    const second = await spawn(home)
+    expect((await why(home, first)).reason).toBe('Its cycle runs now.')
+    expect((await why(home, second)).reason).toMatch(/max_concurrent_agents is 1/)
+  })
+})

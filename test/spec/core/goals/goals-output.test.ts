@@ -1,0 +1,214 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { sanitize } from '#core/goals/contract'
+import { Transcript } from '#core/goals/transcript'
+import type { Message } from '#core/models/contract'
+import type { PlannedCall } from '#core/runtime/contract'
+import { Store } from '#platform/store/contract'
+import { type Answer, text, together, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
+import { finish, goalAnswer, recordingTools, results } from '../../safety/approvals-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../models/model-host.ts'
+
+/** Pursues one goal with these answers, then finishes it; nothing of it may be free or lost. */
+async function pursueGoal(...answers: Answer[]) {
+  const { runs, plugin } = recordingTools()
+  const left = [...answers]
+  const home = await testHostWithModel(
+    request =>
+      asksForGoal(request)
+        ? goalAnswer(request.prompt.includes('Recent') ? '' : 'Look at something')
+        : (left.shift() ?? finish()),
+    { builtins: [plugin], config: { daemon: { max_retries: 0 } } },
+  )
+  const id = await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(home, 'cycle_end', ({ result }) => result !== 'generated')
+  await waitUntilIdle(home)
+  const goal = (await goalsOf(home, id))[0]
+  const billed = home.server.bill.filter(entry => entry.output_tokens > 0).length
+  const booked = await home.kernel.use(Store).all('SELECT 1 FROM spend')
+  expect(booked.length, 'each call of the model is booked').toBe(billed)
+  const open = await home.kernel.use(Store).all("SELECT 1 FROM tool_calls WHERE state <> 'done'")
+  expect(open, 'each call has an outcome').toEqual([])
+  return Object.assign(home, { id, runs, goal })
+}
+
+describe('text that goes into a prompt', () => {
+  it.each([
+    ['a <b>bold</b> <!-- word --> </p>', 'a bold  '],
+    ['<<b>i>x</<u>i>', 'x'],
+    ['<a<b>c>d', 'd'],
+    ['1 < 2 > 0, <3> and <-', '1 < 2 > 0, <3> and <-'],
+    ['<a < b>', '<a < b>'],
+    [`<${'a'.repeat(201)}>${`<${'a'.repeat(202)}>`}`, `<${'a'.repeat(202)}>`],
+    ['>\u200b>\u0007> \u202e<\u200bb>', '>>>'],
+  ])('has no tags, however they are nested: %s', (given, clean) => {
+    expect(sanitize(given)).toBe(clean.trim())
+  })
+
+  it('is what repeated removal of the innermost tags leaves', () => {
+    const innermost = (text: string): string => {
+      const less = text.replace(/<\/?[a-zA-Z!][^<>]{0,200}>/g, '')
+      return less === text ? text.trim() : innermost(less)
+    }
+    const pieces = fc.constantFrom('<', '>', '</', '!', 'a', ' ', '1', 'b'.repeat(100))
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 30 }), each => sanitize(each.join('')) === innermost(each.join(''))),
+    )
+  })
+
+  it('is gone through once: a goal that ends with a mebibyte of nested tags holds nobody up', () => {
+    const n = 350_000
+    expect(sanitize('<a'.repeat(n) + '>'.repeat(n))).toBe('')
+  })
+})
+
+describe('what a model gets wrong', () => {
+  it.each([
+    ['truncated JSON', '{"n": 1, "text": "cut off in the mid', /not valid JSON.*JSON Schema/],
+    ['a list', '[1, 2]', /expected (object|record), received array/],
+    ['a number', '7', /expected object, received number/],
+    ['null', 'null', /expected object, received null/],
+    ['a wrong type', '{"n":"one"}', /n: .*expected number/],
+    ['a text that is no object', '"just words"', /not valid JSON/],
+    ['a nest without end', `{"n":1,"x":${'['.repeat(9000)}${']'.repeat(9000)}}`, /nested too deeply.*JSON Schema/],
+  ])('in arguments (%s) is told to it with the schema, and nothing runs', async (_, args, told) => {
+    await using home = await pursueGoal(toolCall('look', args))
+    expect(home.runs).toEqual([])
+    expect(results(home.server)[0]).toMatch(told)
+    expect(home.goal).toMatchObject({ status: 'completed', steps_completed: 2 })
+  })
+
+  it.each([
+    ['nothing at all', '', {}],
+    ['an object within a text', '"{\\"n\\":3}"', { n: 3 }],
+    ['more than it takes', '{"n":3,"more":true}', { n: 3 }],
+  ])('in arguments (%s) is overlooked where it can only mean one thing', async (_, args, meant) => {
+    await using home = await pursueGoal(toolCall('look', args))
+    expect(home.runs).toEqual([{ tool: 'look', args: meant }])
+  })
+
+  it('by naming a tool that is not there is told those that are', async () => {
+    await using home = await pursueGoal(toolCall(`no_such_tool${'x'.repeat(5_000)}`, {}))
+    expect(results(home.server)[0]).toMatch(/there is no tool "no_such_toolx{50,}.*There are: .*look/)
+    expect(results(home.server)[0]!.length).toBeLessThan(2_000)
+  })
+
+  it('by giving calls one id, or none, loses none of them', async () => {
+    const twice = together(
+      toolCall('look', { n: 1 }, 'same'),
+      toolCall('look', { n: 2 }, 'same'),
+      toolCall('look', { n: 3 }, ''),
+    )
+    await using home = await pursueGoal(twice)
+    expect(home.runs.map(run => run.args)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+    const asked = home.server.requests.at(-1)!.body.messages
+    const ids = asked.flatMap(({ tool_calls = [] }) => tool_calls as { id: string }[]).map(({ id }) => id)
+    expect(new Set(ids).size).toBe(3)
+    expect(asked.filter(({ role }) => role === 'tool').map(message => message.tool_call_id)).toEqual(ids)
+  })
+
+  it('by 200 calls in one turn is held to 32, and told how many were dropped', async () => {
+    await using home = await pursueGoal(together(...Array.from({ length: 200 }, (_, n) => toolCall('look', { n }))))
+    expect(home.runs).toHaveLength(32)
+    expect(results(home.server)).toHaveLength(32)
+    expect(results(home.server)[31]).toMatch(/that answer held 200 tool calls.*the last 168 were dropped/)
+    expect(results(home.server)[30]).not.toContain('dropped')
+    expect(home.goal?.status).toBe('completed')
+  })
+
+  it('by an answer that was cut at its limit is not a completion', async () => {
+    const cut = text('I have done all of it, and', { finish_reason: 'length' })
+    await using home = await pursueGoal(cut, cut, toolCall('look', { n: 1 }))
+    expect(home.goal).toMatchObject({ status: 'completed', unconfirmed: false, steps_completed: 4 })
+    expect(home.server.requests[2]?.prompt).toContain('cut off at its limit of tokens')
+  })
+
+  it('by control characters and halves of characters is written down and told as it is', async () => {
+    await using home = await pursueGoal(toolCall('look', { text: '\u0000\ud800\u001b[2J' }))
+    expect(home.runs).toEqual([{ tool: 'look', args: { text: '\u0000\ud800\u001b[2J' } }])
+    expect(home.goal?.status).toBe('completed')
+  })
+
+  it('by a text beside its calls is heard, and the calls run', async () => {
+    await using home = await pursueGoal(together(text('Let me look.'), toolCall('look', { n: 1 })))
+    expect(home.runs).toHaveLength(1)
+    expect(home.server.requests.at(-1)?.body.messages.some(({ content }) => content === 'Let me look.')).toBe(true)
+  })
+
+  it('by more than a megabyte ends the cycle and is paid for; the goal stays', async () => {
+    await using home = await pursueGoal(text('x'.repeat(1_200_000)))
+    expect(home.goal?.status).toBe('active')
+    expect((await detail(home, home.id)).error).toMatch(/longer than 1 MiB/)
+  })
+})
+
+describe('a transcript', () => {
+  const group = fc.record({ heard: fc.nat(2), calls: fc.nat(4), order: fc.array(fc.nat(100), { maxLength: 4 }) })
+
+  it('within any bound keeps the goal in front, the last turn whole, and no result without its call or call without its result', () => {
+    fc.assert(
+      fc.property(fc.array(group, { minLength: 1, maxLength: 30 }), fc.integer({ min: 1, max: 40 }), (groups, max) => {
+        let transcript = new Transcript([])
+        let last = 0
+        const stored = new Map<number, Message>()
+        groups.forEach(({ heard, calls, order }, step) => {
+          // An answer without calls says nothing here, and is not stored.
+          last = calls || last
+          const planned = Array.from({ length: calls }, (_, n): PlannedCall => {
+            return { call_id: `a:1:${step}:${n}`, id: `c${step}-${n}`, name: 'look', arguments: {}, step }
+          })
+          const words = Array.from(
+            { length: step === 0 ? 1 : heard },
+            (): Message => ({ role: 'user', content: `heard ${step}` }),
+          )
+          const asked = planned.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }))
+          const answer: Message = { role: 'assistant', content: '', ...(calls > 0 ? { tool_calls: asked } : {}) }
+          for (const { seq, message } of transcript.answer(words, answer, planned)) stored.set(seq, message)
+          const kept = transcript.prune(max - calls)
+          if (kept) for (const seq of stored.keys()) if (seq > 0 && seq < kept.from) stored.delete(seq)
+          // Results come in any order, some of them in another process.
+          const arriving = [...planned].sort(
+            (a, b) => (order[planned.indexOf(a)] ?? 0) - (order[planned.indexOf(b)] ?? 0),
+          )
+          arriving.forEach((call, n) => {
+            if (n === 1)
+              transcript = new Transcript(
+                [...stored].sort(([a], [b]) => a - b).map(([seq, message]) => ({ seq, message })),
+              )
+            const { seq, message } = transcript.outcome(call, { role: 'tool', tool_call_id: call.id, content: call.id })
+            expect(stored.has(seq)).toBe(false)
+            stored.set(seq, message)
+          })
+          const messages = [...stored].sort(([a], [b]) => a - b).map(([, message]) => message)
+          expect(messages[0]).toEqual({ role: 'user', content: 'heard 0' })
+          expect(messages.length).toBeLessThanOrEqual(Math.max(max, 2 + last))
+          const wanted = messages.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id))
+          expect(messages.flatMap(({ tool_call_id }) => tool_call_id ?? [])).toEqual(wanted)
+        })
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('lose their oldest a quarter at once, so that requests keep their beginning in between', () => {
+    const [max, steps] = [200, 500]
+    const transcript = new Transcript([])
+    let pruned = 0
+    for (let step = 0; step < steps; step++) {
+      const call: PlannedCall = { call_id: `a:1:${step}:0`, id: `c${step}`, name: 'look', arguments: {}, step }
+      const message: Message = {
+        role: 'assistant',
+        content: '',
+        tool_calls: [{ id: call.id, name: 'look', arguments: {} }],
+      }
+      transcript.answer(step === 0 ? [{ role: 'user', content: 'The goal.' }] : [], message, [call])
+      if (transcript.prune(max - 1)) pruned++
+      transcript.outcome(call, { role: 'tool', tool_call_id: call.id, content: 'Seen.' })
+      expect(transcript.messages.length).toBeLessThanOrEqual(max)
+    }
+    // A thousand messages, of which each time fifty go.
+    expect(pruned).toBeGreaterThan(10)
+    expect(pruned).toBeLessThan(20)
+  })
+})

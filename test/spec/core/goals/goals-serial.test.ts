@@ -1,0 +1,222 @@
+import { describe, expect, it } from 'vitest'
+import type { NextRun } from '#core/agents/contract'
+import { isSameGoal } from '#core/goals/sameness'
+import { definePlugin } from '#kernel'
+import retention from '#platform/retention/index'
+import { type ModelServerRequest, runHeartbeat, text, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
+import { finish, goalAnswer } from '../../safety/approvals-host.ts'
+import { asksForGoal, goalsOf, rows, spawn, testHostWithModel } from '../models/model-host.ts'
+
+type Home = Awaited<ReturnType<typeof testHostWithModel>>
+
+/** Answers each question for a goal with the next of these, the last of them for ever, and finishes each goal. */
+const goals = (...objectives: (string | null)[]) => {
+  const left = [...objectives]
+  return (request: ModelServerRequest) => {
+    if (!asksForGoal(request)) return finish()
+    const next = left.length > 1 ? left.shift()! : left[0]
+    return text(JSON.stringify({ goal: next, reasoning: 'because' }))
+  }
+}
+const why = (home: Home, id: string) => home.kernel.invoke('agents.why', { id }) as Promise<NextRun>
+const events = async (home: Home, type: string) =>
+  (await rows<{ data: string }>(home, 'SELECT data FROM events WHERE type = ? ORDER BY seq', [type])).map(
+    ({ data }) => JSON.parse(data) as Record<string, unknown>,
+  )
+const waitForCompleted = (home: Home, id: string, number: number) =>
+  until(async () => (await goalsOf(home, id)).filter(({ status }) => status === 'completed').length === number)
+
+describe('two objectives are different goals', () => {
+  it.each([
+    [
+      'a number',
+      'Write chapter 3 of the book about the old harbour',
+      'Write chapter 4 of the book about the old harbour',
+    ],
+    ['a number in words', 'Write the third chapter of the long book', 'Write the fourth chapter of the long book'],
+    [
+      'a name',
+      'Ask Anna whether the report for the board is ready',
+      'Ask Bernd whether the report for the board is ready',
+    ],
+    [
+      'a name in small letters',
+      'Translate the whole handbook to german and check it',
+      'Translate the whole handbook to french and check it',
+    ],
+    ['a date', 'Summarise what the team did on 2026-11-23', 'Summarise what the team did on 2026-11-24'],
+    ['a weekday', 'Plan the meals of the family for Monday evening', 'Plan the meals of the family for Friday evening'],
+    ['a file', 'Write tests for src/parser.ts and run them', 'Write tests for src/lexer.ts and run them'],
+    ['the order', 'Copy the tables from Berlin to Hamburg', 'Copy the tables from Hamburg to Berlin'],
+    [
+      'a negation',
+      'Send the weekly letter to all the readers of the list',
+      'Do not send the weekly letter to all the readers of the list',
+    ],
+    ['a message', 'Answer the message msg-1 of the gardener', 'Answer the message msg-2 of the gardener'],
+    [
+      'an added name',
+      'Review the open pull request of the day for the team',
+      'Review the open pull request of the day for the team Blue',
+    ],
+  ])('that differ in %s', (_, a, b) => {
+    expect(isSameGoal(a, b)).toBe(false)
+    expect(isSameGoal(b, a)).toBe(false)
+  })
+})
+
+it.each([
+  ['Tidy up the workshop and sweep the floor', 'tidy up the Workshop, and sweep the floor.'],
+  ['Tidy up the workshop and sweep the floor', 'Please tidy up the workshop and sweep the floor properly'],
+  ['Review pull request 7', 'Review the pull request 7'],
+])('%j and %j are the same goal', (a, b) => {
+  expect(isSameGoal(a, b)).toBe(true)
+  expect(isSameGoal(b, a)).toBe(true)
+})
+
+describe('an agent with serial work', () => {
+  it('goes on from number to number, and does again what is due again', async () => {
+    const chapters = [1, 2, 3, 4].map(n => `Write chapter ${n} of the book`)
+    await using home = await testHostWithModel(
+      goals(...chapters, 'Water the plants in the hall', 'Water the plants in the hall', null),
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    for (let n = 1; n <= 6; n++) {
+      await waitForCompleted(home, id, n)
+      await runHeartbeat(home)
+    }
+    const objectives = (await goalsOf(home, id)).map(({ objective }) => objective).reverse()
+    expect(objectives).toEqual([...chapters, 'Water the plants in the hall', 'Water the plants in the hall'])
+    expect(await events(home, 'goal_refused')).toEqual([])
+  })
+
+  it('is refused a goal that was abandoned: an event and svc why say which and why, and it rests longer each time', async () => {
+    await using home = await testHostWithModel(request =>
+      asksForGoal(request) ? goalAnswer('Sort the same shelf again') : toolCall('list_dir', {}),
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(async () => (await goalsOf(home, id)).length === 1)
+    await home.kernel.invoke('goals.abandon', { goal_id: (await goalsOf(home, id))[0]!.goal_id })
+    await until(async () => (await events(home, 'goal_refused')).length === 1)
+    await waitUntilIdle(home)
+    const refused = {
+      agent_id: id,
+      objective: 'Sort the same shelf again',
+      reason: 'it repeats a goal that is abandoned',
+    }
+    expect(await events(home, 'goal_refused')).toEqual([refused])
+    const first = await why(home, id)
+    expect(first.reason).toContain(
+      'was refused, because it repeats a goal that is abandoned: "Sort the same shelf again"',
+    )
+    const rest = Date.parse(String(first.at)) - home.clock.ms()
+    await home.clock.advance(rest)
+    await until(async () => (await events(home, 'goal_refused')).length === 2)
+    await waitUntilIdle(home)
+    expect(Date.parse(String((await why(home, id)).at)) - home.clock.ms()).toBeGreaterThan(rest)
+    expect(await goalsOf(home, id)).toHaveLength(1)
+  })
+
+  it('is refused an objective that is too long, and the reason says by how much', async () => {
+    await using home = await testHostWithModel(goals('x'.repeat(501)))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(async () => (await events(home, 'goal_refused')).length === 1)
+    await waitUntilIdle(home)
+    expect((await why(home, id)).reason).toContain('an objective has 10 to 500 characters, and it has 501')
+  })
+})
+
+describe('a goal strategy of a plugin', () => {
+  /** Answers with this each time it is asked; counts how often. */
+  const strategy = (answer: object | undefined, more: object = {}) => {
+    const asked = { times: 0 }
+    const generateGoal = () => {
+      asked.times++
+      return answer as never
+    }
+    return {
+      asked,
+      plugin: definePlugin({ name: 'custom', setup: svc => svc.goalStrategy({ generateGoal, ...more }) }),
+    }
+  }
+
+  it('that declares that it has no duplicates is not refused a goal that was abandoned', async () => {
+    const { plugin } = strategy({ objective: 'Take the next parcel', cost_usd: 0, tokens: 0 }, { no_duplicates: true })
+    await using home = await testHostWithModel(() => toolCall('list_dir', {}), { builtins: [plugin] })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(async () => (await goalsOf(home, id)).length === 1)
+    await home.kernel.invoke('goals.abandon', { goal_id: (await goalsOf(home, id))[0]!.goal_id })
+    await until(async () => (await goalsOf(home, id)).length === 2)
+  })
+
+  it.each([
+    ['has nothing to do', { objective: null, cost_usd: 0, tokens: 0 }],
+    ['is refused its goal', { objective: 'short', cost_usd: 0, tokens: 0 }],
+  ])('that %s is asked again after twice as long each time', async (_, answer) => {
+    const { asked, plugin } = strategy(answer)
+    await using home = await testHostWithModel(() => finish(), { builtins: [plugin] })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(() => asked.times === 1)
+    await waitUntilIdle(home)
+    const waits: number[] = []
+    for (let n = 0; n < 3; n++) {
+      const before = asked.times
+      let beats = 0
+      for (; asked.times === before && beats < 40; beats++) await runHeartbeat(home)
+      waits.push(beats)
+    }
+    expect(waits).toEqual([2, 4, 8])
+    await home.kernel.invoke('agents.nudge', { id, message: 'anything new?' })
+    const before = asked.times
+    await runHeartbeat(home)
+    expect(asked.times).toBe(before + 1)
+  })
+})
+
+describe('nothing to do', () => {
+  it('is offered by the built-in loop, makes no goal, and svc why repeats what the model said', async () => {
+    await using home = await testHostWithModel(() =>
+      text('{"goal": null, "reasoning": "the harvest is not before May"}'),
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end')
+    await waitUntilIdle(home)
+    expect(home.server.requests[0]?.prompt).toMatch(/nothing worth doing now.*\{"goal": null/s)
+    expect(await goalsOf(home, id)).toEqual([])
+    expect(await events(home, 'goal_refused')).toEqual([])
+    expect((await why(home, id)).reason).toBe(
+      'It is idle: it found nothing to do ("the harvest is not before May"). It is asked again then, or as soon as something happens to it.',
+    )
+  })
+})
+
+describe('what was said for a goal', () => {
+  it('leaves the pursuits with its end, can be read still, and goes with retention', async () => {
+    await using home = await testHostWithModel(goals('Write chapter 1 of the book', null), { builtins: [retention] })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await waitForCompleted(home, id, 1)
+    await waitUntilIdle(home)
+    const { goal_id } = (await goalsOf(home, id))[0]!
+    const transcript = async () =>
+      ((await home.kernel.invoke('goals.transcript', { goal_id })) as { role: string; content: string }[]).map(
+        ({ role, content }) => `${role}: ${content.split('\n')[0]}`,
+      )
+    expect(await rows(home, 'SELECT 1 FROM pursuit_transcripts')).toEqual([])
+    expect(await transcript()).toEqual(['user: Goal: Write chapter 1 of the book', 'assistant: '])
+    const days = Number(home.kernel.config.get('retention.days'))
+    home.clock.jump((days - 1) * 86_400_000)
+    await home.kernel.invoke('retention.run', {})
+    expect(await transcript()).toHaveLength(2)
+    home.clock.jump(2 * 86_400_000)
+    const { rows: gone } = (await home.kernel.invoke('retention.run', {})) as { rows: Record<string, number> }
+    expect(gone.ended_transcripts).toBe(1)
+    expect(await transcript()).toEqual([])
+  })
+})

@@ -1,0 +1,584 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { type GoalClaim, type GoalVerifier, GoalVerifiers, News, PromptSections } from '#core/goals/contract'
+import { definePlugin, z } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { tool } from '#tools/toolkits/contract'
+import { behind } from '../../../support/direct-access.ts'
+import {
+  fault,
+  type ModelServerRequest,
+  runHeartbeat,
+  text,
+  together,
+  toolCall,
+  until,
+} from '../../../support/index.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../models/model-host.ts'
+
+const goal = (objective: string) => text(JSON.stringify({ goal: objective, reasoning: 'because' }))
+const finish = (summary = 'done', evidence: string[] = []) => toolCall('finish_goal', { summary, evidence })
+
+type Step = ReturnType<typeof text> | ReturnType<typeof fault>
+
+/** Goes through a list of replies for steps, the last of them for ever; goals are numbered. */
+function script(...steps: (Step | ((n: number) => Step))[]) {
+  let goals = 0
+  return (request: ModelServerRequest) => {
+    if (asksForGoal(request)) return goal(`Write piece number ${++goals}, all ${'abcdefgh'[goals]}${goals} of it`)
+    const step = steps.length > 1 ? steps.shift() : steps[0]
+    return typeof step === 'function' ? step(request.n) : step
+  }
+}
+
+/** A step that is always another one. */
+const differentStep = (n: number) => toolCall('file_write', { path: `${n}.md`, content: 'words' })
+
+/** A plugin's tools that count how often they ran. */
+function counting() {
+  const ran: string[] = []
+  const add = (name: string, more: Partial<Parameters<typeof tool>[0]> = {}) =>
+    tool({
+      name,
+      description: 'Counts.',
+      parameters: z.object({ n: z.number().optional() }),
+      ...more,
+      async execute(args, call) {
+        ran.push(name)
+        return more.execute ? more.execute(args as never, call) : `${name} ran`
+      },
+    } as Parameters<typeof tool>[0])
+  return {
+    ran,
+    add,
+    plugin: (...tools: ReturnType<typeof tool>[]) =>
+      definePlugin({ name: 'counting', setup: svc => svc.toolkit({ name: 'counting', tools }) }),
+  }
+}
+
+const spendRows = (home: Awaited<ReturnType<typeof testHostWithModel>>) =>
+  home.kernel
+    .use(Store)
+    .all<{ kind: string; input_tokens: number; output_tokens: number }>(
+      'SELECT kind, input_tokens, output_tokens FROM spend ORDER BY rowid',
+    )
+
+describe('a goal', () => {
+  it('is generated, pursued with real tools and finished with what was achieved and where', async () => {
+    await using home = await testHostWithModel(
+      script(
+        toolCall('file_write', { path: 'piece.md', content: 'words' }),
+        finish('the piece is written', ['piece.md']),
+      ),
+    )
+    const heard: string[] = []
+    for (const event of ['goal_generated', 'goal_completed'] as const) {
+      home.kernel.hooks.on(event, ({ goal_id }) => void heard.push(`${event} ${goal_id}`))
+    }
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    const [done] = await goalsOf(home, id)
+    expect(done).toMatchObject({
+      status: 'completed',
+      result: 'the piece is written\n- piece.md',
+      unconfirmed: false,
+      steps_completed: 2,
+      reasoning: 'because',
+    })
+    expect(heard).toEqual([`goal_generated ${done?.goal_id}`, `goal_completed ${done?.goal_id}`])
+    expect(await readFile(join(home.root, '.svc/workspaces', id, 'piece.md'), 'utf8')).toBe('words')
+    const transcript = await home.kernel.use(Store).all('SELECT 1 FROM pursuit_transcripts')
+    expect(transcript).toEqual([])
+  })
+
+  it('costs what the server billed, to the call', async () => {
+    await using home = await testHostWithModel(script(toolCall('list_dir'), finish()))
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    const rows = await spendRows(home)
+    expect(rows.map(row => row.kind)).toEqual(['goal_generation', 'goal_pursuit', 'goal_pursuit'])
+    expect(rows.map(row => [row.input_tokens, row.output_tokens])).toEqual(
+      home.server.bill.map(entry => [entry.input_tokens, entry.output_tokens]),
+    )
+  })
+
+  it.each([
+    [
+      'fences and prose',
+      'Here you are:\n```json\n{"goal": "Tidy up the workspace", "reasoning": "x"}\n```',
+      'Tidy up the workspace',
+    ],
+    ['thoughts', '<think>{"goal": 1}</think>{"goal": "Tidy up the workspace"}', 'Tidy up the workspace'],
+    ['no JSON at all', 'I would like to tidy up', undefined],
+    ['an empty goal', '{"goal": ""}', undefined],
+    ['a goal too long', `{"goal": "${'x'.repeat(501)}"}`, undefined],
+  ])('is read out of an answer with %s', async (_, answer, objective) => {
+    await using home = await testHostWithModel(request => (asksForGoal(request) ? text(answer) : fault('hang')))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end')
+    expect((await goalsOf(home, id))[0]?.objective).toBe(objective)
+  })
+})
+
+describe('a pursuit', () => {
+  it('goes on over heartbeats with its transcript when max_steps is reached, by default', async () => {
+    await using home = await testHostWithModel(script(differentStep))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    expect(await until(home, 'goal_max_steps')).toMatchObject({ agent_id: id, steps_done: 5 })
+    const before = home.server.requests.length
+    home.server.enqueue(finish('at last'))
+    await runHeartbeat(home)
+    const next = home.server.requests[before]
+    expect(next?.body.messages.filter(message => message.role === 'tool')).toHaveLength(5)
+    expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'completed', result: 'at last', steps_completed: 6 })
+  })
+
+  it('is abandoned at max_steps under that policy, and its transcript is gone', async () => {
+    await using home = await testHostWithModel(script(differentStep), {
+      config: { daemon: { max_steps_policy: 'abandon' } },
+    })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_abandoned')
+    expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'abandoned', result: 'Not finished within 5 steps.' })
+    expect(await home.kernel.use(Store).all('SELECT 1 FROM pursuit_transcripts')).toEqual([])
+  })
+
+  it('begins anew in each cycle when pursuit_resume is off', async () => {
+    await using home = await testHostWithModel(script(differentStep), { config: { daemon: { pursuit_resume: false } } })
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_max_steps')
+    const before = home.server.requests.length
+    await runHeartbeat(home)
+    expect(home.server.requests[before]?.body.messages.map(message => message.role)).toEqual(['system', 'user'])
+  })
+
+  it('keeps its transcript within bounds, the goal in front and no result without its call', async () => {
+    await using home = await testHostWithModel(
+      script(n => together(differentStep(n), toolCall('list_dir'))),
+      {
+        config: { daemon: { pursuit_transcript_max_messages: 8 } },
+      },
+    )
+    await spawn(home)
+    let cycles = 0
+    home.kernel.hooks.on('goal_max_steps', () => void cycles++)
+    home.kernel.heartbeat.start()
+    for (let n = 1; n <= 3; n++) {
+      await until(() => cycles >= n)
+      if (n < 3) await home.clock.advance(10_000)
+    }
+    const rows = await home.kernel
+      .use(Store)
+      .all<{ message: string }>('SELECT message FROM pursuit_transcripts ORDER BY seq')
+    const roles = rows.map(row => (JSON.parse(row.message) as { role: string }).role)
+    expect(roles).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant', 'tool', 'tool'])
+    expect(roles[0]).toBe('user')
+    expect(roles[1]).toBe('assistant')
+    const last = home.server.requests.at(-1)
+    const calls = new Set(
+      last?.body.messages.flatMap(message => (message.tool_calls ?? []) as { id: string }[]).map(call => call.id),
+    )
+    for (const message of last?.body.messages ?? [])
+      if (message.tool_call_id) expect(calls).toContain(message.tool_call_id)
+  })
+
+  it('asks once whether a bare answer finishes, and takes a second one as unconfirmed', async () => {
+    await using home = await testHostWithModel(script(text('I have written it.'), text('Yes, it is all there.')))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect((await goalsOf(home, id))[0]).toMatchObject({
+      status: 'completed',
+      unconfirmed: true,
+      result: 'Yes, it is all there.',
+    })
+    expect(home.server.requests.at(-1)?.prompt).toContain('call finish_goal')
+  })
+
+  it('that the model declines is not completed', async () => {
+    await using home = await testHostWithModel(script(text("I'm sorry, but I can't help with that.")))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_abandoned')
+    expect((await goalsOf(home, id))[0]?.result).toContain('The model declined')
+  })
+
+  it('outlives a failing model: the goal stays, the agent says why and rests longer each time', async () => {
+    await using home = await testHostWithModel(script(fault('500')), {
+      config: { daemon: { max_retries: 0, max_failures: 2 } },
+    })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end', ({ result }) => result === 'error')
+    const first = await detail(home, id)
+    expect(first).toMatchObject({ status: 'idle', error: expect.stringMatching(/gave no answer/) })
+    const again = until(home, 'cycle_end', ({ result }) => result === 'error')
+    await home.clock.advance(20_000)
+    await again
+    const second = await detail(home, id)
+    expect(second).toMatchObject({ status: 'waiting', waiting_for: expect.stringMatching(/gave no answer/) })
+    const rest = Date.parse(String(second.next_run_at)) - home.clock.ms()
+    expect(rest).toBeGreaterThan(30_000)
+    expect((await goalsOf(home, id))[0]?.status).toBe('active')
+    home.server.enqueue(finish('after all'))
+    // No further than it is due: the model's answer takes real time, and held time must not run out on it.
+    await home.clock.advance(rest + 300)
+    await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
+    expect(await detail(home, id)).toMatchObject({ error: null, waiting_for: null })
+  })
+
+  it('that runs into the cycle timeout keeps its goal by default, and gives it up when told so', async () => {
+    for (const preserve of [true, false]) {
+      await using home = await testHostWithModel(script(fault('hang')), {
+        config: { daemon: { cycle_timeout: 5, preserve_active_goals_on_timeout: preserve } },
+      })
+      const id = await spawn(home)
+      home.kernel.heartbeat.start()
+      await until(() => home.server.requests.length === 2)
+      const ended = until(home, 'cycle_end', ({ result }) => result === 'timeout')
+      await home.clock.advance(6_000)
+      await ended
+      expect((await goalsOf(home, id))[0]?.status).toBe(preserve ? 'active' : 'abandoned')
+    }
+  })
+
+  it('that the operator gave up in mid-cycle stays abandoned', async () => {
+    let release: (() => void) | undefined
+    const { add, plugin } = counting()
+    const slow = add('slow', {
+      execute: () => new Promise<string>(resolve => (release = () => resolve('late'))),
+    } as never)
+    await using home = await testHostWithModel(script(toolCall('slow'), finish()), { builtins: [plugin(slow)] })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(async () => release !== undefined && (await detail(home, id)).status === 'working')
+    const [active] = await goalsOf(home, id)
+    await home.kernel.invoke('goals.abandon', { goal_id: active?.goal_id, reason: 'changed my mind' })
+    release?.()
+    const asked = home.server.requests.length
+    await until(home, 'cycle_end', ({ result }) => result === 'idle')
+    expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'abandoned', result: 'changed my mind' })
+    expect(home.server.requests.slice(asked).filter(request => !asksForGoal(request))).toEqual([])
+    await expect(home.kernel.invoke('goals.abandon', { goal_id: active?.goal_id })).rejects.toMatchObject({
+      status: 409,
+    })
+  })
+})
+
+describe('tool calls', () => {
+  it('of one turn run side by side, and the model sees their results in the order of the calls', async () => {
+    const { add, plugin } = counting()
+    const waiting: (() => void)[] = []
+    const slow = add('slow', {
+      execute: () => new Promise<string>(resolve => waiting.push(() => resolve('slow ran'))),
+    } as never)
+    const quick = add('quick', {
+      execute() {
+        waiting.pop()?.()
+        return 'quick ran'
+      },
+    } as never)
+    await using home = await testHostWithModel(script(together(toolCall('slow'), toolCall('quick')), finish()), {
+      builtins: [plugin(slow, quick)],
+    })
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    const results = home.server.requests.at(-1)?.body.messages.filter(message => message.role === 'tool')
+    expect(results?.map(message => message.content)).toEqual(['slow ran', 'quick ran'])
+  })
+
+  it('that fail, each in its own way, become results that the model can read; the others are not harmed', async () => {
+    const { add, plugin } = counting()
+    const boom = add('boom', { execute: () => Promise.reject(new Error('it broke')) } as never)
+    const odd = add('odd', { execute: () => ({ self: 1n }) } as never)
+    const hangs = add('hangs', { execute: () => new Promise(() => {}) } as never)
+    await using home = await testHostWithModel(
+      script(
+        together(
+          toolCall('boom'),
+          toolCall('nothing_like_it'),
+          toolCall('boom', '{"n": '),
+          toolCall('boom', { n: 'x' }),
+          toolCall('odd'),
+          toolCall('hangs'),
+        ),
+        finish(),
+      ),
+      { builtins: [plugin(boom, odd, hangs)], config: { daemon: { tool_timeout: 7 } } },
+    )
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(() => home.server.requests.length === 2)
+    const done = until(home, 'goal_completed')
+    await home.clock.advance(7_000)
+    await done
+    const results = home.server.requests
+      .at(-1)
+      ?.body.messages.filter(message => message.role === 'tool')
+      .map(message => String(message.content))
+    expect(results?.[0]).toBe('Error: it broke')
+    expect(results?.[1]).toMatch(/there is no tool "nothing_like_it".*boom/)
+    expect(results?.[2]).toMatch(/not valid JSON.*JSON Schema/)
+    expect(results?.[3]).toMatch(/n: .*expected number.*not run/)
+    expect(results?.[4]).toBe('{"self":"1"}')
+    expect(results?.[5]).toBe('Error: The tool hangs did not finish within 7 s.')
+  })
+
+  it('whose process died before their outcome: an idempotent one runs again, of another the model is told that nobody knows', async () => {
+    const { ran, add, plugin } = counting()
+    await using home = await testHostWithModel(script(finish()), {
+      builtins: [plugin(add('once'), add('again', { idempotent: true }))],
+    })
+    const id = await spawn(home)
+    const store = home.kernel.use(Store)
+    const say = (message: unknown) => JSON.stringify(message)
+    // As it stands after a kill between the intents and the outcomes.
+    const assistant = {
+      role: 'assistant',
+      content: '',
+      tool_calls: [
+        { id: 'c1', name: 'once', arguments: {} },
+        { id: 'c2', name: 'again', arguments: {} },
+      ],
+    }
+    await behind(
+      home.root,
+      "INSERT INTO goals (goal_id, agent_id, objective, created_at, steps_completed) VALUES ('goal-1', ?, 'Go on from there', 1, 1)",
+      id,
+    )
+    const row = (seq: number, message: unknown) =>
+      behind(
+        home.root,
+        "INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES ('goal-1', ?, ?, ?, 1)",
+        ...[seq, id, say(message)],
+      )
+    await row(0, { role: 'user', content: 'Goal: Go on from there' })
+    await row(1, assistant)
+    const call = (call_id: string, model_call_id: string, name: string) =>
+      behind(
+        home.root,
+        "INSERT INTO tool_calls (call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash, started_at) VALUES (?, ?, ?, 'goal-1', 1, 1, ?, '{}', 'h', 1)",
+        ...[call_id, model_call_id, id, name],
+      )
+    await call('old:1', 'c1', 'once')
+    await call('old:2', 'c2', 'again')
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect(ran).toEqual(['again'])
+    const results = home.server.requests[0]?.body.messages
+      .filter(message => message.role === 'tool')
+      .map(message => String(message.content))
+    expect(results?.[0]).toMatch(/unknown/)
+    expect(results?.[1]).toBe('again ran')
+    expect(await store.all('SELECT call_id, state FROM tool_calls ORDER BY call_id')).toEqual([
+      { call_id: 'old:1', state: 'done' },
+      { call_id: 'old:2', state: 'done' },
+    ])
+  })
+
+  it('may add writes that are committed with their outcome', async () => {
+    const { add, plugin } = counting()
+    const { setValue } = await import('#platform/store/contract')
+    const write = add('write', {
+      execute: (_: unknown, call: { effect(effect: unknown): void }) => {
+        call.effect(setValue({ namespace: 'test', key: 'k', value: 'v' }))
+        return 'written'
+      },
+    } as never)
+    await using home = await testHostWithModel(script(toolCall('write'), finish()), { builtins: [plugin(write)] })
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect(await home.kernel.use(Store).all('SELECT value FROM plugin_values')).toEqual([{ value: '"v"' }])
+  })
+})
+
+describe("the operator's messages", () => {
+  it('reach the next goal, cleaned, and count as delivered only once a model has answered', async () => {
+    await using home = await testHostWithModel(request => (asksForGoal(request) ? fault('500') : undefined), {
+      config: { daemon: { max_retries: 0 } },
+    })
+    const id = await spawn(home)
+    await home.kernel.invoke('agents.nudge', { id, message: 'Look at <b>the door</b>\u001b[2J \u0000please' })
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end')
+    const waiting = () => home.kernel.use(Store).all('SELECT 1 FROM nudges WHERE delivered_at IS NULL')
+    expect(await waiting()).toHaveLength(1)
+    home.server.enqueue(goal('Look at the door, closely'))
+    await home.clock.advance(20_000)
+    await until(async () => (await waiting()).length === 0)
+    expect(home.server.requests[1]?.prompt).toContain('- Look at the door[2J please')
+    expect(home.server.requests[0]?.prompt).toContain('Look at the door')
+  })
+
+  it('reach a pursuit between two steps', async () => {
+    const { add, plugin } = counting()
+    let id = ''
+    const nudge = add('nudge', {
+      execute: () => home.kernel.invoke('agents.nudge', { id, message: 'hurry up' }),
+    } as never)
+    await using home = await testHostWithModel(script(toolCall('nudge'), finish()), { builtins: [plugin(nudge)] })
+    id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect(home.server.requests.at(-1)?.body.messages.at(-1)).toMatchObject({
+      role: 'user',
+      content: 'Message from the operator: hurry up',
+    })
+    expect(await home.kernel.use(Store).all('SELECT 1 FROM nudges WHERE delivered_at IS NULL')).toEqual([])
+  })
+})
+
+describe('a goal strategy', () => {
+  const strategy = (answer: unknown) =>
+    definePlugin({ name: 'custom', setup: svc => svc.goalStrategy({ generateGoal: () => answer as never }) })
+
+  it('of a plugin goes first; its spend is booked', async () => {
+    await using home = await testHostWithModel(script(finish()), {
+      builtins: [strategy({ objective: 'Count the spoons twice', cost_usd: 0.25, tokens: 7 })],
+    })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect((await goalsOf(home, id))[0]?.objective).toBe('Count the spoons twice')
+    expect((await detail(home, id)).cost_usd).toBeGreaterThanOrEqual(0.25)
+  })
+
+  it('that answers undefined leaves the choice to the built-in loop', async () => {
+    await using home = await testHostWithModel(script(finish()), { builtins: [strategy(undefined)] })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect((await goalsOf(home, id))[0]?.objective).toContain('Write piece number 1')
+  })
+
+  it.each([
+    ['nothing', { objective: '', cost_usd: 0.5, tokens: 1 }, undefined],
+    ['no object', 'a string', 'expected object'],
+    ['a negative cost', { objective: 'A fine objective', cost_usd: -1, tokens: 0 }, 'cost_usd: '],
+    ['a megabyte', { objective: 'x'.repeat(1_000_000), cost_usd: 0.5, tokens: 1 }, 'objective: '],
+  ])('that answers %s makes no goal, is told of it, and what it says it spent is booked', async (_, answer, why) => {
+    await using home = await testHostWithModel(script(finish()), { builtins: [strategy(answer)] })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end')
+    expect(await goalsOf(home, id)).toEqual([])
+    const cost = typeof answer === 'object' ? Math.max(0, answer.cost_usd) : 0
+    expect((await detail(home, id)).cost_usd).toBe(cost)
+    const [warned] = home.logged('goal strategy').map(({ msg }) => msg)
+    expect(warned).toEqual(why && expect.stringMatching(`goal strategy custom answered what is no goal: .*${why}`))
+  })
+})
+
+it('what is no news is told of with its plugin', async () => {
+  const odd = definePlugin({
+    name: 'odd',
+    setup: svc => void svc.add(News, { name: 'five', news: async () => 5 as never }),
+  })
+  await using home = await testHostWithModel(script(finish()), { builtins: [odd] })
+  const id = await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(home, 'cycle_end')
+  expect((await detail(home, id)).error).toBe(
+    'What the source of news "five" of odd tells is not valid: Invalid input: expected object, received number.',
+  )
+})
+
+it('a part of the prompt that is no text is told of with its plugin', async () => {
+  const odd = definePlugin({
+    name: 'odd',
+    setup: svc =>
+      void svc.add(PromptSections, {
+        name: 'five',
+        stage: 1,
+        prompts: ['goal_generation'],
+        text: async () => 5 as never,
+      }),
+  })
+  await using home = await testHostWithModel(script(finish()), { builtins: [odd] })
+  const id = await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(home, 'cycle_end')
+  expect((await detail(home, id)).error).toBe(
+    'The text of the prompt section "five" of odd is not valid: Invalid input: expected string, received number.',
+  )
+})
+
+describe('a verifier', () => {
+  /** A house with one, and the claims that it was asked about. */
+  const testHostWithVerifier = async (verify: GoalVerifier['verify'], ...steps: Parameters<typeof script>) => {
+    const claims: GoalClaim[] = []
+    const plugin = definePlugin({
+      name: 'verifying',
+      setup(svc) {
+        svc.add(GoalVerifiers, {
+          name: 'evidence',
+          verify: claim => {
+            claims.push(claim)
+            return verify(claim)
+          },
+        })
+      },
+    })
+    const home = await testHostWithModel(script(...steps), { builtins: [plugin] })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    return Object.assign(home, { id, claims })
+  }
+
+  it('sends a goal back with its reason, which the agent reads and goes on with', async () => {
+    await using home = await testHostWithVerifier(
+      ({ evidence }) => (evidence.length === 0 ? 'nobody can see it: say where it is' : undefined),
+      finish('the piece is written'),
+      toolCall('file_write', { path: 'piece.md', content: 'words' }),
+      finish('the piece is written', ['piece.md']),
+    )
+    await until(home, 'goal_completed')
+    const [goal] = await goalsOf(home, home.id)
+    expect(goal).toMatchObject({ status: 'completed', result: 'the piece is written\n- piece.md', steps_completed: 3 })
+    expect(home.server.requests[2]?.prompt).toContain('Error: the goal goes on: nobody can see it: say where it is')
+    expect(home.claims).toMatchObject([
+      { agent_id: home.id, goal_id: goal?.goal_id, objective: goal?.objective, evidence: [], unconfirmed: false },
+      { summary: 'the piece is written', evidence: ['piece.md'] },
+    ])
+    expect(home.claims[0]?.workspace).toBe(join(home.root, '.svc/workspaces', home.id))
+  })
+
+  it('is asked about a bare answer too', async () => {
+    await using home = await testHostWithVerifier(
+      ({ unconfirmed }) => (unconfirmed ? 'call finish_goal' : undefined),
+      text('I am done.'),
+      text('I really am.'),
+      finish('done'),
+    )
+    await until(home, 'goal_completed')
+    expect((await goalsOf(home, home.id))[0]).toMatchObject({ result: 'done', unconfirmed: false })
+    expect(home.server.requests.at(-1)?.prompt).toContain('call finish_goal')
+  })
+
+  it.each([
+    ['throws', () => Promise.reject(new Error('its server is gone')), 'its server is gone'],
+    ['answers neither a reason nor nothing', () => true as never, 'it answered neither a reason nor nothing'],
+  ])('that %s has said nothing, and that is logged', async (_, verify, sentence) => {
+    await using home = await testHostWithVerifier(verify, finish())
+    await until(home, 'goal_completed')
+    expect(home.logged(`The verifier "evidence" has said nothing: ${sentence}`)).toHaveLength(1)
+  })
+
+  it('that never answers is waited for as long as for a tool', async () => {
+    await using home = await testHostWithVerifier(() => new Promise(() => {}), finish())
+    await until(() => home.claims.length === 1)
+    const done = until(home, 'goal_completed')
+    await home.clock.advance(60_000)
+    await done
+    expect(home.logged('The verifier "evidence" has said nothing')).toHaveLength(1)
+  })
+})

@@ -1,0 +1,122 @@
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { estimateTokens } from '#core/models/contract'
+import { BUILTINS } from '../../../../builtins/index.ts'
+import { SHIPPED } from '../../../bench/prompts.ts'
+import {
+  type ModelRequestBody,
+  type ModelServerRequest,
+  modelServer,
+  type TestHostOptions,
+  testHost,
+  text,
+  toolCall,
+  until,
+} from '../../../support/index.ts'
+import { asksForGoal } from '../models/model-host.ts'
+
+const GOAL = 'Write a small tool that counts the words of a text'
+/** What a new agent is shown, in estimated tokens: its prompt, and its tools. */
+const MOST = { system: 2_200, tools: 3_600 }
+/** Presets that only read and write files. */
+const SIMPLE = ['gambler', 'hustler', 'oracle', 'philosopher', 'writer']
+
+interface First {
+  system: string
+  goal: string
+  tools: NonNullable<ModelRequestBody['tools']>
+}
+
+/** The first request of a pursuit, as it came over the wire, for each preset; and the names of all tools. */
+async function firstRequests(presets: readonly string[], options: TestHostOptions = {}) {
+  const requests: ModelServerRequest[] = []
+  await using server = await modelServer({
+    script(request) {
+      if (asksForGoal(request)) return text(JSON.stringify({ goal: GOAL, reasoning: 'It is time.' }))
+      requests.push(request)
+      return toolCall('finish_goal', { summary: 'It counts words.' })
+    },
+  })
+  await using home = await testHost({
+    // The same on every machine.
+    config: { tools: { sandbox: 'off' }, schedules: { time_zone: 'UTC' } },
+    ...options,
+    builtins: BUILTINS,
+    env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
+  })
+  for (const preset of presets) await home.kernel.invoke('agents.spawn', { preset })
+  home.kernel.heartbeat.start()
+  await until(() => requests.length >= presets.length)
+  const { tools } = (await home.kernel.invoke('tools.list', {})) as { tools: { name: string }[] }
+  const firsts = requests.map(({ body }): [string, First] => {
+    const [system, goal] = body.messages.map(({ content }) => content ?? '')
+    const name = /You are (\w+)\./.exec(system!)![1]!
+    return [name, { system: system!, goal: goal!, tools: body.tools ?? [] }]
+  })
+  return { firsts: new Map(firsts), names: tools.map(({ name }) => name) }
+}
+
+const tokensOf = (tools: First['tools']) => estimateTokens(JSON.stringify(tools.map(each => each.function)).length)
+const namesOf = ({ tools }: First) => tools.map(each => each.function.name)
+
+/** As a person reads it. */
+function page({ system, goal, tools }: First): string {
+  const list = tools.map(({ function: { name, description, parameters } }) => {
+    const keys = Object.keys((parameters.properties ?? {}) as object).join(', ')
+    return `- **${name}**(${keys}): ${description}`
+  })
+  const figures = `About ${estimateTokens(system.length)} tokens of prompt and ${tokensOf(tools)} of ${tools.length} tools.`
+  return `${['# System', system, '# Goal', goal, '# Tools', list.join('\n'), figures].join('\n\n')}\n`
+}
+
+describe('the first prompt of each preset', () => {
+  let shown: Awaited<ReturnType<typeof firstRequests>>
+  beforeAll(async () => {
+    shown = await firstRequests(SHIPPED)
+  }, 120_000)
+
+  it.each(SHIPPED)('is as it was read and judged: %s', async preset => {
+    const file = join(import.meta.dirname, '../../../golden/prompts', `${preset}.md`)
+    await expect(page(shown.firsts.get(preset)!)).toMatchFileSnapshot(file)
+  })
+
+  it.each(SHIPPED)('names no tool that is not in view: %s', preset => {
+    const first = shown.firsts.get(preset)!
+    const named = first.system.match(/\b[a-z]+(?:_[a-z]+)+\b/g) ?? []
+    const descriptions = first.tools.flatMap(each => each.function.description.match(/\b[a-z]+(?:_[a-z]+)+\b/g) ?? [])
+    const hidden = [...named, ...descriptions].filter(name => shown.names.includes(name))
+    expect(hidden.filter(name => !namesOf(first).includes(name))).toEqual([])
+  })
+
+  it('is short, and its tools are few', () => {
+    for (const [preset, { system, tools }] of shown.firsts) {
+      const size = { system: estimateTokens(system.length), tools: tokensOf(tools), count: tools.length }
+      console.log(`${preset}: ${size.system} tokens of prompt, ${size.tools} tokens of ${size.count} tools`)
+      expect(size.system).toBeLessThanOrEqual(MOST.system)
+      expect(size.tools).toBeLessThanOrEqual(MOST.tools)
+      if (SIMPLE.includes(preset)) expect(size.count).toBeLessThanOrEqual(14)
+    }
+  })
+
+  it.each(SHIPPED)('offers no writer without its reader: %s', preset => {
+    const names = namesOf(shown.firsts.get(preset)!)
+    const pairs = { file_write: 'file_read', write_notepad: 'read_notepad', git_commit: 'git_status' }
+    for (const [writer, reader] of Object.entries(pairs)) if (names.includes(writer)) expect(names).toContain(reader)
+  })
+})
+
+it('holds persona and mood only where the profile asks for them, behind the rules', async () => {
+  const worker = (name: string, inner: string) =>
+    `name: ${name}\nrole: works\npersona: { purpose: to be useful }\ninner_life: [${inner}]\ncore: []\n`
+  const files = {
+    'profiles/plain.yaml': worker('plain', ''),
+    'profiles/someone.yaml': worker('someone', 'persona, mood'),
+  }
+  const { firsts } = await firstRequests(['plain', 'someone'], { files })
+  const marks = ['call finish_goal', 'Purpose: to be useful', 'Just now: ', 'Mood: ']
+  const placesIn = (name: string) => marks.map(mark => firsts.get(name)!.system.indexOf(mark))
+  expect(placesIn('plain')).toEqual([expect.any(Number), -1, -1, -1])
+  const places = placesIn('someone')
+  expect(places).toEqual([...places].sort((a, b) => a - b))
+  expect(places[0]).toBeGreaterThan(0)
+}, 60_000)

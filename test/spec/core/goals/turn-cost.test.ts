@@ -1,0 +1,159 @@
+import { sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+import { definePlugin } from '#kernel'
+import type { Cycle } from '#platform/heartbeat/contract'
+import { BUILTINS } from '../../../../builtins/index.ts'
+import { type Connection, Medium } from '../../../../builtins/platform/store/contract.ts'
+import { type ModelServerRequest, modelServer, testHost, text, toolCall } from '../../../support/index.ts'
+import { asksForGoal, spawn, WORKER } from '../models/model-host.ts'
+
+/** Most that a turn may take, without BEGIN and COMMIT. */
+const STATEMENTS = 18
+const TRANSACTIONS = 1.5
+
+const AGENTS = 24
+const GOALS = 4
+/** A goal is found, a file is written for it, and it is finished. */
+const TURNS = AGENTS * GOALS * 3
+const MODULES = fileURLToPath(new URL('../../../../builtins/', import.meta.url))
+const BOUNDARY = /^\s*(?:BEGIN|COMMIT|ROLLBACK)/
+/** Modules that run what others ask for. */
+const CARRIERS = /^(?:platform\/store|lib\/|.*\/recordings$)/
+
+/** Counts the statements that reach SQLite, each with the module that asked for it. */
+class Statements {
+  readonly #counts = new Map<string, number>()
+  all = 0
+  transactions = 0
+
+  clear(): void {
+    this.#counts.clear()
+    this.all = this.transactions = 0
+  }
+
+  add(sql: string): void {
+    if (/^\s*BEGIN/.test(sql)) this.transactions++
+    if (BOUNDARY.test(sql)) return
+    this.all++
+    const key = `${callingModule()}: ${sql.trim().replace(/\s+/g, ' ').slice(0, 160)}`
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+  }
+
+  /** One line for each statement, the most frequent first. */
+  perTurn(): string {
+    const sorted = [...this.#counts].sort(([, a], [, b]) => b - a)
+    return sorted.map(([key, count]) => `${(count / TURNS).toFixed(2).padStart(6)}  ${key}`).join('\n')
+  }
+}
+
+function callingModule(): string {
+  Error.stackTraceLimit = 60
+  const frames = new Error().stack?.split('\n') ?? []
+  Error.stackTraceLimit = 10
+  const modules = frames.flatMap(frame => {
+    const at = frame.indexOf(MODULES)
+    return at < 0
+      ? []
+      : [
+          frame
+            .slice(at + MODULES.length)
+            .split(sep, 2)
+            .join('/'),
+        ]
+  })
+  return modules.find(name => !CARRIERS.test(name)) ?? 'platform/store'
+}
+
+function countedBy(statements: Statements) {
+  const counted =
+    <T>(sql: string, execute: (...params: unknown[]) => T) =>
+    (...params: unknown[]): T => {
+      statements.add(sql)
+      return execute(...params)
+    }
+  const connect = (_: string, connection: Connection): Connection => ({
+    prepare(sql) {
+      const statement = connection.prepare(sql)
+      return {
+        run: counted(sql, (...params) => statement.run(...params)),
+        all: counted(sql, (...params) => statement.all(...params)),
+        get: counted(sql, (...params) => statement.get(...params)),
+        columns: () => statement.columns(),
+      }
+    },
+    exec: sql => connection.exec(sql),
+    pragma: (sql, options) => connection.pragma(sql, options),
+    serialize: () => connection.serialize(),
+    close: () => connection.close(),
+    get inTransaction() {
+      return connection.inTransaction
+    },
+    get open() {
+      return connection.open
+    },
+  })
+  return definePlugin({
+    name: 'counted-database',
+    setup(svc) {
+      svc.provide(Medium, { connect: (file, open) => connect(file, open(file)) })
+    },
+  })
+}
+
+/** Has each agent begin its next cycle at once, until it has ended its goals. */
+function livesOf(ended: () => void) {
+  return definePlugin({
+    name: 'lives',
+    setup(svc) {
+      const goals = new Map<string, number>()
+      let active = AGENTS
+      svc.tap('cleanup', 'lives', (cycle: Cycle) => {
+        const { agent_id, result } = cycle
+        const count = (goals.get(agent_id) ?? 0) + (result === 'completed' ? 1 : 0)
+        goals.set(agent_id, count)
+        if (count < GOALS) cycle.run_at = svc.clock.ms()
+        else if (--active === 0) ended()
+      })
+    },
+  })
+}
+
+/** The script of a short goal. */
+function shortGoals() {
+  let found = 0
+  return (request: ModelServerRequest) => {
+    if (asksForGoal(request)) {
+      const goal = `Write down what is known of subject ${++found}, ${found * 3} and ${found * 7}`
+      return text(JSON.stringify({ goal, reasoning: 'it is due' }))
+    }
+    const isWritten = request.body.messages.at(-1)?.role === 'tool'
+    if (isWritten) return toolCall('finish_goal', { summary: 'Written.', evidence: ['note.md'] })
+    return toolCall('file_write', { path: `note-${request.n}.md`, content: 'what is known' })
+  }
+}
+
+it(`a model turn of a short goal takes at most ${STATEMENTS} statements and ${TRANSACTIONS} transactions`, async () => {
+  await using server = await modelServer({ script: shortGoals() })
+  const statements = new Statements()
+  let ended = () => {}
+  const over = new Promise<void>(resolve => {
+    ended = resolve
+  })
+  await using host = await testHost({
+    builtins: [countedBy(statements), ...BUILTINS, livesOf(() => ended())],
+    files: { 'profiles/worker.yaml': WORKER },
+    config: { daemon: { min_rest: 0, heartbeat: 3600 } },
+    env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
+  })
+  for (let n = 0; n < AGENTS; n++) await spawn(host)
+  statements.clear()
+  host.kernel.heartbeat.start()
+  await over
+  await host.kernel.heartbeat.stop()
+  expect(server.requests).toHaveLength(TURNS)
+  const { all, transactions } = statements
+  const found = `${(all / TURNS).toFixed(1)} statements and ${(transactions / TURNS).toFixed(2)} transactions a turn`
+  expect(all / TURNS, `${found}:\n${statements.perTurn()}`).toBeLessThanOrEqual(STATEMENTS)
+  expect(transactions / TURNS, found).toBeLessThanOrEqual(TRANSACTIONS)
+})

@@ -1,0 +1,164 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { Memory, MemoryEmbeddings } from '#core/memory/contract'
+import { definePlugin } from '#kernel'
+import { example } from '../../../examples/example.ts'
+import { linesBehind, writeBehind } from '../../../support/direct-access.ts'
+import { type TestHost, until } from '../../../support/index.ts'
+import { remembering } from './memory-host.ts'
+
+const of = (home: TestHost) => home.kernel.use(Memory).of('worker-1')
+const thoughts = (records: readonly { thought: string }[]) => records.map(({ thought }) => thought)
+const vectors = ({ root }: TestHost) => linesBehind(root, 'memory/worker-1/vectors.jsonl')
+
+/** Tells animals, vehicles and the rest apart. */
+function meaning(text: string): number[] {
+  const has = (...words: string[]) => (words.some(word => text.includes(word)) ? 1 : 0)
+  return [has('cat', 'feline', 'pet'), has('car', 'vehicle', 'truck'), 0.1]
+}
+
+/** A plugin that counts what it is asked. */
+function embedding(name = 'meaning', embed: MemoryEmbeddings['embed'] = async texts => texts.map(meaning)) {
+  const asked: string[] = []
+  const plugin = definePlugin({
+    name: 'embedding',
+    setup(svc) {
+      svc.add(MemoryEmbeddings, {
+        name,
+        embed(texts, signal) {
+          asked.push(...texts)
+          return embed(texts, signal)
+        },
+      })
+    },
+  })
+  return { plugin, asked }
+}
+
+describe('embeddings', () => {
+  it('find what means the same in other words, together with what has the same words', async () => {
+    const { plugin, asked } = embedding()
+    await using home = await remembering([plugin])
+    for (const thought of ['a feline sleeps', 'the truck is loud', 'seven o’clock']) await of(home).store(thought)
+    expect(asked).toEqual([])
+    const [hit, ...others] = await of(home).search('my cat')
+    expect(hit).toMatchObject({ thought: 'a feline sleeps' })
+    expect(others).toEqual([])
+    expect(hit!.score).toBeGreaterThan(0.4)
+    // By both is nearer than by one.
+    await of(home).store('the cat of a neighbour')
+    expect(thoughts(await of(home).search('cat'))).toEqual(['the cat of a neighbour', 'a feline sleeps'])
+    expect(thoughts(await of(home).search('clock'))[0]).toBe('seven o’clock')
+  })
+
+  it('are made once of each text, also over restarts, and anew of what changed', async () => {
+    const first = embedding()
+    await using home = await remembering([first.plugin])
+    await of(home).store('a feline sleeps', {}, 'mem-cat')
+    await of(home).store('the truck is loud', {}, 'mem-car')
+    await of(home).search('pet')
+    await of(home).search('pet')
+    expect(first.asked.filter(text => text !== 'pet')).toHaveLength(2)
+    expect(await vectors(home)).toHaveLength(2)
+    await of(home).put('mem-car', 'the pet is loud')
+    await of(home).forget('mem-cat')
+    const second = embedding()
+    await using again = await remembering([second.plugin], { root: home.root })
+    expect(thoughts(await of(again).search('feline'))).toEqual(['the pet is loud'])
+    expect(second.asked).toEqual(['feline', 'the pet is loud'])
+    // Another model's vectors are not comparable.
+    const third = embedding('other')
+    await using other = await remembering([third.plugin], { root: home.root })
+    await of(other).search('feline')
+    expect(third.asked).toEqual(['feline', 'the pet is loud'])
+  })
+
+  it('of many records follow behind, so that the first search waits for some only', async () => {
+    const sizes: number[] = []
+    const { plugin } = embedding('sized', async texts => {
+      sizes.push(texts.length)
+      return texts.map(meaning)
+    })
+    await using home = await remembering([plugin])
+    const line = (n: number) => JSON.stringify({ memory_id: `m-${n}`, thought: `cat ${n}`, ts: '2026-01-01T00:00:00Z' })
+    const lines = Array.from({ length: 150 }, (_, n) => `${line(n)}\n`)
+    await writeBehind(home.root, 'memory/worker-1/memories.jsonl', lines.join(''))
+    await of(home).look('vehicle', 1)
+    await until(async () => (await vectors(home)).length === 150)
+    expect(sizes).toEqual([64, 63, 24])
+  })
+
+  it.each([
+    ['throws', () => Promise.reject(new Error('no such model'))],
+    ['gives too few', async () => [[1]]],
+    ['gives what is no number', async (texts: readonly string[]) => texts.map(() => [Number.NaN])],
+  ])('leave it to the words when their plugin %s, and are asked again after a minute', async (_, embed) => {
+    let broken = true
+    const { plugin } = embedding('meaning', texts => (broken ? embed(texts) : Promise.resolve(texts.map(meaning))))
+    await using home = await remembering([plugin])
+    await of(home).store('a feline sleeps')
+    expect(thoughts(await of(home).search('feline'))).toEqual(['a feline sleeps'])
+    broken = false
+    expect(await of(home).search('pet')).toEqual([])
+    expect(home.logged('memories are found by their words')).toHaveLength(1)
+    await home.clock.advance(60_000)
+    expect(thoughts(await of(home).search('pet'))).toEqual(['a feline sleeps'])
+  })
+
+  it('that never come are waited for no longer than ten seconds, and hold up no other search or store', async () => {
+    const { plugin } = embedding('slow', () => new Promise(() => {}))
+    await using home = await remembering([plugin])
+    await of(home).store('a feline sleeps')
+    const search = of(home).search('feline')
+    await of(home).store('stored meanwhile')
+    await home.clock.advance(10_000)
+    expect(thoughts(await search)).toEqual(['a feline sleeps'])
+  })
+
+  it('are given by one plugin only', async () => {
+    const other = definePlugin({
+      name: 'other',
+      setup: svc => void svc.add(MemoryEmbeddings, { name: 'other', embed: async () => [] }),
+    })
+    await expect(remembering([embedding().plugin, other])).rejects.toThrow('"embedding" gives embeddings already')
+  })
+})
+
+describe('the example', () => {
+  it('finds other forms of words without any server', async () => {
+    await using home = await remembering([], { plugins: example('memory-embeddings.ts') })
+    await of(home).store('Database passwords rotate weekly')
+    await of(home).store('Pelicans nest on cliffs')
+    expect(thoughts(await of(home).search('rotating the password'))).toEqual(['Database passwords rotate weekly'])
+  })
+
+  it('asks a server with an OpenAI-compatible endpoint, with the key of the environment', async () => {
+    const seen: { url?: string; authorization?: string; model?: string }[] = []
+    const server = createServer(async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += chunk
+      const { model, input } = JSON.parse(body) as { model: string; input: string[] }
+      seen.push({ url: request.url!, authorization: request.headers.authorization ?? '', model })
+      // In whatever order.
+      const data = input.map((text, index) => ({ index, embedding: meaning(text) })).reverse()
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ data }))
+    })
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+    try {
+      const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`
+      await using home = await remembering([], {
+        plugins: example('memory-embeddings.ts'),
+        config: { plugins: { config: { 'memory-embeddings': { base_url, model: 'small' } } } },
+        env: { OPENAI_API_KEY: 'sk-test' },
+      })
+      await of(home).store('a feline sleeps')
+      await of(home).store('the truck is loud')
+      expect(thoughts(await of(home).search('pet'))).toEqual(['a feline sleeps'])
+      expect(seen).toEqual([{ url: '/v1/embeddings', authorization: 'Bearer sk-test', model: 'small' }])
+    } finally {
+      server.close()
+      server.closeAllConnections()
+    }
+  })
+})

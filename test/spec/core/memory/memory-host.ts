@@ -1,0 +1,15 @@
+import memory from '#core/memory/index'
+import type { PluginDefinition } from '#kernel'
+import { type TestHostOptions, testHost } from '../../../support/index.ts'
+import { AGENT_MODULES } from '../models/model-host.ts'
+
+let seed = 1000
+
+/** A house whose agents remember, with these toolkits. Each has ids of its own, as processes have. */
+export const remembering = (toolkits: readonly PluginDefinition[] = [], options: TestHostOptions = {}) =>
+  testHost({
+    seed: ++seed,
+    roles: ['server'],
+    ...options,
+    builtins: [...AGENT_MODULES, memory, ...toolkits, ...(options.builtins ?? [])],
+  })

@@ -1,0 +1,177 @@
+import * as fs from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import memory from '#core/memory/index'
+import subAgents from '#core/sub-agents/index'
+import runs from '#observability/runs/index'
+import daemon from '#platform/daemon/index'
+import schedules from '#platform/schedules/index'
+import { Store } from '#platform/store/contract'
+import { Database } from '#platform/store/database'
+import approvals from '#safety/approvals/index'
+import a2a from '#society/a2a/index'
+import identity from '#society/identity/index'
+import suffering from '#society/suffering/index'
+import { drive, openBenchKernel, prepare } from '../../../bench/cycles.ts'
+import { AIM, promptsOf, SHIPPED, sumOf } from '../../../bench/prompts.ts'
+import { runHeartbeat, text, waitUntilIdle } from '../../../support/index.ts'
+import Sqlite from '../../../support/sqlite.ts'
+import { goalAnswer } from '../../safety/approvals-host.ts'
+import { run, testHostWithTasks } from '../tasks/tasks-host.ts'
+import { spawn, testHostWithModel } from './model-host.ts'
+
+/** Counts what goes to the database until it is disposed of. */
+function countStatements() {
+  const { write, run, all, get } = Database.prototype
+  const counts = { reads: 0, statements: 0, transactions: 0 }
+  Object.assign(Database.prototype, {
+    write(this: Database, ...given: Parameters<typeof write>) {
+      counts.transactions++
+      return write.apply(this, given)
+    },
+    run(this: Database, ...given: Parameters<typeof run>) {
+      counts.statements++
+      return run.apply(this, given)
+    },
+    all(this: Database, ...given: Parameters<typeof all>) {
+      counts.reads++
+      return all.apply(this, given)
+    },
+    get(this: Database, ...given: Parameters<typeof get>) {
+      counts.reads++
+      return get.apply(this, given)
+    },
+  })
+  return { counts, [Symbol.dispose]: () => void Object.assign(Database.prototype, { write, run, all, get }) }
+}
+
+/** For each of so many cycles, on average: without BEGIN and COMMIT, what remains of the statements are writes. */
+async function perCycle(agents: number, cycles: number) {
+  const root = await prepare(agents)
+  const kernel = await openBenchKernel(root)
+  try {
+    using counting = countStatements()
+    const ended = await drive(kernel, cycles)
+    const { reads, statements, transactions } = counting.counts
+    const { n } = (await kernel.use(Store).get<{ n: number }>('SELECT count(*) AS n FROM spend'))!
+    const each = { reads, statements, transactions, writes: statements - 2 * transactions, answers: n }
+    return Object.fromEntries(Object.entries(each).map(([name, count]) => [name, count / ended])) as typeof each
+  } finally {
+    await kernel.close()
+    await rm(root, { recursive: true })
+  }
+}
+
+function mapValues<K extends string>(of: Record<K, number>, value: (n: number, key: K) => number): Record<K, number> {
+  const entries = Object.entries(of) as [K, number][]
+  return Object.fromEntries(entries.map(([key, n]) => [key, value(n, key)])) as Record<K, number>
+}
+
+describe('what a cycle costs', () => {
+  it('of the database does not grow with the number of agents', async () => {
+    const [few, many] = [await perCycle(6, 200), await perCycle(400, 200)]
+    console.log(`a cycle: ${JSON.stringify(few)} with 6 agents, ${JSON.stringify(many)} with 400`)
+    expect(many.reads).toBeLessThan(few.reads * 1.5)
+    expect(many.statements).toBeLessThan(few.statements * 1.5)
+    expect(few.transactions).toBeLessThan(4)
+    expect(few.reads).toBeLessThan(8)
+    expect(few.statements).toBeLessThan(25)
+    // Claimed, what its model answered, what its tools returned, given back.
+    expect(few.transactions / few.answers).toBeLessThan(2.5)
+    expect(few.writes / few.answers).toBeLessThan(13)
+  })
+
+  it('of models is nothing while there is nothing to do', async () => {
+    await using home = await testHostWithModel(() => goalAnswer(''))
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await waitUntilIdle(home)
+    const asked = home.server.requests.length
+    let cycles = 0
+    home.kernel.hooks.on('cycle_end', () => void cycles++)
+    await runHeartbeat(home)
+    expect(cycles).toBe(1)
+    expect(home.server.requests.length).toBe(asked)
+  })
+
+  it('of a cycle in which there is nothing to do is nothing of its own: those who rest are passed with one statement', async () => {
+    let looks = 0
+    const files = new Proxy(fs, {
+      get(of, name) {
+        looks++
+        return Reflect.get(of, name)
+      },
+    })
+    await using home = await testHostWithModel(() => goalAnswer(''), {
+      builtins: [suffering, identity, memory, approvals, schedules, subAgents, a2a, daemon, runs],
+      ports: { files },
+    })
+    using counting = countStatements()
+    /** What a heartbeat costs in which so many agents more sleep. */
+    const asleep = async (more: number) => {
+      for (let n = 0; n < more; n++) await spawn(home)
+      for (let n = 0; n < 3; n++) await runHeartbeat(home)
+      using db = Object.assign(new Sqlite(join(home.root, '.svc', 'svc.db')), { [Symbol.dispose]: () => db.close() })
+      db.prepare('UPDATE idle_agents SET ask_again_at = ask_again_at + 1000000000').run()
+      await runHeartbeat(home)
+      const before = { ...counting.counts, looks, asked: home.server.requests.length }
+      await runHeartbeat(home)
+      return { ...mapValues(counting.counts, (n, name) => n - before[name]), looks: looks - before.looks }
+    }
+    const [one, nine] = [await asleep(1), await asleep(8)]
+    const each = mapValues(nine, (n, name) => (n - one[name]) / 8)
+    console.log(`a heartbeat of one agent at rest: ${JSON.stringify(one)}; of each more: ${JSON.stringify(each)}`)
+    expect(each.reads).toBe(0)
+    expect(each.transactions).toBe(0)
+    expect(each.statements).toBe(0)
+    // Of all together: the beat, and that their cycles were. Reads are looks for what is due, twice a second, and who is busy.
+    expect(one.transactions).toBeLessThanOrEqual(4)
+    expect(one.reads).toBeLessThan(120)
+    expect(each.looks).toBeLessThan(0.5)
+  })
+
+  it('of a one-shot run is two commits, and a folder with two files', async () => {
+    let written = 0
+    const files = new Proxy(fs, {
+      get(of, name) {
+        const call = Reflect.get(of, name)
+        if (typeof call !== 'function') return call
+        return (...given: unknown[]) => {
+          written++
+          return call(...given)
+        }
+      },
+    })
+    await using home = await testHostWithTasks(() => text('Done.'), {
+      builtins: [suffering, identity, memory, subAgents, a2a, runs],
+      ports: { files },
+    })
+    const id = await spawn(home)
+    const tasks = async (count: number) => {
+      for (let n = 0; n < count; n++) expect((await run(home, id, 'Say done.')).status).toBe('completed')
+      // All is written now that is written behind them.
+      await home.kernel.invoke('runs.list', { limit: 1 })
+    }
+    await tasks(3)
+    using counting = countStatements()
+    const before = { ...counting.counts, written }
+    await tasks(20)
+    const spent = { ...mapValues(counting.counts, (n, name) => n - before[name]), written: written - before.written }
+    const each = mapValues(spent, n => n / 20)
+    console.log(`a one-shot run: ${JSON.stringify(each)}`)
+    // Accepted and begun, ended with its answer; and the totals of all of them.
+    expect(each.transactions).toBeLessThan(2.2)
+    expect(each.statements - 2 * each.transactions).toBeLessThan(17)
+    // One of them finds the agents above this one, whose limits hold for it too.
+    expect(each.reads).toBeLessThan(3.5)
+    expect(each.written).toBeLessThan(4.2)
+  })
+
+  it(`of a prompt for a goal is at most ${AIM} tokens for each profile as it is shipped`, async () => {
+    const all = await promptsOf(SHIPPED)
+    expect([...all.keys()].toSorted()).toEqual(SHIPPED.toSorted())
+    for (const [preset, parts] of all)
+      expect(sumOf(parts), `${preset}: ${JSON.stringify([...parts])}`).toBeLessThanOrEqual(AIM)
+  })
+})

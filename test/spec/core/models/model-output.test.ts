@@ -1,0 +1,125 @@
+import { LLMock } from '@copilotkit/aimock'
+import { describe, expect, it, onTestFinished, test } from 'vitest'
+import { Store } from '#platform/store/contract'
+import { type Answer, text, together, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
+import {
+  finish,
+  goalAnswer,
+  recordingTools,
+  results,
+  testHostWithApprovals,
+  waitForPendingCall,
+} from '../../safety/approvals-host.ts'
+import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
+
+/** Pursues one goal with these answers, then finishes it. */
+async function pursueGoal(...answers: Answer[]) {
+  const { runs, plugin } = recordingTools()
+  const left = [...answers]
+  const home = await testHostWithModel(
+    request =>
+      asksForGoal(request)
+        ? goalAnswer(request.prompt.includes('Recent') ? '' : 'Look at something')
+        : (left.shift() ?? finish()),
+    { builtins: [plugin] },
+  )
+  const id = await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(home, 'cycle_end', ({ result }) => result !== 'generated')
+  await waitUntilIdle(home)
+  return Object.assign(home, { id, runs, goal: (await goalsOf(home, id))[0] })
+}
+
+describe('what a model gets wrong', () => {
+  it('in a way that leaves one meaning runs as it was meant, and the log says what was mended', async () => {
+    const broken = `Arguments: {'n': "3", text: 'it's',}`
+    await using home = await pursueGoal(toolCall('Look', broken))
+    expect(home.runs).toEqual([{ tool: 'look', args: { n: 3, text: "it's" } }])
+    const [line] = home.logged('A call of look was mended')
+    const mended = [
+      'apostrophes',
+      'number_from_text',
+      'prose_around',
+      'single_quotes',
+      'trailing_commas',
+      'unquoted_keys',
+    ]
+    expect(line).toMatchObject({ agent_id: home.id, repaired: ['name_spelling', ...mended] })
+    const asked = home.server.requests.at(-1)!.body.messages.flatMap(({ tool_calls = [] }) => tool_calls)
+    expect(JSON.stringify(asked)).not.toContain('repaired')
+    expect(home.goal?.status).toBe('completed')
+  })
+
+  it.each([
+    ['a text that was cut', '{"n": 1, "text": "rm -rf /tmp/bu'],
+    ['a number that may have had more digits', '{"n": 1'],
+    ['two objects', '{"n": 1} {"n": 2}'],
+    ['a path that may hold escapes', '{"text": "C:\\Users\\new"}'],
+  ])('in a way that leaves more than one (%s) runs nothing, and it is asked again with the schema', async (_, args) => {
+    await using home = await pursueGoal(toolCall('look', args))
+    expect(home.runs).toEqual([])
+    expect(results(home.server)[0]).toMatch(/not valid JSON.*was not run.*JSON Schema/)
+    expect(home.goal).toMatchObject({ status: 'completed', steps_completed: 2 })
+  })
+
+  it('by a name that is nearly right is told the right one', async () => {
+    await using home = await pursueGoal(toolCall('lok', { n: 1 }))
+    expect(home.runs).toEqual([])
+    expect(results(home.server)[0]).toMatch(/there is no tool "lok"\. Did you mean look\?/)
+  })
+
+  it('by writing its calls into its text is understood', async () => {
+    const said = 'I look.\n<tool_call>\n{"name": "look", "arguments": {"n": 1}}\n</tool_call>'
+    await using home = await pursueGoal(text(said))
+    expect(home.runs).toEqual([{ tool: 'look', args: { n: 1 } }])
+    expect(home.goal).toMatchObject({ status: 'completed', unconfirmed: false })
+  })
+
+  it('by saying nothing but space is not a completion, and costs its step', async () => {
+    await using home = await pursueGoal(text(' \n\t '), toolCall('look', { n: 1 }))
+    expect(home.runs).toHaveLength(1)
+    expect(home.goal).toMatchObject({ status: 'completed', unconfirmed: false, steps_completed: 3 })
+  })
+
+  it('in one of two calls keeps neither the other from running nor the right one from waiting for the operator', async () => {
+    const turn = together(
+      toolCall('send', `{to: 'ada',}`),
+      toolCall('look', { n: 1 }),
+      toolCall('look', '{"n": 1, "te'),
+    )
+    await using home = await testHostWithApprovals([turn, finish()])
+    const waiting = await waitForPendingCall(home)
+    expect(waiting).toMatchObject({ tool_name: 'send', arguments: { to: 'ada' } })
+    const transcript = await home.kernel.use(Store).all('SELECT message FROM pursuit_transcripts ORDER BY seq')
+    expect(JSON.stringify(transcript)).toMatch(/repaired.*single_quotes.*trailing_commas.*unquoted_keys/)
+    expect(home.runs).toEqual([{ tool: 'look', args: { n: 1 } }])
+  })
+})
+
+test('against a server that drops, garbles and limits its answers, a call ends in an answer or in an error, in bounded time', async () => {
+  const mock = new LLMock({ port: 0 })
+  await mock.start()
+  onTestFinished(() => mock.stop())
+  mock.on({ userMessage: 'look' }, { toolCalls: [{ name: 'look', arguments: '{"n": "1",}' }] })
+  mock.onMessage('hello', { content: 'Hi there!' })
+  const { call, failing } = await testHostForModels(undefined, {
+    config: QUICK,
+    env: { OPENAI_BASE_URL: `${mock.url}/v1`, OPENAI_API_KEY: 'k' },
+  })
+  const parameters = { type: 'object', properties: { n: { type: 'integer' } } }
+  const look = {
+    messages: [{ role: 'user' as const, content: 'look' }],
+    tools: [{ name: 'look', description: '', parameters }],
+  }
+  const { tool_calls, spend } = await call(look)
+  expect(tool_calls).toMatchObject([{ arguments: '{"n":1}', repaired: ['number_from_text', 'trailing_commas'] }])
+  expect(spend).toMatchObject({ attempts: 1, estimated: false })
+  for (const chaos of [{ dropRate: 1 }, { malformedRate: 1 }, { rateLimitRate: 1 }, { disconnectRate: 1 }]) {
+    mock.setChaos(chaos)
+    const error = await failing({ ...look, messages: [{ role: 'user', content: 'hello' }] })
+    expect(error.spend?.attempts, JSON.stringify(chaos)).toBe(3)
+    mock.clearChaos()
+    expect((await call({ messages: [{ role: 'user', content: 'hello' }] })).text).toBe('Hi there!')
+  }
+})

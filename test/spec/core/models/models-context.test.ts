@@ -1,0 +1,230 @@
+import { describe, expect, it } from 'vitest'
+
+import { fitRequest } from '#core/models/context/fit'
+import { overflowIn } from '#core/models/context/overflow'
+import { messagesTokens } from '#core/models/context/tokens'
+import type { Message } from '#core/models/contract'
+
+import { type Dialect, tokensIn } from '#lab/simulation/wire-rules'
+
+import { refuse, text } from '../../../support/index.ts'
+import { testHostForModels } from './models-host.ts'
+
+const SETTINGS = { context_full: 0.75, context_target: 0.45 }
+
+/** A pursuit of `steps` steps, each of which reads a file of `chars` characters. */
+function pursuit(steps: number, chars = 4_000): Message[] {
+  const said: Message[] = [
+    { role: 'system', content: 'You are worker.' },
+    { role: 'user', content: 'Goal: read all files' },
+  ]
+  for (let n = 1; n <= steps; n++) {
+    const call = { id: `call_${n}`, name: 'file_read', arguments: { path: `file-${n}.txt` } }
+    said.push({ role: 'assistant', content: `Reading ${n}.`, tool_calls: [call] })
+    said.push({ role: 'tool', tool_call_id: call.id, name: call.name, content: `${n}:`.padEnd(chars, ' lorem ipsum') })
+    if (n % 10 === 0) said.push({ role: 'user', content: `Message from the operator: keep to rule ${n}` })
+  }
+  return said
+}
+
+function fitMessages(messages: readonly Message[], window: number) {
+  return fitRequest({ messages, tools: [], max_tokens: 1_000 }, { window, max_output_tokens: null, ratio: 1 }, SETTINGS)
+}
+
+describe('making room', () => {
+  it('leaves a conversation alone that fits', () => {
+    const said = pursuit(5)
+    const { messages, cleared, digested, cut } = fitMessages(said, 128_000)
+    expect(messages).toEqual(said)
+    expect({ cleared, digested, cut }).toEqual({ cleared: 0, digested: 0, cut: 0 })
+  })
+
+  it('clears old results first: each becomes one line that says how to get it again', () => {
+    const { messages, cleared, digested } = fitMessages(pursuit(30), 24_000)
+    expect(cleared).toBeGreaterThan(0)
+    expect(digested).toBe(0)
+    expect(messages[3]!.content).toBe(
+      '[Old result of file_read {"path":"file-1.txt"}: 4000 characters, removed to save space. Call it again if you need it.]',
+    )
+    expect(messages.at(-2)!.content).toHaveLength(4_000)
+  })
+
+  it('puts a digest in the place of the oldest turns; the goal, what the user said and the newest turn survive', () => {
+    const said = pursuit(400)
+    const { messages, digested } = fitMessages(said, 16_000)
+    const all = messages.map(({ content }) => content).join('\n')
+    expect(digested).toBeGreaterThan(0)
+    expect(messages[1]!.content).toBe('Goal: read all files')
+    for (let n = 10; n <= 400; n += 10) expect(all).toContain(`keep to rule ${n}`)
+    expect(messages.at(-2)!.content).toHaveLength(4_000)
+    expect(messagesTokens(messages)).toBeLessThan(16_000 - 1_000)
+  })
+
+  it.each([2_000, 8_000, 32_000, 128_000])('keeps every step of a pursuit within a window of %i tokens', window => {
+    const said = pursuit(150, 20_000)
+    for (let n = 4; n <= said.length; n += 2) {
+      const { messages, max_tokens } = fitMessages(said.slice(0, n), window)
+      expect(messagesTokens(messages) + max_tokens, `at message ${n}`).toBeLessThanOrEqual(window)
+      expect(messages[1]!.content).toBe('Goal: read all files')
+    }
+  })
+
+  it('keeps the beginning of a request from step to step, so that the prompt cache of its provider is used', () => {
+    const said = pursuit(200)
+    let changes = 0
+    let before = fitMessages(said.slice(0, 4), 32_000).messages
+    for (let n = 6; n <= said.length; n += 2) {
+      const { messages } = fitMessages(said.slice(0, n), 32_000)
+      const isSame = before.every((each, at) => each.content === messages[at]!.content)
+      if (!isSame) changes++
+      before = messages
+    }
+    // 200 results of 1,000 tokens, and each time room is made for about 9 of them.
+    expect(changes).toBeLessThan(30)
+  })
+
+  it('cuts one message that is too long, and says what is missing', () => {
+    const said = pursuit(2)
+    said[3] = { ...said[3]!, content: 'y'.repeat(2_000_000) }
+    const { messages, cut } = fitMessages(said, 32_000)
+    expect(cut).toBe(1)
+    expect(messages[3]!.content).toMatch(/of 2000000 characters left out to fit the model's context/)
+    expect(messagesTokens(messages)).toBeLessThan(31_000)
+  })
+
+  it.each([8_000, 32_000])('is the same step by step and at once, within a window of %i tokens', window => {
+    const said = pursuit(60, 20_000)
+    for (let n = 4; n <= said.length; n++) {
+      const begun = said.slice(0, n)
+      // Some requests fail, so that their last message has no answer behind it when they are sent again with more.
+      if (n % 7 > 0)
+        expect(fitMessages(begun, window), `at message ${n}`).toEqual(fitMessages(structuredClone(begun), window))
+    }
+  })
+
+  it('takes under 50 ms for a megabyte that was not seen before', () => {
+    const conversations = Array.from({ length: 20 }, () => pursuit(250))
+    const began = process.cpuUsage()
+    for (const said of conversations) fitMessages(said, 32_000)
+    const { user, system } = process.cpuUsage(began)
+    expect((user + system) / 20_000).toBeLessThan(50)
+  })
+})
+
+describe('a refusal for the size of a request', () => {
+  it.each<[string, number, string, number | null]>([
+    ['Anthropic', 400, 'prompt is too long: 210000 tokens > 200000 maximum', 200_000],
+    ['Anthropic, in bytes', 413, 'request_too_large Request exceeds the maximum size', null],
+    [
+      'Anthropic, with the answer',
+      400,
+      'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000',
+      200_000,
+    ],
+    ['Amazon Bedrock', 400, 'Input is too long for requested model.', null],
+    ['OpenAI', 400, 'Your input exceeds the context window of this model.', null],
+    ['OpenAI, by code', 400, 'context_length_exceeded', null],
+    [
+      'Gemini',
+      400,
+      'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
+      1_048_576,
+    ],
+    ['xAI', 400, "This model's maximum prompt length is 131072 but the request contains 140000 tokens.", 131_072],
+    ['Groq', 400, 'Please reduce the length of the messages or completion.', null],
+    [
+      'OpenRouter',
+      400,
+      "This endpoint's maximum context length is 32768 tokens. However, you requested 40000.",
+      32_768,
+    ],
+    ['vLLM', 400, "You passed 9000 input tokens, and the model's context length is only 8192 tokens.", 8_192],
+    ['llama.cpp', 400, 'the request exceeds the available context size (4096 tokens), try increasing it', 4_096],
+    ['LM Studio', 400, 'The number of tokens to keep is greater than the context length of 4096', 4_096],
+    ['GitHub Copilot', 400, 'prompt token count of 130000 exceeds the limit of 128000', 128_000],
+    ['MiniMax', 400, 'invalid params, context window exceeds limit', null],
+    ['Kimi', 400, 'Your request exceeded model token limit: 262144', 262_144],
+    ['Mistral', 400, 'Prompt contains 40000 tokens, too large for model with 32768 maximum context length', 32_768],
+    ['z.ai', 400, 'model_context_window_exceeded', null],
+    ['any 413', 413, 'Payload Too Large', null],
+  ])('of %s is known by its words', (_, status, message, window) => {
+    expect(overflowIn(status, message)).toEqual({ window })
+  })
+
+  it.each([
+    [429, 'maximum context length is 8192 tokens'],
+    [400, 'Invalid value for temperature'],
+    [400, 'max_tokens is too large'],
+    [500, 'The server had an error'],
+  ])('is none: %i %s', (status, message) => expect(overflowIn(status, message)).toBeUndefined())
+
+  it.each<[Dialect, string]>([
+    ['openai', 'scripted-1'],
+    ['mistral', 'mistral-large'],
+    ['gemini', 'scripted-1'],
+    ['deepseek', 'scripted-1'],
+    ['vllm', 'scripted-1'],
+    ['llamacpp', 'scripted-1'],
+  ])('of %s teaches the window: room is made, and the same call is answered', async (dialect, model) => {
+    const { call, server } = await testHostForModels(undefined, {}, { dialect, window: 20_000 })
+    const asked = { model: `openai:${model}`, max_tokens: 1_000 }
+    expect((await call({ ...asked, messages: pursuit(120) })).text).toBe('All done.')
+    expect(server.refusals).toHaveLength(1)
+    // What was learned holds: the next request fits at once.
+    await call({ ...asked, messages: pursuit(125) })
+    expect(server.refusals).toHaveLength(1)
+  })
+
+  it('that names no window is followed by smaller requests until one is answered', async () => {
+    const { call, server } = await testHostForModels(undefined, {}, { dialect: 'ollama', window: 20_000 })
+    expect((await call({ messages: pursuit(120), max_tokens: 1_000 })).text).toBe('All done.')
+    expect(server.refusals.length).toBeLessThanOrEqual(2)
+  })
+
+  it('that nothing helps against is told as such, after three requests that grew smaller', async () => {
+    const { failing, server } = await testHostForModels(() => refuse(400, 'maximum context length is 20000 tokens'))
+    const error = await failing({ messages: pursuit(120) })
+    expect(error).toMatchObject({ kind: 'context_overflow', transient: false, billed: false })
+    const sizes = server.requests.map(({ body }) => tokensIn(body))
+    expect(sizes).toHaveLength(3)
+    expect(sizes.toSorted((a, b) => b - a)).toEqual(sizes)
+    expect(new Set(sizes).size).toBe(3)
+  })
+})
+
+describe('the window of a model', () => {
+  it('is what models.yaml says', async () => {
+    const { call, server } = await testHostForModels(() => text('Done.'), {
+      files: { 'models.yaml': 'models: { "openai:scripted-1": { context_window: 8192 } }\n' },
+    })
+    await call({ messages: pursuit(60), max_tokens: 4_096 })
+    const { body } = server.requests[0]!
+    expect(tokensIn(body) + body.max_tokens!).toBeLessThanOrEqual(8_192)
+    // The answer takes at most a quarter of so small a window.
+    expect(body.max_tokens).toBe(2_048)
+  })
+
+  it.each([
+    ['vLLM', '/v1/models', { data: [{ id: 'scripted-1', max_model_len: 6_000 }] }],
+    ['llama.cpp', '/props', { default_generation_settings: { n_ctx: 6_000 } }],
+  ])('is what the server says: %s', async (_, path, page) => {
+    const { call, server } = await testHostForModels(() => text('Done.'), {}, { pages: { [path]: page } })
+    await call({ messages: pursuit(60), max_tokens: 1_000 })
+    const { body } = server.requests[0]!
+    expect(tokensIn(body) + body.max_tokens!).toBeLessThanOrEqual(6_000)
+  })
+
+  it('counts tokens as the provider does: its usage corrects the estimate', async () => {
+    // Two characters a token: the estimate is half of what is counted.
+    const usage = (request: { body: Parameters<typeof tokensIn>[0] }) => ({
+      prompt_tokens: tokensIn(request.body) * 2,
+      completion_tokens: 5,
+    })
+    const { call, server } = await testHostForModels(request => text('Done.', { usage: usage(request) }), {
+      files: { 'models.yaml': 'models: { "openai:scripted-1": { context_window: 16000 } }\n' },
+    })
+    await call({ messages: pursuit(10), max_tokens: 1_000 })
+    await call({ messages: pursuit(60), max_tokens: 1_000 })
+    expect(tokensIn(server.requests[1]!.body) * 2 + 1_000).toBeLessThanOrEqual(16_000)
+  })
+})

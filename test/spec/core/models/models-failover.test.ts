@@ -1,0 +1,195 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { type CallLimit, CallLimits, type ModelProvider, ModelProviders } from '#core/models/contract'
+import models from '#core/models/index'
+import { definePlugin } from '#kernel'
+import { strictModel } from '#lab/simulation/strict-model'
+import metrics from '#observability/metrics/index'
+import { type EventEnvelope, Store } from '#platform/store/contract'
+
+import { fault, modelServer, refuse, text, toolCall } from '../../../support/model-server.ts'
+import { until } from '../../../support/until.ts'
+import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
+
+/** A further provider, called `spare`, that a scripted server stands for. */
+async function spare(script?: Parameters<typeof modelServer>[0]) {
+  const server = await modelServer(script)
+  onTestFinished(() => server.close())
+  return { server, providers: { spare: { base_url: server.url, model: 'spare-1' } } }
+}
+
+const config = (model: object) => ({ ...QUICK, daemon: { max_retries: 1 }, model: { ...QUICK.model, ...model } })
+
+test('a model that gives no answer gives way to the first of its fallbacks that does, and the spend says so', async () => {
+  const { server: second, providers } = await spare({ script: [text('I stand in.')] })
+  const { call, server, house } = await testHostForModels(() => fault('500'), { config: config({ providers }) })
+  const told: unknown[] = []
+  house.kernel.hooks.on('model_failover', payload => void told.push(payload))
+  const answer = await call({ fallback: ['groq:lite', 'spare'] })
+  expect(answer).toMatchObject({
+    text: 'I stand in.',
+    spend: { model: 'spare:spare-1', attempts: 1, failover_from: 'openai:scripted-1' },
+  })
+  expect(server.requests).toHaveLength(2)
+  expect(second.requests).toHaveLength(1)
+  expect(told).toMatchObject([
+    { from: 'openai:scripted-1', to: 'groq:lite', kind: 'server_error', reason: expect.stringContaining('HTTP 500') },
+    { from: 'groq:openai/gpt-oss-20b', to: 'spare', kind: 'auth', reason: expect.stringContaining('GROQ_API_KEY') },
+  ])
+  expect(house.logged('Asking spare instead')).toMatchObject([{ code: 'model_failover', agent_id: 'coder-1' }])
+})
+
+test('nobody stands in who is not named: neither the simulation nor the default model', async () => {
+  const { failing, call, server } = await testHostForModels(() => refuse(401, 'No'), { config: config({}) })
+  expect((await failing()).message).toContain('HTTP 401')
+  expect((await failing({ fallback: [] })).kind).toBe('auth')
+  expect(server.requests).toHaveLength(2)
+  const answer = await call({ fallback: ['sim'] })
+  expect(answer.spend).toMatchObject({ model: 'sim/rules-1', priced: 'free', failover_from: 'openai:scripted-1' })
+})
+
+test('when nobody answers, the error tells of all who were asked', async () => {
+  const { failing } = await testHostForModels(() => refuse(400, 'Too long'), { config: config({}) })
+  const error = await failing({ fallback: ['groq:lite', 'nobody:at-all', 'openai:scripted-2'] })
+  expect(error.message).toMatch(
+    /^The model openai:scripted-1 gave no answer: HTTP 400: Too long; groq:openai\/gpt-oss-20b did not either: GROQ_API_KEY is not set.*; nobody:at-all did not either: "nobody:at-all" names no model.*; openai:scripted-2 did not either: HTTP 400: Too long\.$/,
+  )
+  expect(error).toMatchObject({ kind: 'refused', transient: false })
+})
+
+test('a name that is wrong is told at once: a fallback is no spelling aid', async () => {
+  const { call, server } = await testHostForModels()
+  const named = call({ model: 'nobody:at-all', fallback: ['openai:scripted-1'] })
+  await expect(named).rejects.toMatchObject({ code: 'unknown_model' })
+  expect(server.requests).toHaveLength(0)
+})
+
+test('after its first tokens too a model gives way to a fallback, whose text takes the place of what was shown', async () => {
+  const { server: second, providers } = await spare()
+  const { call } = await testHostForModels(() => fault('cleancut', 'So it'), { config: config({ providers }) })
+  let shown = ''
+  const onReset = () => {
+    shown = ''
+  }
+  const onText = (said: string) => {
+    shown += said
+  }
+  const answer = await call({ fallback: ['spare'], onText, onReset })
+  expect(second.requests).toHaveLength(1)
+  expect(shown).toBe(answer.text)
+})
+
+test('whoever stops the call is obeyed: nobody else is asked', async () => {
+  const { server: second, providers } = await spare()
+  const { failing, server } = await testHostForModels(() => fault('hang'), { config: config({ providers }) })
+  const stop = new AbortController()
+  const stopped = failing({ fallback: ['spare'], signal: stop.signal })
+  await server.request(1)
+  stop.abort(new Error('enough'))
+  expect(await stopped).toMatchObject({ kind: 'stopped' })
+  expect(second.requests).toHaveLength(0)
+})
+
+test('a model that keeps all waiting leaves half of the time to who comes after it', async () => {
+  const { providers } = await spare({ script: [text('Quickly now.')] })
+  const settings = config({ providers, total_timeout: 1.2, idle_timeout: 5 })
+  const { call, house } = await testHostForModels(() => fault('hang'), { config: settings })
+  const began = performance.now()
+  expect((await call({ fallback: ['spare'] })).text).toBe('Quickly now.')
+  expect(performance.now() - began).toBeLessThan(1200)
+  expect(house.logged('its share of model.total_timeout (1.2 s)')).toHaveLength(1)
+})
+
+test('each model that was asked is held for and settled on its own, and a limit is not got round by asking another', async () => {
+  const { server: second, providers } = await spare()
+  const log: string[] = []
+  let full = false
+  const till: CallLimit = {
+    name: 'till',
+    async hold({ model }) {
+      if (full) throw new Error('the till is full')
+      log.push(`hold ${model}`)
+    },
+    async settle({ spend, answered }) {
+      log.push(`settle ${spend?.model ?? 'nothing'} ${answered ? 'answered' : 'failed'}`)
+    },
+  }
+  const limits = definePlugin({ name: 'till', setup: svc => void svc.add(CallLimits, till) })
+  const { call } = await testHostForModels([refuse(400, 'No')], {
+    builtins: [models, limits],
+    config: config({ providers }),
+  })
+  await call({ fallback: ['spare'] })
+  expect(log).toEqual([
+    ...['hold openai:scripted-1', 'settle openai:scripted-1 failed'],
+    ...['hold spare:spare-1', 'settle spare:spare-1 answered'],
+  ])
+  full = true
+  await expect(call({ fallback: ['spare'] })).rejects.toThrow('the till is full')
+  expect(second.requests).toHaveLength(1)
+})
+
+test('a provider that is left alone is passed over at once', async () => {
+  const { providers } = await spare({ script: () => text('Here.') })
+  const settings = config({ providers, breaker_failures: 2, breaker_cooldown: 600 })
+  const { call, server } = await testHostForModels(() => fault('500'), { config: settings })
+  await call({ fallback: ['spare'] })
+  for (let n = 0; n < 3; n++) expect((await call({ fallback: ['spare'] })).text).toBe('Here.')
+  expect(server.requests).toHaveLength(2)
+})
+
+test("an agent goes on with its profile's fallback, and events, spend and metrics tell it", async () => {
+  const { server: second, providers } = await spare({
+    script: request =>
+      asksForGoal(request)
+        ? text('{"goal": "write a note"}')
+        : toolCall('finish_goal', { summary: 'It is written.', evidence: [] }),
+  })
+  const home = await testHostWithModel(() => refuse(401, 'Bad key'), {
+    builtins: [metrics],
+    config: { model: { providers } },
+    files: { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 5\nfallback: [spare]\n' },
+  })
+  onTestFinished(() => home.close())
+  const agent_id = await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(home, 'goal_completed')
+  expect(await goalsOf(home, agent_id)).toMatchObject([{ status: 'completed', result: 'It is written.' }])
+  expect(second.requests.length).toBeGreaterThanOrEqual(2)
+  const events: EventEnvelope[] = await home.kernel.use(Store).events(0, 1_000)
+  const failovers = events.filter(({ type }) => type === 'model_failover')
+  expect(failovers[0]).toMatchObject({
+    agent_id,
+    data: { from: 'openai:scripted', to: 'spare', kind: 'auth', goal_id: null },
+  })
+  const called = events.filter(({ type, data }) => type === 'model_called' && data.failed === false)
+  expect(called[0]!.data).toMatchObject({ model: 'spare:spare-1', failover_from: 'openai:scripted' })
+  const metered = (await home.kernel.invoke('metrics.get')) as string
+  expect(metered).toContain(`svc_events_total{type="model_failover"} ${failovers.length}`)
+})
+
+test('goals are chosen by model.planning_model, where there is one; all else stays with the model of the agent', async () => {
+  const asked: [string, string][] = []
+  const spy: ModelProvider = strictModel({
+    name: 'spy',
+    free: true,
+    availability: async () => ({ available: true, reason: null }),
+    async *stream({ model, purpose }) {
+      asked.push([model, purpose.kind])
+      yield { type: 'text', text: 'Yes.' }
+      yield { type: 'done', finish_reason: 'stop' }
+    },
+  })
+  const spies = definePlugin({ name: 'spies', setup: svc => void svc.add(ModelProviders, spy) })
+  const settings = config({ planning_model: 'spy:planner' })
+  const { call } = await testHostForModels([], { builtins: [models, spies], config: settings })
+  const purpose = { agent_id: null, goal_id: null, cycle_num: 1 }
+  await call({ model: 'spy:own', purpose: { ...purpose, kind: 'goal_generation' } })
+  await call({ model: 'spy:own', purpose: { ...purpose, kind: 'goal_pursuit' } })
+  await call({ model: 'spy:own', purpose: { ...purpose, kind: 'task' } })
+  expect(asked).toEqual([
+    ['planner', 'goal_generation'],
+    ['own', 'goal_pursuit'],
+    ['own', 'task'],
+  ])
+})

@@ -1,0 +1,242 @@
+import { expect, test } from 'vitest'
+import { ModelError } from '#core/models/contract'
+import models from '#core/models/index'
+import metrics from '#observability/metrics/index'
+import store from '#platform/store/index'
+import { HeldClock, turnEventLoop } from '../../../support/clock.ts'
+import { fault, type Reply, refuse, text } from '../../../support/model-server.ts'
+import { until } from '../../../support/until.ts'
+import { QUICK, testHostForModels } from './models-host.ts'
+
+/** A script whose replies are given one by one, when the test says so. */
+function heldReplies() {
+  const waiting: ((reply: Reply) => void)[] = []
+  return {
+    script: () => new Promise<Reply>(resolve => waiting.push(resolve)),
+    get waiting() {
+      return waiting.length
+    },
+    /** Answers the oldest request that waits. */
+    reply: (reply: Reply = text('Done.')) => waiting.shift()!(reply),
+  }
+}
+
+/** A house with a held clock, so that the waits are seen as they are. */
+async function testHostWithGovernor(
+  script: Parameters<typeof testHostForModels>[0],
+  model: object = {},
+  max_retries = 0,
+) {
+  const clock = new HeldClock()
+  const config = {
+    daemon: { max_retries },
+    model: { ...QUICK.model, retry_cap: 60, total_timeout: 240, idle_timeout: 600, ...model },
+  }
+  const made = await testHostForModels(script, { clock, config, builtins: [store, models, metrics] })
+  const traffic = async () => {
+    const { providers } = (await made.house.kernel.invoke('models.list')) as {
+      providers: { name: string; traffic: { in_flight: number; waiting: number } }[]
+    }
+    return providers.find(({ name }) => name === 'openai')!.traffic
+  }
+  return { ...made, clock, traffic }
+}
+
+/** Lets what came over the network be taken in, where nothing is to happen: there is no event to wait for. */
+const nothingComes = () => turnEventLoop(40)
+
+test('a limit of the provider is respected by everybody: the others wait, and one finds out for all', async () => {
+  const held = heldReplies()
+  const { call, failing, server, clock, traffic } = await testHostWithGovernor(held.script)
+  const first = failing()
+  await until(() => held.waiting === 1)
+  held.reply(refuse(429, 'Slow down', { headers: { 'retry-after': '20' } }))
+  expect(await first).toMatchObject({ kind: 'rate_limited', retryAfter: 20 })
+  expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 0, backing_off_ms: 20_000 })
+
+  const others = Array.from({ length: 5 }, () => call())
+  await clock.advance(19_900)
+  await nothingComes()
+  expect(server.requests).toHaveLength(1)
+  expect(await traffic()).toMatchObject({ waiting: 5, in_flight: 0 })
+
+  await clock.advance(200)
+  await until(() => held.waiting === 1)
+  await nothingComes()
+  expect(server.requests).toHaveLength(2)
+  held.reply()
+  await until(() => held.waiting === 4)
+  for (let n = 0; n < 4; n++) held.reply()
+  expect((await Promise.all(others)).map(({ spend }) => spend.attempts)).toEqual([1, 1, 1, 1, 1])
+  expect(server.requests).toHaveLength(6)
+})
+
+test('a wait that the provider asks for is cut to model.retry_cap', async () => {
+  const { failing, traffic } = await testHostWithGovernor([fault('429long')])
+  await failing()
+  expect(await traffic()).toMatchObject({ backing_off_ms: 60_000 })
+})
+
+test('one provider that asks for patience keeps nobody from another', async () => {
+  const { failing, call } = await testHostWithGovernor([fault('429long')])
+  await failing()
+  expect((await call({ model: 'sim' })).spend.model).toBe('sim/rules-1')
+})
+
+test('no more attempts are under way at once than model.providers.<name>.max_concurrent, first come, first served', async () => {
+  const held = heldReplies()
+  const { call, traffic, server } = await testHostWithGovernor(held.script, {
+    providers: { openai: { max_concurrent: 2 } },
+  })
+  let answered = 0
+  const calls: Promise<unknown>[] = []
+  for (const n of [0, 1, 2, 3, 4]) {
+    calls.push(call({ messages: [{ role: 'user', content: `${n}` }] }).then(() => answered++))
+    // Who comes first is told by when it has come: on the way there all look at files.
+    await until(async () => {
+      const { in_flight, waiting } = await traffic()
+      return in_flight + waiting === n + 1
+    })
+  }
+  for (let left = 5; left > 0; left--) {
+    await until(() => held.waiting === Math.min(2, left))
+    await nothingComes()
+    expect(held.waiting).toBe(Math.min(2, left))
+    if (left === 5) expect(await traffic()).toMatchObject({ in_flight: 2, waiting: 3, max_concurrent: 2 })
+    held.reply()
+    await until(() => answered === 6 - left)
+  }
+  await Promise.all(calls)
+  const order = server.requests.map(({ prompt }) => prompt)
+  expect(order.slice(0, 2).sort()).toEqual(['0', '1'])
+  expect(order.slice(2)).toEqual(['2', '3', '4'])
+})
+
+test('who waits for a turn and is stopped leaves the line, and has asked nobody', async () => {
+  const held = heldReplies()
+  const { call, failing, server, traffic } = await testHostWithGovernor(held.script, { max_concurrent: 1 })
+  const running = call()
+  await until(() => held.waiting === 1)
+  const stop = new AbortController()
+  const stopped = failing({ signal: stop.signal })
+  stop.abort(new Error('enough'))
+  expect(await stopped).toMatchObject({ kind: 'stopped', spend: null })
+  expect(await traffic()).toMatchObject({ waiting: 0, in_flight: 1 })
+  held.reply()
+  await running
+  expect(server.requests).toHaveLength(1)
+})
+
+test('waiting for a turn ends with model.total_timeout, and counts as no failure of the provider', async () => {
+  const held = heldReplies()
+  const { call, failing, clock, traffic } = await testHostWithGovernor(held.script, {
+    max_concurrent: 1,
+    total_timeout: 90,
+  })
+  const running = call().catch(error => error)
+  await until(() => held.waiting === 1)
+  await clock.advance(60_000)
+  const late = failing()
+  await clock.advance(30_000)
+  expect(await running).toBeInstanceOf(ModelError)
+  await until(() => held.waiting === 2)
+  held.reply()
+  held.reply()
+  await expect(late).rejects.toThrow('was answered')
+  expect(await traffic()).toMatchObject({ failures: 0 })
+})
+
+test('a provider that fails again and again is left alone for a while, and then tried by one', async () => {
+  const held = heldReplies()
+  const model = { breaker_failures: 3, breaker_cooldown: 10 }
+  const { call, failing, server, clock, traffic, house } = await testHostWithGovernor(held.script, model)
+  for (let n = 1; n <= 3; n++) {
+    const failed = failing()
+    await until(() => held.waiting === 1)
+    held.reply(fault('500'))
+    expect(await failed).toMatchObject({ kind: 'server_error' })
+  }
+  expect(await traffic()).toMatchObject({
+    ...{ breaker: 'open', failures: 3, retry_in_ms: 10_000 },
+    last_failure: expect.stringContaining('HTTP 500'),
+  })
+  expect(house.logged('left alone for 10 s')).toMatchObject([{ level: 40, code: 'model_breaker_open' }])
+
+  const refused = await failing()
+  expect(refused).toMatchObject({ kind: 'resting', transient: false, retryAfter: 10, spend: null })
+  expect(refused.message).toMatch(
+    /openai is left alone after 3 failures in a row \(the last: HTTP 500: .*\); it is tried again in 10 s\.$/,
+  )
+  expect(server.requests).toHaveLength(3)
+
+  await clock.advance(10_000)
+  expect(await traffic()).toMatchObject({ breaker: 'half_open', retry_in_ms: null })
+  const trial = failing()
+  await until(() => held.waiting === 1)
+  expect((await failing()).message).toContain('it is being tried just now')
+  held.reply(fault('500'))
+  expect(await trial).toMatchObject({ kind: 'server_error' })
+  expect(await traffic()).toMatchObject({ breaker: 'open', failures: 4, retry_in_ms: 10_000 })
+
+  await clock.advance(10_000)
+  const answered = call()
+  await until(() => held.waiting === 1)
+  held.reply()
+  await answered
+  expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 0, last_failure: null })
+  expect(house.logged('openai answers again')).toHaveLength(1)
+  const metered = (await house.kernel.invoke('metrics.get')) as string
+  expect(metered).toContain('svc_model_attempts_total{provider="openai",outcome="server_error"} 4')
+  expect(metered).toContain('svc_model_attempts_total{provider="openai",outcome="answered"} 1')
+  expect(metered).toContain('svc_model_attempt_duration_seconds_count{provider="openai"} 5')
+  expect(metered).toContain('svc_model_breaker{provider="openai",state="closed"} 1')
+  expect(metered).toContain('svc_model_breaker{provider="openai",state="open"} 0')
+  expect(metered).toContain('svc_model_in_flight{provider="openai"} 0')
+  expect(metered).toContain('svc_model_backoff_seconds{provider="openai"} 0')
+})
+
+test('a trial that was stopped makes room for the next', async () => {
+  const held = heldReplies()
+  const { call, failing, clock, traffic } = await testHostWithGovernor(held.script, { breaker_failures: 1 })
+  const failed = failing()
+  await until(() => held.waiting === 1)
+  held.reply(fault('500'))
+  await failed
+  await clock.advance(10_000)
+  const stop = new AbortController()
+  const trial = failing({ signal: stop.signal })
+  await until(() => held.waiting === 1)
+  stop.abort(new Error('enough'))
+  expect(await trial).toMatchObject({ kind: 'stopped' })
+  expect(await traffic()).toMatchObject({ breaker: 'half_open' })
+  const next = call()
+  await until(() => held.waiting === 2)
+  held.reply()
+  held.reply()
+  expect((await next).text).toBe('Done.')
+})
+
+test('refusals and limits do not open the breaker: such a server is there', async () => {
+  const replies = [refuse(401, 'No'), fault('500'), refuse(400, 'No'), fault('500'), refuse(404, 'No'), fault('500')]
+  const { failing, traffic } = await testHostWithGovernor(replies, { breaker_failures: 2 })
+  for (const _ of replies) await failing()
+  expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 1 })
+})
+
+test('breaker_failures: 0 never leaves a provider alone', async () => {
+  const { failing, traffic, server } = await testHostWithGovernor(() => fault('500'), { breaker_failures: 0 })
+  for (let n = 0; n < 12; n++) expect(await failing()).toMatchObject({ kind: 'server_error' })
+  expect(server.requests).toHaveLength(12)
+  expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 12 })
+})
+
+test('when a provider is left alone in the middle of a call, the call ends with what it was told last', async () => {
+  const { failing, server, clock } = await testHostWithGovernor(() => fault('500'), { breaker_failures: 2 }, 5)
+  const failed = failing()
+  await until(async () => {
+    await clock.advance(1)
+    return server.requests.length === 2
+  })
+  expect(await failed).toMatchObject({ kind: 'server_error', spend: { attempts: 2 } })
+  expect(server.requests).toHaveLength(2)
+})

@@ -1,0 +1,109 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
+import { fault, text } from '../../../support/index.ts'
+import { QUICK, testHostForModels } from '../models/models-host.ts'
+
+/** A server that answers every completion so. */
+async function answering(status: number, body: string, type = 'application/json') {
+  let asked = 0
+  const server = createServer((request, response) => {
+    request.resume()
+    if (request.method === 'GET') return void response.writeHead(404).end()
+    asked++
+    response.writeHead(status, { 'content-type': type }).end(body)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { failing } = await testHostForModels([], {
+    env: { OPENAI_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` },
+  })
+  return { error: await failing(), asked }
+}
+
+it.each<[string, number, unknown, RegExp]>([
+  [
+    'vLLM',
+    404,
+    { object: 'error', message: 'The model `x` does not exist.', type: 'NotFoundError', code: 404 },
+    /HTTP 404: The model `x` does not exist$/,
+  ],
+  [
+    'Mistral',
+    422,
+    { detail: [{ loc: ['body'], msg: 'Extra inputs are not permitted' }] },
+    /Extra inputs are not permitted$/,
+  ],
+  ['FastAPI', 404, { detail: 'Not Found' }, /HTTP 404: Not Found$/],
+  [
+    'LiteLLM',
+    400,
+    { error: { message: 'litellm.BadRequestError: no', type: null, code: '400' } },
+    /BadRequestError: no$/,
+  ],
+  [
+    'OpenRouter',
+    400,
+    { error: { message: 'Provider returned error', code: 400, metadata: { raw: 'context is odd' } } },
+    /Provider returned error: context is odd$/,
+  ],
+  ['Azure', 404, { error: { code: 'DeploymentNotFound', message: 'No such deployment.' } }, /No such deployment$/],
+  ['Ollama', 404, { error: "model 'x' not found" }, /HTTP 404: model 'x' not found$/],
+  ['a proxy', 404, 'no such route', /no such route$/],
+])('an error of %s reaches the operator with its status and words', async (_, status, body, says) => {
+  const { error } = await answering(status, typeof body === 'string' ? body : JSON.stringify(body))
+  expect(error.problem).toMatch(says)
+  expect(error).toMatchObject({ transient: false, billed: false })
+})
+
+it('an error under HTTP 200 is told with its words', async () => {
+  const { error } = await answering(200, JSON.stringify({ error: { message: 'the model crashed', code: 500 } }))
+  expect(error.problem).toMatch(/the model crashed/)
+})
+
+it('a server that is slow to begin has a time limit of its own for that', async () => {
+  const { call, failing, server } = await testHostForModels([fault('hang'), text('Loaded.')], {
+    config: {
+      ...QUICK,
+      daemon: { max_retries: 0 },
+      model: { ...QUICK.model, idle_timeout: 0.1, first_byte_timeout: 1 },
+    },
+  })
+  const began = performance.now()
+  const error = await failing()
+  expect(performance.now() - began).toBeGreaterThan(900)
+  expect(error.problem).toBe('nothing came for model.first_byte_timeout (1 s)')
+  expect((await call()).text).toBe('Loaded.')
+  expect(server.requests).toHaveLength(2)
+})
+
+it('a kept connection that the server has closed is opened anew, and no attempt counts for it', async () => {
+  let connections = 0
+  const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    request.resume()
+    if (request.method === 'GET') return void response.writeHead(404).end()
+    request.on('end', () => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(
+        JSON.stringify({ choices: [{ index: 0, message: { content: 'Here.' }, finish_reason: 'stop' }], usage: null }),
+      )
+    })
+  })
+  // As llama-server does: the second request on a connection meets a reset.
+  server.on('connection', socket => {
+    connections++
+    let requests = 0
+    socket.on('data', data => {
+      if (/^(GET|POST) /.test(String(data)) && ++requests > 1) socket.resetAndDestroy()
+    })
+    socket.on('error', () => {})
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { call } = await testHostForModels([], {
+    env: { OPENAI_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` },
+    config: { ...QUICK, daemon: { max_retries: 0 } },
+  })
+  for (let n = 0; n < 5; n++) expect(await call()).toMatchObject({ text: 'Here.', spend: { attempts: 1 } })
+  expect(connections).toBeGreaterThan(4)
+})

@@ -1,0 +1,227 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { ModelProviders, Models } from '#core/models/contract'
+import models from '#core/models/index'
+import type { ModelsOverview } from '#core/models/overview'
+import type { Endpoint } from '#core/models/providers/endpoints'
+import { probe } from '#core/models/providers/probe'
+import { renderModels } from '#core/models/render'
+import { Profiles } from '#core/profiles/contract'
+import profiles from '#core/profiles/index'
+import { systemPorts } from '#lib/system-ports'
+import { fault, modelServer } from '../../../support/model-server.ts'
+import { type TestHost, type TestHostOptions, testHost } from '../../../support/test-host.ts'
+import { QUICK, testHostForModels } from '../models/models-host.ts'
+
+/** A house with the models room, which ends with the test. */
+async function openHost(options: TestHostOptions = {}): Promise<TestHost> {
+  const home = await testHost({ builtins: [models], roles: ['cli'], clock: 'system', ...options })
+  onTestFinished(() => home.close())
+  return home
+}
+
+const overview = ({ kernel }: TestHost) => kernel.invoke('models.list') as Promise<ModelsOverview>
+const provider = async (home: TestHost, name: string) =>
+  (await overview(home)).providers.find(each => each.name === name)!
+const resolve = async ({ kernel }: TestHost, name: string | null) => (await kernel.use(Models).resolve(name)).id
+const providers = (entries: object) => ({ ...QUICK, model: { ...QUICK.model, providers: entries } })
+
+test('any server that speaks the protocol is a provider once its base_url is configured', async () => {
+  const server = await modelServer({ models: ['house-brand'] })
+  onTestFinished(() => server.close())
+  const box = { base_url: `${server.url}/`, api_key_env: 'BOX_TOKEN', tiers: { lite: 'house-small' } }
+  const { call, house: home } = await testHostForModels(undefined, {
+    config: providers({ 'my-box': box }),
+    env: { BOX_TOKEN: 'tok-canary-42' },
+  })
+  expect(await provider(home, 'my-box')).toMatchObject({ available: true, free: true, tiers: { lite: 'house-small' } })
+  expect(await resolve(home, 'my-box:lite')).toBe('my-box:house-small')
+  expect((await call({ model: 'my-box:house-brand' })).spend).toMatchObject({
+    model: 'my-box:house-brand',
+    priced: 'free',
+  })
+  expect(server.requests[0]!.headers.authorization).toBe('Bearer tok-canary-42')
+})
+
+test('a provider that was given a key to look for says which variable is not set', async () => {
+  const box = { base_url: 'http://127.0.0.1:9/v1', api_key_env: 'BOX_API_KEY', model: 'house-brand' }
+  const { failing, house: home } = await testHostForModels(undefined, { config: providers({ box }) })
+  expect(await provider(home, 'box')).toMatchObject({ available: false, reason: 'BOX_API_KEY is not set' })
+  expect(await failing({ model: 'box' })).toMatchObject({ kind: 'auth', transient: false })
+})
+
+test('a public address with a key is taken on trust, but for who looks for a fault: the key is tried, the network too', async () => {
+  const endpoint = { name: 'box', base_url: 'https://box.example/v1', base_url_from: 'BOX_BASE_URL', needs_key: true }
+  const probeProvider = async (answer: () => Promise<Response>, key: string | undefined = 'k') => {
+    const { availability, reach } = probe({ ...endpoint, key_env: 'BOX_API_KEY', key } as Endpoint, {
+      clock: systemPorts().clock,
+      fetch: answer as typeof fetch,
+    })
+    expect((await availability()).available).toBe(key !== '')
+    return (await reach()).reason
+  }
+  expect(await probeProvider(async () => Response.json({ data: [{ id: 'm' }] }))).toBeNull()
+  const refused = await probeProvider(async () => new Response('no', { status: 401 }))
+  expect(refused).toBe('https://box.example/v1 refuses the key in BOX_API_KEY (HTTP 401)')
+  const away = await probeProvider(() => Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' })))
+  expect(away).toMatch(/^https:\/\/box\.example\/v1 is not reachable .*look at the network or set BOX_BASE_URL$/)
+  expect(await probeProvider(async () => Response.json({}), '')).toBe('BOX_API_KEY is not set')
+})
+
+test('a server without a list of models is called all the same, and said to be one', async () => {
+  const server = await modelServer({ models: null })
+  onTestFinished(() => server.close())
+  const { call, house: home } = await testHostForModels(undefined, {
+    config: providers({ box: { base_url: server.url } }),
+  })
+  const reason = `${server.url} does not say which models it has (HTTP 404); name one as box:<model>, and if its calls fail check model.providers.box.base_url`
+  expect(await provider(home, 'box')).toMatchObject({ available: true, reason })
+  expect(renderModels(await overview(home))).toContain(reason)
+  expect((await call({ model: 'box:house-brand' })).spend).toMatchObject({ model: 'box:house-brand' })
+  await expect(resolve(home, 'box')).rejects.toThrow(reason)
+})
+
+test('a server that is not there says at which address, and what to do', async () => {
+  const box = { base_url: 'http://127.0.0.1:9/v1' }
+  const home = await openHost({ config: providers({ box, vllm: { base_url: 'http://127.0.0.1:10/v1' } }) })
+  const reasonOf = async (name: string) => (await provider(home, name)).reason
+  expect(await reasonOf('box')).toMatch(
+    /^http:\/\/127\.0\.0\.1:9\/v1 is not reachable .*start the server or set model\.providers\.box\.base_url$/,
+  )
+  expect(await reasonOf('vllm')).toMatch(
+    /127\.0\.0\.1:10\/v1 .*"vllm serve <model>" or set model\.providers\.vllm\.base_url$/,
+  )
+  expect(await reasonOf('lmstudio')).toMatch(
+    /localhost:1234\/v1 .*start it with "lms server start" or set LMSTUDIO_BASE_URL$/,
+  )
+  expect(await reasonOf('llamacpp')).toMatch(/localhost:8080\/v1 .*"llama-server -m <model\.gguf> --jinja"/)
+})
+
+test('the environment comes before the configuration', async () => {
+  const server = await modelServer({ models: ['of-the-environment'] })
+  onTestFinished(() => server.close())
+  const box = { base_url: 'http://127.0.0.1:9/v1', model: 'of-the-file' }
+  const config = providers({ box })
+  const home = await openHost({ config, env: { BOX_BASE_URL: server.url, BOX_MODEL: 'of-the-environment' } })
+  expect(await provider(home, 'box')).toMatchObject({ available: true })
+  expect(await resolve(home, 'box')).toBe('box:of-the-environment')
+})
+
+test.for(['', '/', '/v1', '/v1/'])(
+  'Ollama is found at model.ollama_base_url, written with "%s" at its end',
+  async end => {
+    const server = await modelServer({ models: ['llama3.2'] })
+    onTestFinished(() => server.close())
+    const ollama_base_url = server.url.replace('/v1', end)
+    const { call, house: home } = await testHostForModels(undefined, {
+      config: { ...QUICK, model: { ...QUICK.model, ollama_base_url } },
+    })
+    expect(await provider(home, 'ollama')).toMatchObject({ available: true, free: true })
+    expect((await call({ model: 'ollama:lite' })).spend).toMatchObject({ model: 'ollama:llama3.2', cost_micros: 0 })
+    expect(server.requests).toHaveLength(1)
+  },
+)
+
+test.for([
+  [{ Box: { base_url: 'http://a/v1' } }, /model\.providers\.Box: .*lower-case/],
+  [{ box: { model: 'a' } }, /model\.providers\.box: .*needs a base_url/],
+  [{ box: { base_url: 'box:8000' } }, /model\.providers\.box\.base_url: .*http or https URL/],
+  [{ box: { base_url: 'http://a/v1', api_key: 'sk-1' } }, /model\.providers\.box\.api_key: is not a known field/],
+  [{ box: { base_url: 'http://a/v1', api_key_env: 'PATH' } }, /api_key_env: .*ends in _API_KEY/],
+  [{ openai: { max_concurrent: -1 } }, /model\.providers\.openai\.max_concurrent/],
+] as const)('a provider that cannot be meant is refused with its place: %j', async ([entries, says]) => {
+  const error = await openHost({ config: { model: { providers: entries } } }).catch(thrown => thrown)
+  expect(error).toMatchObject({ code: 'invalid_config' })
+  expect(error.message).toMatch(says)
+})
+
+test('the key of a configured provider shows nowhere in what goes wrong', async () => {
+  const server = await modelServer({ script: () => fault('500') })
+  await server.close()
+  const box = { base_url: server.url, api_key_env: 'BOX_SECRET', model: 'a' }
+  const env = { BOX_SECRET: 'canary-secret-77' }
+  const { failing, house: home } = await testHostForModels(undefined, { config: providers({ box }), env })
+  expect((await failing({ model: 'box' })).message).not.toContain('canary')
+  const shown = JSON.stringify([
+    home.log,
+    await home.kernel.invoke('config.get', {}).catch(String),
+    await overview(home),
+  ])
+  expect(shown).not.toContain('canary')
+})
+
+test('profiles that say nothing of max_tokens and temperature get those of the configuration', async () => {
+  const files = {
+    'profiles/plain.yaml': 'name: plain\nrole: plain\n',
+    'profiles/own.yaml': 'name: own\nrole: own\nmax_tokens: 77\ntemperature: 0\n',
+  }
+  const home = await openHost({
+    ...{ files, builtins: [models, profiles] },
+    config: { model: { max_tokens: 1234, temperature: 0.5 } },
+  })
+  const profile = (name: string) => home.kernel.use(Profiles).read(name)
+  expect(await profile('plain')).toMatchObject({ max_tokens: 1234, temperature: 0.5 })
+  expect(await profile('own')).toMatchObject({ max_tokens: 77, temperature: 0 })
+})
+
+test('models.yaml is read again when it changed; a bad edit is told with its line, and the last good prices stay', async () => {
+  const home = await openHost({ files: { 'models.yaml': 'prices:\n  openai:x: { input: 1, output: 2 }\n' } })
+  const priceOf = async (id: string) => (await overview(home)).prices.find(({ model }) => model === id)
+  expect(await priceOf('openai:x')).toMatchObject({ input: 1, output: 2, verified: true })
+  await home.write({ 'models.yaml': 'tiers:\n  openai: { lite: x }\nprices:\n  openai:x: { input: 3, output: 4 }\n' })
+  expect(await priceOf('openai:x')).toMatchObject({ input: 3, output: 4 })
+  expect(await resolve(home, 'openai:lite')).toBe('openai:x')
+  await home.write({ 'models.yaml': 'prices:\n  openai:x:\n    input: 3\n    output: much, I fear\n' })
+  expect(await priceOf('openai:x')).toMatchObject({ input: 3, output: 4 })
+  await overview(home)
+  expect(home.logged('stay in force')).toMatchObject([
+    { level: 40, msg: expect.stringMatching(/models\.yaml:4: .*prices\.openai:x\.output.*stay in force\.$/) },
+  ])
+})
+
+test('a models.yaml that is bad from the beginning is refused with its line before anything is called', async () => {
+  const {
+    house: home,
+    server,
+    models: service,
+  } = await testHostForModels(undefined, {
+    files: { 'models.yaml': 'prices:\n  gpt: { input: 1, output: 2 }\n' },
+  })
+  await expect(service.resolve('openai:x')).rejects.toThrow(
+    /models\.yaml:2: prices\.gpt: .*"prices" \(provider:model, then input/,
+  )
+  await expect(overview(home)).rejects.toThrow(/models\.yaml:2/)
+  expect(server.requests).toHaveLength(0)
+})
+
+test('svc models is a table of providers with tiers, prices, breakers and reasons', async () => {
+  const { house: home, failing } = await testHostForModels([fault('500'), fault('500')], {
+    config: { ...QUICK, daemon: { max_retries: 1 }, model: { ...QUICK.model, breaker_failures: 2 } },
+    env: { GROQ_API_KEY: 'gsk-1', FIREWORKS_API_KEY: 'fw-1' },
+  })
+  await failing()
+  const lines = renderModels(await overview(home)).split('\n')
+  const line = (start: string) => lines.find(each => each.startsWith(start)) ?? ''
+  expect(lines[0]).toBe('Default: openai:scripted-1')
+  expect(line('PROVIDER')).toMatch(/^PROVIDER +MODEL +TIER +USD\/M IN, OUT +BREAKER +STATE$/)
+  expect(line('openai')).toMatch(/ lite +free +open +2 failures in a row, tried again in 10 s: HTTP 500/)
+  expect(line('groq')).toMatch(/openai\/gpt-oss-20b +lite +0\.075, 0\.3 +closed +ready$/)
+  expect(line('anthropic')).toMatch(/closed +ANTHROPIC_API_KEY is not set$/)
+  expect(line('sim')).toMatch(/closed +simulated, not an AI model$/)
+  expect(lines.find(each => each.includes('deepseek-v4-pro'))).toMatch(/standard +1\.74, 3\.48$/)
+  expect(lines).toContain('* not compared with the price list of its provider')
+  expect(lines.some(each => each.endsWith(' '))).toBe(false)
+})
+
+test('every price of the catalogue is dated, and belongs to a provider that is there', async () => {
+  const home = await openHost()
+  const { prices } = await overview(home)
+  const names = home.kernel.points.list(ModelProviders).map(({ value }) => value.name)
+  for (const { model, as_of, input, output, cached_input } of prices) {
+    expect(as_of, model).toMatch(/^\d{4}-\d{2}(-\d{2})?$/)
+    expect(names).toContain(model.split(':')[0])
+    expect(output, model).toBeGreaterThanOrEqual(input)
+    expect(cached_input ?? 0, model).toBeLessThanOrEqual(input)
+  }
+  const certain = prices.filter(({ verified }) => verified).map(({ model }) => model.split(':')[0])
+  expect(new Set(certain)).toEqual(new Set(['anthropic', 'openai', 'groq', 'fireworks']))
+})

@@ -1,0 +1,49 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Thoughts } from '#core/models/repair/thoughts'
+import { text } from '../../../support/index.ts'
+import { testHostForModels } from '../models/models-host.ts'
+
+/** Reads a text that comes in these pieces. */
+function read(pieces: readonly string[]) {
+  const thoughts = new Thoughts()
+  const shown = pieces.map(piece => thoughts.push(piece)).join('')
+  return { answer: shown + thoughts.end(), reasoning: thoughts.reasoning }
+}
+
+describe('reasoning that a model writes into its text', () => {
+  it.each([
+    ['<think>First I look.</think>\n\nIt is blue.', 'It is blue.', 'First I look.'],
+    ['\n<think>\n</think>\nIt is blue.', 'It is blue.', ''],
+    ['[THINK]Hm.[/THINK]It is blue.', 'It is blue.', 'Hm.'],
+    ['<thinking>cut off in the mid', '', 'cut off in the mid'],
+    ['It is <think>blue</think>.', 'It is <think>blue</think>.', ''],
+    ['<thin', '<thin', ''],
+    ['<thinker> is a word', '<thinker> is a word', ''],
+    ['', '', ''],
+  ])('is parted from the answer, however the stream is cut: %j', (said, answer, reasoning) => {
+    expect(read([said])).toEqual({ answer, reasoning })
+    expect(read([...said])).toEqual({ answer, reasoning })
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: said.length }), { maxLength: 5 }), cuts => {
+        const at = [0, ...cuts.toSorted((a, b) => a - b), said.length]
+        const pieces = at.slice(1).map((end, n) => said.slice(at[n], end))
+        expect(read(pieces)).toEqual({ answer, reasoning })
+      }),
+    )
+  })
+
+  it('is neither shown nor part of the answer, and its tokens are paid for', async () => {
+    const { call, server } = await testHostForModels([text('<think>Let me see.</think>It is blue.', { usage: null })])
+    const shown: string[] = []
+    const answer = await call({ onText: piece => shown.push(piece) })
+    expect(answer).toMatchObject({ text: 'It is blue.', reasoning: 'Let me see.' })
+    expect(shown.join('')).toBe('It is blue.')
+    expect(answer.spend.output_tokens).toBe(server.bill[0]!.output_tokens)
+  })
+
+  it('alone is no answer', async () => {
+    const { call } = await testHostForModels([text('<think>I should say something.</think>')])
+    expect(await call()).toMatchObject({ text: '', reasoning: 'I should say something.' })
+  })
+})

@@ -1,0 +1,164 @@
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import {
+  BROKEN_CALLS,
+  CALLS_IN_TEXT,
+  isRecoverable,
+  ours,
+  outcomeOf,
+  outcomeOfText,
+  streamText,
+} from '../../../support/broken-calls.ts'
+import { text, together, toolCall } from '../../../support/index.ts'
+import { testHostForModels } from '../models/models-host.ts'
+
+const WRITE = {
+  name: 'file_write',
+  description: 'Writes a file.',
+  parameters: {
+    type: 'object',
+    properties: { path: { type: 'string' }, content: { type: 'string' }, times: { type: 'integer' } },
+    required: ['path', 'content'],
+  },
+}
+
+describe('of broken tool calls', () => {
+  it('none is ever read as something else than was meant', () => {
+    expect(BROKEN_CALLS.length).toBeGreaterThan(250)
+    expect(BROKEN_CALLS.filter(each => outcomeOf(each, ours) === 'wrong')).toEqual([])
+  })
+
+  it('97 in 100 that have a meaning are read', () => {
+    const meaningful = BROKEN_CALLS.filter(isRecoverable)
+    const right = meaningful.filter(each => outcomeOf(each, ours) === 'right')
+    expect(right.length / meaningful.length).toBeGreaterThanOrEqual(0.97)
+  })
+
+  it('those that models write into their text are found, in any format; what only looks like one is not', () => {
+    expect(CALLS_IN_TEXT.length).toBeGreaterThan(50)
+    expect(CALLS_IN_TEXT.filter(each => outcomeOfText(each) !== 'right')).toEqual([])
+  })
+
+  it.each([1, 3, 7, 1000])('nothing is shown while it streams in pieces of %i; other text is shown in full', size => {
+    for (const { text: said, calls } of CALLS_IN_TEXT) {
+      const shown = streamText(said, size).texts.join('')
+      if (calls.length === 0) expect(shown).toBe(said.replace(/^<think>[\s\S]*?<\/think>\s*/, ''))
+      else expect(shown).not.toMatch(/tool_call|<function|TOOL_CALLS|<invoke|Action Input|arguments/)
+    }
+  })
+
+  it('what can be no call is shown as it comes, to the last sign', () => {
+    const said = 'Two are left: a < b, `x`, a[0] and "Action: wait"; functions too. <b>Done</b>'
+    expect(streamText(said, 1).texts.filter(shown => shown !== '').length).toBeGreaterThan(said.length - 16)
+    expect(streamText('Good morning', 4).texts.slice(0, 3)).toEqual(['Good', ' mor', 'ning'])
+  })
+
+  it('a text is gone through once for what could be a call: a mebibyte of fences in one piece holds nobody up', () => {
+    const said = '`'.repeat(2 ** 20 - 1)
+    expect(streamText(said, said.length).texts.join('') === said).toBe(true)
+  })
+
+  it('those that are whole stay as they came, to the letter', () => {
+    const value = fc.jsonValue({ maxDepth: 3 })
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string(), value, (path, content, more) => {
+        const raw = JSON.stringify({ path, content, more })
+        expect(ours(raw, 'file_write')).toEqual(JSON.parse(raw))
+        // What a string holds is never taken for the JSON around it.
+        const broken = `${raw.slice(0, -1)}, }`
+        const call = { kind: '', tool: 'file_write', raw: broken, meant: JSON.parse(raw) }
+        expect(outcomeOf(call, ours)).not.toBe('wrong')
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('one that was cut anywhere is never run with less than was meant', () => {
+    const raw = JSON.stringify({ path: 'a.txt', content: 'one "two" {three}', append: true })
+    for (let at = 1; at < raw.length - 1; at++) {
+      const cut = { kind: '', tool: 'file_write', raw: raw.slice(0, at), meant: 'unrecoverable' } as const
+      expect(outcomeOf(cut as never, ours), raw.slice(0, at)).toBe('refused')
+    }
+  })
+
+  it.each(['"a", b ', '\\n', '{', '[', '<tool_call>{', '```tool_call\n{', '<function=a><parameter=b>', '"}'])(
+    'a megabyte of %j is done with in seconds',
+    piece => {
+      const began = performance.now()
+      const long = piece.repeat(1_000_000 / piece.length)
+      try {
+        ours(`{"path": "a", "content": "${long}`, 'file_write')
+      } catch {}
+      streamText(long, 4_000)
+      expect(performance.now() - began).toBeLessThan(10_000)
+    },
+  )
+})
+
+test('a mended call says what was mended, in the answer and in the log', async () => {
+  const { house, call } = await testHostForModels([
+    toolCall('functions.File-Write', `{'path': 'a.txt', "content": "x", times: "3",}`),
+  ])
+  const { tool_calls } = await call({ tools: [WRITE] })
+  expect(tool_calls).toMatchObject([{ name: 'file_write', arguments: '{"path":"a.txt","content":"x","times":3}' }])
+  const mended = ['name_spelling', 'number_from_text', 'single_quotes', 'trailing_commas', 'unquoted_keys']
+  expect(tool_calls[0]!.repaired).toEqual(mended)
+  expect(house.logged('A call of file_write was mended')[0]).toMatchObject({
+    code: 'tool_call_repaired',
+    repaired: mended,
+  })
+})
+
+test('an answer that stopped at its limit is not mended: what is not whole stays as it came', async () => {
+  const raw = `{'path': 'a.txt', 'content': 'x', 'times': 3}`
+  const { call } = await testHostForModels([
+    { ...toolCall('file_write', raw), finish_reason: 'length' },
+    text(`<tool_call>{"name": "file_write", "arguments": ${raw}`, { finish_reason: 'length' }),
+  ])
+  expect((await call({ tools: [WRITE] })).tool_calls).toMatchObject([{ arguments: raw }])
+  expect(await call({ tools: [WRITE] })).toMatchObject({ tool_calls: [], finish_reason: 'length' })
+})
+
+test('calls in the text are taken only when none came as the protocol has it, and only of tools on offer', async () => {
+  const said = '<tool_call>{"name": "file_write", "arguments": {"path": "b", "content": ""}}</tool_call>'
+  const { call } = await testHostForModels([
+    together(text(said), toolCall('file_write', { path: 'a', content: '' })),
+    text(said),
+    text(said),
+  ])
+  const both = await call({ tools: [WRITE] })
+  expect(both.tool_calls.map(each => JSON.parse(each.arguments).path)).toEqual(['a'])
+  expect(both.text).toBe(said)
+  expect(await call({ tools: [WRITE] })).toMatchObject({ text: '', finish_reason: 'tool_calls' })
+  expect(await call({ tools: [] })).toMatchObject({ text: said, tool_calls: [] })
+})
+
+test('arguments of a megabyte are read', async () => {
+  const content = 'it\'s "quoted"\n'.repeat(70_000)
+  const raw = `${JSON.stringify({ path: 'a', content }).slice(0, -1)},}`
+  const { call } = await testHostForModels([
+    { ...toolCall('file_write', raw.slice(0, 1_040_000)) },
+    toolCall('file_write', raw.replace(content.slice(0, 99), '')),
+  ])
+  const [cut, whole] = [await call({ tools: [WRITE] }), await call({ tools: [WRITE] }).catch(error => error)]
+  expect(cut.tool_calls[0]!.repaired).toBeUndefined()
+  expect(whole.message ?? JSON.parse(whole.tool_calls[0]!.arguments).content).toMatch(/longer than 1 MiB|quoted/)
+})
+
+it.each([
+  ['keys', Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`Key_${n}`, 1]))],
+  ['choices', { pick: Array(60_000).fill('none of them') }],
+])('arguments with 60,000 %s are passed on as they came, without a look at each pair', async (_, args) => {
+  const choices = Array.from({ length: 1_000 }, (_, n) => `choice ${n}`)
+  const parameters = {
+    type: 'object',
+    properties: { pick: { type: 'array', items: { type: 'string', enum: choices } } },
+  }
+  const { call } = await testHostForModels([toolCall('pick', args)])
+  const began = process.cpuUsage()
+  const { tool_calls } = await call({ tools: [{ name: 'pick', description: 'Picks.', parameters }] })
+  const { user, system } = process.cpuUsage(began)
+  expect(tool_calls).toMatchObject([{ arguments: JSON.stringify(args) }])
+  // Each pair by itself is some billions.
+  expect((user + system) / 1000).toBeLessThan(5_000)
+})

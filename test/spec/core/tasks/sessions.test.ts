@@ -1,0 +1,374 @@
+import { describe, expect, it } from 'vitest'
+import { type Session, Sessions } from '#core/sessions/contract'
+import { definePlugin, z } from '#kernel'
+import { APPLICATION_ID, MIGRATIONS } from '#platform/store/migrations/index'
+import { tool } from '#tools/toolkits/contract'
+import { ON_POSTGRES } from '../../../support/direct-access.ts'
+import { type ModelServerRequest, tempDir, text, toolCall, until } from '../../../support/index.ts'
+import { spawn } from '../models/model-host.ts'
+import { rows, run, testHostWithTasks } from './tasks-host.ts'
+
+type Home = Awaited<ReturnType<typeof testHostWithTasks>>
+type OpenedSession = Session & { created: boolean }
+
+const open = ({ kernel }: Home, agent_id: string, more: object = {}, tenant = 'default') =>
+  kernel.invoke('sessions.create', { agent_id, ...more }, { tenant }) as Promise<OpenedSession>
+const get = ({ kernel }: Home, session_id: string, tenant = 'default') =>
+  kernel.invoke('sessions.get', { session_id }, { tenant }) as Promise<Session>
+const list = ({ kernel }: Home, input: object = {}, tenant = 'default') =>
+  kernel.invoke('sessions.list', input, { tenant }) as Promise<Session[]>
+const close = ({ kernel }: Home, session_id: string, tenant = 'default') =>
+  kernel.invoke('sessions.close', { session_id }, { tenant })
+const answers = () => text('Done.')
+const HOUR = 3_600_000
+
+describe('a session', () => {
+  it('is opened with an agent, in the shape that is promised', async () => {
+    await using home = await testHostWithTasks(answers)
+    const id = await spawn(home)
+    const session = await open(home, 'worker', { session_key: 'mine', task: 'Sheep', metadata: { tab: 3 } }, 'alice')
+    expect(session).toEqual({
+      session_id: expect.stringMatching(/^sess-[0-9a-f]{12}$/),
+      ...{
+        agent_id: id,
+        user_id: 'alice',
+        session_key: 'mine',
+        task: 'Sheep',
+        status: 'running',
+        metadata: { tab: 3 },
+      },
+      started_at: new Date(home.clock.ms()).toISOString(),
+      last_active: new Date(home.clock.ms()).toISOString(),
+      ...{
+        completed_at: null,
+        cost_usd: 0,
+        tokens: 0,
+        input_tokens: 0,
+        output_tokens: 0,
+        duration_ms: 0,
+        created: true,
+      },
+    })
+    const { created: _, ...same } = session
+    expect(await get(home, session.session_id, 'alice')).toEqual(same)
+  })
+
+  it('of the same user and key is the same one while it runs', async () => {
+    await using home = await testHostWithTasks(answers)
+    const id = await spawn(home)
+    const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => open(home, id, { session_key: 'k' })))
+    expect(new Set([first, ...others].map(each => each!.session_id)).size).toBe(1)
+    expect([first, ...others].filter(each => each!.created)).toHaveLength(1)
+    await close(home, first!.session_id)
+    const next = await open(home, id, { session_key: 'k' })
+    expect([next.created, next.session_id === first!.session_id]).toEqual([true, false])
+    expect((await open(home, id, { session_key: 'k' }, 'bob')).session_id).not.toBe(next.session_id)
+  })
+
+  it('has one agent: its key is refused to another', async () => {
+    await using home = await testHostWithTasks(answers)
+    const [a, b] = [await spawn(home), await spawn(home)]
+    const { session_id } = await open(home, a, { session_key: 'k' })
+    const other = { code: 'session_of_other_agent', status: 409 }
+    await expect(open(home, b, { session_key: 'k' })).rejects.toMatchObject(other)
+    await expect(run(home, b, 'Do it.', { session_key: 'k' })).rejects.toMatchObject(other)
+    await expect(run(home, b, 'Do it.', { session_id })).rejects.toMatchObject(other)
+    expect(home.server.requests).toEqual([])
+  })
+
+  it('of another user is as if it were not', async () => {
+    await using home = await testHostWithTasks(answers)
+    const id = await spawn(home)
+    const { session_id } = await open(home, id, {}, 'alice')
+    const absent = { code: 'session_not_found', status: 404 }
+    await expect(get(home, session_id, 'bob')).rejects.toMatchObject(absent)
+    await expect(close(home, session_id, 'bob')).rejects.toMatchObject(absent)
+    await expect(run(home, id, 'Do it.', { session_id }, { tenant: 'bob' })).rejects.toMatchObject(absent)
+    await expect(home.kernel.invoke('tasks.transcript', { session_id }, { tenant: 'bob' })).rejects.toMatchObject(
+      absent,
+    )
+    expect(await list(home, {}, 'bob')).toEqual([])
+    expect(await get(home, session_id, 'alice')).toMatchObject({ status: 'running' })
+  })
+
+  it('that is closed stays as a record, and takes no more tasks', async () => {
+    await using home = await testHostWithTasks(answers)
+    const id = await spawn(home)
+    const { session_id } = await open(home, id)
+    await close(home, session_id)
+    await close(home, session_id)
+    expect(await get(home, session_id)).toMatchObject({ status: 'closed', completed_at: expect.any(String) })
+    await expect(run(home, id, 'Do it.', { session_id })).rejects.toMatchObject({ code: 'session_closed', status: 409 })
+  })
+
+  it('is refused for an agent that is unknown', async () => {
+    await using home = await testHostWithTasks(answers)
+    await expect(open(home, 'nobody')).rejects.toMatchObject({ code: 'agent_not_found', status: 404 })
+  })
+
+  it.each([
+    ['an empty key', { session_key: '' }],
+    ['a key of 257 characters', { session_key: 'k'.repeat(257) }],
+    ['metadata of more than 16,384 characters', { metadata: { x: 'x'.repeat(16_384) } }],
+    ['an unknown field', { user_id: 'bob' }],
+  ])('with %s is refused', async (_, more) => {
+    await using home = await testHostWithTasks(answers)
+    await expect(open(home, await spawn(home), more)).rejects.toMatchObject({ code: 'invalid_input', status: 422 })
+    expect(await rows(home, 'SELECT 1 FROM sessions')).toEqual([])
+  })
+
+  it('is listed with the others of its user, newest first', async () => {
+    await using home = await testHostWithTasks(answers)
+    const [a, b] = [await spawn(home), await spawn(home)]
+    for (const [id, session_key] of [
+      [a, 'one'],
+      [b, 'two'],
+      [a, 'three'],
+    ] as const) {
+      await open(home, id, { session_key })
+      await home.clock.advance(10)
+    }
+    await open(home, a, {}, 'bob')
+    const keys = async (input: object) => (await list(home, input)).map(each => each.session_key)
+    expect(await keys({})).toEqual(['three', 'two', 'one'])
+    expect(await keys({ limit: 1, offset: 1 })).toEqual(['two'])
+    expect(await keys({ agent_id: a })).toEqual(['three', 'one'])
+  })
+
+  it('goes with its agent', async () => {
+    await using home = await testHostWithTasks(answers)
+    const id = await spawn(home)
+    const { session_id } = await open(home, id)
+    await run(home, id, 'Do it.', { session_id })
+    await home.kernel.invoke('agents.delete', { id })
+    await expect(get(home, session_id)).rejects.toMatchObject({ status: 404 })
+    expect(await rows(home, 'SELECT 1 FROM sessions UNION ALL SELECT 1 FROM task_runs')).toEqual([])
+  })
+
+  it('outlives the process', async () => {
+    await using dir = await tempDir()
+    const first = await testHostWithTasks(answers, { root: dir.path })
+    const { session_id } = await open(first, await spawn(first), { session_key: 'k' })
+    await first.close()
+    await using second = await testHostWithTasks(answers, { root: dir.path })
+    expect(await get(second, session_id)).toMatchObject({ status: 'running', session_key: 'k' })
+  })
+})
+
+describe('the session of a task', () => {
+  it('is the one of the given id, else that of the user’s key, else a fresh one', async () => {
+    await using home = await testHostWithTasks(answers)
+    const id = await spawn(home)
+    const byId = await open(home, id)
+    const byKey = await open(home, id, { session_key: 'k' })
+    const session = async (more: object, tenant = 'default') =>
+      (await run(home, id, 'Do it.', more, { tenant })).session_id
+    expect(await session({ session_id: byId.session_id, session_key: 'k' })).toBe(byId.session_id)
+    expect(await session({ session_key: 'k' })).toBe(byKey.session_id)
+    expect(await session({ session_id: null, session_key: 'k' })).toBe(byKey.session_id)
+    const made = await session({ session_key: 'new' })
+    expect(await session({ session_key: 'new' })).toBe(made)
+    expect(await session({ session_key: 'new' }, 'bob')).not.toBe(made)
+    const fresh = [await session({}), await session({})]
+    expect(new Set([...fresh, made, byId.session_id, byKey.session_id]).size).toBe(5)
+    expect(await get(home, made)).toMatchObject({ task: 'Do it.', session_key: 'new' })
+  })
+
+  it('that is unknown is a 404, and nothing is run', async () => {
+    await using home = await testHostWithTasks(answers)
+    const asked = run(home, await spawn(home), 'Do it.', { session_id: 'sess-0123456789ab' })
+    await expect(asked).rejects.toMatchObject({ code: 'session_not_found', status: 404 })
+    expect(home.server.requests).toEqual([])
+  })
+
+  it('accounts for all of its tasks, to the token', async () => {
+    await using home = await testHostWithTasks(({ n }) => (n === 1 ? toolCall('no_such_tool') : text('Done.')))
+    const id = await spawn(home)
+    for (const instruction of ['One.', 'Two.']) await run(home, id, instruction, { session_key: 'k' })
+    const bill = home.server.bill.reduce((sum, each) => sum + each.input_tokens + each.output_tokens, 0)
+    const [session] = await list(home)
+    expect(session).toMatchObject({ tokens: bill, input_tokens: expect.any(Number), status: 'running' })
+    expect(session!.input_tokens + session!.output_tokens).toBe(bill)
+    expect(home.server.bill).toHaveLength(3)
+  })
+
+  it('remembers: each task sees what was asked and answered before', async () => {
+    await using home = await testHostWithTasks(({ n }) => text(`Answer ${n}.`))
+    const id = await spawn(home)
+    await run(home, id, 'First question?', { session_key: 'k' })
+    await run(home, id, 'In another session?', { session_key: 'other' })
+    await home.clock.advance(10)
+    await run(home, id, 'Second question?', { session_key: 'k' })
+    const said = home.server.requests[2]!.body.messages.slice(1)
+    expect(said.map(({ role, content }) => [role, content])).toEqual([
+      ['user', 'First question?'],
+      ['assistant', 'Answer 1.'],
+      ['user', 'Second question?'],
+    ])
+    const { session_id } = (await list(home)).find(each => each.session_key === 'k')!
+    const transcript = (await home.kernel.invoke('tasks.transcript', { session_id })) as {
+      role: string
+      content: string
+    }[]
+    expect(transcript.map(({ role, content }) => `${role}: ${content}`)).toEqual([
+      ...['user: First question?', 'assistant: Answer 1.', 'user: Second question?', 'assistant: Answer 3.'],
+    ])
+  })
+
+  it('remembers no more than a prompt should bear', async () => {
+    await using home = await testHostWithTasks(({ n }) => text(`Answer ${n}. ${'long '.repeat(1000)}`))
+    const id = await spawn(home)
+    for (let n = 1; n <= 25; n++) {
+      await run(home, id, `Question ${n}?`, { session_key: 'k' })
+      await home.clock.advance(1)
+    }
+    const { prompt } = home.server.requests.at(-1)!
+    expect(prompt).toContain('Question 24?')
+    expect(prompt).not.toContain('Question 2?')
+    expect(prompt.length).toBeLessThan(45_000)
+  })
+
+  it('does not remember what failed', async () => {
+    await using home = await testHostWithTasks(() => text('Done.'))
+    const id = await spawn(home)
+    home.server.enqueue(text(''), text(''))
+    await run(home, id, 'This fails.', { session_key: 'k' })
+    await home.clock.advance(10)
+    await run(home, id, 'This does not.', { session_key: 'k' })
+    expect(home.server.requests.at(-1)?.prompt).not.toContain('This fails.')
+  })
+})
+
+describe('server.session_ttl_hours', () => {
+  const limited = { config: { server: { session_ttl_hours: 0.5 } } }
+
+  it('expires a session that was idle for so long: by id it is gone, by key there is a fresh one', async () => {
+    await using home = await testHostWithTasks(answers, limited)
+    const id = await spawn(home)
+    const { session_id } = await open(home, id, { session_key: 'k' })
+    await home.clock.advance(HOUR / 2)
+    expect(await get(home, session_id)).toMatchObject({ status: 'running' })
+    await home.clock.advance(1)
+    expect(await list(home)).toMatchObject([{ session_id, status: 'expired' }])
+    const gone = { code: 'session_not_found', status: 404 }
+    await expect(run(home, id, 'Do it.', { session_id })).rejects.toMatchObject(gone)
+    await expect(get(home, session_id)).rejects.toMatchObject(gone)
+    await expect(close(home, session_id)).rejects.toMatchObject(gone)
+    const next = await run(home, id, 'Do it.', { session_key: 'k' })
+    expect(next.session_id).not.toBe(session_id)
+    expect(await open(home, id, { session_key: 'k' })).toMatchObject({ session_id: next.session_id, created: false })
+    expect(await rows(home, "SELECT completed_at IS NOT NULL AS at FROM sessions WHERE status = 'expired'")).toEqual([
+      { at: 1 },
+    ])
+  })
+
+  it('counts from the last task', async () => {
+    await using home = await testHostWithTasks(answers, limited)
+    const id = await spawn(home)
+    const { session_id } = await open(home, id)
+    for (let n = 0; n < 3; n++) {
+      await home.clock.advance(HOUR / 3)
+      await run(home, id, 'Do it.', { session_id })
+    }
+    expect(await get(home, session_id)).toMatchObject({ status: 'running' })
+  })
+
+  it('does not count while a task is under way, or waits for the operator', async () => {
+    const tools = [
+      tool({
+        ...{ name: 'send', description: 'Sends.', parameters: z.object({}), requires_approval: true },
+        execute: () => 'sent',
+      }),
+    ]
+    const mailbox = definePlugin({ name: 'mailbox', setup: svc => svc.toolkit({ name: 'comms', tools }) })
+    let answer = () => {}
+    const lasting = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    const script = async ({ n }: ModelServerRequest) => (n > 1 ? text('Sent.') : lasting.then(() => toolCall('send')))
+    const config = { ...limited.config, approval: { enabled: true }, model: { idle_timeout: 1e6, total_timeout: 1e6 } }
+    await using home = await testHostWithTasks(script, { config, builtins: [mailbox] })
+    const id = await spawn(home)
+    const { session_id } = await open(home, id, { session_key: 'k' })
+    const running = run(home, id, 'Send it.', { session_id })
+    await home.server.request(1)
+    await home.clock.advance(HOUR)
+    expect(await open(home, id, { session_key: 'k' })).toMatchObject({ session_id, status: 'running' })
+    answer()
+    const { approval_ids } = await running
+    await home.clock.advance(HOUR)
+    expect(await home.kernel.use(Sessions).expire()).toBe(0)
+    expect(await get(home, session_id)).toMatchObject({ status: 'running' })
+    await home.kernel.invoke('approvals.decide', { approval_id: approval_ids[0], decision: 'approve' })
+    await until(async () => (await rows(home, 'SELECT 1 FROM task_runs WHERE ended_at IS NULL')).length === 0)
+    await home.clock.advance(HOUR)
+    await expect(get(home, session_id)).rejects.toMatchObject({ code: 'session_not_found' })
+  })
+
+  it('of 0 keeps sessions for ever', async () => {
+    await using home = await testHostWithTasks(answers)
+    const { session_id } = await open(home, await spawn(home))
+    home.clock.jump(10_000 * HOUR)
+    expect(await get(home, session_id)).toMatchObject({ status: 'running' })
+    expect(await home.kernel.use(Sessions).expire()).toBe(0)
+  })
+
+  it('is not confused by a clock that is set back', async () => {
+    await using home = await testHostWithTasks(answers, limited)
+    const { session_id } = await open(home, await spawn(home))
+    home.clock.jump(-48 * HOUR)
+    expect(await get(home, session_id)).toMatchObject({ status: 'running' })
+  })
+
+  it('is seen to by the daemon too, when retention is enabled', async () => {
+    const statuses = async (enabled: boolean) => {
+      const retention = definePlugin({
+        name: 'retention',
+        setup: svc => void svc.section('retention', z.object({ enabled: z.boolean().default(false) })),
+      })
+      await using home = await testHostWithTasks(answers, {
+        ...{ roles: ['daemon'], builtins: [retention] },
+        config: { server: { session_ttl_hours: 0.5 }, retention: { enabled } },
+      })
+      await open(home, await spawn(home))
+      await home.clock.advance(HOUR / 2 + 60_000)
+      return rows(home, 'SELECT status FROM sessions')
+    }
+    expect(await statuses(true)).toEqual([{ status: 'expired' }])
+    expect(await statuses(false)).toEqual([{ status: 'running' }])
+  })
+})
+
+describe.skipIf(ON_POSTGRES)('sessions of an older database', () => {
+  it('keep their data; of those that run under one key the newest goes on', async () => {
+    await using dir = await tempDir()
+    await dir.write({ '.svc/.keep': '' })
+    const { default: Sqlite } = await import('../../../support/sqlite.ts')
+    const database = new Sqlite(`${dir.path}/.svc/svc.db`)
+    for (const { sql } of MIGRATIONS.slice(0, 3)) database.exec(sql)
+    database.pragma(`application_id = ${APPLICATION_ID}`)
+    database.pragma('user_version = 3')
+    database.exec("INSERT INTO agents (agent_id, name, role, spawned_at) VALUES ('a', 'a', 'r', 1)")
+    const insert = database.prepare(
+      `INSERT INTO sessions (session_id, agent_id, status, session_key, input_tokens, started_at, created_at, last_active)
+       VALUES (?, 'a', ?, ?, 7, ?, ?, ?)`,
+    )
+    for (const [at, status, key] of [
+      [1, 'running', 'k'],
+      [2, 'running', 'k'],
+      [3, 'completed', 'k'],
+      [4, 'running', null],
+      [5, 'running', null],
+    ] as const)
+      insert.run(`sess-${at}`, status, key, at, at, at)
+    database.close()
+    await using home = await testHostWithTasks(answers, { root: dir.path })
+    expect((await list(home)).map(({ session_id, status, tokens }) => [session_id, status, tokens])).toEqual([
+      ['sess-5', 'running', 7],
+      ['sess-4', 'running', 7],
+      ['sess-3', 'closed', 7],
+      ['sess-2', 'running', 7],
+      ['sess-1', 'closed', 7],
+    ])
+  })
+})

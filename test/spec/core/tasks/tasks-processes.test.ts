@@ -1,0 +1,251 @@
+import { describe, expect, it } from 'vitest'
+import { definePlugin, z } from '#kernel'
+import { DatabaseLockedError, Store } from '#platform/store/contract'
+import { tool } from '#tools/toolkits/contract'
+import { fault, type Script, type TestHostOptions, tempDir, text, toolCall, until } from '../../../support/index.ts'
+import { spawn } from '../models/model-host.ts'
+import {
+  all,
+  failedTask,
+  finishedTask,
+  followTask,
+  rows,
+  run,
+  streamTask,
+  taskOf,
+  testHostWithTasks,
+  textOf,
+} from './tasks-host.ts'
+
+/** Longer than a task is kept for a process that gives no sign of life. */
+const LEASE_MS = 20_000
+
+/** Two servers of one project, each with a clock of its own: one that does not move gives no sign of life. */
+async function two(script: Script, options: TestHostOptions = {}) {
+  const dir = await tempDir()
+  let n = 0
+  // Each with ids of its own, as processes have.
+  const open = (more: Script) => testHostWithTasks(more, { ...options, root: dir.path, seed: ++n })
+  const first = await open(script)
+  return {
+    first,
+    second: (more: Script = () => text('Taken up.')) => open(more),
+    async [Symbol.asyncDispose]() {
+      await first.close()
+      await dir[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const only = async (home: Awaited<ReturnType<typeof testHostWithTasks>>) =>
+  (await rows<{ task_id: string }>(home, 'SELECT task_id FROM task_runs'))[0]!.task_id
+
+describe('a task on several servers', () => {
+  it('can be followed on any of them, while it runs and from any place', async () => {
+    let release = () => {}
+    const waited = new Promise<void>(resolve => {
+      release = resolve
+    })
+    const looks = tool({ name: 'look', description: 'Looks.', parameters: z.object({}), execute: () => waited })
+    const plugin = definePlugin({ name: 'eyes', setup: svc => svc.toolkit({ name: 'memory', tools: [looks] }) })
+    await using servers = await two(({ n }) => (n === 1 ? toolCall('look') : text('Four.')), { builtins: [plugin] })
+    const { first } = servers
+    await using second = await servers.second()
+    first.server.enqueue({ ...text('I look.'), tool_calls: [{ name: 'look', arguments: '{}' }] })
+    const there = all(await streamTask(first, await spawn(first), 'How many?'))
+    await until(async () => (await rows(first, 'SELECT 1 FROM task_texts')).length > 0)
+    const stream = await followTask(second, await only(first))
+    expect((await stream.next()).value).toEqual({ id: '7', event: 'token', data: { text: 'I look.' } })
+    const here = all(stream)
+    const later = followTask(second, await only(first), { last_event_id: '2' }).then(all)
+    release()
+    const events = await there
+    await second.clock.advance(1000)
+    await until(async () => (await taskOf(second, await only(first))).status === 'completed')
+    await second.clock.advance(1000)
+    expect(finishedTask(await here)).toEqual(finishedTask(events))
+    expect(textOf(await here)).toBe('Four.')
+    expect(textOf(await later)).toBe('Four.')
+  })
+
+  it('is awaited on the one that a retry with its Idempotency-Key reaches', async () => {
+    const call = { idempotency_key: 'k-1' }
+    await using servers = await two(() => text('From one of them.'), { clock: 'system' })
+    await using second = await servers.second(() => text('From one of them.'))
+    const id = await spawn(servers.first)
+    const responses = await Promise.all([servers.first, second].map(home => run(home, id, 'Do it.', {}, call)))
+    expect(responses[1]).toEqual(responses[0])
+    expect(second.server.requests.length + servers.first.server.requests.length).toBe(1)
+  })
+})
+
+describe('a task whose process died', () => {
+  it('has failed when its client died with it: whoever looks next says so', async () => {
+    await using servers = await two(() => fault('hang'))
+    const { first } = servers
+    const asked = run(first, await spawn(first), 'Do it.')
+    await first.server.request(1)
+    const task_id = await only(first)
+    await using second = await servers.second()
+    expect(await taskOf(second, task_id)).toMatchObject({ status: 'running' })
+    const following = followTask(second, task_id).then(all)
+    await second.clock.advance(LEASE_MS)
+    expect(await taskOf(second, task_id)).toMatchObject({
+      ...{ status: 'failed', error: { code: 'task_interrupted', detail: expect.stringContaining('Idempotency-Key') } },
+    })
+    expect(failedTask(await following)).toMatchObject({ status: 'failed' })
+    expect(second.server.requests).toEqual([])
+    // The one that was only slow learns it, and leaves it at that.
+    await first.close()
+    expect(await asked).toMatchObject({ status: 'failed', error: { code: 'task_interrupted' } })
+  })
+
+  it('goes on elsewhere when it has an Idempotency-Key, and no effect is repeated', async () => {
+    const ran: string[] = []
+    const tools = (['once', 'again'] as const).map(name =>
+      tool({
+        name,
+        description: 'Takes long the first time.',
+        parameters: z.object({}),
+        idempotent: name === 'again',
+        execute: () => (ran.push(name) < 3 ? new Promise(() => {}) : `${name} is done`),
+      }),
+    )
+    const plugin = definePlugin({ name: 'slow', setup: svc => svc.toolkit({ name: 'memory', tools }) })
+    const both = {
+      ...text('I begin.'),
+      tool_calls: [
+        { name: 'once', arguments: '{}' },
+        { name: 'again', arguments: '{}' },
+      ],
+    }
+    await using servers = await two(() => both, { builtins: [plugin], config: { daemon: { tool_timeout: 0 } } })
+    const { first } = servers
+    const call = { idempotency_key: 'k-1' }
+    const id = await spawn(first)
+    const asked = run(first, id, 'Do it.', {}, call).catch(error => error)
+    await until(() => ran.length === 2)
+    await using second = await servers.second()
+    await second.clock.advance(LEASE_MS)
+    const { request } = second.server
+    await request(1)
+    const task_id = await only(second)
+    await until(async () => (await taskOf(second, task_id)).status !== 'running')
+    expect(await taskOf(second, task_id)).toMatchObject({ status: 'completed', output: 'Taken up.', steps_taken: 2 })
+    expect(ran).toEqual(['once', 'again', 'again'])
+    const told = second.server.requests[0]!.body.messages.filter(({ role }) => role === 'tool')
+    expect(told.map(({ content }) => content)).toEqual([expect.stringContaining('unknown'), 'again is done'])
+    expect(await run(second, id, 'Do it.', {}, call)).toMatchObject({ output: 'Taken up.' })
+    await first.close()
+    await asked
+    expect(await rows(second, "SELECT 1 FROM task_runs WHERE status = 'completed'")).toHaveLength(1)
+  })
+
+  it('is given up when it took its process with it again and again', async () => {
+    await using servers = await two(() => fault('hang'))
+    const homes = [servers.first]
+    const asked = run(servers.first, await spawn(servers.first), 'Do it.', {}, { idempotency_key: 'k' }).catch(() => {})
+    await servers.first.server.request(1)
+    for (let n = 1; n <= 5; n++) {
+      const home = await servers.second(() => fault('hang'))
+      homes.push(home)
+      await home.clock.advance(LEASE_MS * n)
+      await home.server.request(1)
+    }
+    await using last = await servers.second()
+    await last.clock.advance(LEASE_MS * 6)
+    const task_id = await only(last)
+    await until(async () => (await taskOf(last, task_id)).status === 'failed')
+    expect(last.server.requests).toEqual([])
+    for (const home of homes) await home.close()
+    await asked
+  })
+})
+
+describe('a process that is stopped', () => {
+  it('ends tasks whose clients go with it, and leaves the others to the next one', async () => {
+    await using servers = await two(() => fault('hang'))
+    const { first } = servers
+    const id = await spawn(first)
+    const carried = run(first, id, 'Do one thing.')
+    const detached = run(first, id, 'Do another.', {}, { idempotency_key: 'k' }).catch(error => error.code)
+    await first.server.request(2)
+    await first.close()
+    expect(await carried).toMatchObject({ status: 'failed', error: { code: 'task_interrupted' } })
+    expect(await detached).toBe('stopping')
+    await using second = await servers.second()
+    await second.server.request(1)
+    expect(await run(second, id, 'Do another.', {}, { idempotency_key: 'k' })).toMatchObject({ output: 'Taken up.' })
+    expect(second.server.requests).toHaveLength(1)
+  })
+
+  it('of whichever kind says which tasks were lost', async () => {
+    await using servers = await two(() => fault('hang'))
+    const { first } = servers
+    const id = await spawn(first)
+    const asked = run(first, id, 'Do it.')
+    await first.server.request(1)
+    await using cli = await testHostWithTasks(() => text('Never.'), { root: first.root, roles: ['cli'], seed: 9 })
+    const list = async () => (await cli.kernel.invoke('tasks.list', { id })) as { status: string }[]
+    expect(await list()).toMatchObject([{ status: 'running' }])
+    await cli.clock.advance(LEASE_MS)
+    expect(await list()).toMatchObject([{ status: 'failed', error: { code: 'task_interrupted' } }])
+    await first.close()
+    await asked
+  })
+
+  it('takes up none when it does not stay: a command line leaves them to a server', async () => {
+    await using servers = await two(() => fault('hang'))
+    const { first } = servers
+    const asked = run(first, await spawn(first), 'Do it.', {}, { idempotency_key: 'k' }).catch(error => error)
+    await first.server.request(1)
+    await first.close()
+    await asked
+    await using cli = await testHostWithTasks(() => text('Never.'), { root: first.root, roles: ['cli'] })
+    expect(await taskOf(cli, await only(cli))).toMatchObject({ status: 'running' })
+    await cli.clock.advance(LEASE_MS)
+    expect(cli.server.requests).toEqual([])
+  })
+})
+
+describe('a task whose end cannot be written', () => {
+  it('gives its client the error, and is settled as one whose process died', async () => {
+    let locked = true
+    const broken = definePlugin({
+      name: 'broken-disk',
+      needs: ['store'],
+      setup: svc =>
+        svc.start(
+          () => {
+            const store = svc.use(Store)
+            const apply: Store['apply'] = effects => {
+              if (locked && effects.some(({ effect }) => effect === 'tasks.end')) throw new DatabaseLockedError()
+              return store.apply(effects)
+            }
+            return svc.provide(
+              Store,
+              new Proxy(store, { get: (_, key) => (key === 'apply' ? apply : bound(store, key)) }),
+            )
+          },
+          { in: ['server'] },
+        ),
+    })
+    await using home = await testHostWithTasks(() => text('Done.'), { builtins: [broken] })
+    const id = await spawn(home)
+    await expect(run(home, id, 'Do it.')).rejects.toMatchObject({ code: 'database_locked', status: 503 })
+    const stream = await streamTask(home, id, 'Do it.')
+    await expect(all(stream)).rejects.toMatchObject({ code: 'database_locked' })
+    locked = false
+    await home.clock.advance(LEASE_MS)
+    const list = (await home.kernel.invoke('tasks.list', { id })) as { status: string; error: { code: string } }[]
+    expect(list.map(({ status, error }) => [status, error.code])).toEqual([
+      ['failed', 'task_interrupted'],
+      ['failed', 'task_interrupted'],
+    ])
+  })
+})
+
+function bound(store: Store, key: string | symbol): unknown {
+  const value: unknown = Reflect.get(store, key)
+  return typeof value === 'function' ? value.bind(store) : value
+}

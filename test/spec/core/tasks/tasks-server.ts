@@ -1,0 +1,26 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { onTestFinished } from 'vitest'
+import { startRestServer } from '../../../faces/rest/rest-server.ts'
+import { modelServer, type Script } from '../../../support/index.ts'
+import { AGENT_MODULES, WORKER } from '../models/model-host.ts'
+import { TASK_ROOMS } from './tasks-host.ts'
+
+/** A listening server whose agents ask a scripted model, with one agent. */
+export async function startTaskServer(script: Script) {
+  const model = await modelServer({ script })
+  onTestFinished(() => model.close())
+  const home = await startRestServer({
+    plugins: [...AGENT_MODULES, ...TASK_ROOMS],
+    env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' },
+    yaml: 'model: { idle_timeout: 5, retry_delay: 0 }\n',
+    async before(root) {
+      await mkdir(`${root}/profiles`)
+      await writeFile(`${root}/profiles/worker.yaml`, WORKER)
+    },
+  })
+  const { json } = await home.ask('/agents', { method: 'POST', body: { preset: 'worker' } })
+  const id = json.agent_id as string
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    home.ask(path, { method: 'POST', body, headers })
+  return { ...home, model, id, post }
+}

@@ -1,0 +1,98 @@
+import { expect, it } from 'vitest'
+import {
+  fault,
+  type ModelServerRequest,
+  type Reply,
+  type TestHostOptions,
+  text,
+  toolCall,
+} from '../../../support/index.ts'
+import { asksForSummary, fact, summary, writeFiles } from '../goals/summary-host.ts'
+import { spawn } from '../models/model-host.ts'
+import { rows, run, taskOf, testHostWithTasks } from './tasks-host.ts'
+
+type Transcript = { role: string; content: string; summary?: object }[]
+type Summarise = (request: ModelServerRequest) => Reply
+
+const WANTED = [1, 2, 40]
+const known = ({ prompt }: ModelServerRequest) => WANTED.map(fact).filter(each => prompt.includes(each))
+
+/** A project whose agents do tasks with a model of a small context window. */
+async function small(script: (request: ModelServerRequest) => Reply, window = 8_000, options: TestHostOptions = {}) {
+  const home = await testHostWithTasks(script, {
+    ...options,
+    files: {
+      'models.yaml': `models: { "openai:scripted": { context_window: ${window} } }\nprices: { "openai:scripted": { input: 1, output: 2 } }\n`,
+      'profiles/worker.yaml': 'name: worker\nrole: reads\nmax_tokens: 1000\n',
+    },
+    config: { daemon: { max_retries: 0 }, tasks: { toolkits: ['file'] } },
+    serving: { window },
+  } as TestHostOptions)
+  return Object.assign(home, { id: await spawn(home) })
+}
+
+/** Reads all files, and answers with the facts that its prompt holds of those wanted. */
+function reader(files: number, summarise: Summarise = request => summary(known(request).join('\n'))) {
+  let next = 1
+  return (request: ModelServerRequest): Reply => {
+    if (asksForSummary(request)) return summarise(request)
+    return next <= files
+      ? toolCall('file_read', { path: `f${next++}.txt` })
+      : text(known(request).join(' ') || 'Nothing.')
+  }
+}
+
+it('a long task is summarised by a model, and what it found at the beginning is known at its end', async () => {
+  await using home = await small(reader(250))
+  await writeFiles(home.root, home.id, 250)
+  const { output, task_id, session_id, cost_usd } = await run(home, home.id, 'Read all files.', { max_steps: 300 })
+  expect(output).toBe(WANTED.map(fact).join(' '))
+  expect(home.server.refusals).toEqual([])
+  const asked = home.server.requests.filter(asksForSummary)
+  expect(asked.length).toBeGreaterThan(1)
+  expect(asked[1]!.prompt).toMatch(/<record>\nHistorical goal:[^<]*The colour of number 1 is/)
+  // Paid like any other call, by the task.
+  const spent = await rows<{ kind: string; cost_micros: number }>(home, 'SELECT kind, cost_micros FROM spend')
+  expect(spent.filter(({ kind }) => kind === 'summary')).toHaveLength(asked.length)
+  const sum = spent.reduce((all, { cost_micros }) => all + cost_micros, 0)
+  expect(cost_usd).toBeCloseTo(sum / 1e6, 9)
+  expect(await rows(home, 'SELECT cost_micros FROM sessions')).toEqual([{ cost_micros: sum }])
+  expect(await rows(home, 'SELECT * FROM budget_reservations')).toEqual([])
+  // Steps are answers to the task.
+  expect((await taskOf(home, task_id)).steps_taken).toBe(251)
+  const transcript = (await home.kernel.invoke('tasks.transcript', { session_id, limit: 1000 })) as Transcript
+  expect(transcript.filter(each => each.summary)).toHaveLength(asked.length)
+})
+
+it('a digest stands in for a summary that cannot be had, and the model is not asked in each step', async () => {
+  await using home = await small(reader(120, () => fault('500')))
+  await writeFiles(home.root, home.id, 120)
+  expect(await run(home, home.id, 'Read all files.', { max_steps: 200 })).toMatchObject({ status: 'completed' })
+  expect(home.server.requests.filter(asksForSummary)).toHaveLength(1)
+  expect(home.logged('No summary was written')[0]!.msg).toMatch(/A digest stands in for it/)
+  expect(home.server.refusals).toEqual([])
+})
+
+it.each([
+  ['a small window', 8_000],
+  ['a large window, beyond the exchanges that a session remembers', 400_000],
+])('a chat in %s goes on, and knows at its end what was said at its beginning', async (_, window) => {
+  const filler = 'Nothing of note stands here. '.repeat(40)
+  const reply = (request: ModelServerRequest): Reply => {
+    if (asksForSummary(request)) return summary(known(request).join('\n'))
+    const asks = request.body.messages.at(-1)!.content!.endsWith('What do you know?')
+    return text(asks ? known(request).join(' ') || 'Nothing.' : filler)
+  }
+  await using home = await small(reply, window)
+  const say = async (instruction: string) => {
+    await home.clock.advance(1_000)
+    return run(home, home.id, instruction, { session_key: 'chat' })
+  }
+  for (let n = 1; n <= 60; n++) await say(WANTED.includes(n) ? fact(n) : `Line ${n}. ${filler}`)
+  expect((await say('What do you know?')).output).toBe(WANTED.map(fact).join(' '))
+  expect(home.server.refusals).toEqual([])
+  const asked = home.server.requests.filter(asksForSummary).length
+  expect(asked).toBeGreaterThan(1)
+  // One summary serves many exchanges.
+  expect(asked).toBeLessThan(25)
+})

@@ -1,0 +1,333 @@
+import { describe, expect, it } from 'vitest'
+import { definePlugin, type SvcError, z } from '#kernel'
+import runs from '#observability/runs/index'
+import { tool } from '#tools/toolkits/contract'
+import { behind } from '../../../support/direct-access.ts'
+import { fault, modelServer, text, together, toolCall, until } from '../../../support/index.ts'
+import { detail, spawn } from '../models/model-host.ts'
+import { rows, run, taskOf, testHostWithTasks } from './tasks-host.ts'
+
+/** A toolkit of this name with a tool of the same, which counts how often it ran. */
+function kit(name: string, group = name) {
+  const ran: unknown[] = []
+  const plugin = definePlugin({
+    name: `kit-${name}`,
+    setup(svc) {
+      svc.toolkit({
+        name,
+        group,
+        instructions: `The kit ${name} is there.`,
+        tools: [
+          tool({
+            name: `${name}_tool`,
+            description: 'Counts.',
+            parameters: z.object({ n: z.number().optional() }),
+            execute: args => ran.push(args) && `${name} ran`,
+          }),
+        ],
+      })
+    },
+  })
+  return { plugin, ran }
+}
+
+const errorOf = async (asked: Promise<unknown>) => {
+  const error = (await asked.then(
+    () => undefined,
+    thrown => thrown,
+  )) as SvcError | undefined
+  return { code: error?.code, status: error?.status }
+}
+
+describe('a one-shot task', () => {
+  it('answers with what was asked for, in the shape that is promised', async () => {
+    await using home = await testHostWithTasks(() => text('It is four.'))
+    const id = await spawn(home)
+    const response = await run(home, id, 'What is two and two?')
+    expect(response).toEqual({
+      task_id: expect.stringMatching(/^task-[0-9a-f]{12}$/),
+      status: 'completed',
+      output: 'It is four.',
+      steps_taken: 1,
+      tool_calls_made: 0,
+      session_id: expect.stringMatching(/^sess-[0-9a-f]{12}$/),
+      approval_ids: [],
+      cost_usd: 0,
+      tokens: expect.any(Number),
+      parsed: null,
+      error: null,
+    })
+    const [bill] = home.server.bill
+    expect(response.tokens).toBe(bill!.input_tokens + bill!.output_tokens)
+    expect(await rows(home, 'SELECT kind, agent_id, goal_id, input_tokens, output_tokens FROM spend')).toEqual([
+      {
+        kind: 'task',
+        agent_id: id,
+        goal_id: null,
+        input_tokens: bill!.input_tokens,
+        output_tokens: bill!.output_tokens,
+      },
+    ])
+    expect(await taskOf(home, response.task_id)).toMatchObject({
+      ...response,
+      agent_id: id,
+      instruction: 'What is two and two?',
+      max_steps: 25,
+      ended_at: expect.any(String),
+    })
+  })
+
+  it('is done by who the agent is, and leaves its life alone', async () => {
+    await using home = await testHostWithTasks(() => text('Done.'), {
+      files: {
+        'profiles/worker.yaml': 'name: worker\nrole: counts sheep\ntemperature: 0.7\nmax_tokens: 321\nmax_steps: 2\n',
+      },
+    })
+    const id = await spawn(home)
+    await run(home, id, 'Count.')
+    const { body, prompt } = home.server.requests[0]!
+    expect(body).toMatchObject({ temperature: 0.7 })
+    expect(body.max_tokens ?? body.max_completion_tokens).toBe(321)
+    expect(prompt).toContain('Role: counts sheep')
+    expect(await detail(home, id)).toMatchObject({ status: 'idle', goal: null, cycle_count: 0 })
+  })
+
+  it('has the tools of memory and comms, of the world when there is an economy, and no others; a group means all of its toolkits', async () => {
+    const kits = [...['memory', 'comms', 'world'].map(name => kit(name)), kit('mcp_books', 'mcp')]
+    const economy = definePlugin({
+      name: 'economy',
+      setup: svc => void svc.section('economy', z.object({ enabled: z.boolean().default(false) })),
+    })
+    const toolsOffered = async (config: Record<string, unknown>) => {
+      await using home = await testHostWithTasks(() => text('Done.'), {
+        builtins: [...kits.map(({ plugin }) => plugin), economy],
+        config,
+      })
+      await run(home, await spawn(home), 'Do it.')
+      const { body, prompt } = home.server.requests[0]!
+      const names = (body.tools ?? []).map(each => each.function.name)
+      expect(names.map(name => prompt.includes(`The kit ${name.replace('_tool', '')} is there.`))).not.toContain(false)
+      return names
+    }
+    expect(await toolsOffered({})).toEqual(['memory_tool', 'comms_tool'])
+    expect(await toolsOffered({ economy: { enabled: true } })).toEqual(['memory_tool', 'comms_tool', 'world_tool'])
+    expect(await toolsOffered({ tasks: { toolkits: ['comms', 'nowhere'] } })).toEqual(['comms_tool'])
+    expect(await toolsOffered({ tasks: { toolkits: [] } })).toEqual([])
+    expect(await toolsOffered({ tasks: { toolkits: ['mcp', 'comms'] } })).toEqual(['mcp_books_tool', 'comms_tool'])
+  })
+
+  it('gets no tool that the profile keeps from its agents', async () => {
+    const kits = [kit('memory'), kit('comms')]
+    await using home = await testHostWithTasks(() => text('Done.'), {
+      builtins: kits.map(({ plugin }) => plugin),
+      files: { 'profiles/worker.yaml': 'name: worker\nrole: r\ntoolkits: [comms, file]\n' },
+    })
+    await run(home, await spawn(home), 'Do it.')
+    expect(home.server.requests[0]?.body.tools?.map(each => each.function.name)).toEqual(['comms_tool'])
+  })
+
+  it('uses its tools, each call in the journal before it runs and with its outcome after', async () => {
+    const memory = kit('memory')
+    await using home = await testHostWithTasks(() => text('I counted.'), { builtins: [memory.plugin] })
+    const id = await spawn(home)
+    home.server.enqueue(together(toolCall('memory_tool', { n: 1 }), toolCall('memory_tool', { n: 'no' })))
+    const response = await run(home, id, 'Count to one.')
+    expect(response).toMatchObject({ status: 'completed', output: 'I counted.', steps_taken: 2, tool_calls_made: 2 })
+    expect(memory.ran).toEqual([{ n: 1 }])
+    const journal = 'SELECT task_id, goal_id, state, is_error FROM tool_calls ORDER BY call_id'
+    expect(await rows(home, journal)).toEqual([
+      { task_id: response.task_id, goal_id: null, state: 'done', is_error: 0 },
+      { task_id: response.task_id, goal_id: null, state: 'done', is_error: 1 },
+    ])
+  })
+
+  it.each([
+    ['declines', "I'm sorry, I can't help with that.", "I'm sorry, I can't help with that."],
+    ['says nothing', '', ''],
+    ['says nothing but blanks', ' \n ', ''],
+  ])('is not completed by a model that %s, also when asked again', async (_, says, output) => {
+    await using home = await testHostWithTasks(() => text(says))
+    const response = await run(home, await spawn(home), 'Do it.')
+    expect(response).toMatchObject({ status: 'failed', output, steps_taken: 2, error: { code: 'task_refused' } })
+    expect(home.server.requests).toHaveLength(2)
+  })
+
+  it('takes what a model says when it is asked again', async () => {
+    await using home = await testHostWithTasks(() => text('It is done.'))
+    home.server.enqueue(text(''))
+    expect(await run(home, await spawn(home), 'Do it.')).toMatchObject({ status: 'completed', output: 'It is done.' })
+  })
+
+  it('that was cut off at max_tokens has failed, with what there is', async () => {
+    await using home = await testHostWithTasks(() => text('Once upon a', { finish_reason: 'length' }))
+    expect(await run(home, await spawn(home), 'Tell.')).toMatchObject({
+      status: 'failed',
+      output: 'Once upon a',
+      error: { code: 'answer_cut', detail: expect.stringContaining('4096') },
+    })
+  })
+
+  it('ends after max_steps answers, with the last words', async () => {
+    const memory = kit('memory')
+    let n = 0
+    await using home = await testHostWithTasks(() => together(text(`Step ${++n}.`), toolCall('memory_tool', { n })), {
+      builtins: [memory.plugin],
+    })
+    expect(await run(home, await spawn(home), 'Count.', { max_steps: 3 })).toMatchObject({
+      ...{ status: 'max_steps', output: 'Step 3.', steps_taken: 3, tool_calls_made: 3, error: null },
+    })
+  })
+
+  it('whose model does the same again and again is ended', async () => {
+    const memory = kit('memory')
+    await using home = await testHostWithTasks(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
+    expect(await run(home, await spawn(home), 'Count.')).toMatchObject({
+      ...{ status: 'failed', steps_taken: 3, error: { code: 'task_repeating' } },
+    })
+  })
+
+  it('that reaches max_steps with doing the same ended by that', async () => {
+    const memory = kit('memory')
+    await using home = await testHostWithTasks(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
+    expect(await run(home, await spawn(home), 'Count.', { max_steps: 3 })).toMatchObject({
+      ...{ status: 'max_steps', steps_taken: 3, error: null },
+    })
+  })
+
+  it('whose model fails has failed, with the reason, and what it cost counts', async () => {
+    await using home = await testHostWithTasks(() => fault('html200'), { env: { SVC_MAX_RETRIES: '0' } })
+    const id = await spawn(home)
+    const response = await run(home, id, 'Do it.')
+    expect(response).toMatchObject({
+      ...{ status: 'failed', output: '', steps_taken: 0 },
+      error: { code: 'model_error', status: 502, request_id: expect.stringMatching(/^req-/) },
+    })
+    expect(response.error?.detail).not.toMatch(/\n| at /)
+    const [row] = await rows<{ spent: number }>(home, 'SELECT sum(input_tokens + output_tokens) AS spent FROM spend')
+    expect(row?.spent).toBe(response.tokens)
+    expect(await detail(home, id)).toMatchObject({ error: null, status: 'idle' })
+  })
+
+  it('stops at the max_cost_usd of the profile when it is not done by then', async () => {
+    const memory = kit('memory')
+    const server = await modelServer({
+      script: () => toolCall('memory_tool', { n: server.requests.length }),
+    })
+    const far = 'https://models.example/v1'
+    await using home = await testHostWithTasks(() => undefined, {
+      builtins: [memory.plugin],
+      env: { OPENAI_BASE_URL: far },
+      files: {
+        'profiles/worker.yaml': 'name: worker\nrole: r\nmax_cost_usd: 0.002\n',
+        'models.yaml': 'prices:\n  openai:scripted: { input: 0, output: 100 }\n',
+      },
+      ports: { fetch: (input, init) => fetch(String(input).replace(far, server.url), init) },
+    })
+    const response = await run(home, await spawn(home), 'Count for ever.')
+    await server.close()
+    expect(response).toMatchObject({ status: 'failed', error: { code: 'task_cost_limit' } })
+    expect(response.cost_usd).toBeGreaterThanOrEqual(0.002)
+    expect(response.steps_taken).toBeLessThan(10)
+  })
+
+  it('is the operator’s own act: a paused agent does it', async () => {
+    await using home = await testHostWithTasks(() => text('Done.'))
+    const id = await spawn(home)
+    await home.kernel.invoke('agents.pause', { id })
+    expect(await run(home, id, 'Do it.')).toMatchObject({ status: 'completed' })
+    expect(await detail(home, id)).toMatchObject({ status: 'paused' })
+  })
+
+  it('is refused for an agent that is dead or unknown', async () => {
+    await using home = await testHostWithTasks(() => text('Done.'))
+    const id = await spawn(home)
+    expect(await errorOf(run(home, 'nobody', 'Do it.'))).toEqual({ code: 'agent_not_found', status: 404 })
+    await markDead(home.root, id)
+    expect(await errorOf(run(home, id, 'Do it.'))).toEqual({ code: 'agent_dead', status: 409 })
+    expect(home.server.requests).toEqual([])
+  })
+
+  it.each([
+    ['no instruction', { instruction: undefined }],
+    ['an empty one', { instruction: '' }],
+    ['a blank one', { instruction: ' \n\t ' }],
+    ['one that is no text', { instruction: 7 }],
+    ['one of 100,001 characters', { instruction: 'x'.repeat(100_001) }],
+    ['max_steps 0', { max_steps: 0 }],
+    ['max_steps 1001', { max_steps: 1001 }],
+    ['max_steps 1.5', { max_steps: 1.5 }],
+    ['an empty session_key', { session_key: '' }],
+    ['an unknown field', { model: 'gpt' }],
+  ])('with %s is refused before anything is written', async (_, more) => {
+    await using home = await testHostWithTasks(() => text('Done.'))
+    const id = await spawn(home)
+    expect(await errorOf(run(home, id, 'Do it.', more))).toEqual({ code: 'invalid_input', status: 422 })
+    expect(await rows(home, 'SELECT 1 FROM task_runs UNION ALL SELECT 1 FROM sessions')).toEqual([])
+  })
+
+  it('takes 100,000 characters of any kind', async () => {
+    await using home = await testHostWithTasks(() => text('Read.'))
+    const instruction = '🐑'.repeat(100_000)
+    expect(await run(home, await spawn(home), instruction)).toMatchObject({ status: 'completed' })
+    expect(home.server.requests[0]?.prompt).toContain(instruction)
+  })
+
+  it('ends when its agent is deleted, and takes its records with it, but for its run', async () => {
+    await using home = await testHostWithTasks(() => fault('hang'), { builtins: [runs] })
+    const id = await spawn(home)
+    const asked = errorOf(run(home, id, 'Do it.'))
+    const { ended } = await home.server.request(1)
+    await home.kernel.invoke('agents.delete', { id })
+    expect(await asked).toEqual({ code: 'task_not_found', status: 404 })
+    expect(await ended).toBe('dropped')
+    for (const table of ['task_runs', 'task_messages', 'sessions', 'tool_calls'])
+      expect(await rows(home, `SELECT 1 FROM ${table}`)).toEqual([])
+    expect(await rows(home, "SELECT exit FROM runs WHERE kind = 'task'")).toEqual([{ exit: 'interrupted' }])
+  })
+
+  it('is listed with those before it, newest first, for its user', async () => {
+    await using home = await testHostWithTasks(() => text('Done.'))
+    const id = await spawn(home)
+    for (const instruction of ['one', 'two', 'three']) {
+      await run(home, id, instruction)
+      await home.clock.advance(10)
+    }
+    await run(home, id, 'four', {}, { tenant: 'bob' })
+    const list = (page: object, tenant = 'default') =>
+      home.kernel.invoke('tasks.list', { id, ...page }, { tenant }) as Promise<{ instruction: string }[]>
+    const names = async (page: object, tenant?: string) => (await list(page, tenant)).map(each => each.instruction)
+    expect(await names({})).toEqual(['three', 'two', 'one'])
+    expect(await names({ limit: 1, offset: 1 })).toEqual(['two'])
+    expect(await names({}, 'bob')).toEqual(['four'])
+  })
+
+  it('of another user is as if it were not', async () => {
+    await using home = await testHostWithTasks(() => text('Done.'))
+    const { task_id } = await run(home, await spawn(home), 'Do it.', {}, { tenant: 'alice' })
+    const call = { tenant: 'bob' }
+    for (const name of ['tasks.get', 'tasks.resume'])
+      expect(await errorOf(home.kernel.invoke(name, { task_id }, call))).toEqual({
+        code: 'task_not_found',
+        status: 404,
+      })
+    expect(await taskOf(home, task_id, { tenant: 'alice' })).toMatchObject({ status: 'completed' })
+  })
+
+  it('tells events of its beginning and its end', async () => {
+    await using home = await testHostWithTasks(() => text('Done.'))
+    const heard: unknown[] = []
+    home.kernel.hooks.on('task_started', event => void heard.push(['task_started', event]))
+    home.kernel.hooks.on('task_ended', event => void heard.push(['task_ended', event]))
+    const id = await spawn(home)
+    const { task_id, session_id } = await run(home, id, 'Do it.')
+    await until(() => heard.length === 2)
+    const about = { agent_id: id, task_id, session_id }
+    expect(heard).toEqual([
+      ['task_started', about],
+      ['task_ended', { ...about, status: 'completed' }],
+    ])
+  })
+})
+
+/** As an expired sub-agent, or one with too many fatal errors. */
+const markDead = (root: string, id: string) => behind(root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)

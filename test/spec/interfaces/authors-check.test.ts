@@ -1,0 +1,298 @@
+import { mkdir, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import authoring from '#interfaces/authoring/index'
+import docs from '#interfaces/docs/index'
+import mcp from '#interfaces/mcp/index'
+import { project } from '../../cli/project.ts'
+import { example } from '../../examples/example.ts'
+import { leakLedger, svc, type TestHostOptions, testHost } from '../../support/index.ts'
+import { AGENT_MODULES } from '../core/models/model-host.ts'
+
+interface Check {
+  plugin: string
+  file: string
+  needs: string[]
+  config: { key: string; default: unknown; env: string | null; secret: boolean; reload: string }[]
+  registers: { kind: string; name: string; detail: Record<string, unknown> }[]
+  resources: string[][]
+}
+
+const asks = (face: string) =>
+  `svc.operation({ name: 'draft.do', summary: 'x', input: z.object({ id: z.string() }), output: z.any(), run: () => 1, ${face} })`
+
+/** What is said of a file that lies beside the plugins' folder. */
+async function check(source: string, options: TestHostOptions = {}): Promise<Check> {
+  const files = { 'drafts/draft.ts': source }
+  await using home = await testHost({
+    ...options,
+    builtins: [...AGENT_MODULES, authoring, docs, mcp],
+    files,
+    roles: ['cli'],
+  })
+  return (await home.kernel.invoke('plugins.check', { file: 'drafts/draft.ts' })) as Check
+}
+
+const plugin = (setup: string, more = '') => `import { definePlugin, z } from 'svc'
+export default definePlugin({ name: 'draft', ${more} setup(svc) { ${setup} } })
+`
+
+describe('a check says what a plugin would register', () => {
+  it('of every kind of example', async () => {
+    const of = async (name: string) => check(example(name)[name]!)
+    expect((await of('hook.ts')).registers).toEqual([{ kind: 'listens', name: 'goal_completed', detail: {} }])
+    expect((await of('guard-fail-closed.ts')).registers).toEqual([
+      { kind: 'guards', name: 'goal_pursuit/permit', detail: { fails: 'closed' } },
+    ])
+    expect((await of('guard-fail-open.ts')).registers[0]!.detail).toEqual({ fails: 'open' })
+    expect((await of('wake-source.ts')).registers).toMatchObject([{ kind: 'wake_sources', name: 'inbox' }])
+    expect((await of('goal-strategy.ts')).registers).toMatchObject([{ kind: 'goal_strategies', name: 'goal-list' }])
+    expect((await of('service.ts')).registers).toMatchObject([{ kind: 'services', name: 'profiles' }])
+    expect((await of('model-provider.ts')).registers).toMatchObject([{ kind: 'model_providers', name: 'parrot' }])
+    expect((await of('resource.ts')).resources).toEqual([['daemon']])
+    expect((await of('config.ts')).config).toMatchObject([
+      {
+        key: 'plugins.config.greeter.greeting',
+        default: 'Good day',
+        env: 'GREETING',
+        secret: false,
+        reload: 'applied',
+      },
+      { key: 'plugins.config.greeter.token', default: '', env: null, secret: true, reload: 'restart_required' },
+    ])
+  })
+
+  it('tools with their schemas, operations with their routes and commands', async () => {
+    const toolkit = await check(example('toolkit.ts')['toolkit.ts']!)
+    expect(toolkit.registers[0]).toMatchObject({
+      kind: 'toolkits',
+      detail: { tools: [{ name: 'convert_distance', parameters: { required: ['value', 'from', 'to'] } }] },
+    })
+    const operation = await check(example('operation.ts')['operation.ts']!)
+    expect(operation.registers[0]).toMatchObject({
+      kind: 'operations',
+      name: 'agents.tally',
+      detail: {
+        http: 'GET /tally',
+        cli: ['svc tally'],
+        mcp: true,
+        input: { properties: { dead: { type: 'boolean' } } },
+      },
+    })
+  })
+
+  it('needs, events of its own, taps and contributions to the points of others', async () => {
+    const found = await check(
+      plugin(
+        "svc.event('drafted', z.object({})); svc.tap('cleanup', 'sweep', () => {}); svc.start(() => {}, { in: ['server', 'cli'] })",
+        "needs: ['store'],",
+      ),
+    )
+    expect(found.needs).toEqual(['store'])
+    expect(found.registers.map(({ kind, name }) => `${kind} ${name}`)).toEqual(['events drafted', 'taps cleanup'])
+    expect(found.resources).toEqual([['server', 'cli']])
+  })
+})
+
+describe('a check changes nothing', () => {
+  it('no part of the plugin stays, its resources do not start, and the live version of it lives on', async () => {
+    const started = "svc.start(() => { svc.log.info({}, 'started') }, { in: ['cli'] });"
+    const files = { 'plugins/draft.ts': plugin(`${started} svc.on('beat', () => {})`) }
+    await using home = await testHost({ builtins: [authoring], files, roles: ['cli'] })
+    const before = home.kernel.host.list()
+    const ledger = leakLedger(home)
+    await home.write({
+      'plugins/draft.ts': plugin(`${started} svc.on('beat', () => {}); svc.on('cycle_end', () => {})`),
+    })
+    const found = (await home.kernel.invoke('plugins.check', { file: 'plugins/draft.ts' })) as Check
+    expect(found.registers.map(({ name }) => name)).toEqual(['beat', 'cycle_end'])
+    expect(ledger.diff()).toEqual([])
+    expect(home.kernel.host.list()).toMatchObject(before.map(({ name, registered }) => ({ name, registered })))
+    expect(home.logged('started')).toHaveLength(1)
+    expect(home.kernel.hooks.get('cycle_end').taps).toEqual([])
+  })
+})
+
+describe('a check says where a reload would fail', () => {
+  const cases: [what: string, source: string, says: RegExp][] = [
+    ['syntax', 'export default {\n  name: \n}', /draft\.ts:\d/],
+    ['a throw at load', "\nthrow new Error('no luck')", /draft\.ts:2\): no luck/],
+    ['a throw in setup', plugin("\n throw new Error('not today')"), /draft\.ts:3\): not today/],
+    ['a missing import', "import './nowhere.ts'\nexport default {}", /draft\.ts.*nowhere/],
+    ['no default export', 'export const name = 1', /has no default export; write: export default definePlugin/],
+    ['a bad name', 'export default { name: "My Plugin", setup() {} }', /lower-case letters, digits and hyphens/],
+    ['an async setup', plugin('return Promise.resolve()'), /setup is async/],
+    ['an event that nobody declares', plugin("svc.on('cycle_sart', () => {})"), /cycle_start/],
+    [
+      'a need that is not met',
+      plugin('', "needs: ['nobody'],"),
+      /needs "nobody", which is not live; add it, or take it out/,
+    ],
+    [
+      'a need that is misspelt',
+      plugin('', "needs: ['goal'],"),
+      /needs "goal", which is not live; did you mean "goals"/,
+    ],
+    [
+      'a name that is taken',
+      'export default { name: "store", setup() {} }',
+      /the name "store" is taken by a part of the program; give this plugin another/,
+    ],
+    [
+      'a contribution whose name is taken',
+      plugin("svc.toolkit({ name: 'notepad', tools: [] })"),
+      /"draft" adds "notepad" to toolkits, but "toolkit-notepad" already did/,
+    ],
+    [
+      'a route that another operation has, by whatever names of its parameters',
+      plugin(asks("http: { method: 'DELETE', path: '/agents/{id}' }")),
+      /"draft" adds "draft\.do" to operations with DELETE \/agents\/\{\}, but "agents\.delete" of "agents" already has it/,
+    ],
+    [
+      'a route where a page is',
+      plugin(asks("http: { method: 'GET', path: '/docs' }")),
+      /"draft" adds "draft\.do" to operations with GET \/docs, but "\/docs" of "docs" already has it/,
+    ],
+    [
+      'a route where another protocol is spoken',
+      plugin(asks("http: { method: 'POST', path: '/mcp' }")),
+      /"draft" adds "draft\.do" to operations with POST \/mcp, but "\/mcp" of "mcp" already has it/,
+    ],
+    [
+      'a command that another operation has',
+      plugin(asks("cli: { usage: 'pause <id>' }")),
+      /"draft" adds "draft\.do" to operations with svc pause <>, but "agents\.pause" of "agents" already has it/,
+    ],
+    [
+      'a route that is none',
+      plugin(asks("http: { method: 'GET', path: 'draft' }")),
+      /"GET draft"; write one such as GET/,
+    ],
+    [
+      'a parameter of a route that the input does not have',
+      plugin(asks("http: { method: 'GET', path: '/draft/{nr}' }")),
+      /path \/draft\/\{nr\} of the operation "draft\.do" has "nr", but its input does not/,
+    ],
+    [
+      'an argument of a command that the input does not have',
+      plugin(asks("cli: { usage: 'draft <nr>' }")),
+      /command "draft <nr>" of the operation "draft\.do" has "nr", but its input does not/,
+    ],
+    [
+      'a contribution that lacks what its point asks for',
+      plugin('svc.add(SwarmPolicies, { name: "p" })', '').replace('z }', 'SwarmPolicies, z }'),
+      /drafts\/draft\.ts:2\): what "draft" adds to swarm_policies needs act\(\)/,
+    ],
+    [
+      'a guard that judges nothing',
+      plugin("svc.guard('goal_pursuit', {})"),
+      /drafts\/draft\.ts:2\): what "draft" adds to guards needs shouldProceed\(\)/,
+    ],
+    [
+      'a wake source that waits for nothing',
+      plugin("svc.wakeSource({ name: 'x' })"),
+      /adds to wake_sources needs wait\(\)/,
+    ],
+    [
+      'a goal strategy that is a function',
+      plugin("svc.goalStrategy(async () => 'x')"),
+      /adds to goal_strategies needs generateGoal\(\)/,
+    ],
+    ['a toolkit without tools', plugin("svc.toolkit({ name: 'x' })"), /adds to toolkits needs tools, a list/],
+    [
+      'a tool that does not say what it does',
+      plugin("svc.toolkit({ name: 'x', tools: [{ name: 'y', parameters: z.object({}), execute() {} }] })"),
+      /the tool "y" of toolkit "x" needs description: '…', parameters/,
+    ],
+    [
+      'a tool whose arguments are no object, which no model can be given',
+      plugin(
+        "svc.toolkit({ name: 'x', tools: [tool({ name: 'y', description: 'Y.', parameters: z.string(), execute() {} })] })",
+      ).replace('z }', 'tool, z }'),
+      /the tool "y" of toolkit "x" takes no object, and models give nothing else: write parameters: z\.object/,
+    ],
+    [
+      'a contribution that is undefined',
+      plugin('svc.add(PromptSections, undefined)').replace('z }', 'PromptSections, z }'),
+      /what "draft" adds to prompt_sections is undefined/,
+    ],
+    [
+      'a contribution to no point',
+      plugin("svc.add('prompt_sections', {})"),
+      /"draft" adds to what is no point; import/,
+    ],
+    [
+      'a guard that is added as it is',
+      plugin("svc.add(Guards, { name: 'x', phase: '*', shouldProceed: () => true })").replace('z }', 'Guards, z }'),
+      /what "draft" adds to guards needs failClosed\(\); failed\(\)/,
+    ],
+    ['an operation that does nothing', plugin("svc.operation({ name: 'x' })"), /adds to operations needs run\(\)/],
+    ['a handler that is none', plugin("svc.on('goal_completed')"), /adds to goal_completed needs handler\(\)/],
+    ['a tap without a function', plugin("svc.tap('beat', 'x')"), /adds to beat needs fn\(\)/],
+    ['a resource without a start', plugin('svc.start()'), /adds to resources needs start\(\)/],
+    [
+      'a contribution that has nothing',
+      plugin('svc.add(PromptSections, {})').replace('z }', 'PromptSections, z }'),
+      /what "draft" adds to prompt_sections needs name, a text; stage, a number; prompts, a list; text\(\)/,
+    ],
+    [
+      'a task type without tools',
+      plugin('svc.add(TaskTypes, { name: "anvils", words: { anvil: 2 } })').replace('z }', 'TaskTypes, z }'),
+      /draft\.ts:2\): tools: Invalid input: expected record/,
+    ],
+    ['a command that is a text', plugin(asks("cli: 'a <id>'")), /command without usage: cli is \{ usage: 'weather/],
+    ['a command without words', plugin(asks("cli: { usage: '<id>' }")), /has no command in "<id>"; write one such as/],
+  ]
+  it.each(cases)('%s', async (_, source, says) => {
+    await expect(check(source)).rejects.toThrow(says)
+  })
+
+  it('a bad value of its configuration, with the line of the file', async () => {
+    const source = plugin('', 'config: z.object({ n: z.number().default(1) }),')
+    const config = 'plugins:\n  config:\n    draft:\n      n: many\n'
+    await expect(check(source, { config })).rejects.toThrow(/config\.yaml:4/)
+  })
+})
+
+it('a plugin that is linked to is not in its own way', async () => {
+  const live = plugin('').replace("'draft'", "'live'")
+  await using home = await testHost({ builtins: [authoring], files: { 'elsewhere/index.ts': live }, roles: ['cli'] })
+  await mkdir(join(home.root, 'plugins'))
+  await symlink(join(home.root, 'elsewhere'), join(home.root, 'plugins/live'))
+  await home.kernel.host.apply()
+  for (const file of ['plugins/live', 'plugins/live/index.ts'])
+    expect(await home.kernel.invoke('plugins.check', { file })).toMatchObject({ plugin: 'live' })
+})
+
+describe('svc plugins check', () => {
+  it('is a table for people and JSON for programs', async () => {
+    await using dir = await project({ 'drafts/toolkit.ts': example('toolkit.ts')['toolkit.ts']! })
+    const { code, stdout } = await svc(['plugins', 'check', 'drafts/toolkit.ts'], { cwd: dir.path })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^distances \(drafts\/toolkit\.ts\)$/m)
+    expect(stdout).toMatch(/^ {2}toolkits {2}distances {2}convert_distance\(value, from, to\)$/m)
+    const json = await svc(['plugins', 'check', '--json', 'toolkit.ts'], { cwd: `${dir.path}/drafts` })
+    expect(JSON.parse(json.stdout)).toMatchObject({ plugin: 'distances', file: 'drafts/toolkit.ts' })
+  })
+
+  it('ends with 1 and the place where it would fail, also for a name that a live plugin has', async () => {
+    const source = plugin("svc.on('beat', () => {})")
+    await using dir = await project({ 'plugins/draft.ts': source, 'drafts/same.ts': source, 'drafts/bad.ts': '\n(' })
+    const bad = await svc(['plugins', 'check', 'drafts/bad.ts'], { cwd: dir.path })
+    expect(bad).toMatchObject({ code: 1, stdout: '' })
+    expect(bad.stderr).toMatch(/drafts\/bad\.ts:2/)
+    const taken = await svc(['plugins', 'check', 'drafts/same.ts'], { cwd: dir.path })
+    expect(taken.code).toBe(1)
+    expect(taken.stderr).toMatch(/the name ".*" is taken by .*plugins\/draft\.ts/)
+    const missing = await svc(['plugins', 'check', 'drafts/none.ts'], { cwd: dir.path })
+    expect(missing.code).toBe(1)
+    expect(missing.stderr).toMatch(/drafts\/none\.ts is neither a file nor a folder with an index\.ts/)
+  })
+
+  it('has no route: files of the asker’s choice are for whoever sits at the machine', async () => {
+    await using home = await testHost({ builtins: [authoring], roles: ['server'] })
+    const { Operations } = await import('#kernel')
+    const { http, mcp } = home.kernel.points.find(Operations, 'plugins.check')!
+    expect([http, mcp]).toEqual([undefined, undefined])
+  })
+})

@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { GoalStrategies } from '#core/goals/contract'
+import rest from '#interfaces/rest/index'
+import * as face from '../../../index.ts'
+import { memoryScheduler, runHeartbeat, tempDir, testHost, until } from '../../support/index.ts'
+import { install, ROOT, tsc } from '../authors.ts'
+
+/** The files of the authors' guide, by the path that stands in their first line. */
+const blocks = [...readFileSync(join(ROOT, 'plugins/README.md'), 'utf8').matchAll(/```ts\n([\s\S]*?)```/g)].map(
+  ([, text]) => [/^\/\/ (plugins\/\S+\.ts)$/m.exec(text!.split('\n')[0]!)?.[1], text!] as const,
+)
+const files = Object.fromEntries(blocks.map(([path, text]) => [path ?? 'nowhere', text]))
+const plugins = Object.fromEntries(Object.entries(files).map(([path, text]) => [path.replace(/^plugins\//, ''), text]))
+
+it('every piece of code in the guide is a file with a name of its own', () => {
+  expect(blocks.length).toBeGreaterThan(12)
+  expect(Object.keys(files)).toHaveLength(blocks.length)
+  expect(files).not.toHaveProperty('nowhere')
+})
+
+it('all of it has the right types, by the strictest rules, as authors are given them', async () => {
+  const [, client] = /```ts\n(\/\/ docs\/client\.ts\n[\s\S]*?)```/.exec(
+    readFileSync(join(ROOT, 'docs/api.md'), 'utf8'),
+  )!
+  await using dir = await tempDir({ ...files, 'docs/client.ts': client! })
+  await install(dir.path, '@types/node', 'vitest')
+  const types = (file: string) => [join(ROOT, 'dist/types', file)]
+  const paths = {
+    svc: types('index.d.ts'),
+    'svc/client': types('builtins/interfaces/rest/client.d.ts'),
+    'svc/testing': types('test/support/index.d.ts'),
+  }
+  const compilerOptions = { noEmit: true, rootDir: '/', customConditions: [], paths }
+  await dir.write({
+    'package.json': '{ "type": "module" }',
+    'tsconfig.json': JSON.stringify({
+      extends: join(ROOT, 'tsconfig.json'),
+      compilerOptions,
+      include: ['plugins', 'docs'],
+    }),
+  })
+  expect(await tsc(dir.path)).toEqual({ code: 0, output: '' })
+})
+
+it('all of it is live together, and nothing of it complains', async () => {
+  await using home = await testHost({ builtins: [memoryScheduler(['ada']).plugin], plugins })
+  await runHeartbeat(home)
+  const states = home.kernel.host.list().map(({ name, state, error, failures }) => ({ name, state, error, failures }))
+  expect(states.length).toBeGreaterThan(12)
+  expect(states).toEqual(states.map(({ name }) => ({ name, state: 'live', error: null, failures: 0 })))
+  expect(home.log.filter(line => line.level > 30)).toEqual([])
+  expect(home.logged('Good day, ada')).not.toEqual([])
+})
+
+describe('its test', async () => {
+  const dir = await tempDir(files)
+  afterAll(() => dir[Symbol.asyncDispose]())
+  await install(dir.path, 'vitest')
+  await import(join(dir.path, 'plugins/attendance.test.ts'))
+})
+
+it('it names every point that there is', () => {
+  const points = Object.entries(face).filter(
+    ([, value]) => typeof value === 'object' && 'options' in value && 'name' in value,
+  )
+  const guide = readFileSync(join(ROOT, 'plugins/README.md'), 'utf8')
+  const own = new Set(['Operations', 'Guards', 'WakeSources', 'GoalStrategies', 'Toolkits'])
+  expect(points.length).toBeGreaterThan(30)
+  expect(points.map(([name]) => name).filter(name => !own.has(name) && !guide.includes(`\`${name}\``))).toEqual([])
+})
+
+it('what it adds to rooms does what it says', async () => {
+  const names = ['deadlines.ts', 'translating.ts', 'front-desk.ts']
+  const sources = Object.fromEntries(names.map(name => [name, plugins[name]!]))
+  await using home = await testHost({ builtins: [rest], plugins: sources, roles: ['server'] })
+  const { kernel } = home
+  const { url } = await kernel.use(face.Rest).listen({ host: '127.0.0.1', port: 0 })
+  const ring = (body: string) =>
+    fetch(`${url}/bell`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  expect(await kernel.points.find(face.DoctorChecks, 'bell')!.run()).toMatchObject({ level: 'warn' })
+  expect(await (await ring('{"who": "Ada"}')).text()).toBe('ring 1\n')
+  expect((await ring('{"who": ""}')).status).toBe(422)
+  expect(await (await fetch(`${url}/bell/rings`)).json()).toEqual(['Ada'])
+  expect(await kernel.points.find(face.DoctorChecks, 'bell')!.run()).toMatchObject({ level: 'ok' })
+  expect(kernel.points.find(face.McpResources, 'svc://bell')).toMatchObject({ operation: 'bell.rings' })
+  const facts = (completed: number) => ({ goals: { ended: 4, completed, abandoned: 0 } }) as face.LotFacts
+  const pressed = kernel.points.find(face.Stressors, 'pressed')!
+  expect([await pressed.sense?.(facts(1)), await pressed.sense?.(facts(3))]).toEqual(['raise', 'resolve'])
+  const state = { agent_id: 'ada', load: 0.7, crisis: false } as face.InnerState
+  expect(await kernel.points.ask(face.Moods, state)).toBe('pressed')
+  const situation = { best: () => ({ agent_id: 'ada', goal_id: 'g', objective: 'o', result: 'r' }) }
+  expect(kernel.points.find(face.SwarmPolicies, 'translators')!.act(situation as never)).toMatchObject([
+    { kind: 'route', agent_id: 'ada' },
+  ])
+})
+
+it('the plugin with everything does what it says: what is set rings, is told, and becomes a goal', async () => {
+  const agents = memoryScheduler(['ada'])
+  await using home = await testHost({
+    builtins: [agents.plugin],
+    plugins: { 'kitchen-timer.ts': plugins['kitchen-timer.ts']! },
+  })
+  const { kernel, clock } = home
+  expect(await kernel.invoke('timers.set', { label: 'tea', seconds: 240 })).toMatchObject({ label: 'tea' })
+  await home.write({ 'plugins/kitchen-timer.ts': `${plugins['kitchen-timer.ts']}\n// edited` })
+  expect(await kernel.host.apply()).toMatchObject([{ outcome: 'reloaded', error: null }])
+  expect(await kernel.invoke('timers.list')).toMatchObject([{ label: 'tea' }])
+  for (let minute = 0; minute < 3; minute++) await clock.advance(60_000)
+  expect(home.logged('ring: tea')).toEqual([])
+  await clock.advance(62_000)
+  await until(() => home.logged('ring: tea').length === 1)
+  expect(await kernel.invoke('timers.list')).toEqual([])
+  expect(await kernel.points.ask(GoalStrategies, { agent_id: 'ada' })).toMatchObject({
+    objective: 'See to it, the timer rang: tea',
+  })
+  const full = Array.from({ length: 21 }, (_, n) => kernel.invoke('timers.set', { label: `${n}`, seconds: 9 }))
+  expect((await Promise.allSettled(full)).at(-1)).toMatchObject({ reason: { code: 'too_many_timers' } })
+})

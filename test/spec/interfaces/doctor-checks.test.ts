@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest'
+import { DoctorChecks, type DoctorReport } from '#interfaces/doctor/contract'
+import doctor from '#interfaces/doctor/index'
+import { refuse, type TestHost, testHost, until } from '../../support/index.ts'
+import { spawn, testHostWithModel } from '../core/models/model-host.ts'
+
+it('a check of a plugin that throws, rejects or answers with something else has failed, and the others are told', async () => {
+  await using home = await testHost({ builtins: [doctor] })
+  const { points } = home.kernel
+  const luckless = () => {
+    throw new Error('no luck')
+  }
+  points.add(DoctorChecks, { name: 'throws', run: luckless }, 'careless')
+  points.add(DoctorChecks, { name: 'rejects', run: async () => luckless() }, 'careless')
+  points.add(DoctorChecks, { name: 'odd', run: async () => ({ level: 'fine' }) as never }, 'careless')
+  points.add(DoctorChecks, { name: 'well', run: async () => ({ level: 'ok', message: 'x', remedy: null }) }, 'careful')
+  const told = (await home.kernel.invoke('doctor.checks')) as { name: string; level: string; message: string }[]
+  const by = Object.fromEntries(told.map(({ name, level, message }) => [name, `${level}: ${message}`]))
+  expect(by).toMatchObject({ throws: 'fail: no luck', rejects: 'fail: no luck', well: 'ok: x' })
+  expect(by.odd).toMatch(/^fail: The check "odd" is not valid: level: /)
+})
+
+const runCheck = async ({ kernel }: TestHost, check: string) => {
+  const told = (await kernel.invoke('doctor.checks')) as DoctorReport[]
+  return told.find(({ name }) => name === check)
+}
+
+it('an agent whose cycles fail is told of, with the reason', async () => {
+  await using home = await testHostWithModel(() => refuse(401, 'Incorrect API key provided'), { builtins: [doctor] })
+  const id = await spawn(home)
+  expect(await runCheck(home, 'agents')).toMatchObject({ level: 'ok', message: 'none of them fails' })
+  home.kernel.heartbeat.start()
+  await until(home, 'cycle_end')
+  expect(await runCheck(home, 'agents')).toEqual({
+    ...{ name: 'agents', level: 'warn', remedy: `svc why ${id} says when it tries again` },
+    message: expect.stringMatching(new RegExp(`^${id} failed once: .*HTTP 401: Incorrect API key provided\\.$`)),
+  })
+  const other = await spawn(home)
+  await until(home, 'cycle_end', ({ agent_id }) => agent_id === other)
+  expect((await runCheck(home, 'agents'))!.message).toMatch(/^2 agents fail; worker-\w+ failed \w+.*: The model /)
+  for (const each of [id, other]) await home.kernel.invoke('agents.pause', { id: each })
+  expect(await runCheck(home, 'agents')).toMatchObject({ level: 'ok' })
+})
+
+it('a budget that holds no further call is told of before its limit is reached', async () => {
+  const config = { daemon: { budget_tokens: 50 } }
+  await using home = await testHostWithModel(() => undefined, { builtins: [doctor], config })
+  expect(await runCheck(home, 'budget')).toMatchObject({
+    level: 'warn',
+    message: expect.stringMatching(/^tight: /),
+    remedy: expect.stringContaining('svc budget reset'),
+  })
+})

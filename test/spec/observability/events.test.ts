@@ -1,0 +1,367 @@
+import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import agents from '#core/agents/index'
+import models from '#core/models/index'
+import profiles from '#core/profiles/index'
+import { Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
+import events from '#observability/events/index'
+import { Journal } from '#observability/events/journal'
+import { appendEvent, type EventEnvelope, Store } from '#platform/store/contract'
+import store from '#platform/store/index'
+import { ask } from '../../faces/rest/rest-server.ts'
+import { sse } from '../../faces/sse.ts'
+import { type TestHost, type TestHostOptions, tempDir, testHost, until } from '../../support/index.ts'
+
+const ROOMS = [store, models, profiles, agents]
+const HOUSE = [...ROOMS, events, rest]
+
+/** A house that serves, on the machine's clock. */
+async function startServer(options: TestHostOptions = {}) {
+  const home = await testHost({ builtins: HOUSE, roles: ['server'], clock: 'system', ...options })
+  const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
+  return Object.assign(home, { url, port: Number(new URL(url).port) })
+}
+
+const happen = ({ kernel }: TestHost, n: number, agent_id: string | null = 'a-1', type = 'tested') =>
+  kernel.use(Store).apply(Array.from({ length: n }, (_, i) => appendEvent({ type, agent_id, data: { i } })))
+const seqs = (messages: readonly { event: string; id?: string }[]) =>
+  messages.flatMap(({ event, id }) => (event === 'message' ? [Number(id)] : []))
+
+describe('GET /events', () => {
+  it('says where it begins, then tells what happens within a tenth of a second', async () => {
+    await using home = await startServer()
+    await happen(home, 3)
+    const client = await sse(`${home.url}/events`)
+    expect(await client.has(1)).toEqual([{ id: '3', event: 'open', data: { after: 3 } }])
+    const delays: number[] = []
+    for (let n = 2; n < 12; n++) {
+      const began = performance.now()
+      await happen(home, 1)
+      await client.has(n)
+      delays.push(performance.now() - began)
+    }
+    expect(seqs(client.messages)).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12, 13])
+    expect(delays.sort((a, b) => a - b)[5]).toBeLessThan(150)
+    const message = client.messages.at(-1)!
+    expect(message.data).toMatchObject({ seq: 13, type: 'tested', v: 1, agent_id: 'a-1', data: { i: 0 } })
+    expect(message.data.at).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/)
+  })
+
+  it('reports what changes without an event to readers that ask for notices', async () => {
+    await using home = await startServer()
+    await using other = await testHost({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: home.root })
+    const client = await sse(`${home.url}/events?notices=true`)
+    const plain = await sse(`${home.url}/events`)
+    const notices = () => client.messages.filter(({ event }) => event === 'notice')
+    await client.has(1)
+    const { agent_id } = (await other.kernel.invoke('agents.spawn', { preset: 'coder' })) as { agent_id: string }
+    const isIdle = { type: 'status_changed', data: { daemon: 'stopped', plugins: 0, agents: { idle: 1, paused: 0 } } }
+    await until(() => notices().length === 1)
+    expect(notices()[0]).toMatchObject({ data: isIdle })
+    expect(notices()[0]).not.toHaveProperty('id')
+    await other.kernel.invoke('agents.pause', { id: agent_id })
+    await until(() => notices().length === 2)
+    expect(notices()[1]).toMatchObject({ data: { data: { agents: { idle: 0, paused: 1 } } } })
+    await home.kernel.hooks.emit('config_changed', { keys: ['daemon.heartbeat'] })
+    await until(() => notices().length === 3)
+    expect(notices()[2]).toMatchObject({ data: { type: 'config_changed', data: { keys: ['daemon.heartbeat'] } } })
+    expect(plain.messages.some(({ event }) => event === 'notice')).toBe(false)
+    expect(seqs(client.messages)).toEqual(seqs(plain.messages))
+  })
+
+  it('tells what another process commits', async () => {
+    await using home = await startServer()
+    await using other = await testHost({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: home.root })
+    const client = await sse(`${home.url}/events`)
+    await client.has(1)
+    await happen(other, 2)
+    await client.has(3)
+    expect(seqs(client.messages)).toEqual([1, 2])
+  })
+
+  it('goes on after Last-Event-ID, which comes before `after`', async () => {
+    await using home = await startServer()
+    await happen(home, 5)
+    const from = async (query: string, headers = {}) => {
+      const client = await sse(`${home.url}/events?follow=false${query}`, { headers })
+      return seqs(await client.end())
+    }
+    expect(await from('&after=0')).toEqual([1, 2, 3, 4, 5])
+    expect(await from('&after=3')).toEqual([4, 5])
+    expect(await from('&after=0', { 'last-event-id': '4' })).toEqual([5])
+    expect(await from('&last=2')).toEqual([4, 5])
+    expect(await from('&last=9')).toEqual([1, 2, 3, 4, 5])
+    expect(await from('')).toEqual([])
+    expect(await from('&after=999999')).toEqual([])
+  })
+
+  it('begins with the newest of those that are meant, however long ago they happened', async () => {
+    await using home = await startServer()
+    const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'coder' })) as { agent_id: string }
+    await happen(home, 3, agent_id)
+    await happen(home, 2500)
+    const from = async (query: string) =>
+      (await (await sse(`${home.url}/events?follow=false${query}`)).end()).flatMap(({ data }) => data.seq ?? [])
+    const of = { agent_id, type: 'tested' }
+    const all = (await home.kernel.invoke('events.list', { id: agent_id, type: ['tested'] })) as EventEnvelope[]
+    const seqs = all.map(({ seq }) => seq).reverse()
+    expect(await from(`&${new URLSearchParams({ ...of, last: '2' })}`)).toEqual(seqs.slice(1))
+    expect(await from(`&${new URLSearchParams({ ...of, last: '20' })}`)).toEqual(seqs)
+    expect(await from('&type=agent_spawned&last=1')).toHaveLength(1)
+    expect(await from('&type=nothing_of_this&last=1')).toEqual([])
+  })
+
+  it.each(['x', '-1', '1.5', '1e3', '99999999999999999999'])(
+    'a Last-Event-ID that it never gave is refused: %s',
+    async id => {
+      await using home = await startServer()
+      const answer = await ask({ port: home.port, path: '/events', headers: { 'last-event-id': id } })
+      expect([answer.status, answer.json.errors[0].path]).toEqual([422, 'Last-Event-ID'])
+    },
+  )
+
+  it('can be of one agent and of some types', async () => {
+    await using home = await startServer()
+    for (const agent of ['a-1', 'a-2', null]) for (const type of ['x', 'y', 'z']) await happen(home, 1, agent, type)
+    const from = async (query: string) =>
+      seqs(await (await sse(`${home.url}/events?follow=false&after=0&${query}`)).end())
+    expect(await from('agent_id=a-2')).toEqual([4, 5, 6])
+    expect(await from('type=x&type=z')).toEqual([1, 3, 4, 6, 7, 9])
+    expect(await from('agent_id=a-1&type=y')).toEqual([2])
+  })
+
+  it('an agent that is unknown and left nothing behind is refused', async () => {
+    await using home = await startServer()
+    const answer = await ask({ port: home.port, path: '/events?agent_id=nobody' })
+    expect([answer.status, answer.json.code]).toEqual([404, 'agent_not_found'])
+  })
+
+  it('survives restarts of the server: nothing is lost, nothing comes twice', async () => {
+    await using dir = await tempDir()
+    await using writer = await testHost({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: dir.path })
+    let writing = true
+    const written = (async () => {
+      for (let n = 0; writing; n++) {
+        await happen(writer, 1 + (n % 3))
+        await new Promise(setImmediate)
+      }
+    })()
+    const seen: number[] = []
+    let last = '0'
+    for (let round = 0; round < 5; round++) {
+      const home = await startServer({ root: dir.path })
+      const client = await sse(`${home.url}/events`, { headers: { 'last-event-id': last } })
+      await client.has(50)
+      await home.close()
+      const messages = await client.end()
+      seen.push(...seqs(messages))
+      last = messages.findLast(({ id }) => id !== undefined)!.id!
+    }
+    writing = false
+    await written
+    expect(seen).toEqual(Array.from(seen, (_, n) => n + 1))
+    expect(seen.length).toBeGreaterThan(200)
+  })
+
+  it('two hundred readers that wait ask the database no more than one', async () => {
+    await using home = await startServer()
+    const clients = await Promise.all(Array.from({ length: 200 }, () => sse(`${home.url}/events`)))
+    await Promise.all(clients.map(client => client.has(1)))
+    let asked = 0
+    const used = home.kernel.use(Store)
+    const get = used.get.bind(used)
+    used.get = (sql, params) => {
+      asked++
+      return get(sql, params)
+    }
+    const began = performance.now()
+    await until(() => performance.now() - began > 500)
+    expect(asked).toBeLessThan(15)
+    await happen(home, 1)
+    await Promise.all(clients.map(client => client.has(2)))
+  })
+
+  it('a long log is read in pieces that hold up nobody', async () => {
+    await using home = await startServer()
+    for (let n = 0; n < 20; n++) await happen(home, 1000, 'a-1', 'common')
+    await happen(home, 1, 'a-1', 'rare')
+    let lag = 0
+    let at = performance.now()
+    const watch = setInterval(() => {
+      lag = Math.max(lag, performance.now() - at - 5)
+      at = performance.now()
+    }, 5)
+    const client = await sse(`${home.url}/events?after=0&type=rare&follow=false`)
+    expect(seqs(await client.end())).toEqual([20_001])
+    clearInterval(watch)
+    expect(lag).toBeLessThan(100)
+  })
+})
+
+describe('GET /agents/{id}/events', () => {
+  it('is a page, newest first, with its count and the next', async () => {
+    await using home = await startServer()
+    await happen(home, 5)
+    await happen(home, 2, 'a-2')
+    const page = await ask({ port: home.port, path: '/agents/a-1/events?limit=2&offset=1&type=tested' })
+    expect(page.json.map(({ seq }: EventEnvelope) => seq)).toEqual([4, 3])
+    expect(page.headers['x-total-count']).toBe('5')
+    expect(page.headers.link).toBe('</agents/a-1/events?limit=2&offset=3&type=tested>; rel="next"')
+  })
+
+  it('what a deleted agent did stays readable', async () => {
+    await using home = await startServer({ files: { 'profiles/worker.yaml': 'name: worker\nrole: works\n' } })
+    const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'worker' })) as { agent_id: string }
+    await home.kernel.invoke('agents.delete', { id: agent_id })
+    const { json } = await ask({ port: home.port, path: `/agents/${agent_id}/events` })
+    expect(json.map(({ type }: EventEnvelope) => type)).toEqual(['agent_deleted', 'agent_spawned'])
+    expect((await ask({ port: home.port, path: '/agents/nobody/events' })).status).toBe(404)
+  })
+})
+
+describe('the event log', () => {
+  const logOf = (root: string, agent: string) => join(root, '.svc/sessions', agent, 'events.jsonl')
+  const linesOf = async (file: string) =>
+    (await readFile(file, 'utf8'))
+      .split('\n')
+      .slice(0, -1)
+      .map(line => (JSON.parse(line) as EventEnvelope).seq)
+  /** A daemon whose log has been written, and closed. */
+  const writeLog = async (root: string, work: (home: TestHost) => Promise<unknown>) => {
+    const home = await testHost({ builtins: [...ROOMS, events], root })
+    await work(home)
+    await home.close()
+    return home
+  }
+
+  it('has a line for each event of an agent, in a file that nobody else may read', async () => {
+    await using dir = await tempDir()
+    await writeLog(dir.path, async home => {
+      await happen(home, 2)
+      await happen(home, 1, 'a-2')
+      await happen(home, 1, null)
+      await home.clock.advance(1_000)
+      await until(async () => (await linesOf(logOf(dir.path, '_service')).catch(() => [])).length === 1)
+      await happen(home, 1)
+    })
+    expect(await linesOf(logOf(dir.path, 'a-1'))).toEqual([1, 2, 5])
+    expect(await linesOf(logOf(dir.path, 'a-2'))).toEqual([3])
+    expect((await stat(logOf(dir.path, 'a-1'))).mode & 0o777).toBe(0o600)
+    const [line] = (await readFile(logOf(dir.path, 'a-2'), 'utf8')).split('\n')
+    expect(JSON.parse(line!)).toMatchObject({ seq: 3, type: 'tested', v: 1, agent_id: 'a-2', data: { i: 0 } })
+  })
+
+  it('goes on after a torn end, wherever it was torn: no line is lost, none comes twice', async () => {
+    await using dir = await tempDir()
+    await writeLog(dir.path, home => happen(home, 3))
+    const file = logOf(dir.path, 'a-1')
+    const whole = await readFile(file)
+    const third = whole.lastIndexOf(10, whole.length - 2) + 1
+    for (let cut = third; cut < whole.length; cut += 7) {
+      await truncate(file, cut)
+      const home = await writeLog(dir.path, house => happen(house, 1))
+      const all = await linesOf(file)
+      expect(all).toEqual(Array.from(all, (_, n) => n + 1))
+      expect(home.logged('no line')).toHaveLength(cut === third ? 0 : 1)
+    }
+    expect(await readFile(`${file}.corrupt`, 'utf8')).toContain('"seq":3')
+  })
+
+  it.each([
+    ['a block of zeros', Buffer.alloc(512)],
+    ['half a character', Buffer.from([0xe2, 0x82])],
+    ['a line that is no JSON', Buffer.from('{"seq":\n')],
+  ])('sets aside %s at its end, with one warning', async (_, rubbish) => {
+    await using dir = await tempDir()
+    await writeLog(dir.path, home => happen(home, 2))
+    const file = logOf(dir.path, 'a-1')
+    await writeFile(file, rubbish, { flag: 'a' })
+    const home = await writeLog(dir.path, async house => {
+      await happen(house, 1)
+      await house.clock.advance(1_000)
+      await happen(house, 1)
+    })
+    expect(await linesOf(file)).toEqual([1, 2, 3, 4])
+    expect(home.logged('no line')).toHaveLength(1)
+    expect((await readFile(`${file}.corrupt`)).subarray(0, rubbish.length)).toEqual(rubbish)
+  })
+
+  it('is made again from the database when it was lost', async () => {
+    await using dir = await tempDir()
+    await writeLog(dir.path, home => happen(home, 1500))
+    await rm(join(dir.path, '.svc/sessions'), { recursive: true })
+    await writeLog(dir.path, home => happen(home, 1))
+    expect(await linesOf(logOf(dir.path, 'a-1'))).toEqual(Array.from({ length: 1501 }, (_, n) => n + 1))
+  })
+
+  it('is behind while it cannot be written, says so once, and catches up', async () => {
+    await using dir = await tempDir()
+    await mkdir(join(dir.path, '.svc'), { recursive: true })
+    await writeFile(join(dir.path, '.svc/sessions'), 'in the way')
+    const home = await writeLog(dir.path, async house => {
+      for (let n = 0; n < 3; n++) {
+        await happen(house, 1)
+        await house.clock.advance(1_000)
+      }
+      await until(() => house.logged('the event log is behind').length > 0)
+      await rm(join(dir.path, '.svc/sessions'))
+      await house.clock.advance(1_000)
+    })
+    expect(home.logged('the event log is behind')).toHaveLength(1)
+    expect(await linesOf(logOf(dir.path, 'a-1'))).toEqual([1, 2, 3])
+  })
+
+  it('begins a new file when one is large, and keeps four', async () => {
+    await using dir = await tempDir()
+    const { promises: files } = await import('node:fs')
+    const path = join(dir.path, 'events')
+    const journal = () => new Journal({ files, path, warn: () => {}, rotateBytes: 50 })
+    for (let seq = 1; seq <= 40; seq++) await journal().append([{ seq }], false)
+    expect((await readdir(dir.path)).sort()).toEqual([
+      'events.1.jsonl',
+      'events.2.jsonl',
+      'events.3.jsonl',
+      'events.4.jsonl',
+      'events.jsonl',
+    ])
+    expect(await journal().last()).toBe(40)
+    await rm(`${path}.jsonl`)
+    expect(await journal().last()).toBeGreaterThan(30)
+  })
+
+  it('each write is on the disk before the next when event_log_fsync asks for it', async () => {
+    await using dir = await tempDir()
+    const synced: boolean[] = []
+    const fs = (await import('node:fs')).promises
+    const files = {
+      ...fs,
+      open: async (...args: Parameters<typeof fs.open>) => {
+        const handle = await fs.open(...args)
+        const datasync = handle.datasync.bind(handle)
+        handle.datasync = () => {
+          synced.push(true)
+          return datasync()
+        }
+        return handle
+      },
+    } as typeof fs
+    for (const event_log_fsync of [false, true]) {
+      const home = await testHost({
+        builtins: [...ROOMS, events],
+        root: dir.path,
+        config: { event_log_fsync },
+        ports: { files },
+      })
+      await happen(home, 1)
+      await home.close()
+    }
+    expect(synced).toEqual([true])
+  })
+
+  it('SVC_EVENT_LOG_FSYNC=maybe refuses to start and names the variable', async () => {
+    const opening = testHost({ builtins: [...ROOMS, events], env: { SVC_EVENT_LOG_FSYNC: 'maybe' } })
+    await expect(opening).rejects.toThrow(/SVC_EVENT_LOG_FSYNC/)
+  })
+})

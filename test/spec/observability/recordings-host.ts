@@ -1,0 +1,134 @@
+import { Rest } from '#interfaces/rest/contract'
+import { definePlugin, z } from '#kernel'
+import { Recordings } from '#observability/recordings/contract'
+import { Daemon } from '#platform/daemon/contract'
+import { tool } from '#tools/toolkits/contract'
+import { BUILTINS } from '../../../builtins/index.ts'
+import {
+  fault,
+  type ModelServerRequest,
+  modelServer,
+  type Script,
+  type TestHost,
+  type TestHostOptions,
+  testHost,
+  text,
+  together,
+  toolCall,
+} from '../../support/index.ts'
+import { asksForGoal, WORKER } from '../core/models/model-host.ts'
+
+/** A tool that needs an approval, one that never gives the same twice, and one that fails. */
+const hands = definePlugin({
+  name: 'hands',
+  setup(svc) {
+    let n = 0
+    const parameters = z.object({ to: z.string().optional() })
+    svc.toolkit({
+      name: 'hands',
+      tools: [
+        tool({
+          name: 'send',
+          description: 'Sends.',
+          parameters,
+          requires_approval: true,
+          execute: () => `sent ${++n}`,
+        }),
+        tool({ name: 'look', description: 'Looks.', parameters, execute: async () => `saw ${Math.random()}` }),
+        tool({
+          name: 'slip',
+          description: 'Fails.',
+          parameters,
+          execute() {
+            throw new Error(`slipped ${++n}`)
+          },
+        }),
+      ],
+    })
+  },
+})
+
+/** A daemon with all its rooms in this process, whose agents ask a scripted model over HTTP; `ask` is its REST face. */
+export async function testHostWithRecordings(
+  script: Script,
+  config: Record<string, unknown> = {},
+  options: TestHostOptions = {},
+) {
+  const server = await modelServer({ script })
+  const home = await testHost({
+    ...options,
+    builtins: [...BUILTINS, ...(options.builtins ?? [hands])],
+    roles: ['daemon', 'server'],
+    clock: 'system',
+    files: { 'profiles/worker.yaml': WORKER, ...options.files },
+    config: {
+      approval: { enabled: true },
+      model: { retry_delay: 0.01 },
+      ...config,
+      daemon: { heartbeat: 0.2, min_rest: 0, ...(config.daemon as object) },
+    },
+    env: {
+      OPENAI_BASE_URL: server.url,
+      OPENAI_API_KEY: 'test-key-of-the-house',
+      OPENAI_MODEL: 'scripted',
+      ...options.env,
+    },
+  })
+  const rest = await home.kernel.use(Rest).listen({ port: 0, host: '127.0.0.1' })
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const answer = await fetch(new URL(path, rest.url), {
+      method,
+      ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    })
+    const said = await answer.text()
+    return said === '' ? undefined : JSON.parse(said)
+  }
+  const close = home.close.bind(home)
+  return Object.assign(home, {
+    ask,
+    server,
+    start: () => home.kernel.use(Daemon).start(),
+    stop: () => home.kernel.use(Daemon).stop(),
+    async close() {
+      await close()
+      await server.close()
+    },
+  })
+}
+
+/** A model that does this and that, as its number of the request and the agent's prompt decide. */
+export function busyModel(seed: number) {
+  let n = seed
+  let goals = 0
+  return (request: ModelServerRequest) => {
+    n = (n * 1103515245 + 12345) % 2 ** 31
+    const pick = (n >> 8) % 12
+    if (pick === 11) return fault('500')
+    if (asksForGoal(request)) {
+      if (pick === 10) return text('nothing')
+      const word = `${++goals}`.replace(/\d/g, digit => 'qwertzuiop'[Number(digit)]!)
+      return text(JSON.stringify({ goal: `${word} ${word}x write ${word}y of ${word}z`, reasoning: 'why not' }))
+    }
+    const call = (name: string, args: object = {}) => toolCall(name, args, `call_${request.n}_${name}`)
+    const turns = [
+      () => call('look', { to: `n${n}` }),
+      () => call('file_write', { path: `a${pick}.txt`, content: `text ${n}` }),
+      () => together(call('look'), call('slip'), call('file_read', { path: 'a1.txt' })),
+      () => call('send', { to: `n${n}` }),
+      () => call('remember', { content: `something ${n} to keep` }),
+      () => call('no_such_tool'),
+      () => text('I think that is enough.'),
+      () => call('finish_goal', { summary: `done with ${n}` }),
+      () => call('notepad_write', { text: `note ${n}` }),
+      () => toolCall('file_write', '{"path": "cut'),
+      () => call('slip'),
+    ]
+    return turns[pick]!()
+  }
+}
+
+export const runsOf = async ({ kernel }: TestHost) => (await kernel.use(Recordings).list()).map(({ run_id }) => run_id)
+export const runOf = async (home: TestHost) => (await runsOf(home))[0]!
+
+export const replayOf = async ({ kernel }: TestHost, run_id: string) =>
+  kernel.use(Recordings).replay(run_id, { signal: new AbortController().signal })

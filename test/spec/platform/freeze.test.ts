@@ -1,0 +1,282 @@
+import { describe, expect, it } from 'vitest'
+import { Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
+import { definePlugin, type Events } from '#kernel'
+import { Freeze } from '#platform/daemon/contract'
+import daemon from '#platform/daemon/index'
+import { PHASES, SchedulerToken } from '#platform/heartbeat/contract'
+import { Store } from '#platform/store/contract'
+import { project } from '../../cli/project.ts'
+import { ask } from '../../faces/rest/rest-server.ts'
+import {
+  type ModelServerRequest,
+  RunningSvc,
+  refuse,
+  runHeartbeat,
+  svc,
+  type TestHost,
+  type TestHostOptions,
+  tempDir,
+  text,
+  toolCall,
+  until,
+  waitUntilIdle,
+} from '../../support/index.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
+
+/** What a cycle was and how it ended, as told by the hooks. */
+function cycleWatcher() {
+  const entered: string[] = []
+  const ended: Events['cycle_end'][] = []
+  const plugin = definePlugin({
+    name: 'watcher',
+    setup(svc) {
+      svc.on('phase_enter', ({ phase }) => entered.push(phase))
+      svc.on('cycle_end', end => ended.push(end))
+    },
+  })
+  const clear = () => {
+    entered.length = 0
+    ended.length = 0
+  }
+  return { entered, ended, plugin, clear }
+}
+
+/** A goal, and steps towards it that are always others. */
+const busyModel = (asked: ModelServerRequest) =>
+  asksForGoal(asked)
+    ? text(`{"goal":"Write piece number ${asked.n} about the tides"}`)
+    : toolCall('write_notepad', { text: `words ${asked.n}` })
+
+/** A house in whose process the daemon runs, with its REST app on a port. */
+async function startServer(options: TestHostOptions = {}) {
+  const seen = cycleWatcher()
+  const home = await testHostWithModel(busyModel, {
+    ...options,
+    builtins: [rest, daemon, seen.plugin, ...(options.builtins ?? [])],
+  })
+  const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
+  const post = (path: string) => ask({ hostname, port, path, method: 'POST' })
+  return Object.assign(home, { seen, post, get: (path: string) => ask({ hostname, port, path }) })
+}
+
+const calls = ({ server }: { server: { bill: readonly unknown[] } }) => server.bill.length
+const events = async ({ kernel }: TestHost) =>
+  (await kernel.use(Store).events(0, 1000)).map(({ type }) => type).filter(type => type.startsWith('daemon_'))
+
+describe('while the daemon is frozen', () => {
+  it('cycles come and end as guarded; no phase is entered and no model is asked', async () => {
+    await using home = await startServer()
+    const { status, json } = await home.post('/daemon/pause')
+    expect([status, json]).toEqual([200, { status: 'paused', frozen_since: home.clock.now().toISOString() }])
+    await spawn(home)
+    home.seen.clear()
+    for (let beats = 3; beats > 0; beats--) await runHeartbeat(home)
+    expect(home.seen.ended.length).toBeGreaterThanOrEqual(3)
+    expect(new Set(home.seen.ended.map(({ result }) => result))).toEqual(new Set(['guarded']))
+    expect(home.seen.entered).toEqual([])
+    expect(calls(home)).toBe(0)
+    expect(await home.kernel.use(Freeze).isFrozen()).toBe(true)
+
+    const resumed = await home.post('/daemon/resume')
+    expect([resumed.status, resumed.json]).toEqual([200, { status: 'running', frozen_since: null }])
+    await runHeartbeat(home)
+    expect(home.seen.entered).toContain('goal_generation')
+    expect(calls(home)).toBeGreaterThan(0)
+  })
+
+  it('it says so, and since when: the freeze that came first', async () => {
+    await using home = await startServer()
+    expect((await home.get('/daemon')).json).toMatchObject({ frozen: false, frozen_since: null })
+    const since = home.clock.now().toISOString()
+    await home.post('/daemon/pause')
+    await home.clock.advance(1000)
+    expect((await home.post('/daemon/pause')).json.frozen_since).toBe(since)
+    expect((await home.get('/daemon')).json).toMatchObject({ frozen: true, frozen_since: since, health: 'healthy' })
+    await home.post('/daemon/resume')
+    expect((await home.post('/daemon/resume')).status).toBe(200)
+    expect(await events(home)).toEqual(['daemon_paused', 'daemon_resumed'])
+  })
+
+  it('a pursuit that is under way makes no further model call, and goes on where it was afterwards', async () => {
+    let step = 0
+    const seen = cycleWatcher()
+    let freezeNow: () => Promise<unknown> = async () => {}
+    const script = async (asked: ModelServerRequest) => {
+      if (asksForGoal(asked)) return busyModel(asked)
+      step++
+      if (step === 2) await freezeNow()
+      return step < 4 ? busyModel(asked) : toolCall('finish_goal', { summary: 'done', evidence: [] })
+    }
+    await using home = await testHostWithModel(script, { builtins: [daemon, seen.plugin] })
+    freezeNow = () => home.kernel.invoke('daemon.pause')
+    const id = await spawn(home)
+    await until(() => step === 2)
+    await until(() => seen.ended.some(({ result }) => result === 'guarded'))
+    for (let beats = 3; beats > 0; beats--) await runHeartbeat(home)
+    expect(step).toBe(2)
+    const agent = await detail(home, id)
+    expect(agent).toMatchObject({ status: 'idle', error: null, waiting_for: null })
+    expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'active', steps_completed: 2 })
+
+    await home.kernel.invoke('daemon.resume')
+    await runHeartbeat(home)
+    await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
+    expect(step).toBe(4)
+  })
+
+  it('who was found to have nothing to do just before has no cycle any more', async () => {
+    await using home = await testHostWithModel(busyModel, { builtins: [daemon] })
+    const id = await spawn(home)
+    await home.kernel.heartbeat.stop()
+    const scheduler = home.kernel.use(SchedulerToken)
+    const later = home.clock.ms() + 60_000
+    const due = (await scheduler.due?.(later, 10)) ?? []
+    expect(due).toMatchObject([{ id }])
+    await home.kernel.invoke('daemon.pause')
+    expect(await scheduler.pass?.(due, later)).toEqual([])
+    expect(await scheduler.pass?.((await scheduler.due?.(later, 10)) ?? [], later)).toEqual([id])
+  })
+
+  it('a model call that failed is not tried again', async () => {
+    const seen = cycleWatcher()
+    let freezeNow: () => Promise<unknown> = async () => {}
+    const script = async (asked: ModelServerRequest) => {
+      if (asksForGoal(asked)) return busyModel(asked)
+      await freezeNow()
+      return refuse(503, 'Overloaded')
+    }
+    await using home = await testHostWithModel(script, { builtins: [daemon, seen.plugin] })
+    freezeNow = () => home.kernel.invoke('daemon.pause')
+    await spawn(home)
+    await until(async () => {
+      await home.clock.advance(1_000)
+      return seen.ended.some(({ result }) => result === 'guarded')
+    })
+    expect(home.server.requests.filter(asked => !asksForGoal(asked))).toHaveLength(1)
+  })
+
+  it('it stays so over a restart, and nothing is spent before it is resumed', async () => {
+    await using dir = await tempDir()
+    const before = await startServer({ root: dir.path })
+    const id = await spawn(before)
+    await waitUntilIdle(before)
+    await before.post('/daemon/pause')
+    const { frozen_since } = (await before.get('/daemon')).json
+    const spent = (await detail(before, id)).cost_usd
+    await before.close()
+
+    await using after = await startServer({ root: dir.path })
+    for (let beats = 2; beats > 0; beats--) await runHeartbeat(after)
+    expect((await after.get('/daemon')).json).toMatchObject({ frozen: true, frozen_since })
+    expect(calls(after)).toBe(0)
+    expect((await detail(after, id)).cost_usd).toBe(spent)
+    await after.post('/daemon/resume')
+    await runHeartbeat(after)
+    expect(calls(after)).toBeGreaterThan(0)
+  })
+})
+
+describe('the freeze and the pause of an agent', () => {
+  it('do not touch each other: an agent paused before a freeze is paused after it, through a restart', async () => {
+    await using dir = await tempDir()
+    const before = await startServer({ root: dir.path })
+    const [paused, free] = [await spawn(before), await spawn(before)]
+    await waitUntilIdle(before)
+    await before.post(`/agents/${paused}/pause`)
+    await before.post('/daemon/pause')
+    expect([(await detail(before, paused)).status, (await detail(before, free)).status]).toEqual(['paused', 'idle'])
+    await before.close()
+
+    await using after = await startServer({ root: dir.path })
+    await after.post('/daemon/resume')
+    after.seen.clear()
+    await runHeartbeat(after)
+    expect((await detail(after, paused)).status).toBe('paused')
+    const driven = new Set(after.seen.ended.map(({ agent_id }) => agent_id))
+    expect([driven.has(paused), driven.has(free)]).toEqual([false, true])
+  })
+
+  it('an agent that is resumed while the daemon is frozen is idle, and stays frozen', async () => {
+    await using home = await startServer()
+    const id = await spawn(home)
+    await waitUntilIdle(home)
+    await home.post(`/agents/${id}/pause`)
+    await home.post('/daemon/pause')
+    const before = calls(home)
+    expect((await home.post(`/agents/${id}/resume`)).json.status).toBe('idle')
+    await runHeartbeat(home)
+    expect(calls(home)).toBe(before)
+    expect((await home.get('/daemon')).json.frozen).toBe(true)
+  })
+})
+
+it('over REST a freeze needs the daemon in that process; the operation itself does not', async () => {
+  await using home = await startServer({ roles: ['server'] })
+  for (const path of ['/daemon/pause', '/daemon/resume']) {
+    const { status, json } = await home.post(path)
+    expect([status, json.code]).toEqual([503, 'daemon_not_running'])
+  }
+  expect((await home.get('/daemon')).json.frozen).toBe(false)
+  await home.kernel.invoke('daemon.pause')
+  expect((await home.get('/daemon')).json.frozen).toBe(true)
+})
+
+it.each([
+  [true, ['guarded']],
+  [false, []],
+])('a freeze that cannot be read counts as one while guards_fail_closed is %s', async (guards_fail_closed, results) => {
+  let broken = false
+  // A store that fails where the freeze is read, and nowhere else.
+  const faulty = definePlugin({
+    name: 'faulty',
+    setup(svc) {
+      svc.on('cycle_start', () => {
+        if (!broken) return
+        const store = svc.use(Store)
+        const get = ((sql, params) => {
+          if (params?.[1] === 'frozen') return Promise.reject(new Error('the page is torn'))
+          return store.get(sql, params)
+        }) as typeof store.get
+        const torn = (of: Store, name: string | symbol) => (name === 'get' || name === 'glance' ? get : bound(of, name))
+        svc.provide(Store, new Proxy(store, { get: torn }))
+        broken = false
+      })
+    },
+  })
+  await using home = await startServer({ builtins: [faulty], config: { daemon: { guards_fail_closed } } })
+  broken = true
+  home.seen.clear()
+  await spawn(home)
+  await until(() => home.seen.ended.length > 0)
+  expect(home.seen.ended.map(({ result }) => result).filter(result => result === 'guarded')).toEqual(results)
+  expect(home.seen.entered.length > 0).toBe(!guards_fail_closed)
+  // `context_assembly` without a context ends a cycle, so the two phases after it are not asked about.
+  expect(home.logged('the page is torn').length).toBeGreaterThanOrEqual(guards_fail_closed ? PHASES.length - 2 : 1)
+})
+
+describe('from the command line', () => {
+  it('it is set and cleared with nothing running, and holds in the daemon that starts then', async () => {
+    await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0\n' })
+    const run = (...words: string[]) => svc(words, { cwd: dir.path })
+    expect((await run('daemon', 'pause')).stdout).toMatch(/^frozen since .*; go on with: svc daemon resume\n$/)
+    expect((await run('daemon')).stdout).toMatch(/frozen +since/)
+    await using running = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
+    await running.says(/Agents/)
+    const status = async () => JSON.parse((await run('daemon', '--json')).stdout)
+    expect(await status()).toMatchObject({ health: 'healthy', frozen: true })
+    const { agent_id } = JSON.parse((await run('agent', 'coder', '--json')).stdout)
+    const goals = async () => JSON.parse((await run('goals', agent_id, '--json')).stdout) as unknown[]
+    expect(await goals()).toEqual([])
+
+    expect((await run('daemon', 'resume')).code).toBe(0)
+    await until(async () => (await goals()).length > 0)
+    expect((await run('daemon', 'pause', '--json')).code).toBe(0)
+    expect(await status()).toMatchObject({ frozen: true })
+  })
+})
+
+function bound(of: object, name: string | symbol): unknown {
+  const value: unknown = Reflect.get(of, name, of)
+  return typeof value === 'function' ? value.bind(of) : value
+}

@@ -1,0 +1,210 @@
+import { execFileSync } from 'node:child_process'
+import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { PluginDefinition } from '#kernel'
+import waking from '#platform/waking/index'
+import { Svc } from '../../../index.ts'
+import { project } from '../../cli/project.ts'
+import { type TestHost, type TestHostOptions, until } from '../../support/index.ts'
+import { spawn, testHostWithModel } from '../core/models/model-host.ts'
+import { goalAnswer } from '../safety/approvals-host.ts'
+
+/** Agents that find nothing to do, so that every cycle is of somebody's waking. */
+async function idlers(
+  config: Record<string, unknown> = {},
+  builtins: PluginDefinition[] = [],
+  options: TestHostOptions = {},
+) {
+  const home = await testHostWithModel(() => goalAnswer(''), {
+    ...{ builtins: [waking, ...builtins], clock: 'system' },
+    ...options,
+    config: { daemon: { heartbeat: 60, min_rest: 0, ...config } },
+  })
+  const begun: number[] = []
+  home.kernel.hooks.on('cycle_start', () => void begun.push(performance.now()))
+  return Object.assign(home, { begun })
+}
+
+/** Starts the heartbeat and waits until the first cycle of each agent is over and all sources wait. */
+async function startAgent(home: TestHost & { begun: number[] }) {
+  await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(() => home.begun.length === 1 && home.kernel.heartbeat.inFlight.length === 0)
+  await quiet()
+}
+
+/** Long enough for a baseline to be taken, and for what must not happen to happen. */
+const quiet = (ms = 400) => new Promise(resolve => setTimeout(resolve, ms))
+
+describe('watched files', () => {
+  it('a change of a watched file starts the next cycle at once', async () => {
+    await using home = await idlers({ watch_files: ['todo.txt'] }, [], { files: { 'todo.txt': 'one\n' } })
+    await startAgent(home)
+    await appendFile(join(home.root, 'todo.txt'), 'two\n')
+    await until(() => home.begun.length === 2)
+  })
+
+  it('a path that is missing wakes when it appears, when it is replaced, and when it vanishes', async () => {
+    await using home = await idlers({ watch_files: ['later.txt'] })
+    await startAgent(home)
+    const file = join(home.root, 'later.txt')
+    await writeFile(file, 'here')
+    await until(() => home.begun.length === 2)
+    await quiet()
+    await writeFile(`${file}.new`, 'other')
+    await rename(`${file}.new`, file)
+    await until(() => home.begun.length === 3)
+    await quiet()
+    await rm(file)
+    await until(() => home.begun.length === 4)
+  })
+
+  it('a path in a folder that is missing is found within the poll interval', async () => {
+    await using home = await idlers({ watch_files: ['not/yet/there.txt'], wake_poll_interval: 0.2 })
+    await startAgent(home)
+    await mkdir(join(home.root, 'not/yet'), { recursive: true })
+    await writeFile(join(home.root, 'not/yet/there.txt'), 'here')
+    await until(() => home.begun.length === 2)
+  })
+
+  it('a watched folder wakes by what happens right in it', async () => {
+    await using home = await idlers({ watch_files: ['inbox'] }, [], { files: { 'inbox/a.txt': 'a' } })
+    await startAgent(home)
+    await writeFile(join(home.root, 'inbox/b.txt'), 'b')
+    await until(() => home.begun.length === 2)
+    await quiet()
+    await appendFile(join(home.root, 'inbox/a.txt'), 'more')
+    await until(() => home.begun.length === 3)
+  })
+
+  it('a link wakes when its target changes', async () => {
+    await using home = await idlers({ watch_files: ['link'] }, [], { files: { 'elsewhere/real.txt': 'a' } })
+    await symlink(join(home.root, 'elsewhere/real.txt'), join(home.root, 'link'))
+    await startAgent(home)
+    await appendFile(join(home.root, 'elsewhere/real.txt'), 'b')
+    await until(() => home.begun.length === 2)
+  })
+
+  it('a pipe without anybody at its other end holds up nothing', async () => {
+    await using home = await idlers({ watch_files: ['pipe', 'todo.txt'] }, [], { files: { 'todo.txt': 'one' } })
+    execFileSync('mkfifo', [join(home.root, 'pipe')])
+    await startAgent(home)
+    await appendFile(join(home.root, 'todo.txt'), 'two')
+    await until(() => home.begun.length === 2)
+  })
+
+  it('many writes in a row are one wake', async () => {
+    await using home = await idlers({ watch_files: ['todo.txt'] }, [], { files: { 'todo.txt': '' } })
+    await startAgent(home)
+    for (let n = 0; n < 30; n++) await appendFile(join(home.root, 'todo.txt'), `${n}\n`)
+    await until(() => home.begun.length === 2)
+    await quiet(600)
+    expect(home.begun).toHaveLength(2)
+  })
+
+  it('what else happens in the folder of a watched file wakes nobody', async () => {
+    await using home = await idlers({ watch_files: ['todo.txt'] }, [], { files: { 'todo.txt': 'one' } })
+    await startAgent(home)
+    for (let n = 0; n < 30; n++) await writeFile(join(home.root, `other-${n}.txt`), 'x')
+    await quiet(600)
+    expect(home.begun).toHaveLength(1)
+  })
+
+  it('where the system tells of nothing, files are found within the poll interval, which may change while running', async () => {
+    const files = await import('node:fs/promises')
+    const deaf = {
+      ...files,
+      // biome-ignore lint/correctness/useYield: it fails before it could.
+      async *watch() {
+        throw new Error('no watches left')
+      },
+    }
+    await using home = await idlers({ watch_files: ['todo.txt'], wake_poll_interval: 600 }, [], {
+      ...{ files: { 'todo.txt': 'one' }, ports: { files: deaf as never } },
+    })
+    await startAgent(home)
+    expect(home.logged('is looked at every 600 s only: no watches left').length).toBeGreaterThan(0)
+    await appendFile(join(home.root, 'todo.txt'), 'two')
+    await quiet()
+    expect(home.begun).toHaveLength(1)
+    await home.kernel.config.patch({ daemon: { wake_poll_interval: 0.1 } })
+    await home.kernel.hooks.emit('config_changed', { keys: await home.kernel.config.reload() })
+    await until(() => home.begun.length === 2)
+    await quiet(700)
+    await appendFile(join(home.root, 'todo.txt'), 'three')
+    await until(() => home.begun.length === 3)
+  })
+})
+
+describe('wake sources together', () => {
+  it('sources that answer at once for ever, however many, begin at most four cycles in a second', async () => {
+    const eager = (name: string): PluginDefinition => ({
+      name,
+      setup: svc => void svc.wakeSource({ name, wait: async () => 'again' }),
+    })
+    await using home = await idlers({ idle_backoff: false }, ['a', 'b', 'c', 'd', 'e'].map(eager))
+    await startAgent(home)
+    await until(() => home.begun.length === 10)
+    const gaps = home.begun.slice(2).map((at, n) => at - (home.begun[n + 1] as number))
+    expect(Math.min(...gaps)).toBeGreaterThan(200)
+  })
+
+  it('no source is blamed for a store that cannot be written to, and what it said is not lost', async () => {
+    let post = () => {}
+    const mail: PluginDefinition = {
+      name: 'mail',
+      setup: svc =>
+        void svc.wakeSource({
+          name: 'mail',
+          wait: () =>
+            new Promise(resolve => {
+              post = () => resolve('mail')
+            }),
+        }),
+    }
+    await using home = await idlers({}, [mail])
+    await startAgent(home)
+    const { SchedulerToken } = await import('#platform/heartbeat/contract')
+    const scheduler = home.kernel.use(SchedulerToken)
+    const wake = scheduler.wake.bind(scheduler)
+    let failures = 7
+    scheduler.wake = (agents, reason) => (failures-- > 0 ? Promise.reject(new Error('locked')) : wake(agents, reason))
+    post()
+    await until(() => home.begun.length === 2)
+    expect(home.logged('a wake (mail) is told later: locked')).toHaveLength(7)
+    expect(home.logged('no longer asked')).toHaveLength(0)
+  })
+
+  it('a program that embeds the service adds a source of its own, and takes it back', async () => {
+    await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 60\n  min_rest: 0\n' })
+    await using svc = await Svc.open(dir.path, { log: { level: 'silent' } })
+    let begun = 0
+    svc.kernel.hooks.on('cycle_start', () => void begun++)
+    let aborted = false
+    let post = () => {}
+    const undo = svc.daemon.addWakeSource({
+      name: 'doorbell',
+      wait: signal =>
+        new Promise((resolve, reject) => {
+          post = () => resolve('rang')
+          signal.addEventListener('abort', () => {
+            aborted = true
+            reject(signal.reason)
+          })
+        }),
+    })
+    await svc.spawn('coder')
+    await svc.invoke('daemon.pause').catch(() => {})
+    await svc.daemon.start()
+    await until(() => begun > 0 && svc.kernel.heartbeat.inFlight.length === 0)
+    await quiet()
+    const before = begun
+    post()
+    await until(() => begun > before)
+    await undo()
+    expect(aborted).toBe(true)
+    await svc.daemon.stop()
+    expect(svc.kernel.heartbeat.live).toBe(false)
+  })
+})

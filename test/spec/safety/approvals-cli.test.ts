@@ -1,0 +1,143 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it, vi } from 'vitest'
+import type { Goal } from '#core/goals/contract'
+import type { Approval, ApprovalSummary } from '#safety/approvals/contract'
+import { project } from '../../cli/project.ts'
+import {
+  type ModelServerRequest,
+  modelServer,
+  RunningSvc,
+  svc,
+  type TempDir,
+  text,
+  toolCall,
+} from '../../support/index.ts'
+import Sqlite from '../../support/sqlite.ts'
+
+const PLUGIN = `
+import { definePlugin, tool, z } from 'svc'
+export default definePlugin({
+  name: 'post',
+  setup(svc) {
+    svc.toolkit({ name: 'post', tools: [tool({
+      name: 'send', description: 'Sends.', danger: 'cannot be taken back', parameters: z.object({ to: z.string() }),
+      async execute({ to }) {
+        await svc.ports.files.appendFile(svc.project.root + '/sent.log', to + '\\n')
+        return 'sent'
+      },
+    })] })
+  },
+})`
+
+const HOSTILE = 'ann\u001b[2J\u001b]0;owned\u0007\r\u202egnp.exe\u200b\u2028x'
+
+/** A project whose one agent wants to send these, one after another. */
+async function posting(
+  to: string[],
+): Promise<{ dir: TempDir; options: { cwd: string; env: Record<string, string> } } & AsyncDisposable> {
+  const script = ({ body, prompt }: ModelServerRequest) => {
+    if (prompt.includes('"goal":'))
+      return text(prompt.includes('Recent goals') ? '' : '{"goal": "Send word to everybody"}')
+    const done = body.messages.filter(({ role }) => role === 'tool').length
+    return done < to.length ? toolCall('send', { to: to[done] }) : toolCall('finish_goal', { summary: 'done' })
+  }
+  const server = await modelServer({ script })
+  const config = 'daemon:\n  heartbeat: 0.2\n  min_rest: 0.05\napproval:\n  enabled: true\n'
+  const dir = await project({
+    '.svc/config.yaml': config,
+    'plugins/post.ts': PLUGIN,
+    'profiles/p.yaml': 'name: p\nrole: posts\n',
+  })
+  const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
+  return {
+    dir,
+    options: { cwd: dir.path, env },
+    async [Symbol.asyncDispose]() {
+      await server.close()
+      await dir[Symbol.asyncDispose]()
+    },
+  }
+}
+
+describe('svc approvals, approve and deny', () => {
+  it('show what waits without letting it steer the terminal, and decide it, with a daemon and without', async () => {
+    await using house = await posting([HOSTILE, 'bob', 'cy'])
+    const { options } = house
+    const json = async <T>(...words: string[]) => JSON.parse((await svc([...words, '--json'], options)).stdout) as T
+    expect((await svc(['approvals'], options)).stdout).toBe('nothing waits for a decision\n')
+    expect((await svc(['approvals', '-s', 'denied'], options)).stdout).toBe('none with status denied\n')
+    // Looked up in the database: a command for each look would be most of the test's time.
+    const db = new Sqlite(join(options.cwd, '.svc/svc.db'))
+    const find = <T>(sql: string, ...params: string[]) =>
+      vi.waitUntil(() => db.prepare(sql).get(...params) as T | undefined, { timeout: 40_000, interval: 20 })
+    const waiting = async (to: string) => {
+      const sql = "SELECT approval_id FROM approvals WHERE status = 'pending' AND arguments = ?"
+      return (await find<{ approval_id: string }>(sql, JSON.stringify({ to }))).approval_id
+    }
+    let denied: string
+    {
+      await using _daemon = new RunningSvc(['start', '-p', 'p'], options)
+      const first = await waiting(HOSTILE)
+      for (const words of [['approvals'], ['approvals', 'show', first]]) {
+        const { stdout, code } = await svc(words, options)
+        expect(code).toBe(0)
+        expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
+        expect(stdout).toContain('cannot be taken back')
+        expect(stdout).toMatch(/ann\\+(u001b|x1b)\[2J/)
+        // Nothing is put into it, such as what lines of ours begin with.
+        expect(stdout).toMatch(/\\u2028x"/)
+      }
+      const approved = await json<Approval>('approve', first, '--arguments', '{"to":"ann"}', '--reason', 'cleaned')
+      expect(approved).toMatchObject({ status: 'approved', resolved_by: 'cli', edited: true })
+      const again = await svc(['deny', first], options)
+      expect(again).toMatchObject({ code: 1, stdout: '' })
+      expect(again.stderr).toMatch(/approved already, by cli/)
+      denied = await waiting('bob')
+      expect(await _daemon.end('SIGTERM')).toBe(0)
+    }
+    // Nothing runs now: the decision waits in the database.
+    expect((await json<Approval>('deny', denied, '--reason', 'not Bob')).resolved_by).toBe('cli')
+    expect((await svc(['why', 'p'], options)).stdout).toMatch(/No daemon runs; svc start/)
+    await using _again = new RunningSvc(['start'], options)
+    await svc(['approve', await waiting('cy')], options)
+    await find("SELECT 1 FROM goals WHERE status = 'completed'")
+    db.close()
+    expect(await readFile(join(house.dir.path, 'sent.log'), 'utf8')).toBe('ann\ncy\n')
+    expect((await svc(['approve', 'ap-nothing'], options)).stderr).toMatch(/no approval "ap-nothing"/)
+    expect((await svc(['approve', denied.slice(0, 6)], options)).code).toBe(1)
+    const history = await json<ApprovalSummary[]>('approvals', '--status', 'all')
+    expect(history.map(each => each.status)).toEqual(['consumed', 'denied', 'consumed'])
+  }, 120_000)
+
+  it('rules are granted, listed and revoked', async () => {
+    await using house = await posting([])
+    const run = (...words: string[]) => svc(words, house.options)
+    expect(await run('approvals', 'grant', 'send')).toMatchObject({ code: 2 })
+    const granted = await run('approvals', 'grant', 'send', '--arguments', '{"to":{"glob":"*@here"}}', '--uses', '3')
+    expect(granted.stdout).toMatch(/^rule-[0-9a-f]{8} {2}send {2}any agent .*used 0 of 3 times, by cli$/m)
+    const [id = ''] = granted.stdout.split(' ')
+    expect((await run('approvals', 'rules')).stdout).toContain(id)
+    expect(await run('approvals', 'revoke', id)).toMatchObject({ code: 0 })
+    expect((await run('approvals', 'rules')).stdout).toMatch(/no rules/)
+    expect((await run('approvals', 'rules', '--all')).stdout).toMatch(/revoked by cli/)
+  })
+})
+
+describe('svc goals abandon', () => {
+  it('gives up one, those of an agent, or all, and asks which when it is not told', async () => {
+    await using house = await posting([])
+    const run = (...words: string[]) => svc(words, house.options)
+    await run('spawn', 'p')
+    for (const objective of ['Count the spoons', 'Count the forks', 'Count the knives'])
+      await run('goals', 'add', 'p', objective)
+    expect((await run('goals', 'abandon')).code).toBe(2)
+    const goals = JSON.parse((await run('goals', 'p', '--json')).stdout) as Goal[]
+    expect((await run('goals', 'abandon', goals[0]!.goal_id, '-r', 'enough')).stdout).toBe(
+      `${goals[0]!.goal_id}: abandoned\n`,
+    )
+    expect((await run('goals', 'prioritize', goals[1]!.goal_id, '9')).code).toBe(0)
+    expect((await run('goals', 'abandon', '--agent', 'p')).stdout.match(/abandoned/g)).toHaveLength(2)
+    expect((await run('goals', 'abandon', '--all')).stdout).toBe('no goals were active\n')
+  })
+})

@@ -1,0 +1,50 @@
+import { Rest } from '#interfaces/rest/contract'
+import rest from '#interfaces/rest/index'
+import type { Question } from '#safety/questions/contract'
+import questions from '#safety/questions/index'
+import { type ModelServer, type TestHostOptions, toolCall, until, waitUntilIdle } from '../../support/index.ts'
+import { asksForGoal, spawn, testHostWithModel } from '../core/models/model-host.ts'
+import { results, type Step, steps } from './approvals-host.ts'
+
+export const ask = (question: string, more: Record<string, unknown> = {}) =>
+  toolCall('ask_operator', { question, ...more })
+
+/** What the model was last shown as results of its calls towards a goal. */
+export const shown = ({ server }: { server: ModelServer }) =>
+  results({ requests: server.requests.filter(request => !asksForGoal(request)) })
+
+/** A host whose agent asks, with its HTTP API. */
+export async function asking(list: Step[], options: TestHostOptions = {}) {
+  const home = await testHostWithModel(steps(...list), {
+    ...options,
+    builtins: [questions, rest, ...(options.builtins ?? [])],
+  })
+  const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
+  const request = async (path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const answer = await fetch(url + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it is its own business.
+    return { status: answer.status, json: (await answer.json()) as any }
+  }
+  const open = async () => (await request('/questions')).json as Question[]
+  /** Waits until a question is open, and the agent has come to rest. */
+  const asked = async (): Promise<Question> => {
+    await until(async () => (await open()).length > 0)
+    await waitUntilIdle(home)
+    return (await open())[0]!
+  }
+  const answer = async (question_id: string, text: string, headers?: Record<string, string>) => {
+    const answered = await request(`/questions/${question_id}/answer`, { answer: text }, headers)
+    await home.clock.advance(1_000)
+    return answered
+  }
+  const begin = async () => {
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    return id
+  }
+  return Object.assign(home, { request, asked, answer, begin, open })
+}

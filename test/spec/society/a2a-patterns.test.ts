@@ -1,0 +1,293 @@
+import { describe, expect, it } from 'vitest'
+import delegation from '#society/delegation/index'
+import type { PatternRun } from '#society/patterns/contract'
+import patterns from '#society/patterns/index'
+import { example } from '../../examples/example.ts'
+import { type ModelServerRequest, runHeartbeat, type TestHostOptions, toolCall, until } from '../../support/index.ts'
+import { goalsOf, spawn } from '../core/models/model-host.ts'
+import { asksForGoal, goalOf, isOf, messages, NOTHING, rows, testHostWithMail } from './mail-host.ts'
+
+type Home = Awaited<ReturnType<typeof testHostWithMail>>
+const NAMES = ['ann', 'bob', 'cleo']
+
+/** Whoever is asked something answers it by what `say` gives; undefined declines, null says nothing. */
+const answering =
+  (say: (me: string, question: string) => string | undefined | null) =>
+  ({ prompt, ...rest }: ModelServerRequest) => {
+    const request = { prompt, ...rest }
+    const me = NAMES.find(name => isOf(request, name))!
+    const asked = [
+      ...prompt.matchAll(/Message (msg-[\w-]+) \(\w+\) from [^\n]*an answer[^<]*<<< and >>>[^<]*<<<\n([\s\S]*?)\n>>>/g),
+    ]
+    if (asksForGoal(request)) {
+      const first = asked.find(([, , body]) => say(me, body!) !== null)
+      return first ? goalOf(`Answer the message ${first[1]} that came`) : NOTHING
+    }
+    if (prompt.includes('Goal: Answer the message')) {
+      const id = /Goal: Answer the message (\S+) /.exec(prompt)![1]!
+      const results = rest.body.messages.filter(({ role }) => role === 'tool')
+      if (results.length === 0) return toolCall('read_message', { id })
+      if (results.length > 1) return toolCall('finish_goal', { summary: 'Answered.' })
+      const said = say(me, results[0]!.content ?? '')
+      return said === undefined
+        ? toolCall('reject_request', { id, reason: 'no time' })
+        : toolCall('reply', { id, body: said })
+    }
+    return toolCall('finish_goal', { summary: `${me} did it` })
+  }
+
+const openHost = (script: Parameters<typeof testHostWithMail>[0], options: TestHostOptions = {}) =>
+  testHostWithMail(script, { config: { daemon: { heartbeat: 30 } }, ...options, builtins: [delegation, patterns] })
+
+/** Starts a pattern of ann and lets the agents live until it has ended. */
+async function runPattern(home: Home, name: string, participants: string[], task: string, more: object = {}) {
+  for (const agent of NAMES) await spawn(home, agent)
+  const start = { name, initiator: 'ann', participants, task, ...more }
+  const { pattern_id } = (await home.kernel.invoke('patterns.start', start)) as PatternRun
+  const run = () => home.kernel.invoke('patterns.get', { pattern_id }) as Promise<PatternRun>
+  home.kernel.heartbeat.start()
+  for (let n = 0; n < 40 && (await run()).status === 'running'; n++) await runHeartbeat(home)
+  return run()
+}
+
+describe('a pattern runs by messages to its end', () => {
+  it('review: rounds of feedback and revision, until it is approved', async () => {
+    const say = (me: string, question: string) =>
+      me === 'ann'
+        ? 'Sheep are white.'
+        : question.includes('Sheep are white.')
+          ? 'APPROVED, well done.'
+          : 'CHANGES: say the colour.'
+    await using home = await openHost(answering(say))
+    const run = await runPattern(home, 'review', ['bob'], 'Sheep are animals.')
+    expect(run).toMatchObject({
+      status: 'completed',
+      result: { approved: true, rounds: 2, work: 'Sheep are white.' },
+      messages: 6,
+    })
+    const types = (await messages(home, 'bob')).map(({ type }) => type).reverse()
+    expect(types).toEqual(['review', 'feedback', 'request', 'response', 'review', 'feedback'])
+  })
+
+  it('mentor: answers, and questions until it is clear', async () => {
+    const say = (me: string, question: string) =>
+      me === 'bob'
+        ? question.includes('Why')
+          ? 'Because of wool.'
+          : 'Shear them.'
+        : question.includes('wool')
+          ? 'CLEAR'
+          : 'Why?'
+    await using home = await openHost(answering(say))
+    const run = await runPattern(home, 'mentor', ['bob'], 'How do I keep sheep?', { rounds: 5 })
+    expect(run).toMatchObject({
+      status: 'completed',
+      result: { guidance: ['Shear them.', 'Because of wool.'] },
+      messages: 8,
+    })
+  })
+
+  it('debate: both sides in turn, each with what the other said last', async () => {
+    const heard: string[] = []
+    const say = (me: string, question: string) => {
+      heard.push(`${me}<${/The other side said:\n(.*)/.exec(question)?.[1] ?? ''}`)
+      return `${me} says so`
+    }
+    await using home = await openHost(answering(say))
+    const run = await runPattern(home, 'debate', ['bob', 'cleo'], 'Sheep are clever.', { rounds: 2 })
+    const { arguments: said } = run.result as { arguments: { side: string; round: number }[] }
+    expect(run.status).toBe('completed')
+    expect(said.map(({ side, round }) => `${side.split('-')[0]} ${round}`)).toEqual([
+      'bob 1',
+      'cleo 1',
+      'bob 2',
+      'cleo 2',
+    ])
+    expect(new Set(heard)).toEqual(new Set(['bob<', 'cleo<bob says so', 'bob<cleo says so']))
+  })
+
+  it('chain: each is delegated its part with the result of the one before', async () => {
+    await using home = await openHost(answering(() => null))
+    const run = await runPattern(home, 'chain', ['bob', 'cleo'], 'Count the sheep and write it down.')
+    expect(run).toMatchObject({ status: 'completed', result: { output: 'cleo did it' } })
+    expect((await goalsOf(home, 'cleo')).map(({ objective }) => objective)).toEqual([
+      expect.stringContaining('bob did it'),
+    ])
+  })
+
+  it('swarm: all at once, until each has answered or declined', async () => {
+    await using home = await openHost(answering(me => (me === 'bob' ? undefined : `${me} counted 7`)))
+    const run = await runPattern(home, 'swarm', ['bob', 'cleo'], 'How many sheep?')
+    const { answers } = run.result as { answers: { agent: string; declined: boolean; answer: string }[] }
+    expect(run.status).toBe('completed')
+    expect(answers.map(({ declined, answer }) => [declined, answer]).sort()).toEqual([
+      [false, 'cleo counted 7'],
+      [true, 'no time'],
+    ])
+  })
+})
+
+describe('a pattern ends in any case', () => {
+  it('when nobody answers in time, with what there is', async () => {
+    await using home = await openHost(answering(me => (me === 'cleo' ? 'seven' : null)))
+    const run = await runPattern(home, 'swarm', ['bob', 'cleo'], 'How many sheep?', { timeout: 120 })
+    expect(run).toMatchObject({ status: 'timed_out', result: { answers: [{ answer: 'seven', declined: false }] } })
+  })
+
+  it('when it is declined, by policy too, and when it is cancelled', async () => {
+    await using home = await openHost(
+      answering(() => null),
+      { config: { daemon: { heartbeat: 30 }, delegation: { accept: false } } },
+    )
+    const run = await runPattern(home, 'chain', ['bob'], 'Count the sheep.')
+    expect(run).toMatchObject({ status: 'declined', result: { reason: expect.stringContaining('delegation.accept') } })
+    const start = { name: 'mentor', initiator: 'ann', participants: 'bob', task: 'How?' }
+    const { pattern_id } = (await home.kernel.invoke('patterns.start', start)) as PatternRun
+    const ended = (await home.kernel.invoke('patterns.cancel', { pattern_id })) as PatternRun
+    expect(ended).toMatchObject({ status: 'cancelled', result: { guidance: [] } })
+  })
+
+  it('when somebody dies, is removed or stays silent: that counts as declining, and the others are heard', async () => {
+    await using home = await openHost(
+      answering(me => (me === 'cleo' ? 'seven' : null)),
+      { config: { daemon: { heartbeat: 30 }, patterns: { answer_timeout: 100 } } },
+    )
+    const ids = await Promise.all(NAMES.map(agent => spawn(home, agent)))
+    const dora = await spawn(home, 'dora')
+    const start = { name: 'swarm', initiator: 'ann', participants: ['bob', 'cleo', 'dora'], task: 'How many sheep?' }
+    const { pattern_id } = (await home.kernel.invoke('patterns.start', start)) as PatternRun
+    await home.kernel.invoke('agents.delete', { id: dora })
+    await home.kernel.invoke('agents.pause', { id: ids[1]! })
+    home.kernel.heartbeat.start()
+    const run = () => home.kernel.invoke('patterns.get', { pattern_id }) as Promise<PatternRun>
+    for (let n = 0; n < 10 && (await run()).status === 'running'; n++) await runHeartbeat(home)
+    expect(await run()).toMatchObject({
+      status: 'completed',
+      result: {
+        answers: [
+          { agent: ids[1], declined: true, answer: expect.stringContaining('has not answered within 100 s') },
+          { agent: ids[2], declined: false, answer: 'seven' },
+          { agent: dora, declined: true, answer: expect.stringContaining('is gone') },
+        ],
+      },
+    })
+    // Its initiator gone, a pattern has nobody left to run for.
+    const next = (await home.kernel.invoke('patterns.start', { ...start, participants: ['bob'] })) as PatternRun
+    await home.kernel.invoke('agents.delete', { id: ids[0]! })
+    await expect(home.kernel.invoke('patterns.get', { pattern_id: next.pattern_id })).rejects.toMatchObject({
+      status: 404,
+    })
+  })
+
+  it('when it has spent its budget: what it asked for is taken back, and other work is not charged', async () => {
+    await using home = await openHost(request => (asksForGoal(request) ? NOTHING : toolCall('list_dir', { path: '.' })))
+    const [, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
+    const start = { name: 'chain', initiator: 'ann', participants: ['bob', 'cleo'], task: 'Count the sheep.' }
+    const begun = (await home.kernel.invoke('patterns.start', { ...start, budget_tokens: 3_000 })) as PatternRun
+    expect(begun).toMatchObject({ budget: { usd: null, tokens: 3_000 }, spent: { usd: 0, tokens: 0 } })
+    home.kernel.heartbeat.start()
+    const run = () => home.kernel.invoke('patterns.get', begun) as Promise<PatternRun>
+    for (let n = 0; n < 20 && (await run()).status === 'running'; n++) await runHeartbeat(home)
+    const { status, spent } = await run()
+    expect(status).toBe('over_budget')
+    const goals = await goalsOf(home, bob)
+    expect(goals.map(goal => [goal.origin, goal.status])).toEqual([['delegated', 'abandoned']])
+    // It ends before the call after the one that went over.
+    const bill = home.server.bill.map(({ input_tokens, output_tokens }) => input_tokens + output_tokens)
+    expect(spent.tokens).toBeGreaterThanOrEqual(3_000)
+    expect(spent.tokens - Math.max(...bill)).toBeLessThan(3_000)
+    const calls = home.server.requests.length
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
+    expect(home.server.requests.slice(calls).filter(({ prompt }) => prompt.includes('Goal: Count'))).toEqual([])
+  })
+
+  it('and never sends a step twice, however often and wherever it is looked at', async () => {
+    await using home = await openHost(() => NOTHING)
+    for (const agent of NAMES) await spawn(home, agent)
+    const start = { name: 'swarm', initiator: 'ann', participants: ['bob', 'cleo'], task: 'How many?' }
+    const { pattern_id } = (await home.kernel.invoke('patterns.start', start)) as PatternRun
+    await Promise.all(Array.from({ length: 10 }, () => home.kernel.hooks.emit('beat', { beat: 1 })))
+    const sent = await rows(home, 'SELECT message_id FROM a2a_messages WHERE pattern_id = ?', [pattern_id])
+    expect(sent).toHaveLength(2)
+  })
+})
+
+describe('patterns', () => {
+  it('refuse what does not fit, in a sentence', async () => {
+    await using home = await openHost(() => NOTHING, { config: { patterns: { max_running: 1 } } })
+    for (const agent of NAMES) await spawn(home, agent)
+    const start = (more: object) =>
+      home.kernel.invoke('patterns.start', {
+        name: 'review',
+        initiator: 'ann',
+        participants: ['bob'],
+        task: 'x',
+        ...more,
+      })
+    await expect(start({ name: 'waltz' })).rejects.toMatchObject({
+      code: 'pattern_not_found',
+      message: /review, mentor/,
+    })
+    await expect(start({ participants: ['bob', 'cleo'] })).rejects.toMatchObject({ code: 'pattern_participants' })
+    await expect(start({ participants: ['ann'] })).rejects.toMatchObject({ message: expect.stringContaining('twice') })
+    await expect(start({ participants: ['../x'] })).rejects.toMatchObject({ code: 'agent_not_found' })
+    await expect(start({ participants: 7 })).rejects.toMatchObject({
+      errors: [{ path: 'participants', message: 'must be a list of agents' }],
+    })
+    await expect(start({ participants: `bob,${'x'.repeat(200)}` })).rejects.toMatchObject({
+      errors: [{ path: 'participants.1', message: expect.stringContaining('Too big') }],
+    })
+    await start({})
+    await expect(start({})).rejects.toMatchObject({ code: 'too_many_patterns', status: 409 })
+  })
+
+  it('of plugins run like the others, and agents begin them by a tool', async () => {
+    let asked = 0
+    const answers = answering(me => `hello from ${me}`)
+    await using home = await testHostWithMail(
+      request => {
+        if (!isOf(request, 'ann') || request.prompt.includes('Answer the message')) return answers(request)
+        if (asksForGoal(request)) return asked++ ? answers(request) : goalOf('Greet everybody around here')
+        return request.body.messages.some(({ role }) => role === 'tool')
+          ? toolCall('finish_goal', { summary: 'Done.' })
+          : toolCall('start_pattern', { pattern: 'greet', participants: ['bob'], task: 'hello' })
+      },
+      {
+        config: { daemon: { heartbeat: 30 } },
+        builtins: [delegation, patterns],
+        plugins: {
+          'greet.ts': `import { definePlugin, CollaborationPatterns } from 'svc'
+            export default definePlugin({ name: 'greet', setup(svc) {
+              svc.add(CollaborationPatterns, {
+                name: 'greet', summary: 'One greets the other', participants: { min: 1, max: 1 }, rounds: { usual: 1, max: 1 },
+                next: ({ initiator, participants, answerTo }) => answerTo('hi') ? { end: 'completed', result: { said: answerTo('hi').body } }
+                  : { send: [{ step: 'hi', type: 'query', from: initiator, to: participants[0], subject: '', body: 'hello' }] },
+                partial: () => ({}),
+              })
+            } })`,
+        },
+      },
+    )
+    for (const agent of ['ann', 'bob']) await spawn(home, agent)
+    const ended = until(home, 'pattern_ended')
+    home.kernel.heartbeat.start()
+    for (let n = 0; n < 8; n++) await runHeartbeat(home)
+    expect(await ended).toMatchObject({ name: 'greet', status: 'completed' })
+    expect(await home.kernel.invoke('patterns.runs', {})).toMatchObject([{ result: { said: 'hello from bob' } }])
+  })
+
+  it('of the example: agents vote, and who is silent has no vote', async () => {
+    const votes: Record<string, string> = { bob: 'Wool', cleo: 'wool' }
+    await using home = await testHostWithMail(
+      answering(me => votes[me] ?? null),
+      {
+        config: { daemon: { heartbeat: 30 }, patterns: { answer_timeout: 100 } },
+        builtins: [delegation, patterns],
+        plugins: example('collaboration-pattern.ts'),
+      },
+    )
+    await spawn(home, 'dora')
+    const run = await runPattern(home, 'vote', ['bob', 'cleo', 'dora'], 'Which is the better name?')
+    expect(run).toMatchObject({ status: 'completed', result: { winner: 'wool', votes: ['wool', 'wool'] } })
+  })
+})

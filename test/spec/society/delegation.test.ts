@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest'
+import type { Delegation } from '#society/delegation/contract'
+import delegation from '#society/delegation/index'
+import delegationTools from '#tools/toolkits/delegation/index'
+import {
+  type Answer,
+  type ModelServerRequest,
+  runHeartbeat,
+  type TestHostOptions,
+  toolCall,
+  until,
+  waitUntilIdle,
+} from '../../support/index.ts'
+import { detail, goalsOf, spawn } from '../core/models/model-host.ts'
+import { asksForGoal, goalOf, isOf, messages, NOTHING, send, testHostWithMail } from './mail-host.ts'
+
+const COUNT = 'Count the sheep in the field'
+
+/** Ann delegates once with these arguments, Bob does what is asked of him, and each finishes then. */
+const delegating = (args: object, bob: () => Answer = () => toolCall('finish_goal', { summary: 'Seven sheep.' })) => {
+  let asked = 0
+  return (request: ModelServerRequest) => {
+    if (asksForGoal(request))
+      return isOf(request, 'ann') && !asked++ ? goalOf('Find out how many sheep there are') : NOTHING
+    if (!isOf(request, 'ann')) return bob()
+    const called = request.body.messages.filter(({ role }) => role === 'tool')
+    if (called.length === 0) return toolCall('delegate_task', { agent_name: 'bob', objective: COUNT, ...args })
+    return toolCall('finish_goal', { summary: 'I know it.' })
+  }
+}
+const openHost = (script: Parameters<typeof testHostWithMail>[0], options: TestHostOptions = {}) =>
+  testHostWithMail(script, {
+    config: { daemon: { heartbeat: 30 } },
+    ...options,
+    builtins: [delegation, delegationTools],
+  })
+const delegationsOf = ({ kernel }: Awaited<ReturnType<typeof openHost>>, id: string) =>
+  kernel.invoke('delegations.list', { id }) as Promise<Delegation[]>
+
+describe('a delegated task', () => {
+  it("is acknowledged without a model call and becomes the other's goal, in the commit of the tool's outcome", async () => {
+    await using home = await openHost(delegating({}))
+    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    await home.kernel.invoke('agents.pause', { id: bob })
+    await home.kernel.invoke('agents.resume', { id: bob })
+    home.kernel.heartbeat.start()
+    await until(async () => (await delegationsOf(home, ann)).length === 1)
+    for (let n = 0; n < 4; n++) await runHeartbeat(home)
+    const [task] = await delegationsOf(home, ann)
+    expect(task).toMatchObject({ from_agent: ann, to_agent: bob, objective: COUNT, waits: false, status: 'completed' })
+    expect(
+      (await goalsOf(home, bob)).map(({ objective, origin, priority, status }) => [
+        objective,
+        origin,
+        priority,
+        status,
+      ]),
+    ).toEqual([[COUNT, 'delegated', 8, 'completed']])
+    const types = (await messages(home, ann)).map(({ type, body }) => `${type}: ${body}`).reverse()
+    expect(types).toEqual([
+      `delegate: ${COUNT}`,
+      expect.stringMatching(/^ack: Accepted as dlg-/),
+      'response: Seven sheep.',
+    ])
+    // The result is told to who delegated, once, as news.
+    const heard = home.server.requests.filter(
+      r => isOf(r, 'ann') && r.body.messages.at(-1)?.content?.includes('Seven sheep.'),
+    )
+    expect(heard).toHaveLength(1)
+  })
+
+  it('lets the goal wait that it is done for, which then goes on with the result', async () => {
+    let release = false
+    await using home = await openHost(
+      delegating({ wait: true }, () =>
+        release
+          ? toolCall('finish_goal', { summary: 'Seven sheep.' })
+          : toolCall('check_inbox', { unread_only: release }),
+      ),
+    )
+    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    home.kernel.heartbeat.start()
+    await until(async () => (await delegationsOf(home, ann)).length === 1)
+    await runHeartbeat(home)
+    expect(await detail(home, ann)).toMatchObject({ status: 'waiting', waiting_for: expect.stringContaining('waits') })
+    release = true
+    for (let n = 0; n < 8 && (await goalsOf(home, ann))[0]?.status === 'active'; n++) await runHeartbeat(home)
+    expect((await goalsOf(home, ann)).map(({ status }) => status)).toEqual(['completed'])
+    expect((await goalsOf(home, bob)).map(({ status }) => status)).toContain('completed')
+    const told = home.server.requests.filter(r => isOf(r, 'ann') && r.prompt.includes('Subgoals have ended'))
+    expect(told.length).toBeGreaterThan(0)
+    expect(told[0]!.prompt).toContain('Seven sheep.')
+    expect(await delegationsOf(home, ann)).toMatchObject([
+      { waits: true, status: 'completed', result: expect.stringContaining('Seven') },
+    ])
+    expect((await detail(home, ann)).waiting_for).toBeNull()
+  })
+
+  it('is rejected by policy: by a paused agent, a busy one, and one that takes none', async () => {
+    await using home = await openHost(() => NOTHING, { config: { delegation: { max_active_goals: 1 } } })
+    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    await home.kernel.invoke('agents.pause', { id: bob })
+    const to = async (id: string) => {
+      const { answer } = await send(home, id, COUNT, { type: 'delegate' })
+      return `${answer?.type}: ${answer?.body}`
+    }
+    expect(await to(bob)).toMatch(/^reject: .* is paused/)
+    expect(await to(ann)).toMatch(/^ack: Accepted as dlg-/)
+    expect(await to(ann)).toMatch(/^reject: .* has 1 active goals/)
+    expect(home.server.requests).toEqual([])
+    expect((await goalsOf(home, ann)).map(({ objective }) => objective)).toEqual([COUNT])
+    expect(await goalsOf(home, bob)).toEqual([])
+  })
+
+  it('does not go in a circle', async () => {
+    let asked = 0
+    const outcomes: string[] = []
+    await using home = await openHost(request => {
+      if (asksForGoal(request))
+        return isOf(request, 'ann') && !asked++ ? goalOf('Find out how many sheep there are') : NOTHING
+      const result = request.body.messages.findLast(({ role }) => role === 'tool')?.content
+      if (result) outcomes.push(result)
+      if (result) return toolCall('finish_goal', { summary: 'Done.' })
+      return toolCall('delegate_task', { agent_name: isOf(request, 'ann') ? 'bob' : 'ann', objective: COUNT })
+    })
+    const [ann] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    home.kernel.heartbeat.start()
+    for (let n = 0; n < 6 && outcomes.length < 2; n++) await runHeartbeat(home)
+    expect(outcomes.join('\n')).toMatch(/did not take it: .*in a circle/)
+    expect((await goalsOf(home, ann)).filter(({ origin }) => origin === 'delegated')).toEqual([])
+  })
+
+  it('is not given again while it is open, nor passed on unchanged for ever', async () => {
+    const outcomes: string[] = []
+    await using home = await openHost(request => {
+      const me = ['ann', 'bob', 'cleo', 'dora'].find(name => isOf(request, name))!
+      if (asksForGoal(request))
+        return me === 'ann' && outcomes.length === 0 ? goalOf('Have the sheep counted') : NOTHING
+      const results = request.body.messages.filter(({ role }) => role === 'tool').map(({ content }) => content ?? '')
+      if (results.length > 0) outcomes.push(`${me}: ${results.at(-1)}`)
+      const to = { ann: 'bob', bob: 'cleo', cleo: 'dora' }[me]
+      if (me === 'ann' && results.length === 1)
+        return toolCall('delegate_task', { agent_name: 'cleo', objective: COUNT })
+      return to && results.length === 0
+        ? toolCall('delegate_task', { agent_name: to, objective: COUNT })
+        : toolCall('finish_goal', { summary: 'Done.' })
+    })
+    for (const name of ['ann', 'bob', 'cleo', 'dora']) await spawn(home, name)
+    home.kernel.heartbeat.start()
+    for (let n = 0; n < 10 && !outcomes.some(line => line.startsWith('cleo')); n++) await runHeartbeat(home)
+    expect(outcomes.find(line => line.startsWith('ann: cleo'))).toMatch(/did not take it: The same task is with bob-/)
+    expect(outcomes.find(line => line.startsWith('bob'))).toMatch(/cleo-\w+ took it/)
+    expect(outcomes.find(line => line.startsWith('cleo'))).toMatch(/did not take it: .*passed on unchanged/)
+  })
+
+  it('that cannot end any more is told as failed: when its agent is removed, and when it is too old', async () => {
+    await using home = await openHost(() => NOTHING, {
+      config: { daemon: { heartbeat: 30 }, delegation: { timeout: 60 } },
+    })
+    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    for (const id of [ann, bob]) await send(home, id, COUNT, { type: 'delegate' })
+    await home.kernel.invoke('agents.delete', { id: ann })
+    const answers = async () => (await messages(home, 'operator', { type: 'response' })).map(({ body }) => body)
+    await until(async () => (await answers()).length === 1)
+    await home.kernel.invoke('agents.pause', { id: bob })
+    home.kernel.heartbeat.start()
+    for (let n = 0; n < 4; n++) await runHeartbeat(home)
+    expect((await answers()).reverse()).toEqual([
+      expect.stringContaining('is gone'),
+      expect.stringContaining('within 60 s'),
+    ])
+    expect((await goalsOf(home, bob)).map(({ status }) => status)).toEqual(['abandoned'])
+    await waitUntilIdle(home)
+  })
+})

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Toolkits } from '#tools/toolkits/contract'
+import { type ModelServerRequest, runHeartbeat, text, toolCall, until, waitUntilIdle } from '../../support/index.ts'
+import { asksForGoal, spawn, testHostWithModel } from '../core/models/model-host.ts'
+import { citizen, testHostWithEconomy, WORLD } from './economy-host.ts'
+
+describe('the tools of the world', () => {
+  let home: Awaited<ReturnType<typeof testHostWithEconomy>>
+  beforeAll(async () => {
+    home = await testHostWithEconomy({ rules: { life_events: false } })
+  })
+  afterAll(() => home.close())
+
+  it('are these, with these parameters, each marked and described', () => {
+    const { tools } = home.kernel.list(Toolkits).find(({ name }) => name === 'world')!
+    const shape = ({ name, parameters }: (typeof tools)[number]) =>
+      `${name}(${Object.keys((parameters as unknown as { shape: object }).shape)})`
+    expect(tools.map(shape)).toEqual([
+      'query_world(query_type)',
+      'work()',
+      'apply_job(job_id)',
+      'quit_job()',
+      'learn(skill_name)',
+      'gamble(game,wager)',
+      'pay_agent(to,amount,note)',
+      'offer_service(title,price,withdraw)',
+      'buy_service(offer_id,request)',
+      'deliver_service(order_id,result)',
+    ])
+    for (const { name, description, idempotent } of tools) {
+      expect(idempotent, name).toBe(true)
+      expect(description.length, name).toBeGreaterThan(40)
+      expect(description.length, name).toBeLessThan(200)
+    }
+  })
+
+  it.each([
+    ['status', /^You have 100\.00 credits\. You have no job[\s\S]+Health 80 %, energy 100 %/],
+    [
+      'jobs',
+      /- researcher: Researcher, 40\.00 at each payday, free\n[\s\S]+- teacher: .+, needs teaching at 50 %, free/,
+    ],
+    ['skills', /- writing: you are at 0 %; a course costs 80\.00 and adds 25 %/],
+    ['finances', /- starting balance: 100\.00 in, 0\.00 out/],
+    ['market', /\[There are no offers\.\]/],
+  ])('query_world tells of %s', async (query_type, told) => {
+    expect(await home.use('query_world', { query_type })).toMatch(told)
+  })
+
+  it('refuse what makes no sense, and say what would', async () => {
+    expect(await home.use('apply_job', { job_id: 'king' })).toContain('look at them with query_world, query_type jobs')
+    expect(await home.use('quit_job')).toContain('you have no job to quit')
+    expect(await home.use('offer_service', {})).toContain('say in `title` what you offer')
+    expect(await home.use('gamble', { wager: -5 })).toContain('wager')
+    expect(await home.use('buy_service', { offer_id: 'offer-x', request: 'Do it' })).toContain('query_type market')
+    expect(await home.use('offer_service', { withdraw: 'offer-x' })).toContain('you have no offer "offer-x"')
+    expect(await home.use('pay_agent', { to: 'nobody', amount: 1 })).toContain('No agent has the id or name "nobody"')
+  })
+})
+
+it('an agent reads how it stands, takes a job and works in its own pursuit, and is paid on the beats that follow', async () => {
+  const prompts: string[] = []
+  let goals = 0
+  const script = (request: ModelServerRequest) => {
+    prompts.push(request.prompt)
+    if (asksForGoal(request)) return text(goals++ ? '{"goal": ""}' : '{"goal": "Find work and do some of it"}')
+    const steps = [
+      toolCall('apply_job', { job_id: 'analyst' }),
+      toolCall('work'),
+      toolCall('finish_goal', { summary: 'I have work.' }),
+    ]
+    return steps[request.body.messages.filter(({ role }) => role === 'tool').length]!
+  }
+  await using home = await testHostWithModel(script, {
+    builtins: WORLD,
+    files: { 'profiles/worker.yaml': 'name: worker\nrole: works\ninner_life: [economy]\n' },
+    config: { economy: { enabled: true, life_events: false }, daemon: { heartbeat: 20 } },
+  })
+  const id = await spawn(home)
+  home.kernel.heartbeat.start()
+  await waitUntilIdle(home)
+  await until(async () => (await citizen(home, id)).job === 'Analyst')
+  const { balance } = await citizen(home, id)
+  for (let n = 0; n < 2; n++) await runHeartbeat(home)
+  expect(await citizen(home, id)).toMatchObject({ job: 'Analyst', salary: 50 })
+  expect((await citizen(home, id)).balance).toBeGreaterThanOrEqual(balance + 100)
+  expect(prompts.at(-1)).toContain('Economic status: You have')
+  expect(prompts.at(-1)).toContain('You are Analyst and are paid 50.00 at each payday.')
+  expect(prompts.at(-1)).toMatch(/Condition: Health \d+ %, energy \d+ %/)
+})

@@ -1,0 +1,95 @@
+import { symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import file from '../../../builtins/tools/toolkits/file/index.ts'
+import { hands, type ToolHost } from './tool-host.ts'
+
+let home: ToolHost
+const put = (files: Record<string, string>) =>
+  home.write(
+    Object.fromEntries(Object.entries(files).map(([path, text]) => [join('.svc/workspaces/coder-1', path), text])),
+  )
+const glob = (pattern: string, more: object = {}) => home.use('glob', { pattern, ...more })
+const grep = (pattern: string, more: object = {}) => home.use('grep', { pattern, ...more })
+
+beforeEach(async () => {
+  home = await hands({ builtins: [file] })
+})
+afterEach(() => home.close())
+
+describe('files', () => {
+  it('are found by a pattern of their path, or of their name in any folder', async () => {
+    await put({ 'src/a.ts': '', 'src/deep/b.ts': '', 'src/c.js': '', '.github/ci.yml': '', 'README.md': '' })
+    expect(await glob('*.ts')).toBe('src/a.ts\nsrc/deep/b.ts')
+    expect(await glob('src/*.{ts,js}')).toBe('src/a.ts\nsrc/c.js')
+    expect(await glob('**/*.yml')).toBe('.github/ci.yml')
+    expect(await glob('deep/*', { path: 'src' })).toBe('src/deep/b.ts')
+    expect(await glob('*.py')).toContain('[No file matches "*.py" in "."')
+  })
+
+  it('that git would ignore are left out, by all files of rules on the way, unless asked for', async () => {
+    await put({
+      '.gitignore': 'dist/\n*.log\n!keep.log\n/only-top\n# a comment\nsrc/generated\n',
+      'dist/out.ts': '',
+      'a.log': '',
+      'keep.log': '',
+      'only-top': '',
+      'src/only-top': '',
+      'src/generated/g.ts': '',
+      'src/.gitignore': 'local.ts\n',
+      'src/local.ts': '',
+      'local.ts': '',
+      'node_modules/x/index.ts': '',
+      '.git/config': '',
+    })
+    const shown = ['.gitignore', 'keep.log', 'local.ts', 'src/.gitignore', 'src/only-top']
+    expect((await glob('**')).split('\n')).toEqual(shown)
+    // Also where the search begins below.
+    expect((await glob('**', { path: 'src' })).split('\n')).toEqual(['src/.gitignore', 'src/only-top'])
+    const all = (await glob('**', { include_ignored: true })).split('\n')
+    expect(all).toContain('dist/out.ts')
+    expect(all).toContain('node_modules/x/index.ts')
+    expect(all).not.toContain('.git/config')
+  })
+
+  it('are as many as asked for, and more are said to be there', async () => {
+    await put(Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`f${n}.txt`, ''])))
+    const lines = (await glob('*.txt', { limit: 20 })).split('\n')
+    expect(lines).toHaveLength(21)
+    expect(lines.at(-1)).toBe('[There are more than 20; name a folder as path, or a narrower pattern, or set limit.]')
+  })
+})
+
+describe('what files contain', () => {
+  it('is found line by line, with the lines around it', async () => {
+    await put({ 'a.ts': 'one\r\nclass FooError\ntwo\nthree\nclass BarError\n', 'b.md': 'class FooError' })
+    expect(await grep('class \\w+Error', { glob: '*.ts' })).toBe('a.ts:2: class FooError\na.ts:5: class BarError')
+    expect(await grep('fooerror', { ignore_case: true, files_only: true })).toBe('a.ts\nb.md')
+    expect(await grep('BarError', { context: 1 })).toBe('a.ts-4- three\na.ts:5: class BarError\na.ts-6- ')
+    expect(await grep('FooError(')).toMatch(
+      /is no regular expression of JavaScript .*; mend it, or search .* with literal/,
+    )
+    expect(await grep('(x', { literal: true })).toContain('[Nothing matches "(x" in ".".')
+  })
+
+  it('is bounded: matches, long lines, binary files, and expressions that take for ever', async () => {
+    await put({ 'many.txt': 'x\n'.repeat(500), 'blob.bin': 'x\0x', 'long.txt': `y${'z'.repeat(5_000)}` })
+    const lines = (await grep('x')).split('\n')
+    expect(lines).toHaveLength(101)
+    expect(lines.at(-1)).toContain('There is more; name a folder as path')
+    expect(await grep('y', { glob: 'long.txt' })).toContain('… (4701 more characters)')
+    expect(await grep('x', { glob: '*.bin' })).toContain('Nothing matches')
+    await put({ 'slow.txt': `${'a'.repeat(40)}b` })
+    expect(await grep('^(a+)+$', { glob: 'slow.txt' })).toContain('takes too long; write it without nested repetitions')
+  })
+
+  it('is nothing from outside: links are not followed, and no path leads there', async () => {
+    await home.write({ 'secret.txt': 'the secret' })
+    await put({ 'a.txt': 'mine' })
+    await symlink(home.root, join(home.workspace, 'out'))
+    expect(await grep('secret')).toContain('Nothing matches')
+    expect(await grep('secret', { path: '..' })).toContain('lies outside your workspace')
+    expect(await glob('../*')).toContain('leads out of the folder')
+    expect(await glob('**')).toBe('a.txt')
+  })
+})

@@ -1,0 +1,336 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { ranked } from '#core/runtime/find-tools'
+import { definePlugin, z } from '#kernel'
+import { Toolkits, tool } from '#tools/toolkits/contract'
+import { BUILTINS } from '../../../builtins/index.ts'
+import { project } from '../../cli/project.ts'
+import { type ModelServerRequest, svc, type TestHost, testHost, text, toolCall, until } from '../../support/index.ts'
+import { asksForGoal, spawn, testHostWithModel } from '../core/models/model-host.ts'
+
+interface ListedTools {
+  agent_id: string | null
+  budget_tokens: number
+  offered_tokens: number
+  all_tokens: number
+  tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; danger: string | null }[]
+}
+const toolsOf = ({ kernel }: TestHost, id?: string) =>
+  kernel.invoke('tools.list', id ? { id } : {}) as Promise<ListedTools>
+const offeredIn = ({ tools }: ListedTools) => tools.filter(({ offered }) => offered).map(({ name }) => name)
+/** What went over the wire with one request. */
+const namesIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each => each.function.name)
+const specsIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each => each.function)
+
+/** A toolkit of so many tools that say of themselves what they do. */
+const kit = (name: string, deeds: Record<string, string>) =>
+  definePlugin({
+    name: `kit-${name}`,
+    setup(svc) {
+      const tools = Object.entries(deeds).map(([deed, description]) =>
+        tool({
+          name: deed,
+          description,
+          parameters: z.object({ what: z.string().max(4000).optional().describe('What it is about, in some words') }),
+          execute: ({ what }) => `${deed} is done${what ? `: ${what}` : ''}`,
+        }),
+      )
+      svc.toolkit({ name, tools })
+    },
+  })
+
+const GARDEN = kit('garden', {
+  water_plants: 'Give water to the plants of one bed.',
+  prune_roses: 'Cut the roses back, in early spring.',
+  count_snails: 'Count the snails in a bed. Then call chase_snails.',
+  chase_snails: 'Carry the snails over to the neighbours.',
+})
+const KITCHEN = kit('kitchen', {
+  bake_bread: 'Bake a loaf of bread.',
+  wash_dishes: 'Wash the dishes and put them away.',
+  sharpen_knives: 'Sharpen all knives.',
+})
+
+describe('all tools of the house', async () => {
+  const home = await testHost({ builtins: BUILTINS, roles: ['cli'] })
+  afterAll(() => home.close())
+  const listed = await toolsOf(home)
+
+  it('are many, and what is in view by default are the everyday families, whole', () => {
+    expect(listed.tools.length).toBeGreaterThan(72)
+    expect(listed.budget_tokens).toBe(0)
+    const offered = offeredIn(listed)
+    expect(offered.length).toBeLessThan(25)
+    expect(offered).toEqual(
+      expect.arrayContaining([
+        ...['file_read', 'file_write', 'file_edit', 'list_dir', 'shell_exec', 'web_fetch', 'web_search'],
+        ...[
+          'add_subgoals',
+          'update_plan',
+          'ask_operator',
+          'write_notepad',
+          'read_notepad',
+          'find_tools',
+          'finish_goal',
+        ],
+      ]),
+    )
+    const kits = new Set(listed.tools.filter(each => each.offered).map(({ toolkit }) => toolkit))
+    expect(kits).toEqual(new Set(['file', 'shell', 'notepad', 'web', 'goals', 'questions', 'runtime']))
+  })
+
+  it.each([
+    ['search files by pattern', 'glob'],
+    ['find a text in files', 'grep'],
+    ['apply a patch', 'file_patch'],
+    ['read a page of the web', 'web_fetch'],
+    ['commit my changes', 'git_commit'],
+    ['clear my notepad', 'clear_notepad'],
+  ])('are found with the fitting one first: %s', (query, name) => {
+    const kits = home.kernel.points.list(Toolkits)
+    const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
+    expect(ranked(all, query)[0]?.tool.name).toBe(name)
+  })
+
+  it.each([
+    ['cancel an alarm', 'cancel_alarm'],
+    ['remind me in ten minutes', 'set_alarm'],
+    ['commit my changes', 'git_commit'],
+    ['wait for my sub agents', 'wait_for_sub_agents'],
+    ['delete a note', 'delete_note'],
+    ['mark a todo as done', 'complete_task'],
+    ['open a url', 'scrape_link'],
+    ['which others are there to delegate to', 'list_peers'],
+    ['git_log', 'git_log'],
+    ['read my notes', 'read_note'],
+    ['send a message to another agent', 'send_message'],
+    ['do something every day', 'schedule_goal'],
+  ])('are found by what they do: %s', (query, name) => {
+    const kits = home.kernel.points.list(Toolkits)
+    const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
+    expect(
+      ranked(all, query)
+        .slice(0, 8)
+        .map(hit => hit.tool.name),
+    ).toContain(name)
+  })
+})
+
+const GARDEN_TOOLS = ['water_plants', 'prune_roses', 'count_snails', 'chase_snails']
+
+/** Room for one of garden and kitchen and half of the other, beside `finish_goal` and `find_tools`. */
+const NARROW = { daemon: { tool_prompt_tokens: 490 } }
+const WORKER = 'name: worker\nrole: keeps house\nmax_steps: 8\ntoolkits: [garden, kitchen]\n'
+
+const scriptCalls = (...steps: { name: string; args?: object }[]) => {
+  const requests: ModelServerRequest[] = []
+  const script = (request: ModelServerRequest) => {
+    if (asksForGoal(request)) return text('{"goal": "keep the house in order", "reasoning": "it is time"}')
+    requests.push(request)
+    const step = steps[requests.length - 1] ?? { name: 'finish_goal', args: { summary: 'It is in order.' } }
+    return toolCall(step.name, step.args ?? {})
+  }
+  return { script, requests }
+}
+
+async function driven(home: TestHost) {
+  await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(home, 'goal_completed')
+}
+
+describe('an agent whose tools do not fit into its prompt', () => {
+  const builtins = [GARDEN, KITCHEN]
+  const files = { 'profiles/worker.yaml': WORKER }
+
+  it('finds the others, and is offered what it found from the next step on, within the same budget', async () => {
+    const { script, requests } = scriptCalls(
+      { name: 'find_tools', args: { query: 'sharp knife' } },
+      { name: 'sharpen_knives', args: { what: 'the long one' } },
+    )
+    await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
+    await driven(home)
+    expect(requests).toHaveLength(3)
+    expect(namesIn(requests[0]!)).toEqual([...GARDEN_TOOLS, 'finish_goal', 'find_tools'])
+    expect(namesIn(requests[1]!)).toContain('sharpen_knives')
+    expect(requests[1]!.prompt).toContain('sharpen_knives(what): Sharpen all knives.')
+    expect(requests[2]!.prompt).toContain('sharpen_knives is done: the long one')
+    for (const request of requests) expect(JSON.stringify(specsIn(request)).length / 4).toBeLessThanOrEqual(490)
+  })
+
+  it('may call one that is not in view, and is offered its neighbours and what its result names', async () => {
+    const { script, requests } = scriptCalls({ name: 'bake_bread', args: { what: 'then call sharpen_knives' } })
+    await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
+    await driven(home)
+    expect(namesIn(requests[0]!)).not.toContain('bake_bread')
+    expect(requests[1]!.prompt).toContain('bake_bread is done')
+    expect(namesIn(requests[1]!)).toEqual(expect.arrayContaining(['bake_bread', 'sharpen_knives', 'wash_dishes']))
+  })
+
+  it('is offered the same for the same words, in another process too', async () => {
+    const told = []
+    for (let times = 0; times < 2; times++) {
+      const { script, requests } = scriptCalls(
+        { name: 'find_tools', args: { query: 'knives' } },
+        { name: 'find_tools', args: { query: 'dishes' } },
+      )
+      await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
+      await driven(home)
+      told.push(requests.map(specsIn))
+    }
+    expect(told[0]).toHaveLength(3)
+    expect(told[0]).toEqual(told[1])
+  })
+
+  it('is told which toolkits there are when its words find nothing', async () => {
+    const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'xyzzy' } })
+    await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
+    await driven(home)
+    expect(requests[1]!.prompt).toContain(
+      'No tool is described by these words; try others. There are tools of: kitchen',
+    )
+    expect(specsIn(requests[1]!)).toEqual(specsIn(requests[0]!))
+  })
+
+  it('is offered first what its profile names first', async () => {
+    const { script, requests } = scriptCalls()
+    const worker = `${WORKER}tools: [chase_snails, wash_dishes, sharpen_knives, water_plants, bake_bread, prune_roses]\n`
+    await using home = await testHostWithModel(script, {
+      builtins,
+      files: { 'profiles/worker.yaml': worker },
+      config: { daemon: { tool_prompt_tokens: 380 } },
+    })
+    await driven(home)
+    expect(namesIn(requests[0]!)).toEqual(expect.arrayContaining(['chase_snails', 'wash_dishes']))
+    expect(namesIn(requests[0]!)).not.toContain('prune_roses')
+  })
+})
+
+describe('a profile', () => {
+  const builtins = [GARDEN, KITCHEN]
+
+  it('says which toolkits are in view, in its order; the others are found, and come in behind them', async () => {
+    const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'water the plants' } })
+    const files = { 'profiles/worker.yaml': `${WORKER}core: [kitchen]\n` }
+    await using home = await testHostWithModel(script, { builtins, files })
+    await driven(home)
+    const kitchen = ['bake_bread', 'wash_dishes', 'sharpen_knives', 'finish_goal', 'find_tools']
+    expect(namesIn(requests[0]!)).toEqual(kitchen)
+    expect(namesIn(requests[1]!)).toEqual([...kitchen, 'water_plants'])
+  })
+
+  it('that names a core toolkit which does not exist is reported with its line', async () => {
+    const files = { 'profiles/worker.yaml': `${WORKER}core: [kitchn]\n` }
+    await using home = await testHostWithModel(scriptCalls().script, { builtins, files })
+    await spawn(home)
+    expect(home.logged('core names the toolkit "kitchn"')[0]?.msg).toContain('did you mean "kitchen"?')
+  })
+
+  it('does not bring in a tool for a word that only looks like its name', async () => {
+    const odd = kit('odd', { work: 'Do some work.', brush_shoes: 'Brush the shoes.' })
+    const { script, requests } = scriptCalls({ name: 'bake_bread', args: { what: 'work, work, work' } })
+    const files = { 'profiles/worker.yaml': 'name: worker\nrole: does its work\ncore: [kitchen]\n' }
+    await using home = await testHostWithModel(script, { builtins: [...builtins, odd], files })
+    await driven(home)
+    expect(requests[1]!.prompt).toContain('work, work, work')
+    expect(namesIn(requests[1]!)).toEqual(namesIn(requests[0]!))
+  })
+})
+
+describe('an agent whose tools fit', () => {
+  it.each([
+    ['they are few', {}],
+    ['no limit is set', { daemon: { tool_prompt_tokens: 0 } }],
+  ])('is offered all, and no find_tools, when %s', async (_, config) => {
+    const { script, requests } = scriptCalls({ name: 'water_plants' })
+    const files = { 'profiles/worker.yaml': WORKER }
+    await using home = await testHostWithModel(script, { builtins: [GARDEN, KITCHEN], files, config })
+    await driven(home)
+    for (const request of requests) {
+      expect(namesIn(request)).toHaveLength(8)
+      expect(namesIn(request)).not.toContain('find_tools')
+    }
+  })
+})
+
+describe('the tools of an agent', () => {
+  it('are listed with what they cost and whose they are, for an agent and for all', async () => {
+    const { script } = scriptCalls()
+    const files = { 'profiles/worker.yaml': WORKER }
+    await using home = await testHostWithModel(script, { builtins: [GARDEN, KITCHEN], files, config: NARROW })
+    const agent_id = await spawn(home)
+    const given = await toolsOf(home, agent_id)
+    expect(given).toMatchObject({ agent_id, budget_tokens: 490 })
+    expect(given.tools.find(({ name }) => name === 'bake_bread')).toMatchObject({
+      ...{ toolkit: 'kitchen', owner: 'kit-kitchen', offered: false, danger: null },
+    })
+    expect(given.tools.every(({ tokens }) => tokens > 10)).toBe(true)
+    expect(given.offered_tokens).toBeLessThanOrEqual(490)
+    expect(given.tools.map(({ toolkit }) => toolkit)).not.toContain('file')
+    const all = await toolsOf(home)
+    expect(all.agent_id).toBeNull()
+    expect(all.tools.map(({ toolkit }) => toolkit)).toContain('file')
+    await expect(toolsOf(home, 'nobody')).rejects.toMatchObject({ code: 'agent_not_found' })
+  })
+
+  it.each([true, false])('come and go with their toolkits, also when they are kept: toolkit_cache %s', async cache => {
+    const { script } = scriptCalls()
+    await using home = await testHostWithModel(script, { config: { daemon: { toolkit_cache: cache } } })
+    const before = await toolsOf(home)
+    const undo = home.kernel.points.add(Toolkits, { name: 'late', tools: [lateTool] }, 'test')
+    const between = await toolsOf(home)
+    undo()
+    expect(between.tools.map(({ name }) => name)).toContain('late_tool')
+    expect(await toolsOf(home)).toEqual(before)
+  })
+})
+
+it('whose result JSON would lose is told so, and not that there is nothing', async () => {
+  const returns = (name: string, result: () => unknown) =>
+    tool({ name, description: 'Returns something.', parameters: z.object({}), execute: result })
+  const odd = definePlugin({
+    name: 'odd',
+    setup(svc) {
+      const tools = [
+        returns('stream', async function* () {
+          yield 'a word'
+        }),
+        returns('map', () => ({ found: new Map([['a', 1]]) })),
+        returns('late', () => [Promise.resolve('a word')]),
+        returns('plain', () => ({ at: new Date(0), none: {}, list: [], count: 5n })),
+      ]
+      svc.toolkit({ name: 'odd', tools })
+    },
+  })
+  const { script, requests } = scriptCalls({ name: 'stream' }, { name: 'map' }, { name: 'late' }, { name: 'plain' })
+  await using home = await testHostWithModel(script, { builtins: [odd] })
+  await driven(home)
+  const results = requests.at(-1)!.body.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
+  const unwritableResult = (kind: string) =>
+    `Error: the tool gave a result that cannot be written as text: it holds ${kind}`
+  expect(results).toEqual([
+    unwritableResult('AsyncGenerator'),
+    unwritableResult('Map'),
+    unwritableResult('Promise'),
+    '{"at":"1970-01-01T00:00:00.000Z","none":{},"list":[],"count":"5"}',
+  ])
+})
+
+it('are printed by the command line, with their cost', async () => {
+  await using dir = await project()
+  const { stdout } = await svc(['tools'], { cwd: dir.path })
+  const [first = '', , head = ''] = stdout.split('\n')
+  expect(first).toMatch(
+    /^Every agent sees \d+ tools, about \d{4} tokens of each prompt \(at most a fifth of the model's window\)\. The other \d+ are found with find_tools; all at once would be \d+\.$/,
+  )
+  expect(head).toMatch(/^TOOL +TOOLKIT +PLUGIN +TOKENS$/)
+  expect(stdout).toMatch(/^shell_exec +shell +toolkit-shell +\d+ {2}.*needs approval/m)
+  expect(stdout).toMatch(/^cancel_alarm +alarm +toolkit-alarm +\d+ {2}when found, repeatable$/m)
+  expect(await svc(['tools', 'nobody'], { cwd: dir.path })).toMatchObject({ code: 1 })
+})
+
+const lateTool = tool({
+  name: 'late_tool',
+  description: 'Comes late.',
+  parameters: z.object({}),
+  execute: () => 'late',
+})
