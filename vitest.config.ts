@@ -66,6 +66,7 @@ export default defineConfig({
     // Far more than any test needs: what hangs is to be found, not what is slow on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,
-    reporters: ['default', './test/support/reporter.ts'],
+    reporters: ['minimal', './test/support/reporter.ts'],
+    silent: 'passed-only',
   },
 })

@@ -1,6 +1,5 @@
 import type { CallLimit } from '#core/models/contract'
 import { z } from '#kernel'
-import type { Guard } from '#platform/heartbeat/contract'
 import { appendEvent, defineEffect, type Store } from '#platform/store/contract'
 import { DaemonFrozenError } from './contract.ts'
 
@@ -79,24 +78,5 @@ export function freezeLimit(): CallLimit {
       if (frozen) throw new DaemonFrozenError()
     },
     async settle() {},
-  }
-}
-
-/** Keeps all phases from being entered. It is read once a cycle: a freeze that comes later stops the next model call. */
-export function freezeGuard(store: () => Store): Guard {
-  const thawed = new Map<string, number>()
-  return {
-    name: 'freeze',
-    shouldProceed({ agent_id, cycle_num, phase }) {
-      const isKnown = thawed.get(agent_id) === cycle_num
-      if (phase === 'cleanup') thawed.delete(agent_id)
-      if (isKnown) return true
-      const entered = (isThawed: boolean) => {
-        if (isThawed && phase !== 'cleanup') thawed.set(agent_id, cycle_num)
-        return isThawed
-      }
-      const found = isThawed(store())
-      return found instanceof Promise ? found.then(entered) : entered(found)
-    },
   }
 }

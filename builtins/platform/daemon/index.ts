@@ -4,7 +4,7 @@ import { type Busy, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Daemon, Freeze } from './contract.ts'
 import { fenceLimit } from './fence.ts'
-import { FREEZE_EFFECTS, freezeGuard, freezeLimit, frozenSince, isThawed } from './freeze.ts'
+import { FREEZE_EFFECTS, freezeLimit, frozenSince, isThawed } from './freeze.ts'
 import { findDaemon, findDaemons } from './holder.ts'
 import { DaemonLife } from './life.ts'
 import { leaveDaemon, takeDaemon } from './lock.ts'
@@ -34,11 +34,7 @@ export default definePlugin({
     const isFrozen = async () => (await since()) !== null
     svc.provide(Freeze, { since, isFrozen })
     const busy: Busy = async due => ((await isThawed(svc.use(Store))) ? [] : idsOf(due))
-    svc.guard(
-      '*',
-      freezeGuard(() => svc.use(Store)),
-      { busy },
-    )
+    svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) }, { busy })
     svc.add(CallLimits, freezeLimit())
     svc.add(CallLimits, fenceLimit(svc))
     svc.event('daemon_paused', z.object({}).describe('The operator froze all agents'))
