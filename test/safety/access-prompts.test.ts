@@ -88,9 +88,9 @@ it('what stands in the story of an imported life begins no line of a prompt', as
   let told = ''
   await using home = await testHostWithModel(
     request => {
-      if (asksForGoal(request)) return goalAnswer('Count all of the sheep')
-      told = systemOf(request)
-      return finish('Forty')
+      if (!asksForGoal(request)) return finish('Forty')
+      told = request.prompt
+      return goalAnswer('Count all of the sheep')
     },
     { builtins: [identity] },
   )
