@@ -257,7 +257,7 @@ export class InvariantChecker {
         ? 'without an approval'
         : approval.status !== 'consumed' || approval.tool_name !== tool.name
           ? `by ${JSON.stringify(approval)}`
-          : canonicalJson(JSON.parse(approval.arguments)) !== canonicalJson(args)
+          : canonicalJson(tool.parameters.parse(JSON.parse(approval.arguments))) !== canonicalJson(args)
             ? `with ${JSON.stringify(args)}, not ${approval.arguments}`
             : before !== undefined && before !== call_id
               ? `by ${approval.approval_id}, as ${before} did`

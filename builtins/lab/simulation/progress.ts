@@ -10,6 +10,7 @@ export function whoMustMove(look: Rows): { agent_id: string; run_at: number }[] 
      WHERE g.status = 'active' AND NOT EXISTS (SELECT 1 FROM goals sub
        WHERE sub.parent_goal_id = g.goal_id AND sub.agent_id <> g.agent_id AND sub.status = 'active')
      AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.agent_id = g.agent_id AND a.status = 'pending' AND a.task_id IS NULL)
+     AND NOT EXISTS (SELECT 1 FROM questions q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL)
      ORDER BY g.goal_id`,
   )
 }
@@ -19,7 +20,7 @@ export function progressOf(look: Rows, agent_id: string): string {
   const row = look.get<Record<string, number>>(
     `SELECT count(*) AS goals, sum(steps_completed) AS steps,
        (SELECT count(*) FROM tool_calls WHERE agent_id = @id AND state = 'done') AS calls,
-       (SELECT count(*) FROM approvals WHERE agent_id = @id) AS asked
+       (SELECT count(*) FROM approvals WHERE agent_id = @id) + (SELECT count(*) FROM questions WHERE agent_id = @id) AS asked
      FROM goals WHERE agent_id = @id AND status = 'active'`,
     [{ id: agent_id }],
   )

@@ -331,6 +331,9 @@ export class SimulatedWorld {
         await call('approvals.decide', { approval_id, decision: 'approve' }).catch(() => {})
       }
     }
+    const open = this.look.all<{ question_id: string }>('SELECT question_id FROM questions WHERE answered_at IS NULL')
+    // The first option, or a text where there are none.
+    for (const { question_id } of open) await call('questions.answer', { question_id, answer: '1' }).catch(() => {})
   }
 
   async #close(): Promise<void> {

@@ -5,7 +5,7 @@ import { Effects } from '#platform/store/contract'
 import { QuestionAnswered, QuestionAsked, Questions } from './contract.ts'
 import { questionOperations } from './operations.ts'
 import { applyDefaults, ask, gate } from './questions.ts'
-import { answerQuestion, insertQuestion, parkAskingCall } from './repository.ts'
+import { answerQuestion, beginAskingCall, insertQuestion, parkAskingCall } from './repository.ts'
 import { questionsToolkit } from './toolkit.ts'
 
 /** Interval at which a server looks for overdue questions, in milliseconds: defaults apply also where no daemon runs. */
@@ -16,7 +16,8 @@ export default definePlugin({
   description: 'Questions of agents to the operator: asked by a tool, answered once, by a person or a stated default.',
   needs: ['store', 'agents'],
   setup(svc) {
-    for (const effect of [insertQuestion, parkAskingCall, answerQuestion]) svc.add(Effects, effect.kind)
+    for (const effect of [insertQuestion, parkAskingCall, beginAskingCall, answerQuestion])
+      svc.add(Effects, effect.kind)
     svc.provide(Questions, { gate: call => gate(svc, call), ask: question => ask(svc, question) })
     for (const operation of questionOperations(svc)) svc.operation(operation)
     svc.toolkit(questionsToolkit(svc))

@@ -133,6 +133,18 @@ export const parkAskingCall = defineEffect({
   ],
 })
 
+/** Begins an asking call whose question is answered, so that the journal says so before the tool runs. */
+export const beginAskingCall = defineEffect({
+  name: 'questions.begin_call',
+  schema: z.object({ call_id: z.string() }),
+  statements: ({ call_id }, now) => [
+    {
+      sql: "UPDATE tool_calls SET state = 'started', started_at = ? WHERE call_id = ? AND state = 'parked'",
+      params: [now, call_id],
+    },
+  ],
+})
+
 /** Answers an open question; refused when it is not open any more. */
 export const answerQuestion = defineEffect({
   name: 'questions.answer',
