@@ -165,7 +165,7 @@ export class Caller {
     ended({ answer })
     await settle(answer.spend, true)
     tellRepairs(answer, purpose, log)
-    return held ? answer : { ...answer, spend: { ...answer.spend, held } }
+    return held ? answer : Object.freeze({ ...answer, spend: Object.freeze({ ...answer.spend, held }) })
   }
 
   /** @returns a function that reports the end to the observers */
