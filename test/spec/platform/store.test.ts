@@ -4,7 +4,15 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { definePlugin, z } from '#kernel'
 import { type Lease, SchedulerToken } from '#platform/heartbeat/contract'
-import { appendEvent, defineEffect, Effects, Store, setValue, wakeAgents } from '#platform/store/contract'
+import {
+  appendEvent,
+  defineEffect,
+  Effects,
+  eventStatement,
+  Store,
+  setValue,
+  wakeAgents,
+} from '#platform/store/contract'
 import store from '#platform/store/index'
 import { APPLICATION_ID, MIGRATIONS } from '#platform/store/migrations/index'
 import { NEVER } from '#platform/store/scheduler'
@@ -25,10 +33,24 @@ const booked = defineEffect({
     { sql: "INSERT INTO plugin_values (namespace, key, value) VALUES ('booked', ?, '1')", params: [key] },
   ],
 })
+const told = defineEffect({
+  name: 'test.told',
+  schema: z.object({ key: z.string() }),
+  statements: ({ key }, now) => [
+    eventStatement({ type: 'told', agent_id: null, data: { key } }, now, {
+      sql: 'SELECT 1 FROM plugin_values WHERE key = ?',
+      params: [key],
+    }),
+    {
+      sql: "INSERT INTO plugin_values (namespace, key, value) VALUES ('told', ?, '1') ON CONFLICT DO NOTHING",
+      params: [key],
+    },
+  ],
+})
 const room = definePlugin({
   name: 'test-room',
   setup(svc) {
-    for (const effect of [take, booked]) svc.add(Effects, effect.kind)
+    for (const effect of [take, booked, told]) svc.add(Effects, effect.kind)
     svc.event('it_happened', z.object({ agent_id: z.string() }))
   },
 })
@@ -163,6 +185,23 @@ describe('a commit', () => {
     expect(await db.events(0, 10)).toMatchObject([
       { seq: 1, type: 'it_happened', v: 1, agent_id: 'a', data: { agent_id: 'a' } },
     ])
+  })
+
+  it('takes events by the thousand, in order', async () => {
+    const { home, db } = await open()
+    await using _ = home
+    await db.apply(Array.from({ length: 2_050 }, (_, n) => appendEvent({ type: 'tested', agent_id: 'a', data: { n } })))
+    const events = await db.events(0, 3_000)
+    expect(events.map(({ seq, data }) => [seq, data.n])).toEqual(Array.from({ length: 2_050 }, (_, n) => [n + 1, n]))
+  })
+
+  it('records an event by what the writes before it left, wherever it is between others', async () => {
+    const { home, db } = await open()
+    await using _ = home
+    const tested = (n: number) => appendEvent({ type: 'tested', agent_id: 'a', data: { n } })
+    await db.apply([tested(1), told({ key: 'x' }), tested(2), told({ key: 'x' }), told({ key: 'y' }), tested(3)])
+    const events = await db.events(0, 10)
+    expect(events.map(({ data }) => data.n ?? data.key)).toEqual([1, 'x', 2, 'y', 3])
   })
 
   it('writes no secret by value into what it tells of', async () => {
