@@ -12,8 +12,8 @@ import approvals from '#safety/approvals/index'
 import mcpClient from '#tools/mcp-client/index'
 import { Toolkits } from '#tools/toolkits/contract'
 import { type ApprovalSummary, type McpServer, Profile, Rest, Runtime } from '../../../index.ts'
-import { runHeartbeat, tempDir, text, toolCall, until } from '../../support/index.ts'
-import { asksForGoal, spawn, testHostWithModel } from '../core/models/model-host.ts'
+import { type ModelServerRequest, runHeartbeat, tempDir, text, toolCall, until } from '../../support/index.ts'
+import { asksForGoal, spawn, testHostWithModel, WORKER } from '../core/models/model-host.ts'
 import { EVERYTHING, FILESYSTEM, freePort, isAlive, ScriptedServer, testHostWithMcp } from './mcp-client-host.ts'
 
 const NODE = process.execPath
@@ -157,18 +157,57 @@ describe('over HTTP', () => {
 })
 
 describe('who gets the tools', () => {
-  it('an agent sees them in its prompt, calls one, and reads what came back', async () => {
-    await using server = await ScriptedServer.make([{ name: 'look up', description: 'Looks a word up' }])
-    let called = false
+  const LOOK_UP = { name: 'look up', description: 'Looks a word up' }
+  const nameOf = (request: ModelServerRequest) =>
+    request.body.tools?.find(({ function: { name } }) => name.startsWith('words__'))?.function.name
+  const hasReadWord = ({ prompt }: ModelServerRequest) => prompt.includes('<<<\n{"word":"svc"}\n>>>')
+
+  it.each(['mcp', 'mcp_words'])(
+    'an agent whose profile names %s sees them in its prompt, calls one, and reads what came back',
+    async toolkit => {
+      await using server = await ScriptedServer.make([LOOK_UP])
+      let called = false
+      await using home = await testHostWithModel(
+        request => {
+          if (asksForGoal(request)) return text(JSON.stringify({ goal: 'look a word up' }))
+          if (called) return toolCall('finish_goal', { summary: 'done', evidence: [] })
+          called = true
+          return toolCall(nameOf(request)!, { word: 'svc' })
+        },
+        {
+          builtins: [mcpClient],
+          config: { mcp: { servers: { words: server.settings } } },
+          files: { 'profiles/worker.yaml': `${WORKER}toolkits: [file, ${toolkit}]\n` },
+        },
+      )
+      await until(() => home.kernel.points.find(Toolkits, 'mcp_words'))
+      await spawn(home)
+      home.kernel.heartbeat.start()
+      await until(async () => {
+        await runHeartbeat(home)
+        return home.server.requests.some(hasReadWord)
+      })
+      const [asked] = home.server.requests.filter(({ body }) => body.tools?.length)
+      const offered = asked!.body.tools!.find(({ function: { name } }) => name.startsWith('words__'))!.function
+      expect(offered).toMatchObject({
+        description: '[MCP server words] Looks a word up',
+        parameters: { type: 'object' },
+      })
+      expect(offered.name).toMatch(/^words__look_up_[0-9a-f]{8}$/)
+      expect(asked!.prompt).toContain('Tools named words__… belong to the MCP server "words".')
+    },
+  )
+
+  it('an agent whose profile does not name them finds them, then calls one', async () => {
+    await using server = await ScriptedServer.make([LOOK_UP])
+    const seen: boolean[] = []
     await using home = await testHostWithModel(
       request => {
         if (asksForGoal(request)) return text(JSON.stringify({ goal: 'look a word up' }))
-        if (called) return toolCall('finish_goal', { summary: 'done', evidence: [] })
-        called = true
-        return toolCall(
-          request.body.tools!.find(({ function: { name } }) => name.startsWith('words__'))!.function.name,
-          { word: 'svc' },
-        )
+        if (hasReadWord(request)) return toolCall('finish_goal', { summary: 'done', evidence: [] })
+        const name = nameOf(request)
+        seen.push(name !== undefined)
+        return name ? toolCall(name, { word: 'svc' }) : toolCall('find_tools', { query: 'look a word up' })
       },
       { builtins: [mcpClient], config: { mcp: { servers: { words: server.settings } } } },
     )
@@ -177,13 +216,12 @@ describe('who gets the tools', () => {
     home.kernel.heartbeat.start()
     await until(async () => {
       await runHeartbeat(home)
-      return home.server.requests.some(({ prompt }) => prompt.includes('<<<\n{"word":"svc"}\n>>>'))
+      return home.server.requests.some(hasReadWord)
     })
-    const [asked] = home.server.requests.filter(({ body }) => body.tools?.length)
-    const offered = asked!.body.tools!.find(({ function: { name } }) => name.startsWith('words__'))!.function
-    expect(offered).toMatchObject({ description: '[MCP server words] Looks a word up', parameters: { type: 'object' } })
-    expect(offered.name).toMatch(/^words__look_up_[0-9a-f]{8}$/)
-    expect(asked!.prompt).toContain('Tools named words__… belong to the MCP server "words".')
+    // Of its first goal.
+    expect(seen.slice(0, 2)).toEqual([false, true])
+    const found = home.server.requests.find(({ prompt }) => prompt.includes('[MCP server words] Looks a word up'))
+    expect(found!.prompt).toContain('Tools named words__… belong to the MCP server "words".')
   })
 
   it('a call that approval.require_for names waits for the operator, and reaches the server once it is approved', async () => {
