@@ -31,7 +31,7 @@ function says(request: ModelServerRequest) {
   if (told.includes('fail')) return fault('rst')
   if (told.includes('greet')) return text('Hello, whoever you are. '.repeat(4))
   if (told.includes('remember')) return toolCall('memory_set', { key: 'ann', value: 'is on holiday' })
-  return toolCall('send', { to: 'ann', text: request.prompt.includes('long-winded') ? LONG : 'hello\nAnn' })
+  return toolCall('send', { to: 'ann', text: request.prompt.includes('Role: a long-winded one') ? LONG : 'hello\nAnn' })
 }
 
 describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
