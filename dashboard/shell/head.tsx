@@ -77,8 +77,12 @@ function Spent() {
 function Freeze() {
   const { data, fault, reload } = useDaemon()
   const act = useAction(async (frozen: boolean) => {
-    await (frozen ? api.daemon.resume() : api.daemon.pause())
-    await reload()
+    try {
+      await (frozen ? api.daemon.resume() : api.daemon.pause())
+    } finally {
+      // Also when it failed: whether the server can be reached is known by this answer.
+      await reload()
+    }
   })
   if (!data) return null
   const frozen = Boolean(data.frozen)
