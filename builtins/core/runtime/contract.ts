@@ -161,6 +161,8 @@ export interface ToolSet {
   specs: readonly ToolSpec[]
   /** What the prompt says of the toolkits in view. */
   instructions: readonly string[]
+  /** The names of all the tools, on offer or not. */
+  names: readonly string[]
   /** Any of the tools, on offer or not. */
   find(name: string): Tool | undefined
   /**

@@ -113,10 +113,7 @@ async function prepare(name: string, given: unknown, { tools }: RunRequest): Pro
   const tool = tools.find(name)
   if (!tool) {
     const known = tools.specs.map(spec => spec.name).join(', ')
-    const [meant] = near(
-      name.slice(0, 100),
-      tools.specs.map(spec => spec.name),
-    )
+    const [meant] = near(name.slice(0, 100), tools.names)
     const hint = meant ? ` Did you mean ${meant}?` : ''
     throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} There are: ${known}`)
   }

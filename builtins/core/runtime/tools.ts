@@ -70,6 +70,7 @@ function build(svc: PluginHandle, profile: Wanted, only: readonly string[] | und
   return {
     specs: offer.first,
     instructions: instructionsOf(core.filter(({ spec }) => shown.has(spec.name))),
+    names: all.map(({ tool }) => tool.name),
     find: name => byName.get(name),
     offered(messages, tokens = budget) {
       if (tokens >= budget) return offer.after(messages)

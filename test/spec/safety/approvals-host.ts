@@ -34,7 +34,10 @@ export function recordingTools(): { runs: { tool: string; args: unknown }[]; plu
     add('again', { requires_approval: true, idempotent: true }),
     add('look'),
   ]
-  return { runs, plugin: definePlugin({ name: 'noted', setup: svc => void svc.toolkit({ name: 'noted', tools }) }) }
+  return {
+    runs,
+    plugin: definePlugin({ name: 'noted', setup: svc => void svc.toolkit({ name: 'noted', everyday: true, tools }) }),
+  }
 }
 
 export const finish = (summary = 'done') => toolCall('finish_goal', { summary })

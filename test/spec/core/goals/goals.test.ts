@@ -53,7 +53,7 @@ function counting() {
     ran,
     add,
     plugin: (...tools: ReturnType<typeof tool>[]) =>
-      definePlugin({ name: 'counting', setup: svc => svc.toolkit({ name: 'counting', tools }) }),
+      definePlugin({ name: 'counting', setup: svc => svc.toolkit({ name: 'counting', everyday: true, tools }) }),
   }
 }
 

@@ -69,6 +69,23 @@ describe('what a model gets wrong', () => {
     expect(results(home.server)[0]).toMatch(/there is no tool "lok"\. Did you mean look\?/)
   })
 
+  it('by a name that is nearly that of a tool which is not in view is told that one', async () => {
+    const files = { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 5\ncore: [notepad]\n' }
+    const left = [toolCall('lok', { n: 1 })]
+    await using home = await testHostWithModel(
+      request =>
+        asksForGoal(request)
+          ? goalAnswer(request.prompt.includes('Recent') ? '' : 'Look at something')
+          : (left.shift() ?? finish()),
+      { builtins: [recordingTools().plugin], files },
+    )
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end', ({ result }) => result !== 'generated')
+    expect(home.server.requests.at(-1)!.body.tools?.map(each => each.function.name)).not.toContain('look')
+    expect(results(home.server)[0]).toMatch(/there is no tool "lok"\. Did you mean look\?/)
+  })
+
   it('by writing its calls into its text is understood', async () => {
     const said = 'I look.\n<tool_call>\n{"name": "look", "arguments": {"n": 1}}\n</tool_call>'
     await using home = await pursueGoal(text(said))
