@@ -84,7 +84,9 @@ describe('a standalone agent', () => {
 
   it('has the tools that its prompt has room for, and one that finds the others, before anything names one', async () => {
     const tools = Array.from({ length: 40 }, (_, n) => ({ ...add, name: `add_${n}`, description: 'Adds. '.repeat(50) }))
-    const { agent, server } = await scriptedAgent([text('Four.')], { tools })
+    const { agent, server } = await scriptedAgent([text('Four.')], {
+      ...{ tools, config: { daemon: { tool_prompt_tokens: 3_000 } } },
+    })
     await agent.run('What is two and two?')
     const names = server.requests[0]!.body.tools?.map(({ function: { name } }) => name)
     expect(names).toEqual(expect.arrayContaining(['add_0', 'find_tools']))

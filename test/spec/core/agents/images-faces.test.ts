@@ -70,7 +70,7 @@ it('svc run and svc nudge send the images that --image names', async () => {
   expect(nudged).toMatchObject({ code: 0, stdout: expect.stringMatching(/^nudge-/) })
   expect(await run('nudge', agent_id, 'Look', '--image', 'note.txt')).toMatchObject({
     code: expect.toSatisfy(code => code !== 0),
-    stderr: expect.stringContaining('The image "note.txt" is not taken: it is no image that is known here'),
+    stderr: expect.stringContaining('The image "note.txt" is not taken: it is not an image of a known format'),
   })
   expect((await run('nudge', agent_id, 'Look', '--image', 'none.png')).stderr).toMatch(/--image: .*none\.png/)
   expect((await run('nudge', '--help')).stdout).toContain('--image <file, again for more>')
