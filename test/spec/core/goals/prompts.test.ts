@@ -42,9 +42,12 @@ async function firstRequests(presets: readonly string[], options: TestHostOption
     config: { tools: { sandbox: 'off' }, schedules: { time_zone: 'UTC' } },
     ...options,
     builtins: BUILTINS,
+    // No daemon begins with the first agents before the last of them is there: each prompt names the others.
+    roles: ['cli'],
     env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
   })
   for (const preset of presets) await home.kernel.invoke('agents.spawn', { preset })
+  expect(home.kernel.heartbeat.live).toBe(false)
   home.kernel.heartbeat.start()
   await until(() => requests.length >= presets.length)
   const { tools } = (await home.kernel.invoke('tools.list', {})) as { tools: { name: string }[] }
