@@ -314,6 +314,8 @@ export class SimulatedWorld {
         [id, this.#time.wall + heartbeat],
       )
     const still = [...before.keys()].filter(id => !hasMoved(id) && !rests(id))
+    // While one agent rested for long after a clock was set back, others may have spent the budget.
+    if (this.look.get('SELECT 1 FROM budget WHERE tight_tokens > 0 OR tight_micros > 0')) return
     if (still.length > 0) this.checker.stands(still.join(', '))
   }
 
