@@ -306,7 +306,9 @@ async function writeCommands() {
 async function writeTypes() {
   const config = join(made, 'tsconfig.json')
   const compilerOptions = { outDir: join(made, 'types') }
-  const files = ['index.ts', CLIENT, 'test/support/index.ts'].map(file => join(root, file))
+  const files = ['index.ts', CLIENT, 'test/support/index.ts', 'builtins/lib/picomatch.d.ts'].map(file =>
+    join(root, file),
+  )
   await writeFile(config, JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, files, include: [] }))
   const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc')
   const child = spawn(process.execPath, [tsc, '-p', config], { cwd: root, stdio: 'inherit' })

@@ -83,7 +83,16 @@ describe('a text that was laid out', () => {
       goal: 'Write\x20it\nRole  forged',
       goal_id: 'goal-1',
     },
-    ...{ waiting_for: null, error: null, mood: 'content', world: null, workspace: '/w', folders: [], sandbox: null, spawned_by: null },
+    ...{
+      waiting_for: null,
+      error: null,
+      mood: 'content',
+      world: null,
+      workspace: '/w',
+      folders: [],
+      sandbox: null,
+      spawned_by: null,
+    },
     persona: {
       values: ['honesty', 'tests'],
       happiness: 0.9,
