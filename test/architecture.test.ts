@@ -90,7 +90,7 @@ const sources = ['kernel', 'builtins', 'plugins', 'examples']
   .flatMap(sourcesBelow)
 const within = (...folders: string[]) =>
   sources.filter(({ path }) => folders.some(folder => path.startsWith(`${folder}/`)))
-const rooms = within('builtins').filter(({ path }) => !COMPOSED.includes(path))
+const modules = within('builtins').filter(({ path }) => !COMPOSED.includes(path))
 const front = [sourceOf('index.ts'), ...sourcesBelow('embed'), sourceOf('build/pieces.ts')]
 
 describe('who may import whom', () => {
@@ -100,7 +100,7 @@ describe('who may import whom', () => {
   })
 
   it("a builtin knows the kernel's face, the libraries, its own folder, and the contracts of others", () => {
-    const strangers = offences(rooms, ({ name, file }, { path }) => {
+    const strangers = offences(modules, ({ name, file }, { path }) => {
       if (name === '#kernel' || name.startsWith('#lib/')) return false
       if (name === 'svc') return true
       return file !== undefined && !file.startsWith(`${moduleOf(path)}/`) && basename(file) !== 'contract.ts'
@@ -116,7 +116,7 @@ describe('who may import whom', () => {
   })
 
   it('a contract holds no behaviour: but for types, it knows the kernel, libraries and other contracts', () => {
-    const contracts = rooms.filter(({ path }) => basename(path) === 'contract.ts')
+    const contracts = modules.filter(({ path }) => basename(path) === 'contract.ts')
     expect(contracts.length).toBeGreaterThan(0)
     const strangers = offences(
       contracts,
@@ -210,7 +210,7 @@ describe('where a newcomer finds things', () => {
 
   it("each room has a README with its plugin's name, and stands in the list of all rooms", () => {
     const list = read('builtins/README.md')
-    const folders = rooms.filter(({ path }) => path === `${moduleOf(path)}/index.ts`).map(({ path }) => dirname(path))
+    const folders = modules.filter(({ path }) => path === `${moduleOf(path)}/index.ts`).map(({ path }) => dirname(path))
     expect(folders.filter(folder => !list.includes(`(${relative('builtins', folder)}/README.md)`))).toEqual([])
     const named = folders.map(folder => read(`${folder}/README.md`).split('\n', 1)[0])
     const names = folders.map(folder => /^ {2}name: '(.*)'/m.exec(read(`${folder}/index.ts`))?.[1])

@@ -186,7 +186,7 @@ interface OpenBench {
   end?(): void
 }
 
-/** The program with all its rooms, as people run it, but for its recording. */
+/** The program with all its modules, as people run it, but for its recording. */
 async function whole(hook: Switch, default_model: string, env: Record<string, string> = {}): Promise<OpenBench> {
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   await mkdir(join(root, 'profiles'))

@@ -98,7 +98,7 @@ describe('the file of a checkpoint', () => {
 })
 
 describe('a restore', () => {
-  /** A room whose part fails in the way that its value says. */
+  /** A module whose part fails in the way that its value says. */
   const breaking = definePlugin({
     name: 'breaking',
     needs: ['store'],

@@ -8,7 +8,7 @@ import { Toolkits } from '#tools/toolkits/contract'
 import { freePort, isAlive, type McpTestHost, ScriptedServer, testHostWithMcp } from '../spec/tools/mcp-client-host.ts'
 import { HeldClock, type TestHostOptions, tempDir, until } from '../support/index.ts'
 
-/** A house whose one server is a scripted one, with what it can do on offer. */
+/** A test host whose one server is a scripted one, with what it can do on offer. */
 async function testHostWithFaultyServer(tools: string[], settings: object = {}, options: TestHostOptions = {}) {
   const server = await ScriptedServer.make(tools)
   const home = await testHostWithMcp({ it: { ...server.settings, ...settings } }, options)

@@ -82,8 +82,8 @@ it("inside somebody else's program nothing is watched, refused or caught", async
   const dir = await guardedProject(15, { calm: plugin('calm', '') })
   const { exit } = process
   const listeners = process.listenerCount('uncaughtException')
-  await using house = await Svc.open(dir.path, { roles: ['daemon'], log: { level: 'silent' } })
-  expect(await house.invoke('plugins.list')).toContainEqual(expect.objectContaining({ name: 'calm', state: 'live' }))
+  await using host = await Svc.open(dir.path, { roles: ['daemon'], log: { level: 'silent' } })
+  expect(await host.invoke('plugins.list')).toContainEqual(expect.objectContaining({ name: 'calm', state: 'live' }))
   expect(process.exit).toBe(exit)
   expect(process.listenerCount('uncaughtException')).toBe(listeners)
 })

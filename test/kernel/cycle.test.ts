@@ -5,7 +5,7 @@ import { memoryScheduler, runHeartbeat, testHost, until, waitUntilIdle } from '.
 
 type Work = (cycle: Cycle, svc: PluginHandle) => unknown
 
-/** A house with one agent, whose phases do what is given; `told` are the lifecycle events, in order. */
+/** A test host with one agent, whose phases do what is given; `told` are the lifecycle events, in order. */
 async function agentWith(work: Partial<Record<Phase, Work>>, config: Record<string, unknown> = {}) {
   const leases = memoryScheduler(['ada'])
   const told: string[] = []

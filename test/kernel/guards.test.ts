@@ -10,7 +10,7 @@ const guarding = (
 ): PluginDefinition =>
   definePlugin({ name: 'guarding', setup: svc => void svc.guard(phase, { shouldProceed }, options) })
 
-/** A house with one agent; `asBuiltin` guards come up as builtins do, the others as an author's. */
+/** A test host with one agent; `asBuiltin` guards come up as builtins do, the others as an author's. */
 async function testHostWithGuard(guard: PluginDefinition, { asBuiltin = false, config = {} } = {}) {
   const leases = memoryScheduler()
   const told: string[] = []

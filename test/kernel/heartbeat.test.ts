@@ -12,7 +12,7 @@ import {
   waitUntilIdle,
 } from '../support/index.ts'
 
-/** Agents whose pursuits do what is given, in a house of their own. `cycles` are those begun and ended, in order. */
+/** Agents whose pursuits do what is given, in a test host of their own. `cycles` are those begun and ended, in order. */
 async function agents(
   names: readonly string[],
   work: (cycle: Cycle, home: () => TestHost) => unknown = () => {},
@@ -53,37 +53,37 @@ function blockingWork() {
 }
 
 it('every agent has one cycle a heartbeat', async () => {
-  await using house = await agents(['ada', 'bob', 'eve'])
-  await waitUntilIdle(house.home)
-  for (let beats = 4; beats > 0; beats--) await runHeartbeat(house.home)
-  expect(['ada', 'bob', 'eve'].map(house.begun)).toEqual([5, 5, 5])
+  await using fixture = await agents(['ada', 'bob', 'eve'])
+  await waitUntilIdle(fixture.home)
+  for (let beats = 4; beats > 0; beats--) await runHeartbeat(fixture.home)
+  expect(['ada', 'bob', 'eve'].map(fixture.begun)).toEqual([5, 5, 5])
 })
 
 it('a slow agent delays nobody: it misses its own heartbeats only', async () => {
   const slow = blockingWork()
-  await using house = await agents(['ada', 'bob'], cycle => (cycle.agent_id === 'ada' ? slow.work(cycle) : undefined))
+  await using fixture = await agents(['ada', 'bob'], cycle => (cycle.agent_id === 'ada' ? slow.work(cycle) : undefined))
   await until(() => slow.waiting.has('ada'))
   for (let beats = 1; beats <= 5; beats++) {
-    await house.home.clock.advance(10_000)
-    await until(() => house.begun('bob') === beats + 1)
+    await fixture.home.clock.advance(10_000)
+    await until(() => fixture.begun('bob') === beats + 1)
   }
-  expect([house.begun('ada'), house.begun('bob')]).toEqual([1, 6])
-  expect(house.home.kernel.heartbeat.inFlight).toEqual(['ada'])
+  expect([fixture.begun('ada'), fixture.begun('bob')]).toEqual([1, 6])
+  expect(fixture.home.kernel.heartbeat.inFlight).toEqual(['ada'])
   slow.release('ada')
-  await until(() => house.cycles.includes('ada idle'))
+  await until(() => fixture.cycles.includes('ada idle'))
 })
 
 it('no more cycles run at once than daemon.max_concurrent_agents, and a change of it counts at once', async () => {
   const slow = blockingWork()
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
   const config = { daemon: { max_concurrent_agents: 2 } }
-  await using house = await agents(names, slow.work, { config })
-  const { kernel, clock } = house.home
+  await using fixture = await agents(names, slow.work, { config })
+  const { kernel, clock } = fixture.home
   await until(() => slow.waiting.size === 2)
   await clock.advance(5_000)
   expect(kernel.heartbeat.inFlight).toHaveLength(2)
   await kernel.config.patch({ daemon: { max_concurrent_agents: 4 } })
-  const changed = until(house.home, 'config_changed')
+  const changed = until(fixture.home, 'config_changed')
   await clock.advance(10_000)
   await changed
   await until(async () => {
@@ -96,7 +96,7 @@ it('no more cycles run at once than daemon.max_concurrent_agents, and a change o
 it('a freed place is taken at once by the agent that has waited longest', async () => {
   const slow = blockingWork()
   const config = { daemon: { max_concurrent_agents: 1 } }
-  await using house = await agents(['a', 'b', 'c'], slow.work, { config })
+  await using fixture = await agents(['a', 'b', 'c'], slow.work, { config })
   const order: string[] = []
   for (let left = 3; left > 0; left--) {
     await until(() => slow.waiting.size === 1)
@@ -106,20 +106,20 @@ it('a freed place is taken at once by the agent that has waited longest', async 
     await until(() => !slow.waiting.has(name!))
   }
   expect(order).toEqual(['a', 'b', 'c'])
-  expect(house.home.clock.monotonic()).toBe(0)
+  expect(fixture.home.clock.monotonic()).toBe(0)
 })
 
 it('a heartbeat that is shortened while running is lived by from the next beat on', async () => {
-  await using house = await agents(['ada'])
-  await waitUntilIdle(house.home)
-  await house.home.kernel.config.patch({ daemon: { heartbeat: 1 } })
-  const changed = until(house.home, 'config_changed')
-  await house.home.clock.advance(10_000)
+  await using fixture = await agents(['ada'])
+  await waitUntilIdle(fixture.home)
+  await fixture.home.kernel.config.patch({ daemon: { heartbeat: 1 } })
+  const changed = until(fixture.home, 'config_changed')
+  await fixture.home.clock.advance(10_000)
   await changed
-  await waitUntilIdle(house.home)
-  const before = house.begun('ada')
-  for (let beats = 4; beats > 0; beats--) await runHeartbeat(house.home)
-  expect(house.begun('ada') - before).toBeGreaterThanOrEqual(3)
+  await waitUntilIdle(fixture.home)
+  const before = fixture.begun('ada')
+  for (let beats = 4; beats > 0; beats--) await runHeartbeat(fixture.home)
+  expect(fixture.begun('ada') - before).toBeGreaterThanOrEqual(3)
 })
 
 const sourceOf = (source: WakeSource): PluginDefinition =>
@@ -127,61 +127,61 @@ const sourceOf = (source: WakeSource): PluginDefinition =>
 
 it('a wake source wakes all agents at once, without waiting for the heartbeat', async () => {
   const mail = mailbox()
-  await using house = await agents(['ada', 'bob'], undefined, { builtins: [sourceOf(mail.source)] })
-  await waitUntilIdle(house.home)
+  await using fixture = await agents(['ada', 'bob'], undefined, { builtins: [sourceOf(mail.source)] })
+  await waitUntilIdle(fixture.home)
   mail.post('mail arrived')
-  await until(() => house.begun('ada') === 2 && house.begun('bob') === 2)
-  expect(house.home.clock.monotonic()).toBe(0)
+  await until(() => fixture.begun('ada') === 2 && fixture.begun('bob') === 2)
+  expect(fixture.home.clock.monotonic()).toBe(0)
 })
 
 it('a wake source may wake some agents only', async () => {
   const mail = mailbox()
-  await using house = await agents(['ada', 'bob'], undefined, { builtins: [sourceOf(mail.source)] })
-  await waitUntilIdle(house.home)
+  await using fixture = await agents(['ada', 'bob'], undefined, { builtins: [sourceOf(mail.source)] })
+  await waitUntilIdle(fixture.home)
   mail.post({ reason: 'mail for bob', agents: ['bob'] })
-  await until(() => house.begun('bob') === 2)
-  await waitUntilIdle(house.home)
-  expect(house.begun('ada')).toBe(1)
+  await until(() => fixture.begun('bob') === 2)
+  await waitUntilIdle(fixture.home)
+  expect(fixture.begun('ada')).toBe(1)
 })
 
 it('an agent that is woken in the middle of its cycle runs again when that ends', async () => {
   const slow = blockingWork()
   const mail = mailbox()
-  await using house = await agents(['ada'], slow.work, { builtins: [sourceOf(mail.source)] })
+  await using fixture = await agents(['ada'], slow.work, { builtins: [sourceOf(mail.source)] })
   await until(() => slow.waiting.has('ada'))
   mail.post('mail arrived')
   await until(() => mail.taken === 1)
   await turnEventLoop()
-  expect(house.begun('ada')).toBe(1)
+  expect(fixture.begun('ada')).toBe(1)
   slow.release('ada')
-  await until(() => house.begun('ada') === 2)
-  expect(house.home.clock.monotonic()).toBe(0)
+  await until(() => fixture.begun('ada') === 2)
+  expect(fixture.home.clock.monotonic()).toBe(0)
 })
 
 it('a wake source is asked again after each answer, and ends with its plugin', async () => {
   const mail = mailbox()
-  await using house = await agents(['ada'], undefined, { builtins: [sourceOf(mail.source)] })
-  await waitUntilIdle(house.home)
+  await using fixture = await agents(['ada'], undefined, { builtins: [sourceOf(mail.source)] })
+  await waitUntilIdle(fixture.home)
   for (let n = 1; n <= 3; n++) {
     mail.post('mail arrived')
-    await until(() => house.begun('ada') === n + 1)
-    await house.home.clock.advance(250)
+    await until(() => fixture.begun('ada') === n + 1)
+    await fixture.home.clock.advance(250)
   }
   expect(mail.signal?.aborted).toBe(false)
-  await house.home.kernel.host.remove('waker')
+  await fixture.home.kernel.host.remove('waker')
   expect(mail.signal?.aborted).toBe(true)
   mail.post('too late')
-  await waitUntilIdle(house.home)
-  expect(house.begun('ada')).toBe(4)
+  await waitUntilIdle(fixture.home)
+  expect(fixture.begun('ada')).toBe(4)
 })
 
 it('a wake source that comes while the daemon runs is listened to', async () => {
   const mail = mailbox()
-  await using house = await agents(['ada'])
-  await waitUntilIdle(house.home)
-  await house.home.kernel.host.add(sourceOf(mail.source))
+  await using fixture = await agents(['ada'])
+  await waitUntilIdle(fixture.home)
+  await fixture.home.kernel.host.add(sourceOf(mail.source))
   mail.post('mail arrived')
-  await until(() => house.begun('ada') === 2)
+  await until(() => fixture.begun('ada') === 2)
 })
 
 it('a wake source that fails five times in a row is dropped and named; the others are still heard', async () => {
@@ -199,15 +199,15 @@ it('a wake source that fails five times in a row is dropped and named; the other
       })
     },
   })
-  await using house = await agents(['ada'], undefined, { builtins: [broken, sourceOf(mail.source)] })
-  await waitUntilIdle(house.home)
-  await house.home.clock.advance(30_000)
+  await using fixture = await agents(['ada'], undefined, { builtins: [broken, sourceOf(mail.source)] })
+  await waitUntilIdle(fixture.home)
+  await fixture.home.clock.advance(30_000)
   expect(asked).toBe(5)
-  expect(house.home.logged('wake source "broken" failed 5 times in a row')).toMatchObject([{ level: 50 }])
-  await waitUntilIdle(house.home)
-  const before = house.begun('ada')
+  expect(fixture.home.logged('wake source "broken" failed 5 times in a row')).toMatchObject([{ level: 50 }])
+  await waitUntilIdle(fixture.home)
+  const before = fixture.begun('ada')
   mail.post('mail arrived')
-  await until(() => house.begun('ada') === before + 1)
+  await until(() => fixture.begun('ada') === before + 1)
 })
 
 it.each([undefined, 5, {}, { reason: 'mail', agents: 'ada' }, { reason: 'mail', agents: [5] }])(
@@ -218,15 +218,15 @@ it.each([undefined, 5, {}, { reason: 'mail', agents: 'ada' }, { reason: 'mail', 
       name: 'odd',
       setup: svc => svc.wakeSource({ name: 'odd', wait: async () => answer as never }),
     })
-    await using house = await agents(['ada'], undefined, { builtins: [odd, sourceOf(mail.source)] })
-    await waitUntilIdle(house.home)
-    await house.home.clock.advance(30_000)
-    expect(house.home.logged('wake source "odd": a wake is a reason')).toHaveLength(5)
-    expect(house.home.logged('wake source "odd" failed 5 times in a row')).toMatchObject([{ plugin: 'odd' }])
-    await waitUntilIdle(house.home)
-    const before = house.begun('ada')
+    await using fixture = await agents(['ada'], undefined, { builtins: [odd, sourceOf(mail.source)] })
+    await waitUntilIdle(fixture.home)
+    await fixture.home.clock.advance(30_000)
+    expect(fixture.home.logged('wake source "odd": a wake is a reason')).toHaveLength(5)
+    expect(fixture.home.logged('wake source "odd" failed 5 times in a row')).toMatchObject([{ plugin: 'odd' }])
+    await waitUntilIdle(fixture.home)
+    const before = fixture.begun('ada')
     mail.post('mail arrived')
-    await until(() => house.begun('ada') === before + 1)
+    await until(() => fixture.begun('ada') === before + 1)
   },
 )
 
@@ -239,15 +239,15 @@ it('a wake source that answers at once for ever makes no storm', async () => {
       return 'again'
     },
   })
-  await using house = await agents(['ada'], undefined, { builtins: [eager] })
+  await using fixture = await agents(['ada'], undefined, { builtins: [eager] })
   for (let quarters = 40; quarters > 0; quarters--) {
-    await waitUntilIdle(house.home)
-    await house.home.clock.advance(250)
+    await waitUntilIdle(fixture.home)
+    await fixture.home.clock.advance(250)
   }
-  await waitUntilIdle(house.home)
+  await waitUntilIdle(fixture.home)
   expect(asked).toBeLessThanOrEqual(42)
-  expect(house.begun('ada')).toBeLessThanOrEqual(42)
-  expect(house.begun('ada')).toBeGreaterThan(30)
+  expect(fixture.begun('ada')).toBeLessThanOrEqual(42)
+  expect(fixture.begun('ada')).toBeGreaterThan(30)
 })
 
 it("the daemon's own beat is counted by its lease and no nudge advances it", async () => {
@@ -257,46 +257,46 @@ it("the daemon's own beat is counted by its lease and no nudge advances it", asy
     setup: svc => svc.on('beat', ({ beat: count }) => void beats.push(count)),
   })
   const mail = mailbox()
-  await using house = await agents(['ada'], undefined, { builtins: [counter, sourceOf(mail.source)] })
-  house.leases.add('sys:beat', 'sys')
+  await using fixture = await agents(['ada'], undefined, { builtins: [counter, sourceOf(mail.source)] })
+  fixture.leases.add('sys:beat', 'sys')
   await until(() => beats.length === 1)
   mail.post('mail arrived')
-  await until(() => house.begun('ada') === 2)
-  await runHeartbeat(house.home)
-  await runHeartbeat(house.home)
+  await until(() => fixture.begun('ada') === 2)
+  await runHeartbeat(fixture.home)
+  await runHeartbeat(fixture.home)
   expect(beats).toEqual([1, 2, 3])
 })
 
 it('stopping lets a cycle reach its end within the grace', async () => {
   const slow = blockingWork()
-  await using house = await agents(['ada'], slow.work)
+  await using fixture = await agents(['ada'], slow.work)
   await until(() => slow.waiting.has('ada'))
-  const stopped = house.home.kernel.heartbeat.stop()
-  await house.home.clock.advance(999)
-  expect(house.home.kernel.heartbeat.live).toBe(true)
+  const stopped = fixture.home.kernel.heartbeat.stop()
+  await fixture.home.clock.advance(999)
+  expect(fixture.home.kernel.heartbeat.live).toBe(true)
   slow.release('ada')
   await stopped
-  expect(house.home.kernel.heartbeat.live).toBe(false)
-  expect(house.cycles).toEqual(['ada 1', 'ada idle'])
-  expect(house.leases.commits).toMatchObject([{ result: 'ok' }])
+  expect(fixture.home.kernel.heartbeat.live).toBe(false)
+  expect(fixture.cycles).toEqual(['ada 1', 'ada idle'])
+  expect(fixture.leases.commits).toMatchObject([{ result: 'ok' }])
 })
 
 it('a cycle that outlasts the grace is told to stop, frees its lease, and is no failure of the agent', async () => {
   const slow = blockingWork()
-  await using house = await agents(['ada', 'bob'], slow.work)
+  await using fixture = await agents(['ada', 'bob'], slow.work)
   await until(() => slow.waiting.size === 2)
   let reason: unknown
-  house.home.kernel.hooks.get<Cycle>('cleanup').tap('watch', ({ signal }) => {
+  fixture.home.kernel.hooks.get<Cycle>('cleanup').tap('watch', ({ signal }) => {
     reason = signal.reason
   })
-  const stopped = house.home.kernel.heartbeat.stop()
-  await house.home.clock.advance(1_000)
+  const stopped = fixture.home.kernel.heartbeat.stop()
+  await fixture.home.clock.advance(1_000)
   await stopped
   expect(reason).toMatchObject({ code: 'stopping' })
-  expect(house.cycles.slice(2)).toEqual(['ada idle', 'bob idle'])
-  expect(house.leases.commits).toMatchObject([{ next: { run_at: expect.any(Number) } }, { result: 'ok' }])
-  await house.home.clock.advance(60_000)
-  expect(house.begun('ada')).toBe(1)
+  expect(fixture.cycles.slice(2)).toEqual(['ada idle', 'bob idle'])
+  expect(fixture.leases.commits).toMatchObject([{ next: { run_at: expect.any(Number) } }, { result: 'ok' }])
+  await fixture.home.clock.advance(60_000)
+  expect(fixture.begun('ada')).toBe(1)
 })
 
 it('stopping twice, and stopping what never started, do nothing', async () => {
@@ -310,63 +310,63 @@ it('stopping twice, and stopping what never started, do nothing', async () => {
 })
 
 it('a stopped heartbeat can be started again', async () => {
-  await using house = await agents(['ada'])
-  await waitUntilIdle(house.home)
-  await house.home.kernel.heartbeat.stop()
-  house.home.kernel.heartbeat.start()
-  house.home.kernel.heartbeat.start()
-  await runHeartbeat(house.home)
-  expect(house.begun('ada')).toBe(2)
+  await using fixture = await agents(['ada'])
+  await waitUntilIdle(fixture.home)
+  await fixture.home.kernel.heartbeat.stop()
+  fixture.home.kernel.heartbeat.start()
+  fixture.home.kernel.heartbeat.start()
+  await runHeartbeat(fixture.home)
+  expect(fixture.begun('ada')).toBe(2)
 })
 
 it('a store that fails for a while is said in the log once each time, and stops nothing', async () => {
-  await using house = await agents(['ada'])
-  await waitUntilIdle(house.home)
-  const claim = house.leases.claim.bind(house.leases)
+  await using fixture = await agents(['ada'])
+  await waitUntilIdle(fixture.home)
+  const claim = fixture.leases.claim.bind(fixture.leases)
   let failures = 3
-  house.leases.claim = limit => (failures-- > 0 ? Promise.reject(new Error('the disk is full')) : claim(limit))
+  fixture.leases.claim = limit => (failures-- > 0 ? Promise.reject(new Error('the disk is full')) : claim(limit))
   // Due after a heartbeat, and tried again each quarter of a second.
-  await house.home.clock.advance(10_750)
-  await waitUntilIdle(house.home)
-  expect(house.begun('ada')).toBe(2)
-  expect(house.home.logged('heartbeat: the disk is full')).toHaveLength(1)
+  await fixture.home.clock.advance(10_750)
+  await waitUntilIdle(fixture.home)
+  expect(fixture.begun('ada')).toBe(2)
+  expect(fixture.home.logged('heartbeat: the disk is full')).toHaveLength(1)
   failures = 3
-  await house.home.clock.advance(10_750)
-  await waitUntilIdle(house.home)
-  expect(house.begun('ada')).toBe(3)
-  expect(house.home.logged('heartbeat: the disk is full')).toHaveLength(2)
+  await fixture.home.clock.advance(10_750)
+  await waitUntilIdle(fixture.home)
+  expect(fixture.begun('ada')).toBe(3)
+  expect(fixture.home.logged('heartbeat: the disk is full')).toHaveLength(2)
 })
 
 it('a loop whose rounds fail comes round all the same, and says why: who asks is answered, and not told that all is well', async () => {
-  await using house = await agents(['ada'])
-  await waitUntilIdle(house.home)
-  const { heartbeat } = house.home.kernel
-  const claim = house.leases.claim
-  house.leases.claim = () => Promise.reject(new Error('the disk is full'))
-  await house.home.clock.advance(30_000)
+  await using fixture = await agents(['ada'])
+  await waitUntilIdle(fixture.home)
+  const { heartbeat } = fixture.home.kernel
+  const claim = fixture.leases.claim
+  fixture.leases.claim = () => Promise.reject(new Error('the disk is full'))
+  await fixture.home.clock.advance(30_000)
   expect(heartbeat.fault).toBe('the disk is full')
-  expect(house.home.clock.ms() - heartbeat.lastTick).toBeLessThan(1_000)
-  house.leases.claim = claim
-  await house.home.clock.advance(250)
-  await waitUntilIdle(house.home)
+  expect(fixture.home.clock.ms() - heartbeat.lastTick).toBeLessThan(1_000)
+  fixture.leases.claim = claim
+  await fixture.home.clock.advance(250)
+  await waitUntilIdle(fixture.home)
   expect(heartbeat.fault).toBeUndefined()
 })
 
 it('a cycle whose end cannot be written is an error, and others go on', async () => {
-  await using house = await agents(['ada', 'bob'])
-  const commit = house.leases.commit.bind(house.leases)
-  house.leases.commit = (lease, effects, next) =>
+  await using fixture = await agents(['ada', 'bob'])
+  const commit = fixture.leases.commit.bind(fixture.leases)
+  fixture.leases.commit = (lease, effects, next) =>
     lease.id === 'ada' ? Promise.reject(new Error('the disk is full')) : commit(lease, effects, next)
-  await until(() => house.cycles.includes('ada error') && house.cycles.includes('bob idle'))
-  expect(house.home.logged('the end of the cycle was not written: the disk is full')).toMatchObject([
+  await until(() => fixture.cycles.includes('ada error') && fixture.cycles.includes('bob idle'))
+  expect(fixture.home.logged('the end of the cycle was not written: the disk is full')).toMatchObject([
     { agent_id: 'ada' },
   ])
 })
 
 it('cycles that never wait for anything let timers and requests through', async () => {
   const config = { daemon: { max_concurrent_agents: 1 } }
-  await using house = await agents(['ada', 'bob', 'eve', 'ian'], undefined, { config })
-  const { hooks } = house.home.kernel
+  await using fixture = await agents(['ada', 'bob', 'eve', 'ian'], undefined, { config })
+  const { hooks } = fixture.home.kernel
   let turned = 0
   const seen: number[] = []
   hooks.on('cycle_end', () => void seen.push(turned))
@@ -376,7 +376,7 @@ it('cycles that never wait for anything let timers and requests through', async 
       turned++
     }
   })()
-  await Promise.all([runHeartbeat(house.home), counting])
+  await Promise.all([runHeartbeat(fixture.home), counting])
   expect(new Set(seen).size).toBeGreaterThan(1)
 })
 
@@ -416,12 +416,12 @@ it('a clock that is set while a cycle runs keeps its agent waiting no longer tha
   const two_days = 2 * 86_400_000
   for (const jump of [-two_days, two_days]) {
     const slow = blockingWork()
-    await using house = await agents(['ada'], slow.work)
-    const { home, leases } = house
+    await using fixture = await agents(['ada'], slow.work)
+    const { home, leases } = fixture
     await until(() => slow.waiting.has('ada'))
     home.clock.jump(jump)
     slow.release('ada')
-    await until(() => house.cycles.includes('ada idle'))
+    await until(() => fixture.cycles.includes('ada idle'))
     expect(leases.commits.at(-1)?.next).toEqual({ run_at: home.clock.ms() + 10_000 })
   }
 })

@@ -14,7 +14,7 @@ import {
 } from '../support/index.ts'
 import { drop, outcomeLines, saying, source, stateOf, word } from './sources.ts'
 
-/** A room with things that a plugin's own may be in conflict with. */
+/** A module with things that a plugin's own may be in conflict with. */
 const room = definePlugin({
   name: 'room',
   setup(svc) {

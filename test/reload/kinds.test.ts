@@ -23,7 +23,7 @@ import { drop, outcomeLines, source, stateOf } from './sources.ts'
 const Notes = token<string[]>('notes')
 const NOTES = "const notes = svc.use({ name: 'notes' })\n"
 
-/** A house with an agent that has one cycle a heartbeat, and a list that plugins write to. */
+/** A test host with an agent that has one cycle a heartbeat, and a list that plugins write to. */
 async function testHostWithNotes(agents: readonly string[] = ['ada'], phase?: (cycle: Cycle) => void) {
   const notes: string[] = []
   const room = definePlugin({

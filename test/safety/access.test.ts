@@ -27,9 +27,9 @@ async function startServer(words: readonly string[], key = KEY) {
 
 describe('a key', () => {
   it('that is right is never refused, however many wrong ones come from the same address', async () => {
-    await using house = await startServer([])
-    const wrong = (n: number) => house.ask('/status', { headers: { 'x-svc-key': `guess ${n}` } })
-    const right = () => house.ask('/status', { headers: { 'x-svc-key': KEY } })
+    await using host = await startServer([])
+    const wrong = (n: number) => host.ask('/status', { headers: { 'x-svc-key': `guess ${n}` } })
+    const right = () => host.ask('/status', { headers: { 'x-svc-key': KEY } })
     const guesses: number[] = []
     const answers: number[] = []
     for (let round = 0; round < 10; round++) {
@@ -42,22 +42,22 @@ describe('a key', () => {
   })
 
   it('may be given once: a request with two is refused, whichever of them is right', async () => {
-    await using house = await startServer([])
+    await using host = await startServer([])
     for (const keys of [
       [KEY, KEY],
       [KEY, 'another'],
       ['another', KEY],
     ]) {
-      const { status, json } = await house.ask('/status', { headers: { 'x-svc-key': keys } })
+      const { status, json } = await host.ask('/status', { headers: { 'x-svc-key': keys } })
       expect([status, json.detail]).toEqual([400, 'A request may have one X-Svc-Key header.'])
     }
   })
 
   it('that is short is warned of where other machines reach it, and doctor fails until it is replaced', async () => {
-    await using house = await startServer(['--host', '0.0.0.0', '--with-daemon'], '  short-key-fifteen'.slice(0, 17))
-    expect(house.server.stderr).toContain('has 15 visible characters')
-    expect(house.server.stderr).toContain('svc config set server.api_key')
-    const { code, stdout } = await house.doctor()
+    await using host = await startServer(['--host', '0.0.0.0', '--with-daemon'], '  short-key-fifteen'.slice(0, 17))
+    expect(host.server.stderr).toContain('has 15 visible characters')
+    expect(host.server.stderr).toContain('svc config set server.api_key')
+    const { code, stdout } = await host.doctor()
     const found = JSON.parse(stdout).checks.find(({ name }: { name: string }) => name === 'api_key')
     expect([code, found.level, found.remedy]).toEqual([
       1,
@@ -73,19 +73,19 @@ describe('a key', () => {
     await using far = await startServer(['--host', '0.0.0.0', '--with-daemon'], 'sixteen-chars-ok')
     expect(far.server.stderr).not.toContain('visible characters')
     const levels = []
-    for (const house of [near, far]) {
-      const { checks } = JSON.parse((await house.doctor()).stdout) as { checks: { name: string; level: string }[] }
+    for (const host of [near, far]) {
+      const { checks } = JSON.parse((await host.doctor()).stdout) as { checks: { name: string; level: string }[] }
       levels.push(checks.find(({ name }) => name === 'api_key')?.level)
     }
     expect(levels).toEqual(['warn', 'ok'])
   })
 
   it('that a server has from its own environment is known to svc doctor', async () => {
-    await using house = await startServer([])
-    const { stdout } = await svc(['doctor', '--json'], { cwd: house.cwd })
+    await using host = await startServer([])
+    const { stdout } = await svc(['doctor', '--json'], { cwd: host.cwd })
     const { checks } = JSON.parse(stdout) as { checks: { name: string; message: string }[] }
     expect(checks.find(({ name }) => name === 'api_key')?.message).toBe(
-      `none is set here; 127.0.0.1:${house.port} got one from the environment of its process`,
+      `none is set here; 127.0.0.1:${host.port} got one from the environment of its process`,
     )
   })
 })

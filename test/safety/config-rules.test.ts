@@ -79,14 +79,14 @@ const REFUSED: [string, string, unknown, string][] = [
 
 describe('a value that the service cannot work with', () => {
   it('is refused by PATCH /config, which leaves the file as it is', async () => {
-    await using house = await startServer('seed: 3\n')
+    await using host = await startServer('seed: 3\n')
     for (const [section, key, value, said] of REFUSED) {
-      const { status, json } = await house.patch({ [section]: { [key]: value } })
+      const { status, json } = await host.patch({ [section]: { [key]: value } })
       expect({ value, status, code: json.code }).toEqual({ value, status: 400, code: 'invalid_config' })
       expect(json.errors[0].path).toBe(`${section}.${key}`)
       expect(json.detail).toContain(said)
     }
-    expect(await house.file()).toBe('seed: 3\n')
+    expect(await host.file()).toBe('seed: 3\n')
   })
 
   it('is refused by svc config set, and reported by svc config validate', async () => {
@@ -107,14 +107,14 @@ describe('a value that the service cannot work with', () => {
   })
 
   it('is taken with what makes it right: all that needs a module, a provider with its model', async () => {
-    await using house = await startServer()
+    await using host = await startServer()
     const office = { providers: { office: { base_url: 'http://127.0.0.1:1/v1' } }, default_model: 'office:m' }
-    expect((await house.patch({ model: office })).status).toBe(200)
-    expect((await house.patch({ plugins: { disabled: ['sessions', 'tasks', 'a2a-protocol'] } })).status).toBe(200)
-    expect(
-      (await house.patch({ plugins: { disabled: ['cluster'] }, store: { url: 'postgres://db/svc' } })).status,
-    ).toBe(400)
-    expect((await house.patch({ store: { url: 'postgres://db/svc' } })).status).toBe(200)
+    expect((await host.patch({ model: office })).status).toBe(200)
+    expect((await host.patch({ plugins: { disabled: ['sessions', 'tasks', 'a2a-protocol'] } })).status).toBe(200)
+    expect((await host.patch({ plugins: { disabled: ['cluster'] }, store: { url: 'postgres://db/svc' } })).status).toBe(
+      400,
+    )
+    expect((await host.patch({ store: { url: 'postgres://db/svc' } })).status).toBe(200)
   })
 
   it('that the environment sets is refused at the start, and named by its variable', async () => {

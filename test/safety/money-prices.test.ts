@@ -166,7 +166,7 @@ describe('a model of unknown price', () => {
     await home.server.request(1)
   })
 
-  /** A house that charges for a model of which no price is known. */
+  /** A test host that charges for a model of which no price is known. */
   const asking = (options: { config?: object; builtins?: never[] } = {}) =>
     testHostWithModel(busyModel(), {
       builtins: [approvals],

@@ -21,15 +21,15 @@ import { ROOT } from './authors.ts'
 import { cliPage, configPage, errorsPage, eventsPage, metricsPage, restPage, sentencesIn } from './reference.ts'
 
 let home: TestHost
-let rooms: PluginState[] = []
+let modules: PluginState[] = []
 let operations: Operation[] = []
-/** The room that registered something, by the label that its scope gives it. */
-const moduleOf = (label: string) => rooms.find(({ registered }) => registered.includes(label))?.name ?? 'kernel'
+/** The module that registered something, by the label that its scope gives it. */
+const moduleOf = (label: string) => modules.find(({ registered }) => registered.includes(label))?.name ?? 'kernel'
 const moduleOfOperation = (name: string) => moduleOf(`${Operations.name}: ${name}`)
 
 beforeAll(async () => {
   home = await testHost({ builtins: BUILTINS, roles: [] })
-  rooms = home.kernel.host.list()
+  modules = home.kernel.host.list()
   operations = [...home.kernel.list(Operations)]
 })
 afterAll(() => home.close())
@@ -199,7 +199,7 @@ describe('the reference says what the program declares', () => {
     const emitting = (await sources('kernel', 'builtins/platform/heartbeat')).map(([, text]) => text).join('\n')
     const passing = new Set([...emitting.matchAll(/\bemit\('(\w+)'/g)].map(([, name]) => name))
     const events = [...home.kernel.hooks.events()].map(([name, schema]) => ({
-      ...{ name, schema, room: moduleOf(`event ${name}`), passing: passing.has(name) },
+      ...{ name, schema, module: moduleOf(`event ${name}`), passing: passing.has(name) },
     }))
     expect(events.filter(({ schema }) => !schema.description).map(({ name }) => name)).toEqual([])
     await stands(
@@ -230,7 +230,7 @@ describe('the reference says what the program declares', () => {
     await stands(
       'rest',
       restPage({
-        ...{ operations, rooms, moduleOf: moduleOfOperation, toolOf: toolName },
+        ...{ operations, modules, moduleOf: moduleOfOperation, toolOf: toolName },
         aliases: aliases(name => kernel.points.find(Operations, name)).map(alias => [
           toolName(alias),
           operations.find(({ output, summary }) => output === alias.output && summary === alias.summary)!.name,

@@ -45,17 +45,17 @@ function groupBy<T, K>(things: readonly T[], keyOf: (thing: T) => K): Map<K, T[]
   return groups
 }
 
-/** Things by the room that they belong to, rooms and things in the order of their names. */
+/** Things by the module that they belong to, modules and things in the order of their names. */
 function byModule<T>(
   things: readonly T[],
   moduleOf: (thing: T) => string,
   nameOf: (thing: T) => string,
 ): [string, T[]][] {
-  const rooms = groupBy(
+  const modules = groupBy(
     things.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b))),
     moduleOf,
   )
-  return [...rooms].sort(([a], [b]) => a.localeCompare(b))
+  return [...modules].sort(([a], [b]) => a.localeCompare(b))
 }
 
 /** What a schema takes, in words. */
@@ -138,7 +138,7 @@ export function configPage(keys: readonly ConfigKeyInfo[]): string {
 
 export interface EventEntry {
   name: string
-  room: string
+  module: string
   schema: z.ZodType
   /** It is not written down: only who listens in the process where it happens hears of it. */
   passing: boolean
@@ -162,9 +162,9 @@ export function eventsPage(events: readonly EventEntry[], streams: readonly Oper
     ].join('\n'),
     byModule(
       events,
-      event => event.room,
+      event => event.module,
       event => event.name,
-    ).flatMap(([room, own]) => [`## ${room}`, table(['Event', 'When', 'Data'], own.map(row))]),
+    ).flatMap(([module, own]) => [`## ${module}`, table(['Event', 'When', 'Data'], own.map(row))]),
     '## Streams',
     'Operations that answer with server-sent events, and what each of these holds. *A problem* is a problem document, as in [errors](errors.md).',
     table(
@@ -276,7 +276,7 @@ export function cliPage(commands: readonly CommandSpec[], moduleOf: (operation: 
     ]
   }
   const own = commands.filter(({ operation }) => operation === null)
-  const rooms = byModule(
+  const modules = byModule(
     commands.filter(({ operation }) => operation !== null),
     ({ operation }) => moduleOf(operation!.name),
     ({ path }) => path.join(' '),
@@ -296,7 +296,7 @@ export function cliPage(commands: readonly CommandSpec[], moduleOf: (operation: 
     ),
     '## Project and processes',
     own.toSorted((a, b) => a.path.join(' ').localeCompare(b.path.join(' '))).flatMap(entry),
-    rooms.flatMap(([room, specs]) => [`## ${room}`, ...specs.flatMap(entry)]),
+    modules.flatMap(([module, specs]) => [`## ${module}`, ...specs.flatMap(entry)]),
   )
 }
 
@@ -311,7 +311,7 @@ function describe({ description, default: value, required }: OptionSpec): string
 
 export interface RestEntry {
   operations: readonly Operation[]
-  rooms: readonly PluginState[]
+  modules: readonly PluginState[]
   moduleOf(operation: string): string
   toolOf(operation: Operation): string
   /** Tools that are another operation under a name of long standing, and the operation's name. */
@@ -322,7 +322,7 @@ export interface RestEntry {
 
 export function restPage({
   operations,
-  rooms,
+  modules,
   moduleOf: roomOf,
   toolOf,
   aliases,
@@ -347,11 +347,11 @@ export function restPage({
     commandsOf(operation),
     operation.mcp ? code(toolOf(operation)) : '–',
   ]
-  const aboutModule = (name: string) => rooms.find(room => room.name === name)?.description ?? ''
+  const aboutModule = (name: string) => modules.find(module => module.name === name)?.description ?? ''
   return page(
     'Operations',
     [
-      'What an operator can do, by the room that offers it, with the three ways to ask for it: a REST route, a command, a tool',
+      'What an operator can do, by the module that offers it, with the three ways to ask for it: a REST route, a command, a tool',
       'of MCP clients. Code in the process has all of them as `svc.invoke(name, input)`, the typed client those with a route.',
       'What each takes and gives stands in the OpenAPI document, `GET /openapi.json`, which `/docs` and `/redoc` show.',
     ].join('\n'),
@@ -360,9 +360,9 @@ export function restPage({
       operations,
       ({ name }) => roomOf(name),
       ({ name }) => name,
-    ).flatMap(([room, own]) => [
-      `## ${room}`,
-      aboutModule(room),
+    ).flatMap(([module, own]) => [
+      `## ${module}`,
+      aboutModule(module),
       table(['Operation', 'Does', 'REST', 'Command', 'MCP tool'], own.map(row)),
     ]),
     '## Further names of MCP tools',
@@ -391,7 +391,7 @@ export function restPage({
 }
 
 export function metricsPage(metrics: readonly Metric[]): string {
-  const house = metrics.filter(({ name }) => name.startsWith('svc_'))
+  const host = metrics.filter(({ name }) => name.startsWith('svc_'))
   const row = ({ name, type, help }: Metric) => [code(name), type, help]
   const sortByName = (some: readonly Metric[]) => some.toSorted((a, b) => a.name.localeCompare(b.name)).map(row)
   return page(
@@ -401,8 +401,8 @@ export function metricsPage(metrics: readonly Metric[]): string {
       'database; what says “of this process” is counted in the process that answers, from its start on.',
     ].join('\n'),
     '## The service',
-    table(['Metric', 'Type', 'Means'], sortByName(house)),
+    table(['Metric', 'Type', 'Means'], sortByName(host)),
     '## The process',
-    table(['Metric', 'Type', 'Means'], sortByName(metrics.filter(metric => !house.includes(metric)))),
+    table(['Metric', 'Type', 'Means'], sortByName(metrics.filter(metric => !host.includes(metric)))),
   )
 }

@@ -281,7 +281,7 @@ export function shapeProfile(
   return made
 }
 
-/** What a room knows of an agent, shown as this field of its detail. */
+/** What a module knows of an agent, shown as this field of its detail. */
 export interface AgentFacet {
   name: 'persona' | 'suffering' | 'mood' | 'world' | 'identity' | 'budget' | 'parameters' | 'sandbox'
   /** null when it has none */
@@ -302,7 +302,7 @@ export const Farewells = point<Farewell>('farewells', {
   has: { name: 'text', part: 'function' },
 })
 
-/** Why an agent does not run, as far as one room knows; `at`, in milliseconds, when it will. */
+/** Why an agent does not run, as far as one module knows; `at`, in milliseconds, when it will. */
 export interface Hold {
   name: string
   /** Who is asked first: what holds all agents before what holds one, what lasts before what passes. */

@@ -112,7 +112,7 @@ export async function hasAlive(store: Store, preset: string): Promise<boolean> {
   return found !== undefined
 }
 
-/** What stands of an agent in the rows of several rooms. */
+/** What stands of an agent in the rows of several modules. */
 export interface FleetRow extends AgentSummary {
   steps: number | null
   failures: number

@@ -30,7 +30,7 @@ export const Checkpoint = z
     cycle_num: z.number().int(),
     parts: z
       .record(z.string(), z.unknown())
-      .describe('What rooms keep of it, by name, such as goals and suffering; null where there was nothing'),
+      .describe('What modules keep of it, by name, such as goals and suffering; null where there was nothing'),
   })
   .meta({ id: 'Checkpoint' })
 export type Checkpoint = z.infer<typeof Checkpoint>
@@ -143,7 +143,7 @@ export const Bundle = z
     format: z.string().meta({ examples: ['svc-agent'] }),
     version: z.number().int(),
     sha256: z.string().describe('Of its content as JSON, by which a torn or edited one is told'),
-    content: z.looseObject({}).describe('The agent, its profile, and what rooms say of it'),
+    content: z.looseObject({}).describe('The agent, its profile, and what modules say of it'),
   })
   .meta({ id: 'Bundle' })
 export type Bundle = z.infer<typeof Bundle>

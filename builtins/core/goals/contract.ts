@@ -216,7 +216,7 @@ export interface GoalContext {
   news: readonly string[]
   memory_snippets: readonly string[]
   tools_description: string
-  /** What rooms say of the agent's situation, in the order in which it stands in the prompt. */
+  /** What modules say of the agent's situation, in the order in which it stands in the prompt. */
   sections: readonly { name: string; text: string }[]
 }
 
@@ -345,7 +345,7 @@ export interface PromptSection {
   /** Of the agent's inner life: it stands in pursuit only where the profile's `inner_life` names it. */
   inner?: InnerLife
   /**
-   * Written by the room alone; what others wrote in it has been cleaned and fenced.
+   * Written by the module alone; what others wrote in it has been cleaned and fenced.
    * @param known what `GoalContextParts` have told of the agent for the same prompt; nothing where none were asked
    * @returns undefined when there is nothing to say
    */
@@ -357,7 +357,7 @@ export const PromptSections = point<PromptSection>('prompt_sections', {
   asked: 'text',
 })
 
-/** Fields of `GoalContext` that a room knows; it declares them by merging into that interface. */
+/** Fields of `GoalContext` that a module knows; it declares them by merging into that interface. */
 export interface GoalContextPart {
   name: string
   part(agent: AgentRow, profile: Profile): Promise<Partial<GoalContext>>

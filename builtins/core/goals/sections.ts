@@ -7,7 +7,7 @@ import { type GoalContext, GoalContextParts, type PromptSection, PromptSections 
 
 const Said = z.string().optional()
 
-/** What rooms say of an agent's situation in one kind of prompt, in order. */
+/** What modules say of an agent's situation in one kind of prompt, in order. */
 export async function sectionsFor(
   svc: PluginHandle,
   prompt: PromptSection['prompts'][number],
@@ -34,7 +34,7 @@ export async function sectionsFor(
     .map(({ name, text }) => ({ name, text }))
 }
 
-/** What rooms add to the situation that goal strategies are given. */
+/** What modules add to the situation that goal strategies are given. */
 export async function partsFor(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<Partial<GoalContext>> {
   return Object.assign({}, ...(await Promise.all(svc.list(GoalContextParts).map(each => each.part(agent, profile)))))
 }

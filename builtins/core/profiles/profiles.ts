@@ -165,7 +165,7 @@ export class ProfileFiles implements Profiles {
   }
 }
 
-/** What a profile that says nothing of it is given, where the room of the models is there. */
+/** What a profile that says nothing of it is given, where the module of the models is there. */
 function modelDefaults({ config }: PluginHandle): Partial<Pick<Profile, 'max_tokens' | 'temperature'>> {
   const [max_tokens, temperature] = [config.get('model.max_tokens'), config.get('model.temperature')]
   return {

@@ -79,16 +79,16 @@ const TRIES = 6
  * The stream of a task that failed throws its error, with the problem and the `task` as `cause`.
  */
 export function createClient(options: ClientOptions): Client {
-  const rooms: Record<string, Record<string, unknown>> = {}
+  const modules: Record<string, Record<string, unknown>> = {}
   for (const [name, operation] of Object.entries(OPERATIONS) as [Name, Route][]) {
     const at = name.indexOf('.')
-    const room = camel(name.slice(0, at))
-    rooms[room] ??= {}
-    rooms[room][camel(name.slice(at + 1))] = operation.stream
+    const module = camel(name.slice(0, at))
+    modules[module] ??= {}
+    modules[module][camel(name.slice(at + 1))] = operation.stream
       ? (input: Input = {}, call: CallOptions = {}) => follow(options, operation, input, call)
       : (input: Input = {}, call: CallOptions = {}) => ask(options, operation, input, call)
   }
-  return rooms as Client
+  return modules as Client
 }
 
 type Input = Readonly<Record<string, unknown>>

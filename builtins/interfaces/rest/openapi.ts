@@ -73,9 +73,9 @@ export async function openapiDocument(documented: DocumentedApi): Promise<Json> 
     const { method, path } = operation.http!
     const shape = shapeOf(path)
     const place = places.get(shape) ?? { path, entries: {} }
-    const room = moduleOf(operation)
-    tags.set(room.name, room)
-    place.entries[method.toLowerCase()] = entryOf(operation, place.path, room.name, components)
+    const module = moduleOf(operation)
+    tags.set(module.name, module)
+    place.entries[method.toLowerCase()] = entryOf(operation, place.path, module.name, components)
     for (const name of requestHeaders(operation)) taken.add(name)
     places.set(shape, place)
     await pause()

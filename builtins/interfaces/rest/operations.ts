@@ -63,7 +63,7 @@ export function openapiGet(svc: PluginHandle, keyed: boolean) {
 
 async function openApiDocument(svc: PluginHandle, keyed: boolean): Promise<Json> {
   const { routes } = routeTable(svc.list(Operations), svc.list(StaticRoutes), svc.list(ProtocolRoutes))
-  const rooms = svc.use(HostToken).list()
+  const modules = svc.use(HostToken).list()
   return openapiDocument({
     version: await packageVersion(svc.ports),
     operations: routes.flatMap(({ operation }) => svc.find(Operations, operation) ?? []),
@@ -71,8 +71,8 @@ async function openApiDocument(svc: PluginHandle, keyed: boolean): Promise<Json>
     pause: () => svc.clock.yield(),
     moduleOf({ name }) {
       const label = `${Operations.name}: ${name}`
-      const room = rooms.find(({ registered }) => registered.includes(label))
-      return { name: room?.name ?? name.split('.')[0]!, description: room?.description ?? '' }
+      const module = modules.find(({ registered }) => registered.includes(label))
+      return { name: module?.name ?? name.split('.')[0]!, description: module?.description ?? '' }
     },
   })
 }

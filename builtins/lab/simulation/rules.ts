@@ -21,7 +21,7 @@ const OFF = [
 ]
 
 /** Modules that the service can do without, each with those that need it, and the share of runs that have it. */
-const PARTS: readonly (readonly [share: number, rooms: readonly string[]])[] = [
+const PARTS: readonly (readonly [share: number, modules: readonly string[]])[] = [
   [0.5, ['checkpoints']],
   [0.5, ['tasks', 'sessions']],
   [0.5, ['runs']],
@@ -43,9 +43,9 @@ const WHOLE = 0.1
 /** Returns the modules that a run does without. */
 function omittedParts(dice: Dice, needs: Belongings['needs']): string[] {
   const isWhole = dice.chance(WHOLE) || needs === 'everything'
-  return PARTS.flatMap(([share, rooms]) => {
-    const isThere = dice.chance(share) || isWhole || rooms.some(room => needs.includes(room))
-    return isThere ? [] : rooms
+  return PARTS.flatMap(([share, modules]) => {
+    const isThere = dice.chance(share) || isWhole || modules.some(module => needs.includes(module))
+    return isThere ? [] : modules
   })
 }
 

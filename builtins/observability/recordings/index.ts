@@ -14,19 +14,19 @@ export default definePlugin({
   section: 'recordings',
   config: RecordingsConfig,
   setup(svc, config) {
-    const room = new RecordingService(svc, config, tape => svc.provide(TapeToken, tape))
-    svc.provide(Recordings, room)
-    for (const operation of recordingOperations(room)) svc.operation(operation)
+    const service = new RecordingService(svc, config, tape => svc.provide(TapeToken, tape))
+    svc.provide(Recordings, service)
+    for (const operation of recordingOperations(service)) svc.operation(operation)
     svc.add(RetentionRules, {
       name: 'recordings',
-      count: async () => (await room.old()).length,
+      count: async () => (await service.old()).length,
       // All at once, and so fewer than asked for: none is left.
-      piece: async (_, limit) => Math.min(await room.prune(), limit - 1),
+      piece: async (_, limit) => Math.min(await service.prune(), limit - 1),
     })
-    svc.on('config_changed', () => room.recordConfig())
-    svc.on('plugin_reloaded', ({ plugin, outcome }) => room.pluginChanged(plugin, outcome))
+    svc.on('config_changed', () => service.recordConfig())
+    svc.on('plugin_reloaded', ({ plugin, outcome }) => service.pluginChanged(plugin, outcome))
     // Every process may run a task.
-    svc.start(() => () => room.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
-    svc.add(DaemonStarts, { name: 'recordings', begin: () => room.record(true), join: () => room.record(false) })
+    svc.start(() => () => service.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+    svc.add(DaemonStarts, { name: 'recordings', begin: () => service.record(true), join: () => service.record(false) })
   },
 })

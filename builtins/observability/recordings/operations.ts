@@ -45,7 +45,7 @@ function sizeOf({ within, ended_at, cycles, steps }: z.infer<typeof Shown>): str
   return ended_at === null ? 'has not ended' : `${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}`
 }
 
-export function recordingOperations(room: RecordingService) {
+export function recordingOperations(service: RecordingService) {
   return [
     operation({
       name: 'recordings.list',
@@ -56,7 +56,7 @@ export function recordingOperations(room: RecordingService) {
       http: { method: 'GET', path: '/recordings' },
       cli: { usage: 'recordings' },
       mcp: true,
-      run: () => room.list(),
+      run: () => service.list(),
       render: all =>
         all
           .map(about => `${about.run_id}  ${about.kind}  ${sizeOf(about)}${about.cut ? `  cut: ${about.cut}` : ''}`)
@@ -72,7 +72,7 @@ export function recordingOperations(room: RecordingService) {
       cli: { usage: 'recordings show <id>' },
       mcp: true,
       errors: [RecordingNotFoundError, NotReplayableError],
-      run: async ({ id }) => ({ ...(await room.get(id)), steps_taken: await room.steps(id) }),
+      run: async ({ id }) => ({ ...(await service.get(id)), steps_taken: await service.steps(id) }),
       render: shown => renderRecording(shown),
     }),
     operation({
@@ -88,7 +88,7 @@ export function recordingOperations(room: RecordingService) {
       http: { method: 'POST', path: '/runs/{id}/replay' },
       mcp: true,
       errors: [...MISSING, ForkError, ModelNameError, InvalidInputError],
-      run: ({ id, ...how }, call) => replayRun(room, id, how, call),
+      run: ({ id, ...how }, call) => replayRun(service, id, how, call),
       render: renderReplayed,
     }),
     operation({
@@ -106,8 +106,8 @@ export function recordingOperations(room: RecordingService) {
       cli: { usage: 'replay <run>', example: 'replay run-20260102-030405-1a2b3c --from 3 --model sim' },
       errors: [...MISSING, ForkError, ModelNameError, FileExistsError, InvalidInputError],
       async run({ run, save, plugin, ...how }, call) {
-        if (save) await room.save(run, resolve(save))
-        return replayRun(room, run, { ...how, plugin: plugin && resolve(plugin) }, call)
+        if (save) await service.save(run, resolve(save))
+        return replayRun(service, run, { ...how, plugin: plugin && resolve(plugin) }, call)
       },
       render: renderReplayed,
       exit: ({ verdict }) => (verdict?.same === false ? 1 : 0),
@@ -122,7 +122,7 @@ export function recordingOperations(room: RecordingService) {
       cli: { usage: 'diff <a> <b>' },
       mcp: true,
       errors: MISSING,
-      run: ({ a, b }) => room.diff(a, b),
+      run: ({ a, b }) => service.diff(a, b),
       render: renderDiff,
     }),
   ]
@@ -136,7 +136,7 @@ interface How {
 }
 
 async function replayRun(
-  room: RecordingService,
+  service: RecordingService,
   run: string,
   { from, ...how }: How,
   { signal, progress }: { signal: AbortSignal; progress(sentence: string): void },
@@ -145,10 +145,10 @@ async function replayRun(
     const useless = Object.entries(how).filter(([, value]) => value !== undefined)
     const issues = useless.map(([path]) => ({ path, message: 'needs `from`: the step at which the run is left' }))
     if (issues.length > 0) throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
-    return { verdict: await room.replay(run, { signal, progress }), fork: null, diff: null }
+    return { verdict: await service.replay(run, { signal, progress }), fork: null, diff: null }
   }
-  const fork = await room.fork(run, { ...how, from, signal, progress })
-  return { verdict: null, fork, diff: await room.diff(run, fork.run_id) }
+  const fork = await service.fork(run, { ...how, from, signal, progress })
+  return { verdict: null, fork, diff: await service.diff(run, fork.run_id) }
 }
 
 function renderReplayed({ verdict, fork, diff }: z.output<typeof Replayed>): string {

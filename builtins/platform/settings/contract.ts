@@ -31,7 +31,7 @@ export type ConfigViews = z.infer<typeof ConfigViews>
 export const ConfigKey = z
   .object({
     key: z.string(),
-    section: z.string().describe('The room that reads it'),
+    section: z.string().describe('The module that reads it'),
     schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its value'),
     value: z.unknown().describe('The effective value; secrets are `***`'),
     default: z.unknown(),

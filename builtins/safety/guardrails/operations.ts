@@ -11,7 +11,7 @@ const Tried = z.object({
 })
 
 /** Shows operators what the guardrails do with a text. Nothing is written down. */
-export function checkOperation(config: GuardrailsConfig, room: Pick<ExaminingGuardrails, 'examine'>) {
+export function checkOperation(config: GuardrailsConfig, guardrails: Pick<ExaminingGuardrails, 'examine'>) {
   return operation({
     name: 'guardrails.check',
     summary: 'Check a text with the guardrails',
@@ -28,7 +28,7 @@ export function checkOperation(config: GuardrailsConfig, room: Pick<ExaminingGua
     cli: { usage: 'guardrails check <text...>', short: { stage: 's' } },
     mcp: true,
     async run({ text, stage }) {
-      const { findings, ...rest } = await room.examine(text, stage)
+      const { findings, ...rest } = await guardrails.examine(text, stage)
       return { enabled: config.enabled, ...rest, findings: [...findings] }
     },
     render: ({ enabled, action, text, findings }) =>

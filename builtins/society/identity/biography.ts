@@ -12,7 +12,7 @@ export function biographyOf(
   identity: IdentityRecord,
   agent: AgentRow,
   facts: Record<string, unknown>,
-  rooms: readonly ModulePart[],
+  modules: readonly ModulePart[],
 ): string {
   const { display_name, traits, domains, chapters, narrative, worldview, opinions, open_questions, evolution } =
     identity
@@ -40,7 +40,7 @@ export function biographyOf(
       'How it changed',
       evolution.map(({ at, note }) => `- ${at.slice(0, 10)}: ${note}`),
     ),
-    ...rooms.map(({ title, fields }) => part(title, Object.entries(fields ?? {}).flatMap(field))),
+    ...modules.map(({ title, fields }) => part(title, Object.entries(fields ?? {}).flatMap(field))),
   ]
     .filter(Boolean)
     .join('\n\n')}\n`

@@ -64,18 +64,18 @@ export class Identities implements Identity {
 
   async biography(agent: AgentRow): Promise<string> {
     const facts = await this.summary(agent)
-    const rooms = await Promise.all(
+    const modules = await Promise.all(
       this.#svc.list(LifeSummaries).map(async ({ title, summarize }) => ({ title, fields: await summarize(agent) })),
     )
-    return biographyOf(await this.of(agent), agent, facts, rooms)
+    return biographyOf(await this.of(agent), agent, facts, modules)
   }
 
   async summary(agent: AgentRow): Promise<Record<string, unknown>> {
     const { agent_id, name, role, status, died_at, created_at, cycle_num } = agent
     const { display_name, traits, domains, worldview, chapters, opinions, open_questions } = await this.of(agent)
     const goals = await countGoals(this.#svc.use(Store), agent_id)
-    const rooms = await Promise.all(
-      this.#svc.list(LifeSummaries).map(async room => [room.name, await room.summarize(agent)] as const),
+    const modules = await Promise.all(
+      this.#svc.list(LifeSummaries).map(async module => [module.name, await module.summarize(agent)] as const),
     )
     return {
       ...{ agent_id, display_name, name, role, status, traits, domains },
@@ -83,7 +83,7 @@ export class Identities implements Identity {
       died_at: died_at === null ? null : isoTime(died_at),
       ...{ cycles_lived: cycle_num, goals_completed: goals.completed, goals_abandoned: goals.abandoned },
       ...{ worldview, chapters: chapters.length, opinions: opinions.length, open_questions: open_questions.length },
-      ...Object.fromEntries(rooms.filter(([, fields]) => fields !== undefined)),
+      ...Object.fromEntries(modules.filter(([, fields]) => fields !== undefined)),
     }
   }
 

@@ -21,7 +21,7 @@ const Life = z
     goals_completed: z.number().int(),
     goals_abandoned: z.number().int(),
   })
-  .describe('A life in short, with what other rooms know of it')
+  .describe('A life in short, with what other modules know of it')
 const JournalSummary = z.object({
   agent_id: z.string(),
   bytes: z.number().int(),

@@ -32,7 +32,7 @@ const HOSTILE = `<img src=x onerror="window.owned=1"> \u202egnp.exe`
 
 describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   let browser: Browser
-  let house: OpenDashboard
+  let host: OpenDashboard
   let person: Visitor
   let page: Page
   let ann: string
@@ -40,20 +40,20 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   beforeAll(async () => {
     // Nobody lives but by what the test does.
     const config = { economy: { enabled: true, starting_balance: 500 }, suffering: { threshold_crisis: 0.95 } }
-    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'], config, files: PROFILE })])
-    ann = await house.spawn('ann')
-    person = await visitor(browser, house)
+    ;[browser, host] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'], config, files: PROFILE })])
+    ann = await host.spawn('ann')
+    person = await visitor(browser, host)
   })
   afterAll(async () => {
     await person?.leave()
-    await house?.close()
+    await host?.close()
   })
   beforeEach(async () => {
     page = await person.at('#/')
   })
   afterEach(() => person.rest())
 
-  const store = () => house.home.kernel.use(Store)
+  const store = () => host.home.kernel.use(Store)
   const go = (view: string) => person.at(`#/agents/${ann}/${view}`)
   /** What a plot tells those who do not see it. */
   const plotCaption = (label: string) =>
@@ -124,7 +124,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
       reviseWorldview({ agent_id: ann, worldview: 'Wool holds the world together.', note: 'wool' }),
       askQuestion({ agent_id: ann, question_id: 'q-1', question: 'Why do lambs jump?', note: 'lambs' }),
     ])
-    await house.home.write({ [`.svc/journals/${ann}/notepad.md`]: '## Today\nSheared two.\n' })
+    await host.home.write({ [`.svc/journals/${ann}/notepad.md`]: '## Today\nSheared two.\n' })
     await go('identity')
     await page.getByText('Wool holds the world together.').waitFor()
     await page.getByText('Why do lambs jump?').waitFor()
@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   })
 
   it('memory: what is shown stays until other words have found something', async () => {
-    await house.home.kernel.use(Memory).of(ann).store('Sheep are round.', {})
+    await host.home.kernel.use(Memory).of(ann).store('Sheep are round.', {})
     await go('memory')
     await page.getByText('Sheep are round.').waitFor()
     await page.evaluate(`globalThis.lost = 0
@@ -151,12 +151,12 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   })
 
   it('world: balance, job, state, movements that add up, and what life brought', async () => {
-    for (let beat = 1; beat <= 12; beat++) await house.home.kernel.hooks.emit('beat', { beat })
+    for (let beat = 1; beat <= 12; beat++) await host.home.kernel.hooks.emit('beat', { beat })
     await go('world')
     await page.getByText('Balance over time').first().waitFor()
     // Life may still bring something meanwhile.
     const balanceNow = async () =>
-      (await house.invoke<Citizen>('economy.citizen', { id: ann })).balance.toLocaleString('en', DECIMALS)
+      (await host.invoke<Citizen>('economy.citizen', { id: ann })).balance.toLocaleString('en', DECIMALS)
     const shown = async () => (await page.locator('.figures').innerText()).includes(await balanceNow())
     await expect.poll(shown, PATIENT).toBe(true)
     await expect
@@ -192,8 +192,8 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   })
 
   it('schedules and alarms: adds, switches off and on, and removes; what is wrong is said in place', async () => {
-    const schedules = () => house.invoke<Schedule[]>('schedules.list', { id: ann })
-    const alarms = () => house.invoke<Alarm[]>('alarms.list', { id: ann })
+    const schedules = () => host.invoke<Schedule[]>('schedules.list', { id: ann })
+    const alarms = () => host.invoke<Alarm[]>('alarms.list', { id: ann })
     await go('schedules')
     await page.getByText('Recurring goal').click()
     await page.getByLabel('What is to be reached each time').fill('Count the sheep')
@@ -236,7 +236,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   })
 
   it('checkpoints: keeps one, shows what has changed since, and puts it back after a question', async () => {
-    const opinions = async () => (await house.invoke<IdentityRecord>('identity.get', { id: ann })).opinions
+    const opinions = async () => (await host.invoke<IdentityRecord>('identity.get', { id: ann })).opinions
     await go('checkpoints')
     await page.getByLabel('Label', { exact: true }).fill('before the fair')
     await page.getByRole('button', { name: 'Keep' }).click()
@@ -263,7 +263,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await expect.poll(() => page.getByRole('table').getByRole('row').count(), PATIENT).toBe(3)
     await row.getByRole('button', { name: 'Delete' }).click()
     await row.waitFor({ state: 'detached' })
-    expect(await house.invoke<CheckpointSummary[]>('checkpoints.list', { id: ann })).toHaveLength(1)
+    expect(await host.invoke<CheckpointSummary[]>('checkpoints.list', { id: ann })).toHaveLength(1)
   })
 
   it('checkpoints: the whole agent is downloaded as a file, and another one is made of it', async () => {
@@ -284,7 +284,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await page.getByRole('heading', { level: 1, name: 'ann' }).waitFor()
     const made = new URL(page.url()).hash.split('/').at(-1)!
     expect(made).not.toBe(ann)
-    expect((await house.invoke<AgentSummary[]>('agents.list')).map(({ agent_id }) => agent_id)).toContain(made)
+    expect((await host.invoke<AgentSummary[]>('agents.list')).map(({ agent_id }) => agent_id)).toContain(made)
   })
 
   it('have no fault that axe finds, and are no wider than their window', { timeout: 240_000 }, async () => {

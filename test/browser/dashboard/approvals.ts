@@ -37,13 +37,13 @@ function says(request: ModelServerRequest) {
 describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
   const { runs, plugin } = recordingTools()
   let browser: Browser
-  let house: OpenDashboard
+  let host: OpenDashboard
   let person: Visitor
   let page: Page
   const ids: string[] = []
 
   beforeAll(async () => {
-    ;[browser, house] = await Promise.all([
+    ;[browser, host] = await Promise.all([
       theBrowser(),
       openDashboard({
         script: says,
@@ -56,13 +56,13 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
         files: { 'profiles/windy.yaml': 'name: windy\nrole: a long-winded one\nmax_steps: 6\n' },
       }),
     ])
-    for (let n = 0; n < AGENTS; n++) ids.push(await house.spawn(n === AGENTS - 1 ? 'windy' : 'worker'))
+    for (let n = 0; n < AGENTS; n++) ids.push(await host.spawn(n === AGENTS - 1 ? 'windy' : 'worker'))
     await until(async () => (await queue()).length === AGENTS)
-    person = await visitor(browser, house)
+    person = await visitor(browser, host)
   })
   afterAll(async () => {
     await person?.leave()
-    await house?.close()
+    await host?.close()
   })
   beforeEach(async () => {
     page = await person.at('#/approvals')
@@ -71,8 +71,8 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
   })
   afterEach(() => person.rest())
 
-  const queue = () => house.invoke<ApprovalSummary[]>('approvals.queue')
-  const show = (approval_id: string) => house.invoke<Approval>('approvals.show', { approval_id })
+  const queue = () => host.invoke<ApprovalSummary[]>('approvals.queue')
+  const show = (approval_id: string) => host.invoke<Approval>('approvals.show', { approval_id })
   const cardOf = (approval_id: string) => page.locator('.request', { hasText: approval_id })
   /** Waits until a card shows how its call was decided: that takes the place of its buttons. */
   const outcomeOf = async (card: Locator, decision: 'approved' | 'denied' = 'approved') => {
@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
   /** The oldest call that waits, other than the long one. */
   const waiting = async () => (await queue()).filter(each => each.arguments !== null && each.task_id === null)
   const oldest = async () => (await queue()).find(each => each.arguments !== null && each.task_id === null)!
-  const lastPrompt = () => JSON.stringify(house.model!.requests.map(({ body }) => body.messages.at(-1)?.content))
+  const lastPrompt = () => JSON.stringify(host.model!.requests.map(({ body }) => body.messages.at(-1)?.content))
 
   it('approves one of ten: that call runs with what was shown, and the others go on waiting', async () => {
     const { approval_id, agent_id, args_sha256 } = await oldest()
@@ -119,7 +119,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     const { approval_id } = await oldest()
     await page.route(`**/approvals/${approval_id}`, async route => {
       if (route.request().method() === 'POST')
-        await house.invoke('approvals.decide', { approval_id, decision: 'deny', reason: 'Ann is asleep' })
+        await host.invoke('approvals.decide', { approval_id, decision: 'deny', reason: 'Ann is asleep' })
       await route.continue()
     })
     await cardOf(approval_id).getByRole('button', { name: 'Approve', exact: true }).click()
@@ -157,14 +157,14 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await card.getByRole('button', { name: 'Deny…' }).click()
     await page.keyboard.type('Ann reads no')
     const top = (await cardOf(third!.approval_id).boundingBox())!.y
-    await house.invoke('approvals.decide', { approval_id: first!.approval_id, decision: 'deny', reason: 'by Bea' })
+    await host.invoke('approvals.decide', { approval_id: first!.approval_id, decision: 'deny', reason: 'by Bea' })
     await outcomeOf(cardOf(first!.approval_id), 'denied')
     await page.keyboard.type(' mail')
     const field = card.getByRole('textbox')
     expect(await field.inputValue()).toBe('Ann reads no mail')
     expect((await cardOf(third!.approval_id).boundingBox())!.y).toBe(top)
     // Even where that very call is decided: what was typed can still be read.
-    await house.invoke('approvals.decide', { approval_id: second!.approval_id, decision: 'deny', reason: 'by Bea' })
+    await host.invoke('approvals.decide', { approval_id: second!.approval_id, decision: 'deny', reason: 'by Bea' })
     await outcomeOf(card, 'denied')
     await card.getByText('Not sent: Ann reads no mail').waitFor()
     expect((await cardOf(third!.approval_id).boundingBox())!.y).toBe(top)
@@ -229,7 +229,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await card.getByRole('button', { name: 'Grant, and approve this call' }).click()
     await outcomeOf(card)
     await until(() => runs.length > before)
-    expect(await house.invoke('approvals.rules')).toMatchObject([
+    expect(await host.invoke('approvals.rules')).toMatchObject([
       { agent_id, tool_name: 'send', arguments: { to: 'ann', text: 'hello\nAnn' }, uses: null, active: true },
     ])
     await page.getByRole('link', { name: 'Approval rules' }).click()
@@ -251,7 +251,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     // Somebody else decides on one of them at the same moment.
     await page.route(`**/approvals/${first!.approval_id}`, async route => {
       if (route.request().method() === 'POST')
-        await house.invoke('approvals.decide', { approval_id: first!.approval_id, decision: 'approve' })
+        await host.invoke('approvals.decide', { approval_id: first!.approval_id, decision: 'approve' })
       await route.continue()
     })
     await page.getByRole('button', { name: `Deny ${short}…` }).click()
@@ -297,7 +297,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
   it('chats: the answer is seen while it is written, it can be stopped, and what was said stays', async () => {
     await person.at(`#/agents/${ids[0]}/chat`)
     const field = page.getByLabel('What it should do')
-    const asked = house.model!.requests.length
+    const asked = host.model!.requests.length
     await page.setViewportSize({ width: 400, height: 500 })
     await field.fill('stall with a tale')
     await field.press('Enter')
@@ -318,7 +318,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await soFar.waitFor()
     expect(await soFar.count()).toBe(1)
     await page.screenshot({ path: shot('chat') })
-    const tale = house.model!.requests.slice(asked).find(({ prompt }) => prompt.includes('stall with a tale'))
+    const tale = host.model!.requests.slice(asked).find(({ prompt }) => prompt.includes('stall with a tale'))
     await page.getByRole('button', { name: 'Stop' }).click()
     expect(await tale?.ended).toBe('dropped')
     await page.locator('.by-assistant', { hasText: 'Once upon a time' }).getByText('failed').waitFor()

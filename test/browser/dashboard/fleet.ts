@@ -15,17 +15,17 @@ const QUIET_MS = 15_000
 
 describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
   let browser: Browser
-  let house: OpenDashboard
+  let host: OpenDashboard
   let person: Visitor
   let page: Page
 
   beforeAll(async () => {
-    ;[browser, house] = await Promise.all([
+    ;[browser, host] = await Promise.all([
       theBrowser(),
       openDashboard({ script: () => goalAnswer(''), config: { daemon: { heartbeat: 2 } } }),
     ])
-    const id = await house.spawn()
-    const db = new Sqlite(house.home.kernel.project.database)
+    const id = await host.spawn()
+    const db = new Sqlite(host.home.kernel.project.database)
     const rests = db.prepare('SELECT 1 FROM idle_agents WHERE agent_id = ?')
     await until(() => rests.get(id) !== undefined)
     await until(
@@ -34,13 +34,13 @@ describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
     db.prepare('UPDATE idle_agents SET ask_again_at = ask_again_at + ?').run(MONTH_MS)
     copies(db, id)
     db.close()
-    person = await visitor(browser, house)
+    person = await visitor(browser, host)
     page = await person.open('#/')
     await page.getByRole('table').waitFor()
   })
   afterAll(async () => {
     await person?.leave()
-    await house?.close()
+    await host?.close()
   })
 
   const names = async () => (await page.locator('tbody th').allInnerTexts()).map(text => text.split('\n')[0]!.trim())
@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
   it('asks the server for nothing but its stream of events while nothing happens', async () => {
     const asked: string[] = []
     const note = (request: { url(): string }) => asked.push(new URL(request.url()).pathname)
-    const before = await heartbeatCount(house)
+    const before = await heartbeatCount(host)
     const inQuiet = async () => {
       asked.length = 0
       page.on('request', note)
@@ -59,12 +59,12 @@ describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
     // On a busy machine what is asked again when the stream begins, as after every break, comes late.
     await expect.poll(inQuiet, { timeout: PATIENCE_MS }).toEqual([])
     // The daemon went on meanwhile, and the page says when each runs next.
-    expect(await heartbeatCount(house)).toBeGreaterThan(before)
+    expect(await heartbeatCount(host)).toBeGreaterThan(before)
     await page.getByText('Live', { exact: true }).waitFor()
     await page.screenshot({ path: shot('fleet') })
 
     // What happens is shown without a reload.
-    await house.invoke('agents.pause', { id: 'worker-8' })
+    await host.invoke('agents.pause', { id: 'worker-8' })
     await page.locator('.figure', { hasText: 'Paused' }).getByRole('link', { name: '1', exact: true }).waitFor()
     person.rest()
   })

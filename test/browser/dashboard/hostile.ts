@@ -25,10 +25,10 @@ const DECEIVING = `[...document.querySelectorAll('*')].flatMap(each => [...each.
 
 describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
   let browser: Browser
-  let house: OpenDashboard
+  let host: OpenDashboard
 
   beforeAll(async () => {
-    ;[browser, house] = await Promise.all([
+    ;[browser, host] = await Promise.all([
       theBrowser(),
       openDashboard({
         script: says,
@@ -42,7 +42,7 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
     ])
   })
   afterAll(async () => {
-    await house?.close()
+    await host?.close()
   })
 
   /** A model that was taken over: all that it says and asks for is hostile. */
@@ -57,22 +57,22 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
   }
 
   it('are words, wherever they show: nothing runs, nothing is asked for, and what deceives the eye is seen', async () => {
-    const id = await house.spawn()
-    await house.invoke('agents.nudge', { id, message: hostile('nudge') })
-    await house.invoke('messages.send', { id, body: hostile('body'), subject: hostile('subject') })
+    const id = await host.spawn()
+    await host.invoke('agents.nudge', { id, message: hostile('nudge') })
+    await host.invoke('messages.send', { id, body: hostile('body'), subject: hostile('subject') })
     // What is sent is cleaned on its way; the page does not count on that.
-    const db = new Sqlite(house.home.kernel.project.database)
+    const db = new Sqlite(host.home.kernel.project.database)
     db.prepare('UPDATE a2a_messages SET body = ?, subject = ?').run(hostile('body'), hostile('subject'))
     db.close()
     const task = { id, instruction: `a task: ${hostile('instruction')}`, session_key: `dashboard:${id}` }
-    const { session_id } = await house.invoke<{ session_id: string }>('tasks.run', task)
-    await until(async () => (await house.invoke<ApprovalSummary[]>('approvals.queue')).length > 0)
-    const [asked] = await house.invoke<ApprovalSummary[]>('approvals.queue')
-    const [goal] = await house.invoke<{ goal_id: string }[]>('goals.list', { id })
-    const [run] = await house.invoke<{ run_id: string; kind: string }[]>('runs.list')
-    await house.invoke('approvals.grant', { tool_name: 'list_dir', arguments: { path: hostile('grant') }, uses: 3 })
+    const { session_id } = await host.invoke<{ session_id: string }>('tasks.run', task)
+    await until(async () => (await host.invoke<ApprovalSummary[]>('approvals.queue')).length > 0)
+    const [asked] = await host.invoke<ApprovalSummary[]>('approvals.queue')
+    const [goal] = await host.invoke<{ goal_id: string }[]>('goals.list', { id })
+    const [run] = await host.invoke<{ run_id: string; kind: string }[]>('runs.list')
+    await host.invoke('approvals.grant', { tool_name: 'list_dir', arguments: { path: hostile('grant') }, uses: 3 })
 
-    const person = await visitor(browser, house)
+    const person = await visitor(browser, host)
     const page = await person.open()
     const places: Record<string, string[]> = {
       '': ['objective'],
@@ -111,13 +111,13 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
     }
     expect(unseen).toEqual([])
     expect(person.changes).toEqual([])
-    expect(await house.invoke('daemon.status')).toMatchObject({ frozen: false })
+    expect(await host.invoke('daemon.status')).toMatchObject({ frozen: false })
     await person.leave()
   })
 
   it('leave all else in its place, however long a name is', async () => {
-    const id = await house.spawn('wide')
-    const person = await visitor(browser, house)
+    const id = await host.spawn('wide')
+    const person = await visitor(browser, host)
     const page = await person.open()
     const beyond = (selector: string) =>
       page.locator(selector).evaluate(box => Math.max(0, box.scrollWidth - box.clientWidth))

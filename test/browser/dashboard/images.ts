@@ -21,7 +21,7 @@ const giving = (kind: 'drop' | 'paste') => `(() => {
 
 describe.skipIf(!hasChromium)('a person with images', () => {
   let browser: Browser
-  let house: OpenDashboard
+  let host: OpenDashboard
   let person: Visitor
   let page: Page
   let id: string
@@ -29,14 +29,14 @@ describe.skipIf(!hasChromium)('a person with images', () => {
   beforeAll(async () => {
     const script = ({ prompt }: { prompt: string }) =>
       text(prompt.includes('"goal":') ? '{"goal": null}' : 'A blue field.')
-    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ script })])
-    person = await visitor(browser, house)
-    id = await house.spawn()
+    ;[browser, host] = await Promise.all([theBrowser(), openDashboard({ script })])
+    person = await visitor(browser, host)
+    id = await host.spawn()
     page = await person.open(`#/agents/${id}/chat`)
   })
   afterAll(async () => {
     await person?.leave()
-    await house?.close()
+    await host?.close()
   })
 
   const thumbs = () => page.locator('.attachments img')
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)('a person with images', () => {
     await page.getByText('A blue field.').waitFor()
     await isShown('.by-user .pictures img')
     expect(await thumbs().count()).toBe(0)
-    const asked = house.model!.requests.find(({ prompt }) => prompt.includes('What is this?'))!
+    const asked = host.model!.requests.find(({ prompt }) => prompt.includes('What is this?'))!
     expect(asked.body.messages.at(-1)!.images).toEqual([URL_OF_PICTURE])
     await page.reload()
     await isShown('.by-user .pictures img')
@@ -73,15 +73,15 @@ describe.skipIf(!hasChromium)('a person with images', () => {
     await page.getByRole('textbox', { name: /Tell it something/ }).fill('Build this')
     await page.screenshot({ path: shot('nudge-image') })
     await page.getByRole('button', { name: 'Nudge' }).click()
-    await until(() => house.model!.requests.some(({ prompt }) => prompt.includes('Build this')))
-    const asked = house.model!.requests.find(({ prompt }) => prompt.includes('Build this'))!
+    await until(() => host.model!.requests.some(({ prompt }) => prompt.includes('Build this')))
+    const asked = host.model!.requests.find(({ prompt }) => prompt.includes('Build this'))!
     expect(asked.body.messages.at(-1)!.images).toEqual([URL_OF_PICTURE])
     expect(await thumbs().count()).toBe(0)
     person.rest()
   })
 
   it('sees them in the transcript of a session', async () => {
-    const [session] = await house.invoke<{ session_id: string }[]>('sessions.list', { agent_id: id })
+    const [session] = await host.invoke<{ session_id: string }[]>('sessions.list', { agent_id: id })
     await person.at(`#/sessions/${session!.session_id}`)
     await isShown('.said .pictures img')
     await page.screenshot({ path: shot('transcript-image') })

@@ -18,7 +18,7 @@ import { UNSEEN } from '../browser.ts'
 const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 6\n'
 const CONFIG = { daemon: { heartbeat: 0.2 }, model: { sim_delay: 0.05 } }
 
-/** A house with all rooms, a heartbeat and an address, as an operator has it before the eyes. */
+/** A test host with all modules, a heartbeat and an address, as an operator has it before the eyes. */
 export interface OpenDashboard {
   home: TestHost
   url: string
@@ -157,7 +157,7 @@ async function contextOf(browser: Browser, url: string): Promise<BrowserContext>
 }
 
 /**
- * Somebody who comes to a house.
+ * Somebody who comes to a test host.
  * @param begin a script that runs in each tab before the page's own
  */
 export async function visitor(browser: Browser, { url }: Pick<OpenDashboard, 'url'>, begin = ''): Promise<Visitor> {

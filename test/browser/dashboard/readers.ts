@@ -11,26 +11,26 @@ const BROKEN = "throw new Error('It is broken.')\n"
 
 describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', () => {
   let browser: Browser
-  let house: OpenDashboard
+  let host: OpenDashboard
   let person: Visitor
   let pages: string[]
   let coder: string
 
   beforeAll(async () => {
     const config = { daemon: { heartbeat: 0.2 }, model: { sim_delay: 0 }, approval: { enabled: true } }
-    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ config, plugins: { 'broken.ts': BROKEN } })])
-    person = await visitor(browser, house)
-    const id = await house.spawn('coder')
+    ;[browser, host] = await Promise.all([theBrowser(), openDashboard({ config, plugins: { 'broken.ts': BROKEN } })])
+    person = await visitor(browser, host)
+    const id = await host.spawn('coder')
     coder = id
-    await house.spawn('philosopher')
-    await until(async () => (await house.invoke<ApprovalSummary[]>('approvals.queue')).length > 1)
-    const [asked] = await house.invoke<ApprovalSummary[]>('approvals.queue')
-    await house.invoke('approvals.decide', { approval_id: asked!.approval_id, decision: 'approve' })
-    await house.invoke('tasks.run', { id, instruction: 'say hello', session_key: `dashboard:${id}` })
-    await house.invoke('messages.send', { id, body: 'hello' })
-    const [run] = await house.invoke<{ run_id: string }[]>('runs.list')
-    const [goal] = await house.invoke<{ goal_id: string }[]>('goals.list', { id })
-    const [session] = await house.invoke<{ session_id: string }[]>('sessions.list')
+    await host.spawn('philosopher')
+    await until(async () => (await host.invoke<ApprovalSummary[]>('approvals.queue')).length > 1)
+    const [asked] = await host.invoke<ApprovalSummary[]>('approvals.queue')
+    await host.invoke('approvals.decide', { approval_id: asked!.approval_id, decision: 'approve' })
+    await host.invoke('tasks.run', { id, instruction: 'say hello', session_key: `dashboard:${id}` })
+    await host.invoke('messages.send', { id, body: 'hello' })
+    const [run] = await host.invoke<{ run_id: string }[]>('runs.list')
+    const [goal] = await host.invoke<{ goal_id: string }[]>('goals.list', { id })
+    const [session] = await host.invoke<{ session_id: string }[]>('sessions.list')
     pages = [
       '',
       ...['approvals', 'approvals/history', 'approvals/rules', `approvals/item/${asked!.approval_id}`],
@@ -43,7 +43,7 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
   })
   afterAll(async () => {
     await person?.leave()
-    await house?.close()
+    await host?.close()
   })
 
   it('is used by keyboard alone: what has the focus is seen, dialogs hold it and give it back', async () => {
@@ -135,7 +135,7 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     timeout: 240_000,
   }, async () => {
     // Nobody does anything meanwhile.
-    await house.invoke('daemon.pause')
+    await host.invoke('daemon.pause')
     const page = await person.at('#/')
     const found: Record<string, string[]> = {}
     for (const hash of pages) {

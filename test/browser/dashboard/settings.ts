@@ -11,23 +11,23 @@ export default definePlugin({ name: 'greeter', description: 'Greets.', setup(svc
 
 describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () => {
   let browser: Browser
-  let house: OpenDashboard
+  let host: OpenDashboard
   let person: Visitor
   let page: Page
 
   beforeAll(async () => {
     const config = { daemon: { heartbeat: 0.5 }, server: { api_key: 'a secret of ours' } }
-    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ config })])
+    ;[browser, host] = await Promise.all([theBrowser(), openDashboard({ config })])
     const begin = "if (location.protocol === 'http:') sessionStorage.setItem('key', 'a secret of ours')"
-    person = await visitor(browser, house, begin)
+    person = await visitor(browser, host, begin)
   })
   afterAll(async () => {
     await person?.leave()
-    await house?.close()
+    await host?.close()
   })
   afterEach(() => person.rest())
 
-  const file = () => readFile(join(house.home.root, '.svc/config.yaml'), 'utf8')
+  const file = () => readFile(join(host.home.root, '.svc/config.yaml'), 'utf8')
   const rowOf = (key: string) => page.locator('.keys li').filter({ has: page.getByText(key, { exact: true }) })
 
   it('changes a key: it is told when that counts, and it is in the file', async () => {
@@ -95,7 +95,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
   it('breaks a plugin and mends it: the error says where, and then it lives', async () => {
     page = await person.at('#/plugins')
     await page.getByText('No plugins of your own yet.').waitFor()
-    await house.home.write({ 'plugins/greeter.ts': `${GOOD}const broken = \n` })
+    await host.home.write({ 'plugins/greeter.ts': `${GOOD}const broken = \n` })
     await page.getByRole('button', { name: 'Apply changes now' }).click()
     await page
       .getByText(/greeter\.ts:\d+/)
@@ -104,7 +104,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
     await page.getByText('Could not be applied: greeter.').waitFor()
     const card = page.locator('section.card', { hasText: 'greeter' })
     await card.getByText('failed', { exact: true }).waitFor()
-    await house.home.write({ 'plugins/greeter.ts': GOOD })
+    await host.home.write({ 'plugins/greeter.ts': GOOD })
     await page.getByRole('button', { name: 'Apply changes now' }).click()
     await page.getByText('Changes applied.').waitFor()
     await card.getByText('live', { exact: true }).waitFor()

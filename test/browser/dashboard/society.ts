@@ -25,7 +25,7 @@ interface Box {
 
 describe.skipIf(!hasChromium)('the society page', () => {
   let browser: Browser
-  let house: OpenDashboard
+  let host: OpenDashboard
   let person: Visitor
   let page: Page
   const ids: Record<string, string> = {}
@@ -36,21 +36,21 @@ describe.skipIf(!hasChromium)('the society page', () => {
     )
     // Nobody lives but by what the test does.
     const config = { swarm: { policy: 'active' } }
-    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'], config, files })])
-    for (const name of NAMES) ids[name] = await house.spawn(name)
-    person = await visitor(browser, house)
+    ;[browser, host] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'], config, files })])
+    for (const name of NAMES) ids[name] = await host.spawn(name)
+    person = await visitor(browser, host)
   })
   afterAll(async () => {
     await person?.leave()
-    await house?.close()
+    await host?.close()
   })
   beforeEach(async () => {
     page = await person.at('#/society')
   })
   afterEach(() => person.rest())
 
-  const store = () => house.home.kernel.use(Store)
-  const mail = () => house.home.kernel.use(Mail)
+  const store = () => host.home.kernel.use(Store)
+  const mail = () => host.home.kernel.use(Mail)
   async function says(from: string, to: string, body: string, type: 'request' | 'query' = 'request') {
     const { effects } = await mail().post({ type, from_agent: ids[from]!, to: ids[to] ?? to, body })
     await store().apply(effects)
@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await store().apply([...effects, mail().read([asked!.message_id])])
   }
   const nodes = () => page.locator('.graph .node')
-  const runs = () => house.invoke<PatternRun[]>('patterns.runs')
+  const runs = () => host.invoke<PatternRun[]>('patterns.runs')
 
   it('says so while nobody talks', async () => {
     await page.getByText('No messages in this time.').waitFor()
@@ -81,13 +81,13 @@ describe.skipIf(!hasChromium)('the society page', () => {
     for (let n = 0; n < 3; n++) await says('ann', 'bob', `draft ${n}`)
     await says('bob', 'ann', 'The second is better.')
     // What came in by other ways than this room's is words too.
-    const db = new Sqlite(house.home.kernel.project.database)
+    const db = new Sqlite(host.home.kernel.project.database)
     db.prepare("UPDATE a2a_messages SET body = ? WHERE body LIKE 'The second%'").run(HOSTILE)
     db.close()
     await says('cleo', 'ann', 'Which one is newer?', 'query')
     await says('dora', 'operator', 'All is well.')
     await expect.poll(() => nodes().count(), PATIENT).toBe(5)
-    const graph = await house.invoke<MessageGraph>('messages.graph')
+    const graph = await host.invoke<MessageGraph>('messages.graph')
     expect(MessageGraph.parse(graph)).toMatchObject({ messages: 6, complete: true, left_out: 0 })
     expect(graph.edges[0]).toMatchObject({ from_agent: ids.ann, to_agent: ids.bob, messages: 3, types: { request: 3 } })
     // The larger who talks more; the thicker where more is said.
@@ -107,11 +107,11 @@ describe.skipIf(!hasChromium)('the society page', () => {
 
   it('counts within the chosen span only, and what is told has a bound', async () => {
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
-    expect(await house.invoke<MessageGraph>('messages.graph', { since: tomorrow })).toMatchObject({
+    expect(await host.invoke<MessageGraph>('messages.graph', { since: tomorrow })).toMatchObject({
       messages: 0,
       edges: [],
     })
-    const few = await house.invoke<MessageGraph>('messages.graph', { limit: 2 })
+    const few = await host.invoke<MessageGraph>('messages.graph', { limit: 2 })
     expect(few).toMatchObject({ messages: 6, left_out: 3 })
     expect(few.agents.map(({ name }) => name)).toEqual(['ann', 'bob'])
     await page.getByLabel('Span').selectOption({ label: 'The last hour' })
@@ -175,14 +175,14 @@ describe.skipIf(!hasChromium)('the society page', () => {
   })
 
   it('tells what was delegated, by whom to whom, and what came of it', async () => {
-    await house.invoke('messages.send', { id: ids.cleo, type: 'delegate', body: 'Write a poem about the sea' })
+    await host.invoke('messages.send', { id: ids.cleo, type: 'delegate', body: 'Write a poem about the sea' })
     await page.getByRole('link', { name: 'Delegations' }).click()
     const row = page.getByRole('row', { name: /Write a poem/ })
     await row.waitFor()
     expect(await row.innerText()).toMatch(/operator → cleo-\w+[\s\S]*pending/)
-    const [goal] = await house.invoke<{ goal_id: string }[]>('goals.list', { id: ids.cleo })
-    await house.invoke('goals.abandon', { goal_id: goal!.goal_id })
-    await house.home.kernel.hooks.emit('beat', { beat: 1 })
+    const [goal] = await host.invoke<{ goal_id: string }[]>('goals.list', { id: ids.cleo })
+    await host.invoke('goals.abandon', { goal_id: goal!.goal_id })
+    await host.home.kernel.hooks.emit('beat', { beat: 1 })
     await row.getByText('failed').waitFor()
   })
 
@@ -209,14 +209,14 @@ describe.skipIf(!hasChromium)('the society page', () => {
     }
     await endGoals('ann', 'Fix the bug in the parser', '+++++')
     await endGoals('bob', 'Fix the bug in the parser', '----')
-    await house.home.kernel.hooks.emit('beat', { beat: 5 })
-    const [report] = await house.invoke<SwarmReport[]>('swarm.reports')
+    await host.home.kernel.hooks.emit('beat', { beat: 5 })
+    const [report] = await host.invoke<SwarmReport[]>('swarm.reports')
     expect(report!.effects.length).toBeGreaterThan(0)
     await page.getByRole('link', { name: 'Swarm', exact: true }).click()
     await page.getByText(report!.recommendations[0]!.text).first().waitFor()
     await page.getByRole('button', { name: 'Take back' }).click()
     await page.getByRole('row').getByText('taken back').waitFor()
-    const after = await house.invoke<SwarmReport>('swarm.report', { report_id: report!.report_id })
+    const after = await host.invoke<SwarmReport>('swarm.report', { report_id: report!.report_id })
     expect(after.reverted_at).not.toBeNull()
   })
 
@@ -265,7 +265,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     console.log(`200 nodes are laid out in ${(user / 1000).toFixed(0)} ms of CPU time`)
     expect(user).toBeLessThan(500_000)
 
-    const db = new Sqlite(house.home.kernel.project.database)
+    const db = new Sqlite(host.home.kernel.project.database)
     db.transaction(() => {
       const row = db.prepare<[string], object>('SELECT * FROM agents WHERE agent_id = ?').get(ids.ann!)!
       const copy = db.prepare(`INSERT INTO agents (${Object.keys(row)}) VALUES (${Object.keys(row).map(() => '?')})`)

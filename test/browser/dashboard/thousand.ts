@@ -24,13 +24,13 @@ const SCROLLED = `new Promise(drawn => {
 
 describe.skipIf(!hasChromium)('a table of a thousand rows at the dashboard', () => {
   let browser: Browser
-  let house: OpenDashboard
+  let host: OpenDashboard
   let person: Visitor
 
   beforeAll(async () => {
-    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'] })])
-    const id = await house.spawn()
-    const db = new Sqlite(house.home.kernel.project.database)
+    ;[browser, host] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'] })])
+    const id = await host.spawn()
+    const db = new Sqlite(host.home.kernel.project.database)
     db.transaction(() => {
       for (const table of ['agents', 'leases']) {
         const row = db.prepare<[string], object>(`SELECT * FROM ${table} WHERE agent_id = ?`).get(id)!
@@ -46,16 +46,16 @@ describe.skipIf(!hasChromium)('a table of a thousand rows at the dashboard', () 
       for (let n = 0; n < AGENTS; n++) spent.run(`call-${n}`, `worker-${n}`, `worker-${n}`, AGENTS - n, Date.now())
     })()
     db.close()
-    person = await visitor(browser, house)
+    person = await visitor(browser, host)
   })
   afterAll(async () => {
     await person?.leave()
-    await house?.close()
+    await host?.close()
   })
 
   function happens(n: number): Promise<boolean> {
     const agent_id = `worker-${n % (AGENTS - 1)}`
-    const { kernel } = house.home
+    const { kernel } = host.home
     return kernel
       .use(Store)
       .apply([

@@ -10,14 +10,14 @@ const TOOLS = ['file_read', 'file_edit', 'web_search']
 
 describe.skipIf(!hasChromium)('the trace of a run with twenty thousand spans', () => {
   let browser: Browser
-  let house: OpenDashboard
+  let host: OpenDashboard
   let person: Visitor
   let run_id: string
 
   beforeAll(async () => {
-    ;[browser, house] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'] })])
-    const agent_id = await house.spawn()
-    const { kernel } = house.home
+    ;[browser, host] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'] })])
+    const agent_id = await host.spawn()
+    const { kernel } = host.home
     run_id = await kernel.use(Runs).begin('daemon')
     const goal = { agent_id, goal_id: 'goal-1' }
     for (let step = 1; step <= STEPS; step += 250) {
@@ -47,11 +47,11 @@ describe.skipIf(!hasChromium)('the trace of a run with twenty thousand spans', (
       await kernel.use(Store).apply(effects)
     }
     await kernel.use(Runs).end(run_id, 'stopped')
-    person = await visitor(browser, house)
+    person = await visitor(browser, host)
   })
   afterAll(async () => {
     await person?.leave()
-    await house?.close()
+    await host?.close()
   })
 
   it('shows the newest steps first, says how much that is, names each step’s tool, and reaches the oldest', async () => {
@@ -84,7 +84,7 @@ describe.skipIf(!hasChromium)('the trace of a run with twenty thousand spans', (
     }
     for (let before: number | null | undefined; before !== null; ) {
       const input = { run_id, limit: 1_000, newest: true, ...(before === undefined ? {} : { before }) }
-      const trace: Trace = await house.invoke('runs.trace', input)
+      const trace: Trace = await host.invoke('runs.trace', input)
       look(trace.root)
       before = trace.next_before
     }

@@ -22,7 +22,7 @@ async function writeAll(dir: TempDir): Promise<void> {
 /** The command in this process, for what is refused before anything is written. */
 const context = (root: string) =>
   ({
-    ...{ ports: systemPorts(), named: root, house: { packageRoot: ROOT }, json: false },
+    ...{ ports: systemPorts(), named: root, host: { packageRoot: ROOT }, json: false },
     tree: { rooms: [], commands: [] },
   }) as unknown as Context
 

@@ -100,13 +100,13 @@ describe('an address that others can reach', () => {
   })
 
   it('is served without one where SVC_API_ALLOW_INSECURE says so, with a warning', async () => {
-    const house = await startRestServer({
+    const fixture = await startRestServer({
       plugins: [greeter],
       env: { SVC_API_ALLOW_INSECURE: '1' },
       at: { host: '0.0.0.0', port: 0 },
     })
-    expect((await house.ask('/hello')).json).toBe('hello')
-    expect(house.log.join('')).toContain('without a key')
+    expect((await fixture.ask('/hello')).json).toBe('hello')
+    expect(fixture.log.join('')).toContain('without a key')
   })
 
   it('of no machine is named', async () => {
@@ -117,10 +117,10 @@ describe('an address that others can reach', () => {
 
 describe('a unix socket', () => {
   const startSocketServer = async (env: Record<string, string> = {}) => {
-    const house = await startRestServer({ plugins: [greeter], env })
-    await mkdir(house.kernel.project.svc, { recursive: true })
-    const path = join(house.kernel.project.svc, 'daemon.sock')
-    return { ...house, path, listen: () => house.kernel.use(Rest).listen({ socket: path }) }
+    const fixture = await startRestServer({ plugins: [greeter], env })
+    await mkdir(fixture.kernel.project.svc, { recursive: true })
+    const path = join(fixture.kernel.project.svc, 'daemon.sock')
+    return { ...fixture, path, listen: () => fixture.kernel.use(Rest).listen({ socket: path }) }
   }
 
   it('serves the same app, to its owner alone', async () => {

@@ -57,11 +57,11 @@ function agentModule() {
 
 async function startAgentServer(env: Record<string, string> = {}, yaml = '') {
   const { agent, plugin } = agentModule()
-  const house = await startRestServer({ plugins: [plugin], env, yaml })
+  const fixture = await startRestServer({ plugins: [plugin], env, yaml })
   return {
-    ...house,
+    ...fixture,
     agent,
-    pause: (headers: Record<string, string>) => house.ask('/agent/pause', { method: 'POST', headers }),
+    pause: (headers: Record<string, string>) => fixture.ask('/agent/pause', { method: 'POST', headers }),
   }
 }
 

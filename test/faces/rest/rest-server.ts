@@ -23,7 +23,7 @@ export interface Ask extends Omit<RequestOptions, 'headers'> {
   body?: unknown
 }
 
-/** A kernel with the REST room in a folder of its own, listening; all of it ends with the test. */
+/** A kernel with the REST module in a folder of its own, listening; all of it ends with the test. */
 export async function startRestServer(
   options: {
     plugins?: readonly PluginDefinition[]

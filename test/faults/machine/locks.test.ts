@@ -66,10 +66,10 @@ async function startServer() {
 
 describe('a database that another process has locked', () => {
   it('for 4.5 s delays what is written and nothing else', async () => {
-    await using house = await startServer()
-    const { free } = await lock(house.cwd, 4_500)
-    const writes = Promise.all(['a', 'b', 'c'].map(message => nudge(house.url, house.agent, message)))
-    const health = await meanwhile(`${house.url}/healthz`, writes)
+    await using host = await startServer()
+    const { free } = await lock(host.cwd, 4_500)
+    const writes = Promise.all(['a', 'b', 'c'].map(message => nudge(host.url, host.agent, message)))
+    const health = await meanwhile(`${host.url}/healthz`, writes)
     expect((await writes).map(({ status }) => status)).toEqual([202, 202, 202])
     expect(health.length).toBeGreaterThan(20)
     expect(health[Math.floor(health.length * 0.9)]).toBeLessThan(250)
@@ -78,44 +78,44 @@ describe('a database that another process has locked', () => {
   })
 
   it('for 6 s is told with 503 after 5, and all goes on when it is free', async () => {
-    await using house = await startServer()
-    const { free } = await lock(house.cwd, 6_500)
-    const refused = await nudge(house.url, house.agent)
+    await using host = await startServer()
+    const { free } = await lock(host.cwd, 6_500)
+    const refused = await nudge(host.url, host.agent)
     expect(refused).toMatchObject({ status: 503, retryAfter: '1' })
     expect(refused.ms).toBeGreaterThan(4_900)
     expect(refused.ms).toBeLessThan(6_400)
     await free
-    expect((await nudge(house.url, house.agent)).status).toBe(202)
-    const before = JSON.parse((await svc(['daemon', '--json'], { cwd: house.cwd })).stdout) as object
+    expect((await nudge(host.url, host.agent)).status).toBe(202)
+    const before = JSON.parse((await svc(['daemon', '--json'], { cwd: host.cwd })).stdout) as object
     expect(before).toMatchObject({ running: true, health: 'healthy' })
-    expect(await house.daemon.end('SIGTERM')).toBe(0)
+    expect(await host.daemon.end('SIGTERM')).toBe(0)
   })
 
   it('for as long as anybody looks keeps no daemon from its end', async () => {
-    await using house = await startServer()
-    const { held, free } = await lock(house.cwd, 120_000)
-    expect((await nudge(house.url, house.agent)).status).toBe(503)
+    await using host = await startServer()
+    const { held, free } = await lock(host.cwd, 120_000)
+    expect((await nudge(host.url, host.agent)).status).toBe(503)
     const began = performance.now()
-    expect(await house.daemon.end('SIGTERM')).toBe(0)
+    expect(await host.daemon.end('SIGTERM')).toBe(0)
     expect(performance.now() - began).toBeLessThan(12_000)
     held.kill()
     await free
   })
 
   it('is shared by two writers for seconds without an error for either', async () => {
-    await using house = await startServer()
-    await using web = new RunningSvc(['serve', '--port', '0'], { cwd: house.cwd })
+    await using host = await startServer()
+    await using web = new RunningSvc(['serve', '--port', '0'], { cwd: host.cwd })
     const [, url = ''] = await web.says(/(http:\/\/127\.0\.0\.1:\d+)/)
     const until = performance.now() + 3_000
     const writer = async (at: string) => {
       const answers: number[] = []
-      while (performance.now() < until) answers.push((await nudge(at, house.agent)).status)
+      while (performance.now() < until) answers.push((await nudge(at, host.agent)).status)
       return answers
     }
-    const answers = (await Promise.all([house.url, url, house.url, url].map(writer))).flat()
+    const answers = (await Promise.all([host.url, url, host.url, url].map(writer))).flat()
     expect(answers.length).toBeGreaterThan(20)
     expect(new Set(answers)).toEqual(new Set([202]))
-    expect(house.daemon.stderr).not.toMatch(/SQLITE_|database_locked/)
+    expect(host.daemon.stderr).not.toMatch(/SQLITE_|database_locked/)
     expect(await web.end('SIGTERM')).toBe(0)
   })
 })

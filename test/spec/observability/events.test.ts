@@ -17,7 +17,7 @@ import { type TestHost, type TestHostOptions, tempDir, testHost, until } from '.
 const ROOMS = [store, models, profiles, agents]
 const HOUSE = [...ROOMS, events, rest]
 
-/** A house that serves, on the machine's clock. */
+/** A test host that serves, on the machine's clock. */
 async function startServer(options: TestHostOptions = {}) {
   const home = await testHost({ builtins: HOUSE, roles: ['server'], clock: 'system', ...options })
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
@@ -261,7 +261,7 @@ describe('the event log', () => {
     const third = whole.lastIndexOf(10, whole.length - 2) + 1
     for (let cut = third; cut < whole.length; cut += 7) {
       await truncate(file, cut)
-      const home = await writeLog(dir.path, house => happen(house, 1))
+      const home = await writeLog(dir.path, fixture => happen(fixture, 1))
       const all = await linesOf(file)
       expect(all).toEqual(Array.from(all, (_, n) => n + 1))
       expect(home.logged('no line')).toHaveLength(cut === third ? 0 : 1)
@@ -278,10 +278,10 @@ describe('the event log', () => {
     await writeLog(dir.path, home => happen(home, 2))
     const file = logOf(dir.path, 'a-1')
     await writeFile(file, rubbish, { flag: 'a' })
-    const home = await writeLog(dir.path, async house => {
-      await happen(house, 1)
-      await house.clock.advance(1_000)
-      await happen(house, 1)
+    const home = await writeLog(dir.path, async fixture => {
+      await happen(fixture, 1)
+      await fixture.clock.advance(1_000)
+      await happen(fixture, 1)
     })
     expect(await linesOf(file)).toEqual([1, 2, 3, 4])
     expect(home.logged('no line')).toHaveLength(1)
@@ -300,14 +300,14 @@ describe('the event log', () => {
     await using dir = await tempDir()
     await mkdir(join(dir.path, '.svc'), { recursive: true })
     await writeFile(join(dir.path, '.svc/sessions'), 'in the way')
-    const home = await writeLog(dir.path, async house => {
+    const home = await writeLog(dir.path, async fixture => {
       for (let n = 0; n < 3; n++) {
-        await happen(house, 1)
-        await house.clock.advance(1_000)
+        await happen(fixture, 1)
+        await fixture.clock.advance(1_000)
       }
-      await until(() => house.logged('the event log is behind').length > 0)
+      await until(() => fixture.logged('the event log is behind').length > 0)
       await rm(join(dir.path, '.svc/sessions'))
-      await house.clock.advance(1_000)
+      await fixture.clock.advance(1_000)
     })
     expect(home.logged('the event log is behind')).toHaveLength(1)
     expect(await linesOf(logOf(dir.path, 'a-1'))).toEqual([1, 2, 3])

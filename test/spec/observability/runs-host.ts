@@ -25,7 +25,7 @@ export const write = toolCall('file_write', { path: 'piece.md', content: 'words'
 export const writes = ['one', 'two', 'three'].map(content => toolCall('file_write', { path: 'piece.md', content }))
 export const finish = toolCall('finish_goal', { summary: 'done', evidence: [] })
 
-/** A house in which a daemon's run has begun. */
+/** A test host in which a daemon's run has begun. */
 export async function running(steps: Reply[] = [finish], options: TestHostOptions = {}) {
   const home = await testHostWithModel(numberedGoals(...steps), {
     ...options,

@@ -38,7 +38,7 @@ async function runToGoal(home: Home): Promise<string> {
   return id
 }
 
-/** The same house again, as a process that was started later. */
+/** the same test host again, as a process that was started later. */
 const again = (home: Pick<Home, 'root' | 'clock' | 'seed'>) =>
   testHostWithModel(numberedGoals(finish), {
     root: home.root,

@@ -21,7 +21,7 @@ const loadedModules = () =>
     /@opentelemetry.(?:sdk|exporter|resources)/.test(file),
   )
 
-/** A house with an agent that reaches its goal in two steps, and answers tasks after one tool call. */
+/** A test host with an agent that reaches its goal in two steps, and answers tasks after one tool call. */
 async function testHostWithTelemetry(config: object, env: Record<string, string> = {}) {
   const steps = [
     toolCall('file_write', { path: 'a.md', content: 'canary-secret-42' }),

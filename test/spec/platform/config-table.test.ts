@@ -152,7 +152,7 @@ const APPLIED = [
   ...['heartbeat', 'cycle_timeout', 'max_concurrent_agents', 'wake_poll_interval', 'tool_timeout'],
   ...['max_steps_policy', 'pursuit_resume', 'pursuit_transcript_max_messages'],
 ].map(name => `daemon.${name}`)
-/** Of rooms of which the specification says nothing. */
+/** Of modules of which the specification says nothing. */
 const ALSO_APPLIED = [
   'a2a.max_exchange',
   'swarm.policy',
@@ -162,7 +162,7 @@ const ALSO_APPLIED = [
 const isApplied = (key: string) =>
   [...APPLIED, ...ALSO_APPLIED].includes(key) || key.startsWith('retention.') || key === 'event_log_fsync'
 
-/** Rows whose rooms are still to come: each one that appears is to leave this list. */
+/** Rows whose modules are still to come: each one that appears is to leave this list. */
 const ABSENT: readonly string[] = []
 
 const home = await testHost({ builtins: BUILTINS, roles: ['cli'] })

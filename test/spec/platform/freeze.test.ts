@@ -48,7 +48,7 @@ const busyModel = (asked: ModelServerRequest) =>
     ? text(`{"goal":"Write piece number ${asked.n} about the tides"}`)
     : toolCall('write_notepad', { text: `words ${asked.n}` })
 
-/** A house in whose process the daemon runs, with its REST app on a port. */
+/** A test host in whose process the daemon runs, with its REST app on a port. */
 async function startServer(options: TestHostOptions = {}) {
   const seen = cycleWatcher()
   const home = await testHostWithModel(busyModel, {

@@ -30,7 +30,7 @@ import { goalAnswer } from '../safety/approvals-host.ts'
 const DAY = 86_400_000
 const OTHERS = [approvals, sessions, tasks, subAgents, schedules, suffering, runs, events, metrics, retention]
 
-/** A house with everything that may go, without a heartbeat until it is started. */
+/** A test host with everything that may go, without a heartbeat until it is started. */
 async function testHostWithEverything(options: TestHostOptions = {}) {
   const home = await testHostWithModel(() => goalAnswer(''), {
     ...options,

@@ -25,7 +25,7 @@ const Given = z.object({ sql: z.string(), params: z.array(z.unknown()) })
 const run = defineEffect({ name: 'test.run', schema: Given, statements: given => [given] })
 const must = defineEffect({ name: 'test.must', mustChange: true, schema: Given, statements: given => [given] })
 const always = defineEffect({ name: 'test.always', always: true, schema: Given, statements: given => [given] })
-const room = definePlugin({
+const plugin = definePlugin({
   name: 'test-room',
   setup(svc) {
     for (const effect of [run, must, always]) svc.add(Effects, effect.kind)
@@ -56,7 +56,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     const open = (seed: number) =>
       testHost({
         seed,
-        builtins: [store, cluster, models, budget, room],
+        builtins: [store, cluster, models, budget, plugin],
         root: root.path,
         clock,
         env: engine === 'postgres' ? { SVC_STORE_URL: database!.url } : { SVC_STORE_URL: '' },

@@ -47,7 +47,7 @@ const told = defineEffect({
     },
   ],
 })
-const room = definePlugin({
+const plugin = definePlugin({
   name: 'test-room',
   setup(svc) {
     for (const effect of [take, booked, told]) svc.add(Effects, effect.kind)
@@ -65,7 +65,7 @@ const withKey = definePlugin({
 const ADD = `INSERT INTO agents (agent_id, name, role, spawned_at) VALUES (?, 'n', 'r', 0)`
 
 async function open(options: Parameters<typeof testHost>[0] = {}) {
-  const home = await testHost({ builtins: [store, room], ...options })
+  const home = await testHost({ builtins: [store, plugin], ...options })
   return { home, db: home.kernel.use(Store), scheduler: home.kernel.use(SchedulerToken) }
 }
 
@@ -90,7 +90,7 @@ describe('the lease', () => {
     const { home, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a', 'b')
-    await using second = await testHost({ builtins: [store, room], root: home.root, clock: home.clock })
+    await using second = await testHost({ builtins: [store, plugin], root: home.root, clock: home.clock })
     const [mine, theirs] = [await scheduler.claim(1), await second.kernel.use(SchedulerToken).claim(9)]
     expect([...mine, ...theirs].map(lease => lease.id).sort()).toEqual(['a', 'b', 'sys:beat'])
     expect(mine.filter(lease => lease.kind === 'agent')).toHaveLength(1)
@@ -208,7 +208,7 @@ describe('a commit', () => {
     const { home, db } = await open({
       env: { OPENAI_API_KEY: 'sk-canary-0123456789' },
       config: { server: { api_key: 'a "quoted" canary' } },
-      builtins: [store, room, withKey],
+      builtins: [store, plugin, withKey],
     })
     await using _ = home
     const data = { agent_id: 'a', said: 'the key is sk-canary-0123456789!', deep: [{ key: 'a "quoted" canary' }] }
@@ -453,7 +453,7 @@ describe('the wall clock', () => {
     const { home, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a', 'b')
-    await using second = await testHost({ builtins: [store, room], root: home.root, clock: home.clock })
+    await using second = await testHost({ builtins: [store, plugin], root: home.root, clock: home.clock })
     const other = second.kernel.use(SchedulerToken)
     const leases = await scheduler.claim(9)
     const held = leases.find(({ id }) => id === 'a')!

@@ -62,8 +62,8 @@ async function posting(
 
 describe('svc approvals, approve and deny', () => {
   it('show what waits without letting it steer the terminal, and decide it, with a daemon and without', async () => {
-    await using house = await posting([HOSTILE, 'bob', 'cy'])
-    const { options } = house
+    await using host = await posting([HOSTILE, 'bob', 'cy'])
+    const { options } = host
     const json = async <T>(...words: string[]) => JSON.parse((await svc([...words, '--json'], options)).stdout) as T
     expect((await svc(['approvals'], options)).stdout).toBe('nothing waits for a decision\n')
     expect((await svc(['approvals', '-s', 'denied'], options)).stdout).toBe('none with status denied\n')
@@ -103,7 +103,7 @@ describe('svc approvals, approve and deny', () => {
     await svc(['approve', await waiting('cy')], options)
     await find("SELECT 1 FROM goals WHERE status = 'completed'")
     db.close()
-    expect(await readFile(join(house.dir.path, 'sent.log'), 'utf8')).toBe('ann\ncy\n')
+    expect(await readFile(join(host.dir.path, 'sent.log'), 'utf8')).toBe('ann\ncy\n')
     expect((await svc(['approve', 'ap-nothing'], options)).stderr).toMatch(/no approval "ap-nothing"/)
     expect((await svc(['approve', denied.slice(0, 6)], options)).code).toBe(1)
     const history = await json<ApprovalSummary[]>('approvals', '--status', 'all')
@@ -111,8 +111,8 @@ describe('svc approvals, approve and deny', () => {
   }, 120_000)
 
   it('rules are granted, listed and revoked', async () => {
-    await using house = await posting([])
-    const run = (...words: string[]) => svc(words, house.options)
+    await using host = await posting([])
+    const run = (...words: string[]) => svc(words, host.options)
     expect(await run('approvals', 'grant', 'send')).toMatchObject({ code: 2 })
     const granted = await run('approvals', 'grant', 'send', '--arguments', '{"to":{"glob":"*@here"}}', '--uses', '3')
     expect(granted.stdout).toMatch(/^rule-[0-9a-f]{8} {2}send {2}any agent .*used 0 of 3 times, by cli$/m)
@@ -126,8 +126,8 @@ describe('svc approvals, approve and deny', () => {
 
 describe('svc goals abandon', () => {
   it('gives up one, those of an agent, or all, and asks which when it is not told', async () => {
-    await using house = await posting([])
-    const run = (...words: string[]) => svc(words, house.options)
+    await using host = await posting([])
+    const run = (...words: string[]) => svc(words, host.options)
     await run('spawn', 'p')
     for (const objective of ['Count the spoons', 'Count the forks', 'Count the knives'])
       await run('goals', 'add', 'p', objective)

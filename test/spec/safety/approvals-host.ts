@@ -56,7 +56,7 @@ export function steps(...list: Step[]) {
 
 const GATED = { approval: { enabled: true } }
 
-/** A house with the gate, and an agent that has come to where its script leads it without time. */
+/** A test host with the gate, and an agent that has come to where its script leads it without time. */
 export async function testHostWithApprovals(list: Step[], options: TestHostOptions = {}) {
   const { runs, plugin } = recordingTools()
   const config = { ...GATED, ...(options.config as Record<string, unknown> | undefined) }

@@ -12,7 +12,7 @@ import {
   waitForPendingCall,
 } from './approvals-host.ts'
 
-/** A gated house that listens, with one call waiting. */
+/** A gated test host that listens, with one call waiting. */
 async function listening(list: Step[] = [toolCall('send', { to: 'ann' }), finish()]) {
   const home = await testHostWithApprovals(list, { builtins: [rest] })
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })

@@ -20,7 +20,7 @@ const FILES = {
 // Loaded here once, so that the first call's limits measure the server alone.
 await import('openai')
 
-/** A house whose agents ask a scripted model over real HTTP, which charges for it. */
+/** A test host whose agents ask a scripted model over real HTTP, which charges for it. */
 export async function testHostWithBudget(script: Script, options: TestHostOptions = {}) {
   let near = ''
   const home = await testHostWithModel(script, {

@@ -19,7 +19,7 @@ const ROOM = resolve(import.meta.dirname, '../../../builtins/safety/guardrails')
 const LITERAL =
   /(?<=[=(,:!&|?[]\s{0,9}|^\s+|return )\/(?![/*])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+)\/([a-z]*)(?=[\s.,;)\]])/gm
 
-/** What stands as an expression in the room's files. */
+/** What stands as an expression in the module's files. */
 const literals = readdirSync(ROOM, { recursive: true, encoding: 'utf8' })
   .filter(file => file.endsWith('.ts'))
   .flatMap(file => [...readFileSync(join(ROOM, file), 'utf8').matchAll(LITERAL)])

@@ -23,7 +23,7 @@ const MAIL = 'ana@example.com'
 const goal = (objective: string) => text(JSON.stringify({ goal: objective, reasoning: 'because' }))
 const finish = (summary: string) => toolCall('finish_goal', { summary })
 
-/** A house with guardrails, whose model goes through these replies for steps, the last of them for ever. */
+/** A test host with guardrails, whose model goes through these replies for steps, the last of them for ever. */
 const testHostWithGuardrails = (
   options: TestHostOptions & { guardrails?: object; steps?: ReturnType<typeof text>[] } = {},
 ) => {

@@ -23,19 +23,19 @@ beforeAll(async () => {
 })
 afterAll(() => new Promise(closed => canary.close(closed)))
 
-/** The guard as a house has it, with the answers of a resolver of the test's own. */
+/** The guard as a test host has it, with the answers of a resolver of the test's own. */
 async function networkGuard(
   resolve: Resolve,
   config: { web_allow?: string[]; web_deny?: string[]; free?: string[] } = {},
 ) {
   const { web_allow = [], web_deny = [], free = [] } = config
-  const room = definePlugin({
+  const plugin = definePlugin({
     name: 'net',
     setup(svc) {
       svc.provide(GuardedFetch, new Guard(svc, { web_allow, web_deny, web_allow_private: free }, resolve))
     },
   })
-  const home = await testHost({ builtins: [room], clock: 'system' })
+  const home = await testHost({ builtins: [plugin], clock: 'system' })
   return Object.assign(home, { guard: home.kernel.use(GuardedFetch) })
 }
 

@@ -9,7 +9,7 @@ import { type TestHost, type TestHostOptions, testHost, until } from '../../supp
 import { AGENT_MODULES, spawn, WORKER } from '../core/models/model-host.ts'
 import { use } from '../use.ts'
 
-/** The rooms of the world beside those in which agents live. */
+/** The modules of the world beside those in which agents live. */
 export const WORLD = [memory, a2a, economy, world]
 
 export interface EconomyHostOptions extends Omit<TestHostOptions, 'config'> {

@@ -202,8 +202,8 @@ describe('gambling', () => {
     const { plays, wins } = await citizen(home, ann)
     // Four standard deviations of a binomial distribution.
     expect(Math.abs(wins - plays * 0.48)).toBeLessThan(4 * Math.sqrt(plays * 0.48 * 0.52))
-    const house = (await ledger(home)).accounts.find(({ account }) => account === 'house')!
-    expect(house.balance).toBe(plays - 2 * wins)
+    const host = (await ledger(home)).accounts.find(({ account }) => account === 'house')!
+    expect(host.balance).toBe(plays - 2 * wins)
     const said = await home.use('gamble', { game: 'lottery', wager: 0.01 })
     expect(said).toContain('with a stake of 10.00')
     expect(said).toContain('a ticket costs 10.00 and wins 200.00 with a chance of 5 %')

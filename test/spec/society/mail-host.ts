@@ -5,7 +5,7 @@ import comms from '#tools/toolkits/comms/index'
 import { type Script, type TestHost, type TestHostOptions, text } from '../../support/index.ts'
 import { asksForGoal, rows, testHostWithModel } from '../core/models/model-host.ts'
 
-/** A house whose agents have a name each, one tool box and messages. */
+/** A test host whose agents have a name each, one tool box and messages. */
 export const testHostWithMail = (script: Script, options: TestHostOptions = {}) =>
   testHostWithModel(script, {
     ...options,

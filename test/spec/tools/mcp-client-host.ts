@@ -126,7 +126,7 @@ export interface McpTestHost extends ToolHost {
   waitForTools(name: string): Promise<void>
 }
 
-/** A house with MCP servers, as a server process of the project. */
+/** A test host with MCP servers, as a server process of the project. */
 export async function testHostWithMcp(
   servers: Record<string, object>,
   options: TestHostOptions = {},

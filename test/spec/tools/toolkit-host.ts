@@ -3,7 +3,7 @@ import { testHost } from '../../support/index.ts'
 import { AGENT_MODULES, spawn, WORKER } from '../core/models/model-host.ts'
 import { use } from '../use.ts'
 
-/** A house with two agents, and a way to use tools as a pursuit does: what a call writes is committed with its outcome. */
+/** A test host with two agents, and a way to use tools as a pursuit does: what a call writes is committed with its outcome. */
 export async function testHostWithTools(builtins: readonly PluginDefinition[], config: Record<string, unknown> = {}) {
   const home = await testHost({
     ...{ builtins: [...AGENT_MODULES, ...builtins], roles: ['cli'], config },

@@ -33,7 +33,7 @@ const html =
   (_request, response) =>
     response.setHeader('content-type', type).end(text)
 
-/** A house whose agents may reach the site of this test, though it is no public one. */
+/** A test host whose agents may reach the site of this test, though it is no public one. */
 const open = () =>
   remembering([net, links, knowledge], {
     clock: 'system',

@@ -12,12 +12,12 @@ import world from '#tools/toolkits/world/index'
 import { type TestHost, type TestHostOptions, testHost } from '../../../support/index.ts'
 import { AGENT_MODULES, WORKER } from '../models/model-host.ts'
 
-/** Rooms that keep something of agents, and those that bring it back. */
+/** Modules that keep something of agents, and those that bring it back. */
 export const KEEPERS = [memory, schedules, suffering, identity, economy, world, checkpoints]
 
 let seed = 5_000
 
-/** A house in which agents have much to lose, and nothing happens by itself; each has ids of its own. */
+/** A test host in which agents have much to lose, and nothing happens by itself; each has ids of its own. */
 export const keeping = (options: TestHostOptions = {}) =>
   testHost({
     ...{ roles: ['cli'], seed: ++seed, files: { 'profiles/worker.yaml': WORKER } },
@@ -60,7 +60,7 @@ async function use({ kernel }: TestHost, name: string, args: object, agent_id: s
   await kernel.use(Store).apply(effects)
 }
 
-/** What a life leaves in every room. */
+/** What a life leaves in every module. */
 export async function leaveTraces(home: TestHost, id: string, what: string): Promise<void> {
   const { kernel } = home
   const suffering = kernel.points.find(CheckpointParts, 'suffering')!

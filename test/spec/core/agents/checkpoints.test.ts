@@ -28,7 +28,7 @@ const eventsOf = async ({ kernel }: TestHost, type: string): Promise<EventEnvelo
 const folder = (id: string) => `checkpoints/${id}`
 const labels = (all: readonly CheckpointSummary[]) => all.map(({ label }) => label)
 
-/** A room whose part is whatever JSON a test wants. */
+/** A module whose part is whatever JSON a test wants. */
 const anything = definePlugin({
   name: 'anything',
   needs: ['store'],

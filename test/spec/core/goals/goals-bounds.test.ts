@@ -65,7 +65,7 @@ it('skills of a megabyte are cut, name what is missing, and push no rule and no 
 
 it('messages of the operator that do not fit into one step are read in the next ones, each as it was written', async () => {
   const messages = Array.from({ length: 12 }, (_, n) =>
-    `Order ${n}: ${`mind rule ${n} of the house. `.repeat(60)}`.trim(),
+    `Order ${n}: ${`mind rule ${n} of the host. `.repeat(60)}`.trim(),
   )
   const unread = new Set(messages)
   let isNudged = false

@@ -513,7 +513,7 @@ it('a part of the prompt that is no text is told of with its plugin', async () =
 })
 
 describe('a verifier', () => {
-  /** A house with one, and the claims that it was asked about. */
+  /** A test host with one, and the claims that it was asked about. */
   const testHostWithVerifier = async (verify: GoalVerifier['verify'], ...steps: Parameters<typeof script>) => {
     const claims: GoalClaim[] = []
     const plugin = definePlugin({

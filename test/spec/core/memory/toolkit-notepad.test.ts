@@ -13,7 +13,7 @@ let root: string
 let kernel: Kernel
 let now: number
 
-/** A house with two agents in it. */
+/** A test host with two agents in it. */
 const agents = definePlugin({
   name: 'agents',
   setup(svc) {

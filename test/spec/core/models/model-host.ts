@@ -27,7 +27,7 @@ export const AGENT_MODULES = [store, images, models, budget, profiles, agents, r
 
 export const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 5\n'
 
-/** A house whose agents ask a scripted model over real HTTP. */
+/** A test host whose agents ask a scripted model over real HTTP. */
 export async function testHostWithModel(
   script: Script,
   { serving = {}, ...options }: TestHostOptions & { serving?: ModelServerOptions } = {},

@@ -22,9 +22,9 @@ const config = (model: object) => ({ ...QUICK, daemon: { max_retries: 1 }, model
 
 test('a model that gives no answer gives way to the first of its fallbacks that does, and the spend says so', async () => {
   const { server: second, providers } = await spare({ script: [text('I stand in.')] })
-  const { call, server, house } = await testHostForModels(() => fault('500'), { config: config({ providers }) })
+  const { call, server, host } = await testHostForModels(() => fault('500'), { config: config({ providers }) })
   const told: unknown[] = []
-  house.kernel.hooks.on('model_failover', payload => void told.push(payload))
+  host.kernel.hooks.on('model_failover', payload => void told.push(payload))
   const answer = await call({ fallback: ['groq:lite', 'spare'] })
   expect(answer).toMatchObject({
     text: 'I stand in.',
@@ -36,7 +36,7 @@ test('a model that gives no answer gives way to the first of its fallbacks that 
     { from: 'openai:scripted-1', to: 'groq:lite', kind: 'server_error', reason: expect.stringContaining('HTTP 500') },
     { from: 'groq:openai/gpt-oss-20b', to: 'spare', kind: 'auth', reason: expect.stringContaining('GROQ_API_KEY') },
   ])
-  expect(house.logged('Asking spare instead')).toMatchObject([{ code: 'model_failover', agent_id: 'coder-1' }])
+  expect(host.logged('Asking spare instead')).toMatchObject([{ code: 'model_failover', agent_id: 'coder-1' }])
 })
 
 test('nobody stands in who is not named: neither the simulation nor the default model', async () => {
@@ -93,11 +93,11 @@ test('whoever stops the call is obeyed: nobody else is asked', async () => {
 test('a model that keeps all waiting leaves half of the time to who comes after it', async () => {
   const { providers } = await spare({ script: [text('Quickly now.')] })
   const settings = config({ providers, total_timeout: 1.2, idle_timeout: 5 })
-  const { call, house } = await testHostForModels(() => fault('hang'), { config: settings })
+  const { call, host } = await testHostForModels(() => fault('hang'), { config: settings })
   const began = performance.now()
   expect((await call({ fallback: ['spare'] })).text).toBe('Quickly now.')
   expect(performance.now() - began).toBeLessThan(1200)
-  expect(house.logged('its share of model.total_timeout (1.2 s)')).toHaveLength(1)
+  expect(host.logged('its share of model.total_timeout (1.2 s)')).toHaveLength(1)
 })
 
 test('each model that was asked is held for and settled on its own, and a limit is not got round by asking another', async () => {

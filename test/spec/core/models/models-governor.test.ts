@@ -21,7 +21,7 @@ function heldReplies() {
   }
 }
 
-/** A house with a held clock, so that the waits are seen as they are. */
+/** A test host with a held clock, so that the waits are seen as they are. */
 async function testHostWithGovernor(
   script: Parameters<typeof testHostForModels>[0],
   model: object = {},
@@ -34,7 +34,7 @@ async function testHostWithGovernor(
   }
   const made = await testHostForModels(script, { clock, config, builtins: [store, models, metrics] })
   const traffic = async () => {
-    const { providers } = (await made.house.kernel.invoke('models.list')) as {
+    const { providers } = (await made.host.kernel.invoke('models.list')) as {
       providers: { name: string; traffic: { in_flight: number; waiting: number } }[]
     }
     return providers.find(({ name }) => name === 'openai')!.traffic
@@ -149,7 +149,7 @@ test('waiting for a turn ends with model.total_timeout, and counts as no failure
 test('a provider that fails again and again is left alone for a while, and then tried by one', async () => {
   const held = heldReplies()
   const model = { breaker_failures: 3, breaker_cooldown: 10 }
-  const { call, failing, server, clock, traffic, house } = await testHostWithGovernor(held.script, model)
+  const { call, failing, server, clock, traffic, host } = await testHostWithGovernor(held.script, model)
   for (let n = 1; n <= 3; n++) {
     const failed = failing()
     await until(() => held.waiting === 1)
@@ -160,7 +160,7 @@ test('a provider that fails again and again is left alone for a while, and then 
     ...{ breaker: 'open', failures: 3, retry_in_ms: 10_000 },
     last_failure: expect.stringContaining('HTTP 500'),
   })
-  expect(house.logged('left alone for 10 s')).toMatchObject([{ level: 40, code: 'model_breaker_open' }])
+  expect(host.logged('left alone for 10 s')).toMatchObject([{ level: 40, code: 'model_breaker_open' }])
 
   const refused = await failing()
   expect(refused).toMatchObject({ kind: 'resting', transient: false, retryAfter: 10, spend: null })
@@ -184,8 +184,8 @@ test('a provider that fails again and again is left alone for a while, and then 
   held.reply()
   await answered
   expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 0, last_failure: null })
-  expect(house.logged('openai answers again')).toHaveLength(1)
-  const metered = (await house.kernel.invoke('metrics.get')) as string
+  expect(host.logged('openai answers again')).toHaveLength(1)
+  const metered = (await host.kernel.invoke('metrics.get')) as string
   expect(metered).toContain('svc_model_attempts_total{provider="openai",outcome="server_error"} 4')
   expect(metered).toContain('svc_model_attempts_total{provider="openai",outcome="answered"} 1')
   expect(metered).toContain('svc_model_attempt_duration_seconds_count{provider="openai"} 5')

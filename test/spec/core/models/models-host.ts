@@ -25,7 +25,7 @@ await import('openai')
 export const PURPOSE: CallPurpose = { agent_id: 'coder-1', goal_id: null, cycle_num: 1, kind: 'goal_pursuit' }
 
 export interface ModelTestHost {
-  house: TestHost
+  host: TestHost
   server: ModelServer
   models: Models
   /** Calls the scripted model, or the one named. */
@@ -34,7 +34,7 @@ export interface ModelTestHost {
   failing(call?: Partial<ModelCall>): Promise<ModelError>
 }
 
-/** A house with the models room and a scripted model server that `OPENAI_BASE_URL` names; both end with the test. */
+/** A test host with the models module and a scripted model server that `OPENAI_BASE_URL` names; both end with the test. */
 export async function testHostForModels(
   script?: Script | readonly Reply[],
   options: TestHostOptions = {},
@@ -73,5 +73,5 @@ export async function testHostForModels(
         throw error
       },
     )
-  return { house: opened, server, models: service, call, failing }
+  return { host: opened, server, models: service, call, failing }
 }

@@ -181,7 +181,7 @@ test('an unknown price is not guessed: the spend says that it is unknown, and no
 
 test('models.yaml adds and overrides prices and tiers, and is read again when it changes', async () => {
   const file = 'tiers:\n  openai:\n    lite: tiny-1\nprices:\n  openai:tiny-1: { input: 100, output: 0 }\n'
-  const { call, house: home } = await testHostWithPrices(
+  const { call, host: home } = await testHostWithPrices(
     { script: () => text('Hi.', { usage: { prompt_tokens: 3, completion_tokens: 1 } }) },
     { 'models.yaml': file },
   )

@@ -12,14 +12,14 @@ await import('@anthropic-ai/sdk')
 
 const SONNET = 'anthropic:claude-sonnet-4-6'
 
-/** A house whose models of Anthropic are answered by these replies, over real HTTP. */
+/** A test host whose models of Anthropic are answered by these replies, over real HTTP. */
 async function testHostForAnthropic(replies: MessagesReply[], options: TestHostOptions = {}) {
   const server = await messagesServer(...replies)
   onTestFinished(() => server.close())
   const env = { ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: 'sk-ant-canary-1234', ...options.env }
-  const { call, failing, house } = await testHostForModels(undefined, { ...options, env })
+  const { call, failing, host } = await testHostForModels(undefined, { ...options, env })
   return {
-    ...{ server, house },
+    ...{ server, host },
     call: (given: Partial<ModelCall> = {}) => call({ model: SONNET, ...given }),
     failing: () => failing({ model: SONNET }),
   }
@@ -123,15 +123,15 @@ test.for([
 })
 
 test('an overload and a limit are waited out, and cost nothing', async () => {
-  const { call, server, house } = await testHostForAnthropic([
+  const { call, server, host } = await testHostForAnthropic([
     { status: 529, type: 'overloaded_error', message: 'Overloaded' },
     { status: 429, type: 'rate_limit_error', message: 'Slow down', headers: { 'retry-after': '60' } },
     { content: [{ text: 'Here.' }] },
   ])
   expect(await call()).toMatchObject({ text: 'Here.', spend: { attempts: 3, input_tokens: 10, output_tokens: 5 } })
   expect(server.requests).toHaveLength(3)
-  expect(house.logged('HTTP 529: Overloaded')).toHaveLength(1)
-  expect(house.logged('HTTP 429: Slow down')).toHaveLength(1)
+  expect(host.logged('HTTP 529: Overloaded')).toHaveLength(1)
+  expect(host.logged('HTTP 429: Slow down')).toHaveLength(1)
 })
 
 test('what the provider says of its limits is told to the caller', async () => {
@@ -180,9 +180,9 @@ test('a server that is gone is an error in a sentence', async () => {
 })
 
 test('without ANTHROPIC_API_KEY nothing is sent, and the variable is named', async () => {
-  const { failing, house } = await testHostForModels()
+  const { failing, host } = await testHostForModels()
   expect(await failing({ model: 'claude-haiku-4-5' })).toMatchObject({ kind: 'auth', transient: false })
-  const { providers } = (await house.kernel.invoke('models.list')) as { providers: { name: string; reason: string }[] }
+  const { providers } = (await host.kernel.invoke('models.list')) as { providers: { name: string; reason: string }[] }
   expect(providers.find(({ name }) => name === 'anthropic')?.reason).toBe('ANTHROPIC_API_KEY is not set')
 })
 
@@ -207,10 +207,10 @@ test('where the package is not installed, it is named with the command that inst
         anthropic(endpoint, svc.ports, () => Promise.reject(gone)),
       ),
   })
-  const { call, house } = await testHostForModels(undefined, { builtins: [models, bare] })
+  const { call, host } = await testHostForModels(undefined, { builtins: [models, bare] })
   const missing = { code: 'missing_dependency', message: expect.stringContaining('npm install @anthropic-ai/sdk') }
   await expect(call({ model: 'claude' })).rejects.toMatchObject(missing)
-  const { providers } = (await house.kernel.invoke('models.list')) as { providers: { name: string; reason: string }[] }
+  const { providers } = (await host.kernel.invoke('models.list')) as { providers: { name: string; reason: string }[] }
   expect(providers.find(({ name }) => name === 'claude')?.reason).toContain('npm install @anthropic-ai/sdk')
   // Who named somebody for the case is served by them.
   const answer = await call({ model: 'claude', fallback: ['openai:scripted-1'] })

@@ -74,12 +74,12 @@ test('tool calls with missing or repeated ids get ids of their own', async () =>
 })
 
 test('a failure that passes is retried, and each attempt is counted', async () => {
-  const { server, call, house } = await testHostForModels([fault('429'), fault('500'), text('Here I am.')])
+  const { server, call, host } = await testHostForModels([fault('429'), fault('500'), text('Here I am.')])
   const answer = await call()
   expect(answer).toMatchObject({ text: 'Here I am.', finish_reason: 'stop', spend: { attempts: 3, estimated: false } })
   expect(server.requests).toHaveLength(3)
-  expect(house.logged('Trying again')).toHaveLength(2)
-  expect(house.logged('Trying again')[0]).toMatchObject({ agent_id: 'coder-1', code: 'model_retry', level: 40 })
+  expect(host.logged('Trying again')).toHaveLength(2)
+  expect(host.logged('Trying again')[0]).toMatchObject({ agent_id: 'coder-1', code: 'model_retry', level: 40 })
 })
 
 test.for([400, 401, 403, 404])('a refusal with status %s is not retried', async status => {
@@ -192,7 +192,7 @@ test('when all tries fail, the error carries the text that was shown last', asyn
 
 test('an error object in a stream is an error, not an answer', async () => {
   // A proxy's way of failing after it has answered 200.
-  const { server, failing, house } = await testHostForModels(undefined, {
+  const { server, failing, host } = await testHostForModels(undefined, {
     ports: {
       fetch: async (input, init) => {
         if (!String(input).endsWith('/chat/completions')) return fetch(input, init)
@@ -204,7 +204,7 @@ test('an error object in a stream is an error, not an answer', async () => {
   })
   expect((await failing()).message).toMatch(/reported: Provider disconnected|another shape/)
   expect(server.requests).toHaveLength(3)
-  expect(house.logged('Provider disconnected').length).toBeGreaterThan(0)
+  expect(host.logged('Provider disconnected').length).toBeGreaterThan(0)
 })
 
 test('an answer that is whole but for its usage is taken when the server then falls silent', async () => {
@@ -273,9 +273,9 @@ test('a server that is not running is named, with what to do; nothing is spent',
 
 test('a key never shows in an error', async () => {
   const key = 'sk-canary-1234567890'
-  const { failing, house } = await testHostForModels(() => refuse(401, `Incorrect API key provided: ${key}`), {
+  const { failing, host } = await testHostForModels(() => refuse(401, `Incorrect API key provided: ${key}`), {
     env: { OPENAI_API_KEY: key },
   })
   expect((await failing()).message).toContain('HTTP 401: Incorrect API key provided: ***.')
-  expect(JSON.stringify(house.log)).not.toContain(key)
+  expect(JSON.stringify(host.log)).not.toContain(key)
 })

@@ -44,7 +44,7 @@ async function looking(
     { builtins: [store, images, models], files, env: more.env ?? {} },
     serving,
   )
-  const kept = home.house.kernel.use(Images)
+  const kept = home.host.kernel.use(Images)
   const shot = await kept.keep({ data: PNG, name: 'door.png' })
   const sketch = await kept.keep({ data: JPEG })
   const messages = withPictures(shot, sketch)

@@ -123,7 +123,7 @@ test("a plugin's provider is named, listed and called like any other", async () 
       svc.add(ModelProviders, provider)
     },
   })
-  const { call, house: home } = await testHostForModels(undefined, { builtins: [models, parrot] })
+  const { call, host: home } = await testHostForModels(undefined, { builtins: [models, parrot] })
   expect(await call({ model: 'parrot:grey' })).toMatchObject({
     text: 'Goal: say something',
     spend: { model: 'parrot:grey', priced: 'free', cost_micros: 0 },

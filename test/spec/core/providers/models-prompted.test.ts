@@ -62,7 +62,7 @@ test.each([
   [404, 'No endpoints found that support tool use. Try disabling "look".'],
   [500, 'tools param requires --jinja flag'],
 ])('a server that says HTTP %i %s is asked in the prompt, from then on', async (status, message) => {
-  const { server, call, house } = await testHostForModels(({ body }) =>
+  const { server, call, host } = await testHostForModels(({ body }) =>
     body.tools ? refuse(status, message) : text(block('look', { n: 1 })),
   )
   const { tool_calls, spend } = await call({ tools: [LOOK] })
@@ -70,7 +70,7 @@ test.each([
   expect(spend.attempts).toBe(1)
   await call({ tools: [LOOK] })
   expect(server.requests.map(({ body }) => body.tools !== undefined)).toEqual([true, false, false])
-  expect(house.log.filter(({ code }) => code === 'model_ability')).toHaveLength(1)
+  expect(host.log.filter(({ code }) => code === 'model_ability')).toHaveLength(1)
 })
 
 test('another refusal is no reason to ask otherwise', async () => {

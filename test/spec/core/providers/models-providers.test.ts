@@ -12,7 +12,7 @@ import { fault, modelServer } from '../../../support/model-server.ts'
 import { type TestHost, type TestHostOptions, testHost } from '../../../support/test-host.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 
-/** A house with the models room, which ends with the test. */
+/** A test host with the models module, which ends with the test. */
 async function openHost(options: TestHostOptions = {}): Promise<TestHost> {
   const home = await testHost({ builtins: [models], roles: ['cli'], clock: 'system', ...options })
   onTestFinished(() => home.close())
@@ -29,7 +29,7 @@ test('any server that speaks the protocol is a provider once its base_url is con
   const server = await modelServer({ models: ['house-brand'] })
   onTestFinished(() => server.close())
   const box = { base_url: `${server.url}/`, api_key_env: 'BOX_TOKEN', tiers: { lite: 'house-small' } }
-  const { call, house: home } = await testHostForModels(undefined, {
+  const { call, host: home } = await testHostForModels(undefined, {
     config: providers({ 'my-box': box }),
     env: { BOX_TOKEN: 'tok-canary-42' },
   })
@@ -44,7 +44,7 @@ test('any server that speaks the protocol is a provider once its base_url is con
 
 test('a provider that was given a key to look for says which variable is not set', async () => {
   const box = { base_url: 'http://127.0.0.1:9/v1', api_key_env: 'BOX_API_KEY', model: 'house-brand' }
-  const { failing, house: home } = await testHostForModels(undefined, { config: providers({ box }) })
+  const { failing, host: home } = await testHostForModels(undefined, { config: providers({ box }) })
   expect(await provider(home, 'box')).toMatchObject({ available: false, reason: 'BOX_API_KEY is not set' })
   expect(await failing({ model: 'box' })).toMatchObject({ kind: 'auth', transient: false })
 })
@@ -70,7 +70,7 @@ test('a public address with a key is taken on trust, but for who looks for a fau
 test('a server without a list of models is called all the same, and said to be one', async () => {
   const server = await modelServer({ models: null })
   onTestFinished(() => server.close())
-  const { call, house: home } = await testHostForModels(undefined, {
+  const { call, host: home } = await testHostForModels(undefined, {
     config: providers({ box: { base_url: server.url } }),
   })
   const reason = `${server.url} does not say which models it has (HTTP 404); name one as box:<model>, and if its calls fail check model.providers.box.base_url`
@@ -112,7 +112,7 @@ test.for(['', '/', '/v1', '/v1/'])(
     const server = await modelServer({ models: ['llama3.2'] })
     onTestFinished(() => server.close())
     const ollama_base_url = server.url.replace('/v1', end)
-    const { call, house: home } = await testHostForModels(undefined, {
+    const { call, host: home } = await testHostForModels(undefined, {
       config: { ...QUICK, model: { ...QUICK.model, ollama_base_url } },
     })
     expect(await provider(home, 'ollama')).toMatchObject({ available: true, free: true })
@@ -139,7 +139,7 @@ test('the key of a configured provider shows nowhere in what goes wrong', async 
   await server.close()
   const box = { base_url: server.url, api_key_env: 'BOX_SECRET', model: 'a' }
   const env = { BOX_SECRET: 'canary-secret-77' }
-  const { failing, house: home } = await testHostForModels(undefined, { config: providers({ box }), env })
+  const { failing, host: home } = await testHostForModels(undefined, { config: providers({ box }), env })
   expect((await failing({ model: 'box' })).message).not.toContain('canary')
   const shown = JSON.stringify([
     home.log,
@@ -180,7 +180,7 @@ test('models.yaml is read again when it changed; a bad edit is told with its lin
 
 test('a models.yaml that is bad from the beginning is refused with its line before anything is called', async () => {
   const {
-    house: home,
+    host: home,
     server,
     models: service,
   } = await testHostForModels(undefined, {
@@ -194,7 +194,7 @@ test('a models.yaml that is bad from the beginning is refused with its line befo
 })
 
 test('svc models is a table of providers with tiers, prices, breakers and reasons', async () => {
-  const { house: home, failing } = await testHostForModels([fault('500'), fault('500')], {
+  const { host: home, failing } = await testHostForModels([fault('500'), fault('500')], {
     config: { ...QUICK, daemon: { max_retries: 1 }, model: { ...QUICK.model, breaker_failures: 2 } },
     env: { GROQ_API_KEY: 'gsk-1', FIREWORKS_API_KEY: 'fw-1' },
   })

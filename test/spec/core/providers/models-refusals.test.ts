@@ -163,7 +163,7 @@ function without(...keys: string[]) {
 test('what a model does not take is left out in the same call and from then on, for this model alone', async () => {
   const script = ({ body, ...request }: ModelServerRequest) =>
     body.model === 'picky' ? without('temperature', 'max_tokens', 'top_k')({ body, ...request }) : text('Done.')
-  const { call, server, house } = await testHostForModels(script)
+  const { call, server, host } = await testHostForModels(script)
   const asked = { parameters: { top_p: 0.5, extra: { top_k: 4 } } }
   const { spend } = await call({ model: 'openai:picky', ...asked })
   expect(spend.attempts).toBe(1)
@@ -172,7 +172,7 @@ test('what a model does not take is left out in the same call and from then on, 
   expect(server.requests).toHaveLength(5)
   expect(server.requests[4]!.body).toMatchObject({ max_completion_tokens: 1000, top_p: 0.5 })
   for (const key of ['temperature', 'max_tokens', 'top_k']) expect(server.requests[4]!.body).not.toHaveProperty(key)
-  expect(house.logged('without temperature from now on')).toHaveLength(1)
+  expect(host.logged('without temperature from now on')).toHaveLength(1)
   await call({ model: 'openai:other', ...asked })
   expect(server.requests[5]!.body).toMatchObject({ temperature: 0, max_tokens: 1000, top_k: 4 })
 })
@@ -243,12 +243,12 @@ test('a size that is refused in unknown words is learned: the call is repeated s
     content: `${n} ${long}`,
   }))
   messages.push({ role: 'user', content: 'Go on.' })
-  const { call, server, house } = await testHostForModels(({ prompt }) =>
+  const { call, server, host } = await testHostForModels(({ prompt }) =>
     prompt.length > 30_000 ? refuse(400, 'foo') : text('It fits.'),
   )
   expect((await call({ messages })).text).toBe('It fits.')
   expect(server.requests).toHaveLength(2)
-  expect(house.logged('sent once more, smaller and plain')).toHaveLength(1)
+  expect(host.logged('sent once more, smaller and plain')).toHaveLength(1)
   expect((await call({ messages })).text).toBe('It fits.')
   expect(server.requests).toHaveLength(3)
 })

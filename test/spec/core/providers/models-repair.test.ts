@@ -96,14 +96,14 @@ describe('of broken tool calls', () => {
 })
 
 test('a mended call says what was mended, in the answer and in the log', async () => {
-  const { house, call } = await testHostForModels([
+  const { host, call } = await testHostForModels([
     toolCall('functions.File-Write', `{'path': 'a.txt', "content": "x", times: "3",}`),
   ])
   const { tool_calls } = await call({ tools: [WRITE] })
   expect(tool_calls).toMatchObject([{ name: 'file_write', arguments: '{"path":"a.txt","content":"x","times":3}' }])
   const mended = ['name_spelling', 'number_from_text', 'single_quotes', 'trailing_commas', 'unquoted_keys']
   expect(tool_calls[0]!.repaired).toEqual(mended)
-  expect(house.logged('A call of file_write was mended')[0]).toMatchObject({
+  expect(host.logged('A call of file_write was mended')[0]).toMatchObject({
     code: 'tool_call_repaired',
     repaired: mended,
   })

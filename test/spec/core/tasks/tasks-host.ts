@@ -9,10 +9,10 @@ import { testHostWithModel } from '../models/model-host.ts'
 
 export { rows } from '../models/model-host.ts'
 
-/** What one-shot tasks need beside the rooms in which agents live. */
+/** What one-shot tasks need beside the modules in which agents live. */
 export const TASK_ROOMS = [approvals, sessions, tasks]
 
-/** A house whose agents do tasks with a scripted model; it has no heartbeat of its own. */
+/** A test host whose agents do tasks with a scripted model; it has no heartbeat of its own. */
 export const testHostWithTasks = (script: Script, options: TestHostOptions = {}) =>
   testHostWithModel(script, {
     ...options,
