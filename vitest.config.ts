@@ -58,7 +58,7 @@ export default defineConfig({
     ],
     // Projects of tests are their own; what the person who runs the tests has configured is neither read nor changed.
     env: { SVC_TRUST_PROJECT: 'true', XDG_CONFIG_HOME: join(tmpdir(), 'svc-test-config') },
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/vitest/build.ts'],
     pool: 'forks',
     sequence: { sequencer: LongFirst },
     // Much of the time they wait for processes of their own.
@@ -66,7 +66,7 @@ export default defineConfig({
     // Far more than any test needs: what hangs is to be found, not what is slow on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,
-    reporters: ['minimal', './test/support/reporter.ts'],
+    reporters: ['minimal', './test/support/vitest/reporter.ts'],
     silent: 'passed-only',
   },
 })

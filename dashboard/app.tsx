@@ -15,8 +15,8 @@ import { type Place, to, usePlace } from './routes.ts'
 import { scrollToPlace } from './scroll.ts'
 import { FrozenBanner, Head } from './shell/head.tsx'
 import { Nav } from './shell/nav.tsx'
+import { visible } from './ui/text/words.ts'
 import { Toasts } from './ui/toasts.tsx'
-import { visible } from './ui/words.ts'
 
 interface Page {
   page: string

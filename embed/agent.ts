@@ -1,5 +1,5 @@
 import { StructuredParseError, type TaskResponse } from '#core/tasks/contract'
-import { type Exchange, recentExchanges } from '#core/tasks/prompt'
+import { type Exchange, recentExchanges } from '#core/tasks/run/prompt'
 import type { LogOptions, Ports, z } from '#kernel'
 import type { Review } from '#safety/approvals/contract'
 import type { Tool } from '#tools/toolkits/contract'

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { AgentDetail, AgentSummary } from '#core/agents/contract'
-import { schemaWithOriginal } from '#core/tasks/answer-form'
 import { StructuredParseError, type TaskResponse } from '#core/tasks/contract'
+import { schemaWithOriginal } from '#core/tasks/run/answer-form'
 import { NoProjectError } from '#interfaces/cli/contract'
 import { isProject } from '#interfaces/cli/project/project'
 import type { EventOf } from '#interfaces/rest/client'

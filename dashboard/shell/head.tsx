@@ -6,9 +6,9 @@ import { useDaemon } from '../api/daemon.ts'
 import { type FeedState, useFeedState } from '../api/feed.ts'
 import { ofKinds, ofSpend, useQuery } from '../api/query.ts'
 import { to } from '../routes.ts'
-import { Meter } from '../ui/meter.tsx'
+import { Meter } from '../ui/figures/meter.tsx'
+import { count, dollars, moment, usedOf, visible } from '../ui/text/words.ts'
 import { applyTheme, type Theme, theme } from '../ui/theme.ts'
-import { count, dollars, moment, usedOf, visible } from '../ui/words.ts'
 import { AccessForm } from './access.tsx'
 
 const FEED_WORDS = {

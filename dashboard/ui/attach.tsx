@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { visible } from './words.ts'
+import { visible } from './text/words.ts'
 
 const TYPES = ['image/png', 'image/jpeg', 'image/webp']
 const MAX_IMAGES = 4

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Fault } from '../api/client.ts'
 import type { Query } from '../api/query.ts'
-import { visible, withLocalTimes } from './words.ts'
+import { visible, withLocalTimes } from './text/words.ts'
 
 /** What went wrong: the server's sentence, and where several things are wrong, each of them. */
 export function Trouble({ fault, retry }: { fault: Fault | undefined; retry?: () => void }) {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { visible } from './words.ts'
+import { visible } from './text/words.ts'
 
 /**
  * Where a bar is wider than the window, what is beside the chosen one is seen too. The bar itself is scrolled: where something

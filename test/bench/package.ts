@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import build from '../support/build.ts'
+import build from '../support/vitest/build.ts'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const run = promisify(execFile)

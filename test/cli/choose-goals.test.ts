@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 import { tmux, withTmux } from './daemon/tmux.ts'
 import { project } from './project.ts'
 

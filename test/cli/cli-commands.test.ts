@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 import { tmux, withTmux } from './daemon/tmux.ts'
 import { project } from './project.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TempDir } from '../support/temp.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 import { type Tmux, tmux, withTmux } from './daemon/tmux.ts'
 import { project } from './project.ts'
 

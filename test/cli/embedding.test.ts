@@ -19,7 +19,7 @@ import {
 import { install, ROOT, tsc } from '../spec/authors.ts'
 import { asksForGoal } from '../spec/core/models/model-host.ts'
 import { RunningSvc } from '../support/cli.ts'
-import { fault, modelServer, type Reply, refuse, type Script, text } from '../support/model-server.ts'
+import { fault, modelServer, type Reply, refuse, type Script, text } from '../support/model/model-server.ts'
 import { tempDir } from '../support/temp.ts'
 import { until } from '../support/until.ts'
 import { FAST, project } from './project.ts'

@@ -14,7 +14,7 @@ import {
   text,
   toolCall,
 } from '../support/index.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 import { project } from './project.ts'
 
 const CODER = 'name: worker\nrole: changes one file\nmax_steps: 9\n'

@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest'
 import { connectClient } from '../faces/mcp/mcp-client.ts'
 import { bareEnvironment } from '../support/cli.ts'
 import { tempDir, until } from '../support/index.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 import { FAST, project } from './project.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))

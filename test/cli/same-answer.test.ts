@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../support/cli.ts'
 import type { TempDir } from '../support/temp.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 import { project } from './project.ts'
 
 /** A plugin whose command shows each kind of word, and which agents never change. */

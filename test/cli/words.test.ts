@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from 'vitest'
 import type { CommandTree } from '#interfaces/cli/contract'
 import { RunningSvc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 import { runInProcess } from './in-process.ts'
 import { FAST, project } from './project.ts'
 

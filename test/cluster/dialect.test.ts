@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { literal, schemaToPostgres, storable, toPostgres, unescapeText } from '#platform/cluster/dialect'
+import { literal, schemaToPostgres, storable, toPostgres, unescapeText } from '#platform/cluster/postgres/dialect'
 
 describe('a statement of a room', () => {
   it.each([

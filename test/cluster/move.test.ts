@@ -12,7 +12,7 @@ import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../spec/
 import { svc as cold, RunningSvc } from '../support/cli.ts'
 import { testHost, text, toolCall, until } from '../support/index.ts'
 import { cluster, postgresOr, testDatabase } from '../support/postgres.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
 

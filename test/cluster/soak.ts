@@ -6,7 +6,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keyedRandom } from '#lib/keyed-random'
-import build from '../support/build.ts'
+import build from '../support/vitest/build.ts'
 import type { Line } from './cable.ts'
 import { inWords, nudgeLatency } from './latency.ts'
 import { type HeldLease, LEASE_S, type Machine, Machines, post, took } from './machines.ts'

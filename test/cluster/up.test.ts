@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { binaries } from '../support/postgres.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 const npm = await binaries().then(
   bin => bin.includes('node_modules'),

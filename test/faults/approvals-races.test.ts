@@ -7,7 +7,7 @@ import approvals from '#safety/approvals/index'
 import { tool } from '#tools/toolkits/contract'
 import { spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import { text } from '../support/index.ts'
-import { trialCount } from '../support/trial-count.ts'
+import { trialCount } from '../support/vitest/trial-count.ts'
 
 const TRIALS = trialCount(1_000, 250)
 

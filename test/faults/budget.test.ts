@@ -18,7 +18,7 @@ import {
   toolCall,
   until,
 } from '../support/index.ts'
-import { trialCount } from '../support/trial-count.ts'
+import { trialCount } from '../support/vitest/trial-count.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SPENDER = fileURLToPath(new URL('budget-spender.ts', import.meta.url))

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { soak } from '../bench/reload.ts'
-import { trialCount } from '../support/trial-count.ts'
+import { soak } from '../bench/process/reload.ts'
+import { trialCount } from '../support/vitest/trial-count.ts'
 
 const RELOADS = trialCount(200, 20)
 

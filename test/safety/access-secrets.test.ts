@@ -7,7 +7,7 @@ import { FAST, project } from '../cli/project.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { modelServer, text } from '../support/index.ts'
 import { until } from '../support/until.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 const KEY = 'sk-a-key-that-must-show-nowhere-1234'
 

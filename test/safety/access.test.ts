@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { project } from '../cli/project.ts'
 import { type Ask, ask as send } from '../faces/rest/rest-server.ts'
 import { RunningSvc } from '../support/cli.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 const KEY = 'a-key-of-more-than-sixteen-characters'
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { project } from '../cli/project.ts'
 import { type Ask, ask as send } from '../faces/rest/rest-server.ts'
 import { RunningSvc } from '../support/cli.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 /** A server in a process of its own. */
 async function startServer(config = '', env: Record<string, string> = {}) {

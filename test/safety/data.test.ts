@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
 import { RunningSvc, tempDir, until } from '../support/index.ts'
 import Sqlite from '../support/sqlite.ts'
-import { svc } from '../support/warm.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 const PARTS = ['svc.db', 'svc.db-wal', 'svc.db-shm']
 const SERVER = /(http:\/\/127\.0\.0\.1:\d+)/

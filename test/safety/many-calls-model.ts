@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { refusalOf } from '#lab/simulation/wire-rules'
-import { faultIn } from '../support/messages-rules.ts'
+import { faultIn } from '../support/model/messages-rules.ts'
 
 export const WIRES = [
   'OpenAI, streamed',

@@ -15,7 +15,7 @@ import {
   tokensCharged,
 } from '../spec/safety/budget-host.ts'
 import { runHeartbeat, type TestHost, text, toolCall, until } from '../support/index.ts'
-import { barrier } from '../support/model-server.ts'
+import { barrier } from '../support/model/model-server.ts'
 
 /** A profile with this total limit, in micro-dollars. */
 const miser = (micros: number, more = '') => ({

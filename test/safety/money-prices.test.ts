@@ -20,7 +20,7 @@ import {
   toolCall,
   until,
 } from '../support/index.ts'
-import type { ModelRequestBody } from '../support/model-server.ts'
+import type { ModelRequestBody } from '../support/model/model-server.ts'
 
 const WORKER = 'name: worker\nrole: does what the script says\nmax_tokens: 200\n'
 const finish = toolCall('finish_goal', { summary: 'done', evidence: [] })

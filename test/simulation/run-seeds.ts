@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import type { Original } from '#observability/recordings/replay'
+import type { Original } from '#observability/recordings/replay/replay'
 import { replayer } from './recordings.ts'
 import { describeFailure, live, runRecorded } from './simulated-runs.ts'
 

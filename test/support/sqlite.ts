@@ -1,5 +1,5 @@
 import Sqlite from 'better-sqlite3'
-import { uncollected } from '#platform/store/uncollected'
+import { uncollected } from '#platform/store/sqlite/uncollected'
 
 /** SQLite as tests open it, beside the program: what they leave to the collector ends no process on any Node. */
 const engine: typeof Sqlite = uncollected(Sqlite)

@@ -164,7 +164,7 @@ async function foundDatabase({ builtins = [], files = {} }: TestHostOptions, roo
 
 async function emptyDatabase(): Promise<Buffer> {
   await using dir = await tempDir()
-  const { openDatabase } = await import('#platform/store/open')
+  const { openDatabase } = await import('#platform/store/sqlite/open')
   const file = join(dir.path, 'svc.db')
   const database = await openDatabase(file, systemPorts(), { synchronous: 'normal', check: false })
   database.close()

@@ -1,8 +1,8 @@
 import type { Effect, PluginHandle } from '#kernel'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { GoalEndedError, GoalNotFoundError, type GoalRow, type NewGoal, TooManySubgoalsError } from './contract.ts'
-import { wokeUp } from './idle.ts'
-import { ended } from './outcome.ts'
+import { wokeUp } from './generation/idle.ts'
+import { ended } from './pursuit/outcome.ts'
 import { activeBelow, depthOf, findGoal, insertGoal } from './repository.ts'
 import { overdueGoals } from './terms-repository.ts'
 

@@ -4,12 +4,11 @@ import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Busy, type Cycle, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
-import { ACCEPTANCE_EFFECTS } from './acceptance-repository.ts'
-import { assemble } from './assembly.ts'
-import { goalsBundle, insertHistory } from './bundle.ts'
-import { goalsCheckpoint, restoreGoal } from './checkpoint.ts'
+import { ACCEPTANCE_EFFECTS } from './acceptance/repository.ts'
+import { goalsBundle, insertHistory } from './checkpoint/bundle.ts'
+import { goalsCheckpoint, restoreGoal } from './checkpoint/checkpoint.ts'
 import { GoalsConfig } from './config.ts'
-import { contextOperation } from './context.ts'
+import { assemble } from './context/assembly.ts'
 import {
   ActiveGoal,
   GoalAdded,
@@ -22,20 +21,21 @@ import {
   PlanUpdated,
   ToolResult,
 } from './contract.ts'
-import { existenceLoop } from './existence.ts'
-import { generate } from './generation.ts'
+import { existenceLoop } from './generation/existence.ts'
+import { generate } from './generation/generation.ts'
+import { allWokeUp, IDLE_EFFECTS, restless } from './generation/idle.ts'
 import { abandoned, added, endOverdue } from './goals.ts'
-import { allWokeUp, IDLE_EFFECTS, restless } from './idle.ts'
 import { goalOperations } from './operations.ts'
-import { ended, orFail } from './outcome.ts'
-import { pursue } from './pursuit.ts'
+import { ended, orFail } from './pursuit/outcome.ts'
+import { pursue } from './pursuit/pursuit.ts'
+import { TranscriptCache } from './pursuit/transcript-cache.ts'
 import { activeGoals, GOAL_EFFECTS, unheldGoals } from './repository.ts'
 import { goalsForget } from './retention.ts'
-import { storyOperations } from './story.ts'
 import { TERMS_EFFECTS } from './terms-repository.ts'
 import { goalsToolkit } from './toolkit.ts'
-import { TranscriptCache } from './transcript-cache.ts'
-import { goalHolds } from './why.ts'
+import { contextOperation } from './views/context-window.ts'
+import { storyOperations } from './views/story.ts'
+import { goalHolds } from './views/why.ts'
 
 export default definePlugin({
   name: 'goals',

@@ -2,13 +2,13 @@ import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentErr
 import { ConflictError, defineError, operation, type PluginHandle, z } from '#kernel'
 import { appendEvent, DatedPage, Instant, isoTime, type ListWindow, Store, wakeAgents } from '#platform/store/contract'
 import { CommandError } from '#tools/toolkits/shell/contract'
-import { refuseUncheckable } from './acceptance.ts'
-import { readAcceptance, setAcceptance } from './acceptance-repository.ts'
+import { refuseUncheckable } from './acceptance/acceptance.ts'
+import { readAcceptance, setAcceptance } from './acceptance/repository.ts'
 import { Acceptance, Goal, GoalEndedError, GoalNotFoundError, type GoalRow, TooManySubgoalsError } from './contract.ts'
 import { abandoned, added, parentFor } from './goals.ts'
-import { line, renderGoal } from './render.ts'
 import { activeGoals, findGoal, type GoalFilter, listGoals, numberOfGoals, setPriority } from './repository.ts'
 import { readPlan, setTerms, type WaitsFor, waitsOf } from './terms-repository.ts'
+import { line, renderGoal } from './views/render.ts'
 
 const id = AgentRef
 const goalId = z.string().min(1).max(128).describe("A goal's id")

@@ -1,7 +1,7 @@
 import { type PluginHandle, z } from '#kernel'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { added, parentFor } from './goals.ts'
-import { updatePlan } from './plan.ts'
+import { updatePlan } from './pursuit/plan.ts'
 
 /** What agents can do with their goals. */
 export function goalsToolkit(svc: PluginHandle): Toolkit {

@@ -3,11 +3,11 @@ import type { Ports, z } from '#kernel'
 import { isoTime } from '#platform/store/contract'
 import { Accesses } from './accesses.ts'
 import type { AgentMemory, MemoryHit, MemoryRecord, Only } from './contract.ts'
-import type { Lines } from './journal.ts'
-import type { Legacy } from './legacy.ts'
-import type { Meanings } from './meanings.ts'
-import { type IndexedRecord, isOf, Line, toRecord, wordsOf } from './records.ts'
-import { TfIdf } from './tfidf.ts'
+import type { Lines } from './files/journal.ts'
+import type { Legacy } from './files/legacy.ts'
+import { type IndexedRecord, isOf, Line, toRecord, wordsOf } from './files/records.ts'
+import type { Meanings } from './search/meanings.ts'
+import { TfIdf } from './search/tfidf.ts'
 
 const DAY_MS = 86_400_000
 /** Minimum number of lines, in all and for each record, from which a file is rewritten. */

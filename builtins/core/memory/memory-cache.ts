@@ -11,16 +11,16 @@ import {
   type Notes,
   type Values,
 } from './contract.ts'
+import { Journal, type JournalParts, type Lines } from './files/journal.ts'
+import { JsonFile } from './files/json-file.ts'
+import { notesFile, readLegacy, valuesFile } from './files/legacy.ts'
+import { SharedJournal } from './files/shared-journal.ts'
 import { admit, recallText } from './guarded.ts'
 import { idOf } from './ids.ts'
-import { Journal, type JournalParts, type Lines } from './journal.ts'
-import { JsonFile } from './json-file.ts'
-import { notesFile, readLegacy, valuesFile } from './legacy.ts'
-import { Meanings } from './meanings.ts'
 import { Memories } from './memories.ts'
 import { PlainNote, PlainNotes } from './notes.ts'
 import { runOf } from './repository.ts'
-import { SharedJournal } from './shared-journal.ts'
+import { Meanings } from './search/meanings.ts'
 import { KEYED, PlainValue, PlainValues, rememberedValues } from './values.ts'
 
 /** Default for prompts: number of records, and characters of each. */

@@ -1,9 +1,9 @@
 import { type Clock, type Ports, z } from '#kernel'
 import { isoTime } from '#platform/store/contract'
 import type { MemoryHit, MemoryRecord, Notes, Only } from './contract.ts'
-import type { JsonFile } from './json-file.ts'
-import { isOf, wordsOf } from './records.ts'
-import { TfIdf } from './tfidf.ts'
+import type { JsonFile } from './files/json-file.ts'
+import { isOf, wordsOf } from './files/records.ts'
+import { TfIdf } from './search/tfidf.ts'
 
 /** A note as a file of plain JSON has it. */
 export const PlainNote = z.object({

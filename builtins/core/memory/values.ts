@@ -1,7 +1,7 @@
 import { z } from '#kernel'
 import type { AgentMemory, Values } from './contract.ts'
+import type { JsonFile } from './files/json-file.ts'
 import { idOf } from './ids.ts'
-import type { JsonFile } from './json-file.ts'
 
 /** The kind of record that holds a value. */
 export const KEYED = 'kv'

@@ -1,10 +1,10 @@
 import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
 import { type PluginHandle, sentenceOf } from '#kernel'
 import type { ConfigCheck } from '#platform/settings/contract'
+import { MODELS_FILE, readCatalogue } from './catalogue/models-file.ts'
+import { providerIn } from './catalogue/names.ts'
 import type { ModelConfig } from './config.ts'
 import { ModelNameError, ModelProviders } from './contract.ts'
-import { MODELS_FILE, readCatalogue } from './models-file.ts'
-import { providerIn } from './names.ts'
 import { isKnownProvider } from './providers/endpoints.ts'
 
 const KEYS = ['model.default_model', 'model.planning_model', 'model.summary_model']

@@ -1,5 +1,5 @@
 import type { Metric, Sample } from '#observability/metrics/contract'
-import type { Governor, GovernorState } from './governor.ts'
+import type { Governor, GovernorState } from './call/governor.ts'
 
 const BREAKERS = ['closed', 'open', 'half_open'] as const
 

@@ -1,11 +1,11 @@
 import { type Operation, operation, sentenceOf, z } from '#kernel'
-import { isStale, type Price, type ProjectCatalogue, STALE_DAYS } from './catalogue.ts'
+import type { Governor } from './call/governor.ts'
+import { pricedOf } from './call/spend.ts'
+import { isStale, type Price, type ProjectCatalogue, STALE_DAYS } from './catalogue/catalogue.ts'
+import type { Target } from './catalogue/names.ts'
 import type { ModelFacts, ModelProvider } from './contract.ts'
-import type { Governor } from './governor.ts'
-import type { Target } from './names.ts'
 import { ModelsOverview } from './overview.ts'
 import { renderModels } from './render.ts'
-import { pricedOf } from './spend.ts'
 
 export interface ModelsView {
   providers(): readonly ModelProvider[]

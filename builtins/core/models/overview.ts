@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { STALE_DAYS, TIERS } from './catalogue.ts'
+import { STALE_DAYS, TIERS } from './catalogue/catalogue.ts'
 import { ModelParameters } from './parameters/contract.ts'
 
 const Traffic = z.object({

@@ -1,6 +1,6 @@
 import { columns } from '#lib/columns'
 import { pluralize } from '#lib/pluralize'
-import { STALE_DAYS, TIERS } from './catalogue.ts'
+import { STALE_DAYS, TIERS } from './catalogue/catalogue.ts'
 import type { ModelsOverview } from './overview.ts'
 import { parametersLine } from './parameters/contract.ts'
 

@@ -3,7 +3,7 @@ import { describeIssues, issuesOf, type PluginHandle } from '#kernel'
 import { Guardrails } from '#safety/guardrails/contract'
 import type { Tool } from '#tools/toolkits/contract'
 import type { ToolSet } from './contract.ts'
-import { textOf } from './tool-call.ts'
+import { textOf } from './loop/tool-call.ts'
 
 /** The same tools, with guardrails on what goes into them and what comes out, where these are configured. */
 export function guardedTools(svc: PluginHandle, set: ToolSet): ToolSet {

@@ -5,9 +5,9 @@ import { type Tool, type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import type { RuntimeConfig } from './config.ts'
 import type { ToolSet } from './contract.ts'
 import { type Findable, findTools } from './find-tools.ts'
-import { finishGoal } from './finish.ts'
+import { finishGoal } from './loop/finish.ts'
+import { briefSchemaOf } from './loop/tool-call.ts'
 import { type Candidate, Offer } from './offer.ts'
-import { briefSchemaOf } from './tool-call.ts'
 
 /** Which tools are given: those of a profile, or all; with `only` those of these toolkits, and no `finish_goal`. */
 export type Wanted = Pick<Profile, 'toolkits' | 'tools' | 'core'>

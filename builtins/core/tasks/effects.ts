@@ -4,7 +4,7 @@ import { Problem } from '#interfaces/rest/contract'
 import { type Effect, z } from '#kernel'
 import { defineEffect, type Statement } from '#platform/store/contract'
 import { TASK_ENDS } from './contract.ts'
-import type { MessageRow } from './transcript.ts'
+import type { MessageRow } from './run/transcript.ts'
 
 /** How long a task belongs to its process without a sign of life, in milliseconds. */
 const LEASE_MS = 15_000

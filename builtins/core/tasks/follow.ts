@@ -3,9 +3,9 @@ import type { StreamEvent } from '#lib/stream'
 import { Store } from '#platform/store/contract'
 import { RESET, SUPPRESSED } from './contract.ts'
 import { type TaskRow, textAfter } from './repository.ts'
+import type { Piece } from './run/text.ts'
 import { endOf } from './shape.ts'
 import type { TaskService } from './task-service.ts'
-import type { Piece } from './text.ts'
 
 /** What a reader finds at its place: a piece of text, which is empty where all before it is taken back. */
 type FollowState = Piece | 'nothing yet' | { end: TaskRow }

@@ -1,7 +1,7 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { renewTasks } from './effects.ts'
-import type { TaskRun } from './run.ts'
+import type { TaskRun } from './run/run.ts'
 
 /** How long streamed text may stay in memory alone, in milliseconds. */
 const WRITE_MS = 250

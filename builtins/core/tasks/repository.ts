@@ -3,9 +3,9 @@ import type { Message } from '#core/models/contract'
 import type { Store } from '#platform/store/contract'
 import type { Task } from './contract.ts'
 import type { NewTask } from './effects.ts'
-import type { Exchange } from './prompt.ts'
-import type { Piece } from './text.ts'
-import type { MessageRow } from './transcript.ts'
+import type { Exchange } from './run/prompt.ts'
+import type { Piece } from './run/text.ts'
+import type { MessageRow } from './run/transcript.ts'
 
 /** What is streamed of a task's answers: nothing, all, or nothing because guardrails are on. */
 export type TextMode = 'none' | 'shown' | 'suppressed'

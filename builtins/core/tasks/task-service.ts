@@ -8,8 +8,6 @@ import { StoppingError } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
 import { type AdmittedInstruction, admit, hashOf, type TaskInput } from './admission.ts'
-import { admitSchema, originalOf } from './answer-form.ts'
-import { beginsAs } from './beginning.ts'
 import type { TasksConfig } from './config.ts'
 import {
   TaskCancelledError,
@@ -32,8 +30,10 @@ import {
   type TaskRow,
   type TextMode,
 } from './repository.ts'
-import { type FirstTime, TaskRun } from './run.ts'
-import type { LiveText, Piece } from './text.ts'
+import { admitSchema, originalOf } from './run/answer-form.ts'
+import { beginsAs } from './run/beginning.ts'
+import { type FirstTime, TaskRun } from './run/run.ts'
+import type { LiveText, Piece } from './run/text.ts'
 
 /** Interval of the check whether another process's task has gone on, in milliseconds. */
 const POLL_MS = 200

@@ -26,14 +26,14 @@ const program: CliProgram = {
     return findDaemons(ports, svc)
   },
   async findServers(ports, svc) {
-    const { findServers } = await import('#interfaces/rest/servers')
+    const { findServers } = await import('#interfaces/rest/listener/servers')
     return findServers(ports, svc)
   },
-  mcpStdio: () => import('#interfaces/mcp/stdio'),
-  databaseFiles: () => import('#platform/store/files'),
-  databaseServer: () => import('#platform/cluster/server'),
+  mcpStdio: () => import('#interfaces/mcp/transport/stdio'),
+  databaseFiles: () => import('#platform/store/sqlite/files'),
+  databaseServer: () => import('#platform/cluster/postgres/server'),
   doctor: () => import('#interfaces/doctor/examine'),
-  peek: () => import('#platform/store/peek'),
+  peek: () => import('#platform/store/sqlite/peek'),
 }
 
 /** @param words those behind the program's name @returns what its process is to exit with */

@@ -2,10 +2,10 @@ import { ProtocolRoutes } from '#interfaces/rest/contract'
 import { definePlugin, type Operation, Operations, type PluginHandle, ROLES } from '#kernel'
 import { packageVersion } from '#lib/package-version'
 import { Mcp, McpConfig, type McpList, type McpPeer, McpPrompts, McpResources } from './contract.ts'
-import { Sessions } from './http.ts'
 import { offerOf } from './offer.ts'
 import { PROMPTS } from './prompts.ts'
 import { RESOURCES } from './shelf.ts'
+import { Sessions } from './transport/http.ts'
 
 export default definePlugin({
   name: 'mcp',

@@ -9,10 +9,10 @@ import type { McpList, McpOffer, McpPeer } from './contract.ts'
 import { Progress } from './progress.ts'
 import { promptNamed, promptOf, promptsOf } from './prompts.ts'
 import { completeValue, listResources, readResource, templatesOf } from './resources.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, RpcError } from './rpc.ts'
 import { toolOf, toolsOf } from './tools.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, RpcError } from './transport/rpc.ts'
+import { type Requests, Wire } from './transport/wire.ts'
 import { Updates } from './updates.ts'
-import { type Requests, Wire } from './wire.ts'
 
 /** Page size of tools, resources and prompts. */
 const PAGE = 100

@@ -2,7 +2,7 @@ import type { GetPromptResult, Prompt } from '@modelcontextprotocol/sdk/types.js
 import { InvalidInputError, type OperationCall } from '#kernel'
 import type { McpOffer, McpPrompt } from './contract.ts'
 import { fillParameters, type Params, parametersOf, readResource } from './resources.ts'
-import { INVALID_PARAMS, RpcError } from './rpc.ts'
+import { INVALID_PARAMS, RpcError } from './transport/rpc.ts'
 
 const agent = { name: 'agent', description: "An agent's id", required: true }
 /** Said once in each job that reads what agents wrote. */

@@ -1,7 +1,7 @@
 import type { ReadResourceResult, Resource, ResourceTemplate } from '@modelcontextprotocol/sdk/types.js'
 import { type OperationCall, SvcError } from '#kernel'
 import type { McpOffer, McpResource } from './contract.ts'
-import { NOT_FOUND, RpcError } from './rpc.ts'
+import { NOT_FOUND, RpcError } from './transport/rpc.ts'
 
 const MIME = 'application/json'
 const PARAMETER = /\{(\w+)\}/g

@@ -2,7 +2,7 @@ import type { Clock, OperationCall } from '#kernel'
 import { isStream } from '#lib/stream'
 import type { McpOffer, McpResource } from './contract.ts'
 import { matchUri, parametersOf } from './resources.ts'
-import { INVALID_PARAMS, NOT_FOUND, RpcError } from './rpc.ts'
+import { INVALID_PARAMS, NOT_FOUND, RpcError } from './transport/rpc.ts'
 
 /** Changes within this time are notified once, in milliseconds. */
 const GATHER_MS = 100

@@ -2,9 +2,9 @@ import { type DoctorCheck, finding } from '#interfaces/doctor/contract'
 import type { PluginHandle } from '#kernel'
 import { Daemon } from '#platform/daemon/contract'
 import type { FoundServer, ServerConfig, TcpAddress } from './contract.ts'
-import { resolveHost } from './hosts.ts'
-import { MAKE_A_KEY, weaknessOf } from './keys.ts'
-import { findServers } from './servers.ts'
+import { resolveHost } from './listener/hosts.ts'
+import { MAKE_A_KEY, weaknessOf } from './listener/keys.ts'
+import { findServers } from './listener/servers.ts'
 
 const { ok, warn, fail } = finding
 

@@ -5,7 +5,6 @@ import { DoctorChecks } from '#interfaces/doctor/contract'
 import { definePlugin, Operations, ROLES, sentenceOf, type Undo } from '#kernel'
 import { secretMasker } from '#lib/secrets'
 import { Effects } from '#platform/store/contract'
-import { Apps } from './apps.ts'
 import { keyCheck } from './checks.ts'
 import {
   type Listening,
@@ -16,15 +15,16 @@ import {
   StaticRoutes,
   type TcpAddress,
 } from './contract.ts'
-import type { ListenerKind } from './hosts.ts'
-import { Keys, weaknessOf } from './keys.ts'
-import { listen } from './listener.ts'
-import { KEY_EFFECTS } from './once.ts'
-import { capacityFor, openFilesLimit } from './open-files.ts'
+import { Apps } from './listener/apps.ts'
+import type { ListenerKind } from './listener/hosts.ts'
+import { Keys, weaknessOf } from './listener/keys.ts'
+import { listen } from './listener/listener.ts'
+import { capacityFor, openFilesLimit } from './listener/open-files.ts'
+import { describeServer } from './listener/servers.ts'
 import { healthCheck, openapiGet } from './operations.ts'
-import { reportError } from './problem.ts'
-import { describeServer } from './servers.ts'
-import { Streams } from './stream.ts'
+import { KEY_EFFECTS } from './request/once.ts'
+import { reportError } from './request/problem.ts'
+import { Streams } from './stream/stream.ts'
 
 export default definePlugin({
   name: 'rest',

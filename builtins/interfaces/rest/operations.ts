@@ -2,9 +2,9 @@ import { HostToken, Operations, operation, type PluginHandle, z } from '#kernel'
 import { packageVersion } from '#lib/package-version'
 import { Store } from '#platform/store/contract'
 import { ProtocolRoutes, StaticRoutes } from './contract.ts'
-import { openapiDocument } from './openapi.ts'
-import { routeTable } from './routes.ts'
-import type { Json } from './schemas.ts'
+import { openapiDocument } from './openapi/openapi.ts'
+import type { Json } from './openapi/schemas.ts'
+import { routeTable } from './request/routes.ts'
 
 const HEALTHY = Object.freeze({ status: 'ok' as const, database: true })
 const DEGRADED = Object.freeze({ status: 'degraded' as const, database: false })

@@ -12,9 +12,9 @@ import {
   ReplayVerdict,
   RunDiff,
 } from './contract.ts'
-import { ForkError } from './fork.ts'
 import type { RecordingService } from './recording-service.ts'
 import { renderDiff, renderRecording, renderVerdict } from './render.ts'
+import { ForkError } from './replay/fork.ts'
 
 const MISSING = [RecordingNotFoundError, RunNotFoundError, NotReplayableError]
 

@@ -15,13 +15,13 @@ import {
   type RunDiff,
 } from './contract.ts'
 import { diffOf } from './diff.ts'
-import { isFile, readFixture, writeFixture } from './fixture.ts'
-import { fork } from './fork.ts'
 import { eventsOf, rowOf } from './log.ts'
-import { beginRecording, type LiveRecording, maskerOf, pluginsIn } from './recording.ts'
-import { madeAt, RecordingFiles } from './recording-files.ts'
-import { type Original, replay } from './replay.ts'
-import { countsIn, stepsIn, taskIn } from './score.ts'
+import { beginRecording, type LiveRecording, maskerOf, pluginsIn } from './recording/recording.ts'
+import { madeAt, RecordingFiles } from './recording/recording-files.ts'
+import { isFile, readFixture, writeFixture } from './replay/fixture.ts'
+import { fork } from './replay/fork.ts'
+import { type Original, replay } from './replay/replay.ts'
+import { countsIn, stepsIn, taskIn } from './replay/score.ts'
 
 /** Maximum number of events read from a log. */
 const MOST_EVENTS = 1_000_000

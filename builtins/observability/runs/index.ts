@@ -11,7 +11,7 @@ import { Recorder } from './recorder.ts'
 import { RUN_EFFECTS } from './repository.ts'
 import { beginPruning, runsForget } from './retention.ts'
 import { RunDirectory } from './runs.ts'
-import { recordOf } from './tracing.ts'
+import { recordOf } from './traces/tracing.ts'
 
 export default definePlugin({
   name: 'runs',

@@ -5,7 +5,7 @@ import { RUN_STATUSES, Run, RunDetail, RunNotFoundError, RunRef, Trace } from '.
 import type { Recorder } from './recorder.ts'
 import { renderRun, renderRuns, renderTrace } from './render.ts'
 import type { RunDirectory } from './runs.ts'
-import { TraceQuery, traceOf } from './tracing.ts'
+import { TraceQuery, traceOf } from './traces/tracing.ts'
 
 export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: Recorder) {
   return [

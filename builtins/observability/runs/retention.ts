@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { EventReaders, RetentionRules } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
-import { segmentsOf } from './log.ts'
+import { segmentsOf } from './logs/log.ts'
 import type { Recorder } from './recorder.ts'
 import { countedUpTo, oldRuns, openRuns } from './repository.ts'
 import type { RunDirectory } from './runs.ts'

@@ -4,7 +4,7 @@ import { Daemon } from '#platform/daemon/contract'
 import { isoTime, type ListWindow, Store, usdOf } from '#platform/store/contract'
 import { type Run, type RunBeginning, type RunDetail, RunNotFoundError, type Runs, type RunTotals } from './contract.ts'
 import type { Counts } from './counts.ts'
-import { lastSeqAt } from './log.ts'
+import { lastSeqAt } from './logs/log.ts'
 import { factsIn, factsOf } from './manifest.ts'
 import type { Recorder } from './recorder.ts'
 import {

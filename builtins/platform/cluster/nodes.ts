@@ -1,5 +1,5 @@
-import type { Connections } from './connection.ts'
-import { literal } from './dialect.ts'
+import type { Connections } from './postgres/connection.ts'
+import { literal } from './postgres/dialect.ts'
 import type { DatabaseClock } from './time.ts'
 
 /** A process that drives agents of this database. */

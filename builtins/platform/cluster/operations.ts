@@ -2,7 +2,7 @@ import { operation, type PluginHandle, z } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { isoTime } from '#platform/store/contract'
 import { NoClusterError, NodeNotFoundError } from './contract.ts'
-import { moveOperations } from './move-operations.ts'
+import { moveOperations } from './move/operations.ts'
 import type { NodeRow, Nodes } from './nodes.ts'
 
 const Node = z

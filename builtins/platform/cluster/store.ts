@@ -11,10 +11,10 @@ import {
   shownEvent,
   wakeAgents,
 } from '#platform/store/contract'
-import type { Connections } from './connection.ts'
-import { PreparedQuery } from './kept.ts'
+import type { Connections } from './postgres/connection.ts'
+import { PreparedQuery } from './postgres/kept.ts'
+import { type Fence, type WriteRequest, Writes } from './postgres/writes.ts'
 import type { ClusterScheduler } from './scheduler.ts'
-import { type Fence, type WriteRequest, Writes } from './writes.ts'
 
 /** How long a read is cached while nothing was written, in milliseconds; what depends on the time may change. */
 const KNOWN_MS = 500

@@ -3,10 +3,10 @@ import type { PluginHandle, Role } from '#kernel'
 import { DiskFullError } from '#lib/errors'
 import { TapeToken } from '#lib/recording-context'
 import { DatabaseCopy, type EngineParts, Medium, type OpenedStore, wakeAgents } from './contract.ts'
-import { Neighbours } from './neighbours.ts'
-import { openDatabase } from './open.ts'
 import { LocalScheduler } from './scheduler.ts'
-import type { Snapshot } from './snapshot.ts'
+import { Neighbours } from './sqlite/neighbours.ts'
+import { openDatabase } from './sqlite/open.ts'
+import type { Snapshot } from './sqlite/snapshot.ts'
 import { SqliteStore } from './store.ts'
 
 const STAYING: readonly Role[] = ['daemon', 'server', 'mcp']
@@ -33,7 +33,7 @@ export async function openEmbedded(
   const database = await open(file).catch(async error => {
     if (!(error instanceof DiskFullError) || STAYING.some(role => svc.roles.has(role))) throw error
     // SQLite needs disk space even to read. A command still reads, from a copy elsewhere; what it would write is refused.
-    copy = await (await import('./snapshot.ts')).snapshot(file, svc.ports)
+    copy = await (await import('./sqlite/snapshot.ts')).snapshot(file, svc.ports)
     const copied = await open(copy.file)
     copied.script('PRAGMA query_only = ON')
     return copied

@@ -5,7 +5,7 @@ import type { DatabaseImages } from './contract.ts'
 export function databaseImages({ ports, project }: PluginHandle): DatabaseImages {
   return {
     async open(file) {
-      const { openDatabase } = await import('./open.ts')
+      const { openDatabase } = await import('./sqlite/open.ts')
       const database = await openDatabase(file, ports, { synchronous: 'normal', check: false })
       return {
         all: (sql, params) => database.all(sql, params),
@@ -16,7 +16,7 @@ export function databaseImages({ ports, project }: PluginHandle): DatabaseImages
         close: () => database.close(),
       }
     },
-    copy: async (file, target) => (await import('./files.ts')).backupDatabase(file, target, ports),
-    put: async (file, keep) => (await import('./files.ts')).restoreDatabase(project.database, file, keep, ports),
+    copy: async (file, target) => (await import('./sqlite/files.ts')).backupDatabase(file, target, ports),
+    put: async (file, keep) => (await import('./sqlite/files.ts')).restoreDatabase(project.database, file, keep, ports),
   }
 }

@@ -3,11 +3,11 @@ import { Umzug } from 'umzug'
 import type { Ports } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { FileExistsError } from './contract.ts'
-import type { Database } from './database.ts'
-import { keepCopy } from './files.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { mark, withoutForeignKeys } from './schema.ts'
-import { makeShrinkable } from './shrink.ts'
+import type { Database } from './sqlite/database.ts'
+import { keepCopy } from './sqlite/files.ts'
+import { makeShrinkable } from './sqlite/shrink.ts'
 
 /**
  * Brings an older schema up to date, in place, one transaction a step. Several processes may do this at once: each step looks

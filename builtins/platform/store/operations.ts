@@ -28,7 +28,7 @@ export function backupOperation(svc: PluginHandle) {
     http: { method: 'POST', path: '/database/backup' },
     errors: [DatabaseUnusableError, DiskFullError],
     async run() {
-      const { keepCopy } = await import('./files.ts')
+      const { keepCopy } = await import('./sqlite/files.ts')
       const stamp = ports.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
       const target = join(dirname(project.database), 'backups', `svc-${stamp}.db`)
       return keepCopy(project.database, target, beside => svc.use(Store).copyTo!(beside), ports)

@@ -1,7 +1,7 @@
 import type { Effect } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import type { CommitResult, Due, Lease, Next, Scheduler } from '#platform/heartbeat/contract'
-import type { Database } from './database.ts'
+import type { Database } from './sqlite/database.ts'
 
 /** How long a lease lasts without being renewed or committed, in milliseconds. */
 const LEASE_MS = 15_000

@@ -1,6 +1,6 @@
 import { crashPoint } from '#lib/crash-point'
-import type { Database } from './database.ts'
 import { APPLICATION_ID, MIGRATIONS } from './migrations/index.ts'
+import type { Database } from './sqlite/database.ts'
 
 /**
  * The whole schema in a file that has none yet: all steps in one transaction, since there is nothing between them to keep.

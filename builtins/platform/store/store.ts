@@ -14,10 +14,10 @@ import {
   type Store,
   shownEvent,
 } from './contract.ts'
-import type { Database } from './database.ts'
 import { mergeEvents } from './merge-events.ts'
 import type { Fence, LocalScheduler } from './scheduler.ts'
-import { shortLog, shrink, trimLog } from './shrink.ts'
+import type { Database } from './sqlite/database.ts'
+import { shortLog, shrink, trimLog } from './sqlite/shrink.ts'
 import { WriteNames } from './write-names.ts'
 
 /** A must-change effect changed nothing; rolls the transaction back. */

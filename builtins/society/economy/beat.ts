@@ -7,11 +7,11 @@ import type { EconomyConfig } from './config.ts'
 import { centsOf } from './contract.ts'
 import { type Day, dayOf } from './day.ts'
 import { jobOf } from './jobs.ts'
-import { bookBeat, closeAccount, foldEntries } from './ledger.ts'
 import type { LifeCatalogue } from './life/catalogue.ts'
 import { forgetLife } from './life/repository.ts'
 import { rollEvents } from './life/roll.ts'
-import { endOrders } from './market.ts'
+import { bookBeat, closeAccount, foldEntries } from './market/ledger.ts'
+import { endOrders } from './market/market.ts'
 import { awakeCitizens, type CitizenRow, lastEntryBefore, newcomers, orphanedAccounts } from './repository.ts'
 
 /** Between two foldings of the ledger, in beats. */

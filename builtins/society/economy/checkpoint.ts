@@ -3,7 +3,7 @@ import { type Effect, type PluginHandle, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { changeJob, enterStatements, leaveJob, restoreCitizen, worldChanged } from './citizens.ts'
 import { jobOf } from './jobs.ts'
-import { accountOf, moveMoney } from './ledger.ts'
+import { accountOf, moveMoney } from './market/ledger.ts'
 import { beatOf, findCitizen, skillsOf } from './repository.ts'
 
 const thousandths = z.number().int().min(0).max(1000)

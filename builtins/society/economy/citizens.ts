@@ -1,7 +1,7 @@
 import { z } from '#kernel'
 import { appendEvent, defineEffect } from '#platform/store/contract'
 import type { Stat, WorldChanged } from './contract.ts'
-import { accountOf, moveMoney } from './ledger.ts'
+import { accountOf, moveMoney } from './market/ledger.ts'
 
 const delta = z.number().int().default(0)
 const Deltas = z.object({ happiness: delta, health: delta, reputation: delta, energy: delta })

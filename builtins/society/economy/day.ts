@@ -1,7 +1,7 @@
 import type { Deltas } from './citizens.ts'
 import type { EconomyConfig } from './config.ts'
 import { centsOf } from './contract.ts'
-import { accountOf, type Move } from './ledger.ts'
+import { accountOf, type Move } from './market/ledger.ts'
 import type { CitizenRow } from './repository.ts'
 
 /** Thousandths by which stats change in a beat. */

@@ -28,9 +28,8 @@ import {
   type World,
   WorldError,
 } from './contract.ts'
-import { describePart, shownCitizen } from './describe.ts'
 import { allCourses, allJobs, isAble, jobOf } from './jobs.ts'
-import { accountOf, moveMoney, payMoney } from './ledger.ts'
+import { accountOf, moveMoney, payMoney } from './market/ledger.ts'
 import {
   DELIVERY_BEATS,
   deleteOffer,
@@ -41,8 +40,9 @@ import {
   MOST_OFFERS,
   numberOfOffers,
   placeOrder,
-} from './market.ts'
+} from './market/market.ts'
 import { beatOf, type CitizenRow, findCitizen, findEntry, mayEnter, skillsOf } from './repository.ts'
+import { describePart, shownCitizen } from './views/describe.ts'
 
 /** What a call of work costs and brings, in thousandths. */
 const WORK = { energy: 150, reputation: 5 }

@@ -5,12 +5,12 @@ import { isoTime, Store } from '#platform/store/contract'
 import type { EconomyConfig } from './config.ts'
 import { ACCOUNTS, Citizen, creditsOf, EconomyOffError, LifeMoment, World, WorldError } from './contract.ts'
 import { allCourses, allJobs } from './jobs.ts'
-import { accountOf } from './ledger.ts'
 import { countLife, type LifeRow, listLife } from './life/repository.ts'
-import { listOffers } from './market.ts'
-import { renderLedger, renderLife, renderWorld } from './render.ts'
+import { accountOf } from './market/ledger.ts'
+import { listOffers } from './market/market.ts'
 import { auditAccounts, beatOf, countEntries, jobHolders, listEntries } from './repository.ts'
-import { Ledger, WorldView } from './views.ts'
+import { renderLedger, renderLife, renderWorld } from './views/render.ts'
+import { Ledger, WorldView } from './views/views.ts'
 
 const found = [AgentNotFoundError, AmbiguousAgentError, EconomyOffError, WorldError] as const
 const MOST = 100

@@ -1,6 +1,6 @@
 import type { Store } from '#platform/store/contract'
 import type { LedgerEntry } from './contract.ts'
-import { accountOf } from './ledger.ts'
+import { accountOf } from './market/ledger.ts'
 
 /** A citizen's row with its purse and its job; money in cents, stats in thousandths. */
 export interface CitizenRow {

@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { RetentionRules } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
-import { foldEntries } from './ledger.ts'
+import { foldEntries } from './market/ledger.ts'
 
 /** Entries of the ledger go by being added up: what they came to is carried over, and all balances stay what they were. */
 export function economyForgets(svc: PluginHandle): void {

@@ -3,7 +3,7 @@ import { canonicalJson } from '#core/runtime/contract'
 import { z } from '#kernel'
 import { clean, cleanLine, cut } from './clean.ts'
 import { cleanSchema, LONGEST_SCHEMA } from './schema.ts'
-import type { Session } from './session.ts'
+import type { Session } from './session/session.ts'
 
 /** Tools of one server that are looked at, and pages that they may come in. */
 const MOST_TOOLS = 200

@@ -1,6 +1,6 @@
 import { Tag } from '../../ui/status.tsx'
+import { plural, visible } from '../../ui/text/words.ts'
 import type { Goal } from '../../ui/types.ts'
-import { plural, visible } from '../../ui/words.ts'
 
 /** What must hold before a goal counts as reached, with what came of its last check. */
 export function AcceptanceList({ goal: { acceptance, refusals } }: { goal: Pick<Goal, 'acceptance' | 'refusals'> }) {

@@ -5,8 +5,8 @@ import { go, to } from '../../routes.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Trouble } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
+import { visible } from '../../ui/text/words.ts'
 import type { Agent } from '../../ui/types.ts'
-import { visible } from '../../ui/words.ts'
 
 /** Who it is, and what can be done with it as a whole. */
 export function Head({ agent, reload }: { agent: Agent; reload: () => Promise<void> }) {

@@ -1,10 +1,10 @@
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { Card } from '../../ui/card.tsx'
+import { Table } from '../../ui/lists/table.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { Table } from '../../ui/table.tsx'
-import { visible } from '../../ui/words.ts'
+import { visible } from '../../ui/text/words.ts'
 import type { ViewProps } from './view.ts'
 
 /** What it is given to work with, and what that takes of each prompt. */

@@ -5,8 +5,8 @@ import { QUEUE } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { focusOnMount } from '../../ui/focus.ts'
 import { Status } from '../../ui/status.tsx'
+import { plural, visible } from '../../ui/text/words.ts'
 import type { Waiting } from '../../ui/types.ts'
-import { plural, visible } from '../../ui/words.ts'
 import { claimDecision } from './decide.ts'
 
 /** What became of one of those that were decided in one act. */

@@ -1,9 +1,9 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { never, useQuery } from '../../api/query.ts'
-import { Diff } from '../../ui/diff.tsx'
 import { focusOnMount } from '../../ui/focus.ts'
 import { Loaded, Trouble } from '../../ui/states.tsx'
+import { Diff } from '../../ui/text/diff.tsx'
 import type { Approval, Waiting } from '../../ui/types.ts'
 import { claimDecision, decide } from './decide.ts'
 

@@ -3,8 +3,8 @@ import { api } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
 import { focusOnMount } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
+import { visible } from '../../ui/text/words.ts'
 import type { Waiting } from '../../ui/types.ts'
-import { visible } from '../../ui/words.ts'
 import { claimDecision, decide } from './decide.ts'
 
 /** Lets calls like this one run without asking, for a time or a number of times; this one is approved with it. */

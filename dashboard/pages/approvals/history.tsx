@@ -2,12 +2,12 @@ import { api } from '../../api/client.ts'
 import { ofKinds } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
-import { usePage } from '../../ui/pager.tsx'
+import { usePage } from '../../ui/lists/pager.tsx'
+import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
-import { Table } from '../../ui/table.tsx'
+import { visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
-import { visible } from '../../ui/words.ts'
 
 /** As cards, rows have two lines. */
 const CARD_PX = 76

@@ -2,9 +2,9 @@ import { api } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
+import { visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 import type { Waiting } from '../../ui/types.ts'
-import { visible } from '../../ui/words.ts'
 
 interface OutcomeProps {
   approval: Waiting

@@ -2,11 +2,11 @@ import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { Card } from '../../ui/card.tsx'
-import { Code } from '../../ui/code.tsx'
+import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
-import { Table } from '../../ui/table.tsx'
+import { Code } from '../../ui/text/code.tsx'
+import { visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
-import { visible } from '../../ui/words.ts'
 
 /** What runs without asking, until when, and the way to take it back. */
 export function Rules() {

@@ -3,10 +3,10 @@ import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
-import { Pick, Search } from '../../ui/filters.tsx'
+import { Pick, Search } from '../../ui/lists/filters.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
+import { plural } from '../../ui/text/words.ts'
 import type { Key } from '../../ui/types.ts'
-import { plural } from '../../ui/words.ts'
 import { KeyRow } from './key.tsx'
 
 /** Every key that may be set: what it does, its value and where that comes from, and when a change counts. */

@@ -3,9 +3,9 @@ import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
+import { visible } from '../../ui/text/words.ts'
 import { toast } from '../../ui/toasts.tsx'
 import type { Key } from '../../ui/types.ts'
-import { visible } from '../../ui/words.ts'
 import { Field, parsedValue, textOf } from './field.tsx'
 
 /** One key: its words, its value, and its field when one changes it. */

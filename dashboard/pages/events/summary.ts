@@ -1,4 +1,4 @@
-import { count, dollars, duration, visible } from '../../ui/words.ts'
+import { count, dollars, duration, visible } from '../../ui/text/words.ts'
 
 type Data = Record<string, unknown>
 

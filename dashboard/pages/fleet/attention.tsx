@@ -1,7 +1,7 @@
 import { useQuestions } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
+import { plural, visible } from '../../ui/text/words.ts'
 import type { Fleet, Member } from '../../ui/types.ts'
-import { plural, visible } from '../../ui/words.ts'
 
 /** Characters of a reason by which the agents that it holds are found. */
 const FOUND_BY = 300

@@ -1,8 +1,8 @@
 import { to } from '../../routes.ts'
 import { Figure } from '../../ui/card.tsx'
+import { count, dollars, integer, visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 import type { AgentStatus, Fleet } from '../../ui/types.ts'
-import { count, dollars, integer, visible } from '../../ui/words.ts'
 import { STUCK } from './attention.tsx'
 
 /** The whole fleet in a few figures; each leads to those that it counts. @param every seconds between two heartbeats */

@@ -4,9 +4,9 @@ import { api } from '../../api/client.ts'
 import { go, to } from '../../routes.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Trouble } from '../../ui/states.tsx'
+import { visible } from '../../ui/text/words.ts'
 import { toast } from '../../ui/toasts.tsx'
 import type { Answer } from '../../ui/types.ts'
-import { visible } from '../../ui/words.ts'
 
 /** Makes an agent of a file that another one was downloaded as; each time another one. */
 export function Import({ onImported }: { onImported?: () => void }) {

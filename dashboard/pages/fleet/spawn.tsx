@@ -5,7 +5,7 @@ import { never, useQuery } from '../../api/query.ts'
 import { go, to } from '../../routes.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Loaded, Trouble } from '../../ui/states.tsx'
-import { visible } from '../../ui/words.ts'
+import { visible } from '../../ui/text/words.ts'
 
 /** Brings an agent to life from one of the project's presets. */
 export function Spawn({ onSpawned }: { onSpawned: () => void }) {

@@ -4,12 +4,12 @@ import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { type Place, refine } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { Table } from '../../ui/table.tsx'
+import { count, duration, plural, visible } from '../../ui/text/words.ts'
 import { toast } from '../../ui/toasts.tsx'
 import type { Answer, Item } from '../../ui/types.ts'
-import { count, duration, plural, visible } from '../../ui/words.ts'
 
 type Plugin = Item<'plugins.list'>
 

@@ -4,9 +4,9 @@ import { type Place, refine, to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
+import { count, dollars, duration, plural, visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 import type { Answer } from '../../ui/types.ts'
-import { count, dollars, duration, plural, visible } from '../../ui/words.ts'
 import { extentOf, Waterfall } from './waterfall.tsx'
 
 /** How many events one part of a trace has. */

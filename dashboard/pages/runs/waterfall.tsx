@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
-import { Code } from '../../ui/code.tsx'
+import { Code } from '../../ui/text/code.tsx'
+import { count, dollars, duration, visible } from '../../ui/text/words.ts'
 import type { Answer } from '../../ui/types.ts'
-import { count, dollars, duration, visible } from '../../ui/words.ts'
 
 type Span = Answer<'runs.trace'>['root']
 

@@ -1,9 +1,9 @@
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
-import { Said } from '../../ui/said.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { visible } from '../../ui/words.ts'
+import { Said } from '../../ui/text/said.tsx'
+import { visible } from '../../ui/text/words.ts'
 
 /** All that was said in one session, oldest first. */
 export function Transcript({ session_id }: { session_id: string }) {

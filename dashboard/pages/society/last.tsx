@@ -1,9 +1,9 @@
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { Card } from '../../ui/card.tsx'
-import { Letter } from '../../ui/letter.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { visible } from '../../ui/words.ts'
+import { Letter } from '../../ui/text/letter.tsx'
+import { visible } from '../../ui/text/words.ts'
 import type { Pair } from './pairs.ts'
 import { Party } from './party.tsx'
 

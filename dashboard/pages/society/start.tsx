@@ -4,8 +4,8 @@ import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { go, to } from '../../routes.ts'
 import { Loaded, Trouble } from '../../ui/states.tsx'
+import { plural, visible } from '../../ui/text/words.ts'
 import type { Item } from '../../ui/types.ts'
-import { plural, visible } from '../../ui/words.ts'
 
 /** Lets agents begin to work together by a pattern. */
 export function Start() {

@@ -5,13 +5,13 @@ import { now } from '../../api/clock.ts'
 import { ofSpend, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
-import { Pick } from '../../ui/filters.tsx'
-import { Meter } from '../../ui/meter.tsx'
-import { type Line, Plot } from '../../ui/plot.tsx'
+import { Meter } from '../../ui/figures/meter.tsx'
+import { type Line, Plot } from '../../ui/figures/plot.tsx'
+import { Pick } from '../../ui/lists/filters.tsx'
+import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
-import { Table } from '../../ui/table.tsx'
+import { count, dollars, moment, usedOf, visible } from '../../ui/text/words.ts'
 import type { Answer, Item } from '../../ui/types.ts'
-import { count, dollars, moment, usedOf, visible } from '../../ui/words.ts'
 
 type Spending = Item<'budget.spending'>
 type Budget = Answer<'budget.status'>

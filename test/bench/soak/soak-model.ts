@@ -13,7 +13,7 @@ import {
   refuse,
   together,
   toolCall,
-} from '../../support/model-server.ts'
+} from '../../support/model/model-server.ts'
 
 /** What this process is told, and what it answers. */
 export type ToModel = { begin: number } | { agents: readonly string[] } | 'calm' | 'report'

@@ -1,5 +1,5 @@
 /** `npm run soak:reloads -- [reloads]`: a plugin that is reloaded again and again under requests, events and cycles. */
-import { soak } from '../reload.ts'
+import { soak } from '../process/reload.ts'
 
 const reloads = Number(process.argv[2] ?? 1000)
 const f = await soak({ reloads, warmUp: Math.min(300, reloads) })

@@ -3,10 +3,10 @@ import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../../support/cli.ts'
-import { fault, modelServer } from '../../support/model-server.ts'
+import { fault, modelServer } from '../../support/model/model-server.ts'
 import { tempDir } from '../../support/temp.ts'
 import { until } from '../../support/until.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { FAST, project } from '../project.ts'
 
 const UP = /^Logs: /m

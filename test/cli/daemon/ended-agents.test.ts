@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { RunningSvc } from '../../support/cli.ts'
 import Sqlite from '../../support/sqlite.ts'
 import type { TempDir } from '../../support/temp.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { FAST, project } from '../project.ts'
 
 const ENDED = 60

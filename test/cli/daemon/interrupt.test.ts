@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { RunningSvc } from '../../support/cli.ts'
-import { fault, modelServer } from '../../support/model-server.ts'
+import { fault, modelServer } from '../../support/model/model-server.ts'
 import { until } from '../../support/until.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { FAST, project } from '../project.ts'
 
 it.each([

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { modelServer, type Reply } from '../../support/model-server.ts'
-import { svc } from '../../support/warm.ts'
+import { modelServer, type Reply } from '../../support/model/model-server.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { project } from '../project.ts'
 import { tmux, withTmux } from './tmux.ts'
 

@@ -3,9 +3,9 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../../support/cli.ts'
-import { modelServer } from '../../support/model-server.ts'
+import { modelServer } from '../../support/model/model-server.ts'
 import { tempDir } from '../../support/temp.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { FAST, project } from '../project.ts'
 
 const URL_LINE = /^Dashboard: +(http:\/\/127\.0\.0\.1:(\d+))\/$/m

@@ -2,7 +2,7 @@ import { access, chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { TempDir } from '../../support/temp.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { project } from '../project.ts'
 
 /** A systemctl that writes down what it is told. */

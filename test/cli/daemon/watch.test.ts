@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { RunningSvc } from '../../support/cli.ts'
 import type { TempDir } from '../../support/temp.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { project } from '../project.ts'
 import { tmux, withTmux } from './tmux.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../../support/cli.ts'
 import { tempDir } from '../../support/temp.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 
 describe('svc demo', () => {
   it('lists what there is, also where there is no project', async () => {

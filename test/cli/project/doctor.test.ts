@@ -5,9 +5,9 @@ import type { DoctorReport, Patient } from '#interfaces/doctor/contract'
 import { diskSpace, nativeModule, nodeVersion, openFiles, permissions, watches } from '#interfaces/doctor/machine'
 import { systemPorts } from '#lib/system-ports'
 import { RunningSvc } from '../../support/cli.ts'
-import { modelServer } from '../../support/model-server.ts'
+import { modelServer } from '../../support/model/model-server.ts'
 import Database from '../../support/sqlite.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { FAST, project } from '../project.ts'
 
 const runDoctor = async (cwd: string, env: Record<string, string> = {}) => {

@@ -2,7 +2,7 @@ import { chmod, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { tempDir } from '../../support/temp.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 

@@ -8,7 +8,7 @@ import { scaffoldPlugin } from '#interfaces/cli/scaffold/plugin'
 import { systemPorts } from '#lib/system-ports'
 import { install, ROOT, tsc, vitest } from '../../spec/authors.ts'
 import { type TempDir, tempDir } from '../../support/temp.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { project } from '../project.ts'
 
 /** A plugin of every kind and its test, as the command writes them. */

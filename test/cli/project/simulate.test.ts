@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { RunningSvc } from '../../support/cli.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { project } from '../project.ts'
 
 const LEDGER = `import { definePlugin, Invariants, tool, z } from 'svc'

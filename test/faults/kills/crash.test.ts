@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { RunningSvc, until } from '../../support/index.ts'
-import { trialCount } from '../../support/trial-count.ts'
+import { trialCount } from '../../support/vitest/trial-count.ts'
 import { Crashing } from './crashing.ts'
 
 /** What is before one write is after another, and what is after it is kept: they are looked at where all is. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { trialCount } from '../../support/trial-count.ts'
+import { trialCount } from '../../support/vitest/trial-count.ts'
 import { killLoop } from './kill-loop.ts'
 
 it('killed at random moments, it loses nothing that was acknowledged, and repeats nothing', async () => {

@@ -4,7 +4,7 @@
  * has the file written anew now and then. It goes on until it is killed.
  */
 
-import { Journal } from '#core/memory/journal'
+import { Journal } from '#core/memory/files/journal'
 import { Memories } from '#core/memory/memories'
 import { systemPorts } from '#lib/system-ports'
 

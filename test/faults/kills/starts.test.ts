@@ -6,7 +6,7 @@ import { APPLICATION_ID, MIGRATIONS } from '#platform/store/migrations/index'
 import { project } from '../../cli/project.ts'
 import { RunningSvc, svc } from '../../support/index.ts'
 import Sqlite from '../../support/sqlite.ts'
-import { trialCount } from '../../support/trial-count.ts'
+import { trialCount } from '../../support/vitest/trial-count.ts'
 
 const HOOK = fileURLToPath(new URL('./crash-hook.js', import.meta.url))
 const CHILDREN = ['goals', 'nudges', 'schedules', 'sub_agents', 'tasks', 'alarms', 'sessions']

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 
-const ENGINE = fileURLToPath(new URL('../../../builtins/platform/store/engine.ts', import.meta.url))
+const ENGINE = fileURLToPath(new URL('../../../builtins/platform/store/sqlite/engine.ts', import.meta.url))
 const MAJOR = Number(process.versions.node.split('.')[0])
 
 /** Statements that nobody holds any more, and garbage that is collected between two timers. */

@@ -7,7 +7,7 @@ import { FAST } from '../../cli/project.ts'
 import { bareEnvironment } from '../../support/cli.ts'
 import { RunningSvc, svc, tempDir, until } from '../../support/index.ts'
 import Sqlite from '../../support/sqlite.ts'
-import { trialCount } from '../../support/trial-count.ts'
+import { trialCount } from '../../support/vitest/trial-count.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/svc.js', import.meta.url))
 const run = (command: string, ...words: string[]) => spawnSync(command, words).status === 0

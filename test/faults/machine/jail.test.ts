@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import file from '#tools/toolkits/file/index'
 import { hands, type ToolHost } from '../../spec/tools/tool-host.ts'
-import { trialCount } from '../../support/trial-count.ts'
+import { trialCount } from '../../support/vitest/trial-count.ts'
 
 const ROUNDS = trialCount(2_000, 400)
 /** In each round, at once. */

@@ -9,7 +9,7 @@ import {
   text,
   together,
   toolCall,
-} from '../../support/model-server.ts'
+} from '../../support/model/model-server.ts'
 import Sqlite from '../../support/sqlite.ts'
 import { until } from '../../support/until.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { FAST, project } from '../../cli/project.ts'
 import { startServer } from '../../faces/start-server.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 
 type Home = Awaited<ReturnType<typeof startServer>>
 

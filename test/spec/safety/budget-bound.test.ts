@@ -10,7 +10,7 @@ import store from '#platform/store/index'
 import { bookSpend } from '#safety/budget/contract'
 import budget from '#safety/budget/index'
 import { strictModel, type TestHost, tempDir, testHost, turnEventLoop } from '../../support/index.ts'
-import { trialCount } from '../../support/trial-count.ts'
+import { trialCount } from '../../support/vitest/trial-count.ts'
 import { totalsHold } from './budget-host.ts'
 
 const SEEDS = trialCount(200, 20)

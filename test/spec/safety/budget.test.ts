@@ -11,7 +11,7 @@ import {
   until,
   waitUntilIdle,
 } from '../../support/index.ts'
-import { barrier } from '../../support/model-server.ts'
+import { barrier } from '../../support/model/model-server.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
 import {
   budgetOf,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { project } from '../../cli/project.ts'
 import { RunningSvc } from '../../support/cli.ts'
-import { svc } from '../../support/warm.ts'
+import { svc } from '../../support/vitest/warm.ts'
 
 const PLUGIN = `import { definePlugin, tool, z } from 'svc'
 export default definePlugin({ name: 'dice', setup(svc) {

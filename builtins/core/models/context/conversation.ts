@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { imagesOf } from '#core/images/contract'
+import type { Target } from '../catalogue/names.ts'
 import type { SentMessage as Message } from '../contract.ts'
-import type { Target } from '../names.ts'
 
 /** Said for the user where a conversation would begin or end with the assistant. */
 export const GO_ON = 'Go on.'

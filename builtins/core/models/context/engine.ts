@@ -1,7 +1,8 @@
 import type { PluginHandle } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
-import type { Abilities } from '../abilities.ts'
-import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue.ts'
+import type { Abilities } from '../call/abilities.ts'
+import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue/catalogue.ts'
+import type { Target } from '../catalogue/names.ts'
 import type { ModelConfig } from '../config.ts'
 import {
   type CallPurpose,
@@ -15,7 +16,6 @@ import {
   type ModelFacts,
   type ToolSpec,
 } from '../contract.ts'
-import type { Target } from '../names.ts'
 import type { RoomMade, SummaryDue } from './contract.ts'
 import { returnable, rulesFor, wellFormed } from './conversation.ts'
 import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'

@@ -2,7 +2,7 @@ import type { SentImage, SentMessage, ToolSpec } from '../contract.ts'
 
 /**
  * Tokens of the pieces that the tokenizers of models cut texts into, fitted to the counts of four of them
- * (test/support/token-counts.json).
+ * (test/support/model/token-counts.json).
  */
 const TOKENS = {
   word: 1,

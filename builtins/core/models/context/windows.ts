@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel'
+import type { Target } from '../catalogue/names.ts'
 import type { CallPurpose, ModelFacts, Spend } from '../contract.ts'
-import type { Target } from '../names.ts'
 import { RoomMade } from './contract.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
 

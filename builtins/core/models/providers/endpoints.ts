@@ -1,5 +1,5 @@
 import { type Ports, z } from '#kernel'
-import { TIERS } from '../catalogue.ts'
+import { TIERS } from '../catalogue/catalogue.ts'
 import { ToolCalls } from '../contract.ts'
 import { ModelParameters } from '../parameters/contract.ts'
 

@@ -1,4 +1,4 @@
-import type { Pieces } from '../limits.ts'
+import type { Pieces } from '../call/limits.ts'
 
 /**
  * A provider's answer, requested on first use. It is an iterator made by hand: a generator in between

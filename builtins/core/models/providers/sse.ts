@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
 import type { Clock } from '#kernel'
-import type { Pieces } from '../limits.ts'
+import type { Pieces } from '../call/limits.ts'
 import { MAX_STREAM_BYTES, tooLarge } from './fetch.ts'
 
 /** Bytes that are read at once before the rest of the process has a turn: an answer may come in one burst. */

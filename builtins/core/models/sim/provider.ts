@@ -1,6 +1,6 @@
 import type { Ports } from '#kernel'
+import { charsOf } from '../call/spend.ts'
 import { estimateTokens, ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
-import { charsOf } from '../spend.ts'
 import { argumentsFor } from './arguments.ts'
 import { chooseGoal } from './goals.ts'
 import { chooseOption } from './options.ts'

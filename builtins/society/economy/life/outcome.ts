@@ -5,7 +5,7 @@ import { changeJob, changeStats, learnSkill, leaveJob, reachMilestone, worldChan
 import type { EconomyConfig } from '../config.ts'
 import { amount, centsOf, creditsOf, type LifeChoice, type LifeEvent, STATS } from '../contract.ts'
 import { allCourses, betterJob, jobOf } from '../jobs.ts'
-import { accountOf, moveMoney } from '../ledger.ts'
+import { accountOf, moveMoney } from '../market/ledger.ts'
 import { findCitizen, skillsOf } from '../repository.ts'
 import { decide, type LifeRow, queueFollowUp } from './repository.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { sanitize } from '#core/goals/contract'
-import { Transcript } from '#core/goals/transcript'
+import { Transcript } from '#core/goals/pursuit/transcript'
 import type { Message } from '#core/models/contract'
 import type { PlannedCall } from '#core/runtime/contract'
 import { Store } from '#platform/store/contract'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { NextRun } from '#core/agents/contract'
-import { isSameGoal } from '#core/goals/sameness'
+import { isSameGoal } from '#core/goals/generation/sameness'
 import { definePlugin } from '#kernel'
 import retention from '#platform/retention/index'
 import { type ModelServerRequest, runHeartbeat, text, toolCall, until, waitUntilIdle } from '../../../support/index.ts'

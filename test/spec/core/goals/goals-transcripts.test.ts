@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { CheckpointSummary } from '#core/checkpoints/contract'
 import checkpoints from '#core/checkpoints/index'
-import { Transcript } from '#core/goals/transcript'
-import { TranscriptCache } from '#core/goals/transcript-cache'
+import { Transcript } from '#core/goals/pursuit/transcript'
+import { TranscriptCache } from '#core/goals/pursuit/transcript-cache'
 import {
   fault,
   HeldClock,

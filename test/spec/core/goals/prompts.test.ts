@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { estimateTokens } from '#core/models/contract'
 import { BUILTINS } from '../../../../builtins/index.ts'
-import { SHIPPED } from '../../../bench/prompts.ts'
+import { SHIPPED } from '../../../bench/agents/prompts.ts'
 import {
   type ModelRequestBody,
   type ModelServerRequest,

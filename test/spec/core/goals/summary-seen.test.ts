@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Context as AgentContext } from '#core/goals/context'
+import type { Context as AgentContext } from '#core/goals/views/context-window'
 import { Operations } from '#kernel'
 import metrics from '#observability/metrics/index'
 import { Runs } from '#observability/runs/contract'

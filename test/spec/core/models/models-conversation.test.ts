@@ -10,7 +10,7 @@ import { wireRequest } from '#core/models/providers/openai-wire'
 import { type Dialect, refusalOf } from '#lab/simulation/wire-rules'
 
 import type { ModelRequestBody } from '../../../support/index.ts'
-import { faultIn, type MessagesRequestBody } from '../../../support/messages-rules.ts'
+import { faultIn, type MessagesRequestBody } from '../../../support/model/messages-rules.ts'
 
 const MODELS: Record<Dialect, string> = {
   common: 'openai:scripted-1',

@@ -6,7 +6,7 @@ import { strictModel } from '#lab/simulation/strict-model'
 import metrics from '#observability/metrics/index'
 import { type EventEnvelope, Store } from '#platform/store/contract'
 
-import { fault, modelServer, refuse, text, toolCall } from '../../../support/model-server.ts'
+import { fault, modelServer, refuse, text, toolCall } from '../../../support/model/model-server.ts'
 import { until } from '../../../support/until.ts'
 import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 import { QUICK, testHostForModels } from './models-host.ts'

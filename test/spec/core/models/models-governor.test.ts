@@ -4,7 +4,7 @@ import models from '#core/models/index'
 import metrics from '#observability/metrics/index'
 import store from '#platform/store/index'
 import { HeldClock, turnEventLoop } from '../../../support/clock.ts'
-import { fault, type Reply, refuse, text } from '../../../support/model-server.ts'
+import { fault, type Reply, refuse, text } from '../../../support/model/model-server.ts'
 import { until } from '../../../support/until.ts'
 import { QUICK, testHostForModels } from './models-host.ts'
 

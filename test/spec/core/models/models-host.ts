@@ -7,7 +7,7 @@ import {
   modelServer,
   type Reply,
   type Script,
-} from '../../../support/model-server.ts'
+} from '../../../support/model/model-server.ts'
 import { type TestHost, type TestHostOptions, testHost } from '../../../support/test-host.ts'
 
 /** No waiting between attempts, nor for the simulated model. */

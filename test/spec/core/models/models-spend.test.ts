@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type CallLimit, CallLimits, Models } from '#core/models/contract'
 import models from '#core/models/index'
 import { definePlugin } from '#kernel'
-import { barrier, fault, modelServer, text, together, toolCall } from '../../../support/model-server.ts'
+import { barrier, fault, modelServer, text, together, toolCall } from '../../../support/model/model-server.ts'
 import { testHost } from '../../../support/test-host.ts'
 import { QUICK, testHostForModels } from './models-host.ts'
 

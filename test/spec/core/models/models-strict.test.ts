@@ -8,7 +8,7 @@ import { PURPOSE } from './models-host.ts'
 /** Models that are given no conversation to refuse, or answer before they read one. */
 const FREE: Record<string, string> = {
   'examples/model-provider.ts': 'an example for plugin authors, whose tests put the rules around theirs',
-  'test/bench/instant-model.ts': 'stands in for the whole module that shapes requests',
+  'test/bench/models/instant-model.ts': 'stands in for the whole module that shapes requests',
   'test/simulation/recordings.ts': 'is never asked: a replay reads its answers',
   'test/reload/kinds.test.ts': 'is never asked: it is only listed',
   'test/spec/core/providers/models-anthropic.test.ts': 'is the real provider, without its package',

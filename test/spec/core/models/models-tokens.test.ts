@@ -14,7 +14,7 @@ interface CountedText {
 }
 
 const TEXTS = JSON.parse(
-  await readFile(new URL('../../../support/token-counts.json', import.meta.url), 'utf8'),
+  await readFile(new URL('../../../support/model/token-counts.json', import.meta.url), 'utf8'),
 ) as CountedText[]
 const KINDS = [...new Set(TEXTS.map(({ kind }) => kind))]
 const TOKENIZERS = Object.keys(TEXTS[0]!.tokens)

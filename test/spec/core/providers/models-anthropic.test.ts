@@ -3,7 +3,7 @@ import { type Message, type ModelCall, ModelProviders } from '#core/models/contr
 import models from '#core/models/index'
 import { anthropic } from '#core/models/providers/anthropic'
 import { definePlugin } from '#kernel'
-import { type MessagesReply, messagesServer } from '../../../support/messages-server.ts'
+import { type MessagesReply, messagesServer } from '../../../support/model/messages-server.ts'
 import type { TestHostOptions } from '../../../support/test-host.ts'
 import { testHostForModels } from '../models/models-host.ts'
 

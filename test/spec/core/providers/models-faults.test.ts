@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FAULTS, type FaultMode, fault, refuse, text, toolCall } from '../../../support/model-server.ts'
+import { FAULTS, type FaultMode, fault, refuse, text, toolCall } from '../../../support/model/model-server.ts'
 import { IMPATIENT, QUICK, testHostForModels } from '../models/models-host.ts'
 
 const FAILS: Partial<Record<FaultMode, { hits: number; says: RegExp; transient?: boolean; costs: boolean }>> = {

@@ -3,7 +3,7 @@ import { ModelError, ModelNameError, ModelProviders, Models } from '#core/models
 import models from '#core/models/index'
 import { definePlugin, type Kernel } from '#kernel'
 import { strictModel } from '#lab/simulation/strict-model'
-import { modelServer } from '../../../support/model-server.ts'
+import { modelServer } from '../../../support/model/model-server.ts'
 import { testHost } from '../../../support/test-host.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 

@@ -8,7 +8,7 @@ import { renderModels } from '#core/models/render'
 import { Profiles } from '#core/profiles/contract'
 import profiles from '#core/profiles/index'
 import { systemPorts } from '#lib/system-ports'
-import { fault, modelServer } from '../../../support/model-server.ts'
+import { fault, modelServer } from '../../../support/model/model-server.ts'
 import { type TestHost, type TestHostOptions, testHost } from '../../../support/test-host.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
+import { text, together, toolCall } from '../../../support/index.ts'
 import {
   BROKEN_CALLS,
   CALLS_IN_TEXT,
@@ -8,8 +9,7 @@ import {
   outcomeOf,
   outcomeOfText,
   streamText,
-} from '../../../support/broken-calls.ts'
-import { text, together, toolCall } from '../../../support/index.ts'
+} from '../../../support/model/broken-calls.ts'
 import { testHostForModels } from '../models/models-host.ts'
 
 const WRITE = {

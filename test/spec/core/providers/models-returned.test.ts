@@ -8,7 +8,7 @@ import {
   text,
   toolCall,
 } from '../../../support/index.ts'
-import { SIGNATURE } from '../../../support/messages-rules.ts'
+import { SIGNATURE } from '../../../support/model/messages-rules.ts'
 import { finish, goalAnswer } from '../../safety/approvals-host.ts'
 import { asksForGoal, goalsOf, rows, spawn, testHostWithModel } from '../models/model-host.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'

@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { EventData } from '#core/models/providers/sse'
 import { turn } from '../../../support/clock.ts'
-import { text, together, toolCall } from '../../../support/model-server.ts'
+import { text, together, toolCall } from '../../../support/model/model-server.ts'
 import { IMPATIENT, QUICK, testHostForModels } from '../models/models-host.ts'
 
 test('requests carry messages, tools and limits as the protocol has them', async () => {

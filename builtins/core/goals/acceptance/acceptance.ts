@@ -1,0 +1,118 @@
+import type { Waiting } from '#core/runtime/contract'
+import { ConflictError, type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { recordInput } from '#lib/recording-context'
+import type { Cycle } from '#platform/heartbeat/contract'
+import { Questions } from '#safety/questions/contract'
+import { Jail, type Reach } from '#safety/sandbox/contract'
+import { Shell } from '#tools/toolkits/shell/contract'
+import type { Acceptance, AcceptanceCheck } from '../contract.ts'
+import { type Claimed, judge } from './judge.ts'
+
+/** Characters of a reason that the agent reads, of each criterion. */
+const LONGEST = 2_000
+const ACCEPT = 'Accept'
+
+/**
+ * Refuses criteria that could never be checked.
+ * @throws CommandError for a command that the shell of agents may not run; ConflictError where a module is off
+ */
+export async function refuseUncheckable(svc: PluginHandle, acceptance: readonly Acceptance[]): Promise<void> {
+  for (const each of acceptance) {
+    if ('command' in each) {
+      if (!svc.has(Shell)) throw needs('toolkit-shell', 'commands')
+      await svc.use(Shell).check(each.command)
+    }
+    if ('file' in each && !svc.has(Jail)) throw needs('sandbox', 'files')
+    if ('operator' in each && !svc.has(Questions)) throw needs('questions', "the operator's word")
+  }
+}
+
+function needs(module: string, what: string) {
+  return new ConflictError({
+    sentence: `Acceptance by ${what} needs the module ${module}, which is disabled. Enable it and try again.`,
+  })
+}
+
+export interface Verdict {
+  checks: AcceptanceCheck[]
+  /** The writes that book what the check cost. */
+  effects: Effect[]
+  /** The operator's word is asked for. */
+  waits?: Waiting
+}
+
+/** Checks what must hold: files and commands first, then what a model judges, and at last, if all else holds, the operator. */
+export async function check(
+  svc: PluginHandle,
+  cycle: Cycle,
+  claimed: Claimed,
+  criteria: readonly AcceptanceCheck[],
+): Promise<Verdict> {
+  const effects: Effect[] = []
+  const checks = criteria.map(each => ({ ...each, met: null as boolean | null, problem: null as string | null }))
+  const set = (each: AcceptanceCheck, problem: string | null) => {
+    each.met = problem === null
+    each.problem = problem?.slice(0, LONGEST) ?? null
+  }
+  const open = () => checks.every(({ met }) => met !== false)
+  for (const each of checks) {
+    if (each.file !== undefined) set(each, await missing(svc, claimed.reach, each.file))
+    if (each.command !== undefined) set(each, await failing(svc, cycle, claimed.reach, each.command))
+  }
+  for (const each of checks) {
+    if (each.rubric === undefined || !open()) continue
+    const { problem, effect } = await judge(svc, cycle, claimed, each)
+    effects.push(effect)
+    set(each, problem)
+  }
+  const last = checks.find(({ operator }) => operator)
+  if (!last || !open()) return { checks, effects }
+  const { question_id, answer } = await asked(svc, claimed)
+  if (answer === null) return { checks, effects, waits: { waits_for: question_id } }
+  set(last, answer === ACCEPT ? null : `The operator does not accept it: ${answer}`)
+  return { checks, effects }
+}
+
+async function missing(svc: PluginHandle, reach: Reach, file: string): Promise<string | null> {
+  const isThere = recordInput('acceptance file', async () => {
+    try {
+      return (await svc.use(Jail).resolve(reach, file)).exists
+    } catch {
+      return false
+    }
+  })
+  return (await isThere) ? null : `The file ${JSON.stringify(file)} does not exist in your workspace.`
+}
+
+async function failing(svc: PluginHandle, cycle: Cycle, reach: Reach, command: string): Promise<string | null> {
+  const { signal } = cycle
+  return recordInput('acceptance command', async () => {
+    try {
+      const { code, text } = await svc.use(Shell).run(command, { ...reach, signal })
+      return code === 0 ? null : `The command \`${command}\` does not exit with 0:\n${text.slice(-LONGEST)}`
+    } catch (error) {
+      signal.throwIfAborted()
+      return `The command \`${command}\` could not be run: ${sentenceOf(error)}`
+    }
+  })
+}
+
+/** The operator's word on this claim: one question for each try. */
+function asked(svc: PluginHandle, { goal, summary, evidence }: Claimed) {
+  const { goal_id, agent_id, objective, refusals } = goal
+  const result = [summary, ...evidence.map(each => `- ${each}`)].join('\n')
+  return svc.use(Questions).ask({
+    ...{ call_id: `${goal_id}:acceptance:${refusals}`, agent_id, goal_id },
+    question: `Is this goal reached? ${objective}\n\nThe agent says:\n${result}\n\nAny other answer sends it back, with your answer as the reason.`,
+    options: [ACCEPT],
+  })
+}
+
+/** What an agent reads of criteria. */
+export function criteriaLines(checks: readonly AcceptanceCheck[]): string[] {
+  return checks.map(({ command, file, rubric }) => {
+    if (command !== undefined) return `the command \`${command}\` exits with 0 in your workspace`
+    if (file !== undefined) return `the file ${file} exists in your workspace`
+    return rubric === undefined ? 'the operator accepts the result' : `a reviewer finds: ${rubric}`
+  })
+}

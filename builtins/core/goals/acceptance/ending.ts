@@ -1,0 +1,97 @@
+import type { Claim, Waiting } from '#core/runtime/contract'
+import { defineError, type Effect, type PluginHandle } from '#kernel'
+import { recordInput } from '#lib/recording-context'
+import type { Cycle } from '#platform/heartbeat/contract'
+import { appendEvent, Store } from '#platform/store/contract'
+import type { Reach } from '#safety/sandbox/contract'
+import type { GoalsConfig } from '../config.ts'
+import { GoalVerifiers, type PursuedGoal } from '../contract.ts'
+import { activeBelow } from '../repository.ts'
+import { check } from './acceptance.ts'
+import { untrueClaims } from './claims.ts'
+import { claimsRefused, readAcceptance, setAcceptance } from './repository.ts'
+import { refuted } from './verify.ts'
+
+/** What a goal ends with whose agent called it finished too often while it is not. */
+export const NotAcceptedError = defineError({
+  code: 'goal_not_accepted',
+  status: 409,
+  title: 'Goal not accepted',
+  sentence: (p: { refusals: number; problem: string; summary: string }) =>
+    `Not accepted after ${p.refusals} tries. ${p.problem}\nThe agent said: ${p.summary}`,
+})
+
+/** Judges what agents say they achieved: a goal ends as completed only when nothing speaks against it. */
+export class Ending {
+  readonly #svc: PluginHandle
+  readonly #config: GoalsConfig
+  readonly #cycle: Cycle
+  readonly #goal: PursuedGoal
+  readonly #reach: Reach
+  readonly #save: (effects: readonly Effect[]) => Promise<void>
+
+  /** @param save writes in the middle of the cycle */
+  constructor(
+    svc: PluginHandle,
+    config: GoalsConfig,
+    cycle: Cycle,
+    goal: PursuedGoal,
+    reach: Reach,
+    save: (effects: readonly Effect[]) => Promise<void>,
+  ) {
+    this.#svc = svc
+    this.#config = config
+    this.#cycle = cycle
+    this.#goal = goal
+    this.#reach = reach
+    this.#save = save
+  }
+
+  /**
+   * Returns why a goal is not reached, or that the operator's word is waited for.
+   * @throws NotAcceptedError when it was refused too often
+   */
+  async objection(claim: Claim): Promise<string | Waiting | undefined> {
+    const { agent_id, goal_id, objective } = this.#goal
+    const open = await activeBelow(this.#svc.use(Store), goal_id)
+    if (open.length > 0)
+      return `${open.length} of its subgoals are active still. They come first; you will be told how they ended.`
+    // A check may take its time: what the agent said before it is stored first.
+    if (readAcceptance(this.#goal.acceptance).length > 0 || this.#svc.list(GoalVerifiers).length > 0)
+      await this.#save([])
+    const problem = (await this.#untrue(claim)) ?? (await this.#unaccepted(claim))
+    if (problem) return problem
+    const { signal } = this.#cycle
+    const claimed = { ...claim, ...this.#reach, agent_id, goal_id, objective, signal }
+    return refuted(this.#svc, claimed, this.#config.tool_timeout)
+  }
+
+  /** Once for each goal: what looks like a file or a command may be neither. */
+  async #untrue({ evidence }: Claim): Promise<string | undefined> {
+    const { goal_id, claims_refused } = this.#goal
+    if (claims_refused || evidence.length === 0) return undefined
+    const problems = await recordInput('claims', () => untrueClaims(this.#svc, goal_id, evidence, this.#reach))
+    if (problems.length === 0) return undefined
+    this.#goal.claims_refused = 1
+    await this.#save([claimsRefused({ goal_id })])
+    return `your evidence is not there: ${problems.join('; ')}. Do what is missing, or name what is there, and call finish_goal again.`
+  }
+
+  async #unaccepted(claim: Claim): Promise<string | Waiting | undefined> {
+    const { agent_id, goal_id } = this.#goal
+    const criteria = readAcceptance(this.#goal.acceptance)
+    if (criteria.length === 0) return undefined
+    const claimed = { ...claim, goal: this.#goal, reach: this.#reach }
+    const { checks, effects, waits } = await check(this.#svc, this.#cycle, claimed, criteria)
+    const problem = checks.flatMap(each => each.problem ?? []).join('\n')
+    const refused = problem !== ''
+    if (refused) this.#goal.refusals++
+    const { refusals } = this.#goal
+    const told = appendEvent({ type: 'goal_not_accepted', agent_id, data: { agent_id, goal_id, refusals, problem } })
+    await this.#save([...effects, setAcceptance({ goal_id, acceptance: checks, refused }), ...(refused ? [told] : [])])
+    if (!refused) return waits
+    const { max_refusals } = this.#config
+    if (refusals >= max_refusals) throw new NotAcceptedError({ refusals, problem, summary: claim.summary })
+    return `it is not accepted yet (${refusals} of ${max_refusals} tries). ${problem}`
+  }
+}

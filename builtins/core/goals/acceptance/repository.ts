@@ -1,0 +1,41 @@
+import { z } from '#kernel'
+import { defineEffect, type Store } from '#platform/store/contract'
+import { AcceptanceCheck } from '../contract.ts'
+
+const Checks = z.array(AcceptanceCheck)
+
+/** What a goal's column `acceptance` holds. */
+export function readAcceptance(column: string | null): AcceptanceCheck[] {
+  return column === null ? [] : Checks.parse(JSON.parse(column))
+}
+
+/** Sets what must hold before a goal counts as reached, or what came of its check; `refused` counts towards the limit. */
+export const setAcceptance = defineEffect({
+  name: 'goals.set_acceptance',
+  schema: z.object({ goal_id: z.string(), acceptance: Checks, refused: z.boolean() }),
+  statements: ({ goal_id, acceptance, refused }) => [
+    {
+      sql: "UPDATE goals SET acceptance = ?, refusals = refusals + ? WHERE goal_id = ? AND status = 'active'",
+      params: [JSON.stringify(acceptance), refused ? 1 : 0, goal_id],
+    },
+  ],
+})
+
+/** Records that evidence was not there: later claims are not refused for that. */
+export const claimsRefused = defineEffect({
+  name: 'goals.claims_refused',
+  schema: z.object({ goal_id: z.string() }),
+  statements: ({ goal_id }) => [{ sql: 'UPDATE goals SET claims_refused = 1 WHERE goal_id = ?', params: [goal_id] }],
+})
+
+export const ACCEPTANCE_EFFECTS = [setAcceptance, claimsRefused]
+
+/** The arguments, as JSON, of a goal's calls that ran a command or a script. */
+export async function commandsOf(store: Store, goal_id: string): Promise<string[]> {
+  const rows = await store.all<{ arguments: string }>(
+    `SELECT arguments FROM tool_calls WHERE goal_id = ? AND state = 'done'
+     AND (arguments LIKE '%"command"%' OR arguments LIKE '%"script"%')`,
+    [goal_id],
+  )
+  return rows.map(row => row.arguments)
+}

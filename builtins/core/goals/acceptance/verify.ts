@@ -1,0 +1,36 @@
+import { type PluginHandle, sentenceOf, within } from '#kernel'
+import { recordInput } from '#lib/recording-context'
+import { type GoalClaim, type GoalVerifier, GoalVerifiers } from '../contract.ts'
+
+/** Characters of a reason that the agent is told. */
+const LONGEST = 2_000
+
+/**
+ * Why a goal is not reached, by the first verifier that objects.
+ * @param limit of each in seconds; 0 sets none
+ * @throws what the claim's signal was aborted with: a goal whose cycle is over is not completed by it
+ */
+export async function refuted(svc: PluginHandle, claim: GoalClaim, limit: number): Promise<string | undefined> {
+  for (const verifier of svc.list(GoalVerifiers)) {
+    const reason = await recordInput(`verifier ${verifier.name}`, () => reasonOf(svc, verifier, claim, limit))
+    claim.signal.throwIfAborted()
+    if (reason !== null) return reason
+  }
+  return undefined
+}
+
+async function reasonOf(svc: PluginHandle, verifier: GoalVerifier, claim: GoalClaim, limit: number) {
+  const what = `The verifier "${verifier.name}"`
+  try {
+    const work = (async () => verifier.verify(claim))()
+    const reason: unknown = (await (limit === 0 ? work : within(svc.clock, limit * 1000, what, work))) ?? null
+    if (reason === null) return null
+    if (typeof reason !== 'string' || reason.trim() === '')
+      throw new TypeError('it answered neither a reason nor nothing')
+    return reason.trim().slice(0, LONGEST)
+  } catch (error) {
+    const { agent_id, goal_id } = claim
+    svc.log.error({ agent_id, goal_id }, `${what} has said nothing: ${sentenceOf(error)}`)
+    return null
+  }
+}

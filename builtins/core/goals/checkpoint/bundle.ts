@@ -1,0 +1,98 @@
+import type { BundlePart } from '#core/checkpoints/contract'
+import { Message } from '#core/models/contract'
+import { type PluginHandle, z } from '#kernel'
+import { defineEffect, Store } from '#platform/store/contract'
+import { Goal, sanitize } from '../contract.ts'
+import { listGoals } from '../repository.ts'
+import { transcriptOf, writeTranscript } from './checkpoint.ts'
+
+/** The newest go into a bundle, and no more are taken out of one. */
+const MOST_GOALS = 5_000
+const LONGEST = 100_000
+/** Beyond any that the scheduler sets; milliseconds. */
+const time = z.number().int().min(0).max(8.64e15)
+const text = z.string().max(LONGEST)
+
+/** What a model said or was told. What the system says is ours to say. */
+const Said = Message.extend({ role: z.enum(['user', 'assistant', 'tool']), content: z.string().max(4_000_000) })
+const Packed = z.strictObject({
+  goal_id: z.string().min(1).max(128),
+  objective: text.min(1),
+  status: Goal.shape.status,
+  priority: z.number().int().min(-1000).max(1000),
+  origin: z.string().max(64),
+  parent_goal_id: z.string().max(128).nullable(),
+  reasoning: text.nullable(),
+  result: text.nullable(),
+  unconfirmed: z.boolean(),
+  steps_completed: z.number().int().min(0),
+  created_at: time,
+  completed_at: time.nullable(),
+  transcript: z
+    .array(z.strictObject({ seq: z.number().int().min(0), message: Said, at: time }))
+    .max(10_000)
+    .refine(rows => new Set(rows.map(({ seq }) => seq)).size === rows.length, 'has two messages in one place'),
+})
+const Goals = z
+  .array(Packed)
+  .max(MOST_GOALS)
+  .refine(goals => new Set(goals.map(({ goal_id }) => goal_id)).size === goals.length, 'has a goal_id twice')
+  .refine(
+    goals => goals.filter(({ status, origin }) => status === 'active' && origin === 'generated').length < 2,
+    'has two active generated goals, and an agent has one at most',
+  )
+type Goals = z.infer<typeof Goals>
+
+/** Goals as another agent had them. */
+export const insertHistory = defineEffect({
+  name: 'goals.history',
+  schema: z.object({ agent_id: z.string(), goals: Goals }),
+  statements: ({ agent_id, goals }) =>
+    goals.flatMap(goal => [
+      {
+        sql: `INSERT INTO goals (goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result,
+                unconfirmed, steps_completed, created_at, completed_at, told_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        params: [
+          ...[goal.goal_id, agent_id, goal.objective, goal.status, goal.priority, goal.origin, goal.parent_goal_id],
+          ...[goal.reasoning, goal.result, goal.unconfirmed, goal.steps_completed, goal.created_at, goal.completed_at],
+          goal.completed_at,
+        ],
+      },
+      ...writeTranscript(goal.goal_id, agent_id, goal.status === 'active' ? goal.transcript : []),
+    ]),
+})
+
+/** All that an agent wanted and wants, the oldest first, with what was said for its active goals. */
+export function goalsBundle(svc: PluginHandle): BundlePart {
+  const part: BundlePart<Goals> = {
+    name: 'goals',
+    // Others name goals by the ids that they are given here.
+    stage: -10,
+    schema: Goals,
+    async pack(agent_id) {
+      const store = svc.use(Store)
+      const goals: Goals = []
+      for (const row of (await listGoals(store, agent_id, { limit: MOST_GOALS })).reverse()) {
+        // What must hold is between the operators of that project and it.
+        const { agent_id: _, acceptance: __, refusals: ___, claims_refused: ____, ...more } = row
+        const { plan: _____, deadline_at: ______, ...goal } = more
+        const rows = goal.status === 'active' ? await transcriptOf(store, goal.goal_id) : []
+        const transcript = Goals.element.shape.transcript.parse(rows.filter(({ message }) => message.role !== 'system'))
+        goals.push({ ...goal, unconfirmed: goal.unconfirmed === 1, transcript })
+      }
+      return goals.length > 0 ? goals : undefined
+    },
+    async unpack(agent_id, goals, ids) {
+      for (const { goal_id } of goals) ids.set(goal_id, svc.ports.ids.make('goal', 12))
+      const here = (goal_id: string) => ids.get(goal_id) ?? goal_id
+      const remapped = goals.map(goal => ({
+        ...goal,
+        goal_id: here(goal.goal_id),
+        objective: sanitize(goal.objective) || goal.goal_id,
+        parent_goal_id: goal.parent_goal_id === null ? null : (ids.get(goal.parent_goal_id) ?? null),
+      }))
+      return { effects: [insertHistory({ agent_id, goals: remapped })] }
+    },
+  }
+  return part as BundlePart
+}

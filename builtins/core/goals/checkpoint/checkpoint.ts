@@ -1,0 +1,135 @@
+import type { CheckpointPart } from '#core/checkpoints/contract'
+import { Message } from '#core/models/contract'
+import { type PluginHandle, z } from '#kernel'
+import { AMONG, appendEvent, defineEffect, listed, type Statement, Store } from '#platform/store/contract'
+import { ended } from '../pursuit/outcome.ts'
+import { activeBelow, activeGoals, findGoal } from '../repository.ts'
+
+/** Of longer conversations nothing is kept, in characters of JSON: their goals are begun anew. */
+const LONGEST_TRANSCRIPT = 4_000_000
+
+const Row = z.object({ seq: z.number().int(), message: Message, at: z.number().int() })
+const KeptGoal = z.object({
+  objective: z.string(),
+  priority: z.number().int(),
+  origin: z.string(),
+  parent_goal_id: z.string().nullable(),
+  reasoning: z.string().nullable(),
+  steps_completed: z.number().int(),
+  created_at: z.number().int(),
+  transcript: z.array(Row),
+})
+export type KeptGoal = z.infer<typeof KeptGoal>
+const Kept = z.record(z.string(), KeptGoal)
+type Kept = z.infer<typeof Kept>
+
+/** A goal's conversation as far as it is kept. */
+export async function transcriptOf(store: Store, goal_id: string): Promise<KeptGoal['transcript']> {
+  const rows = await store.all<{ seq: number; message: string; at: number }>(
+    'SELECT seq, message, created_at AS at FROM pursuit_transcripts WHERE goal_id = ? ORDER BY seq',
+    [goal_id],
+  )
+  if (rows.reduce((sum, { message }) => sum + message.length, 0) > LONGEST_TRANSCRIPT) return []
+  return rows.map(row => ({ ...row, message: Message.parse(JSON.parse(row.message)) }))
+}
+
+/** The statements that write a goal's conversation in place of what is there. */
+export function writeTranscript(goal_id: string, agent_id: string, rows: KeptGoal['transcript']): Statement[] {
+  return [
+    { sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] },
+    { sql: 'DELETE FROM ended_transcripts WHERE goal_id = ?', params: [goal_id] },
+    ...rows.map(({ seq, message, at }) => ({
+      sql: 'INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES (?, ?, ?, ?, ?)',
+      params: [goal_id, seq, agent_id, JSON.stringify(message), at],
+    })),
+  ]
+}
+
+/**
+ * Makes a goal what it was. Calls that were begun since are closed, and approvals and questions that only they wait for go; a call
+ * that stood open then stands open again.
+ */
+export const restoreGoal = defineEffect({
+  name: 'goals.restore',
+  schema: z.object({ agent_id: z.string(), goal_id: z.string(), goal: KeptGoal }),
+  statements: ({ agent_id, goal_id, goal }, now) => {
+    const { objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at, transcript } = goal
+    const open = listed(openCalls(transcript))
+    return [
+      {
+        sql: `INSERT INTO goals (goal_id, agent_id, objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at)
+              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+              ON CONFLICT (goal_id) DO UPDATE SET status = 'active', objective = excluded.objective,
+                priority = excluded.priority, origin = excluded.origin, parent_goal_id = excluded.parent_goal_id,
+                reasoning = excluded.reasoning, steps_completed = excluded.steps_completed, created_at = excluded.created_at,
+                result = NULL, unconfirmed = 0, completed_at = NULL, told_at = NULL, transcript_epoch = NULL
+              WHERE goals.agent_id = excluded.agent_id`,
+        params: [
+          ...[goal_id, agent_id, objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at],
+        ],
+      },
+      ...writeTranscript(goal_id, agent_id, transcript),
+      {
+        sql: `UPDATE approvals SET status = 'denied', reason = ?, resolved_at = ?, resolved_by = 'checkpoint'
+              WHERE status = 'pending' AND approval_id IN (SELECT approval_id FROM tool_calls WHERE ${SINCE})`,
+        params: [SET_BACK, now, goal_id, open],
+      },
+      {
+        sql: `DELETE FROM questions WHERE answered_at IS NULL AND call_id IN (SELECT call_id FROM tool_calls WHERE ${SINCE})`,
+        params: [goal_id, open],
+      },
+      {
+        sql: `UPDATE tool_calls SET state = 'done', outcome = ?, is_error = 1, ended_at = ? WHERE ${SINCE}`,
+        params: [SET_BACK, now, goal_id, open],
+      },
+    ]
+  },
+})
+const SET_BACK = 'The agent was put back to an earlier checkpoint.'
+const SINCE = `goal_id = ? AND state <> 'done' AND model_call_id NOT ${AMONG}`
+
+function openCalls(transcript: KeptGoal['transcript']): string[] {
+  const last = transcript.findLast(({ message }) => message.role === 'assistant')
+  const answered = new Set(transcript.map(({ message }) => message.tool_call_id))
+  return (last?.message.tool_calls ?? []).map(({ id }) => id).filter(id => !answered.has(id))
+}
+
+/** The active goals with what was said for them. What has become active since is given up. */
+export function goalsCheckpoint(svc: PluginHandle): CheckpointPart {
+  const store = () => svc.use(Store)
+  const part: CheckpointPart<Kept> = {
+    name: 'goals',
+    // Before those who would take a goal that is given up for something that happened.
+    stage: -10,
+    schema: Kept,
+    async capture(agent_id) {
+      const kept: [string, KeptGoal][] = []
+      for (const { goal_id } of await activeGoals(store(), agent_id)) {
+        const goal = await findGoal(store(), goal_id)
+        if (goal?.status !== 'active') continue
+        const { objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at } = goal
+        const transcript = await transcriptOf(store(), goal_id)
+        const rest = { parent_goal_id, reasoning, steps_completed, created_at, transcript }
+        kept.push([goal_id, { objective, priority, origin, ...rest }])
+      }
+      return kept.length > 0 ? Object.fromEntries(kept) : undefined
+    },
+    async restore(agent_id, kept = {}) {
+      const gone = new Map<string, { goal_id: string; agent_id: string }>()
+      for (const goal of await activeGoals(store(), agent_id)) {
+        if (Object.hasOwn(kept, goal.goal_id)) continue
+        for (const each of [goal, ...(await activeBelow(store(), goal.goal_id))]) gone.set(each.goal_id, each)
+      }
+      return [
+        ...[...gone.values()]
+          .filter(({ goal_id }) => !Object.hasOwn(kept, goal_id))
+          .flatMap(goal => ended(goal, 'abandoned', SET_BACK)),
+        ...Object.entries(kept).flatMap(([goal_id, goal]) => [
+          restoreGoal({ agent_id, goal_id, goal }),
+          appendEvent({ type: 'goal_changed', agent_id, data: { agent_id, goal_id, changes: ['restored'] } }),
+        ]),
+      ]
+    },
+  }
+  return part as CheckpointPart
+}

@@ -1,0 +1,41 @@
+import { Agents } from '#core/agents/contract'
+import type { PluginHandle } from '#kernel'
+import type { Cycle } from '#platform/heartbeat/contract'
+import { Store } from '#platform/store/contract'
+import { ActiveAgent, ActiveGoal, ActiveProfile, type PursuedGoal } from '../contract.ts'
+import { activeGoal } from '../repository.ts'
+
+/** `context_assembly`: who the agent is now, and whether it has a goal. */
+export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
+  const agents = svc.use(Agents)
+  const agent = cycle.get(ActiveAgent) ?? (await agents.find(cycle.agent_id))
+  cycle.set(ActiveAgent, agent)
+  cycle.set(ActiveProfile, await agents.profileOf(agent, 'beat'))
+  if (agent.goal_id === null) return
+  const goal = await activeGoal(svc.use(Store), agent.agent_id)
+  if (!goal) return
+  // It has nothing else to do.
+  if (goal.blocked) {
+    const waiting_for = waitsFor(goal)
+    if (agent.waiting_for !== waiting_for)
+      cycle.effects.push(agents.fared({ agent_id: agent.agent_id, error: null, waiting_for }))
+    cycle.done = true
+    return
+  }
+  cycle.set(ActiveGoal, goal)
+  cycle.pursuing = true
+}
+
+/** What keeps a goal from being pursued, as a sentence. */
+export function waitsFor({ goal_id, question_id }: PursuedGoal): string {
+  if (question_id !== null) return `Its goal ${goal_id} waits for your answer to ${question_id}; svc questions`
+  return `Its goal ${goal_id} waits for other goals; svc goals show ${goal_id}`
+}
+
+/** What `assemble` found; the phases after it run only when it succeeded. */
+export function assembled(cycle: Cycle) {
+  const agent = cycle.get(ActiveAgent)
+  const profile = cycle.get(ActiveProfile)
+  if (!agent || !profile) throw new Error('the phase context_assembly was skipped, so there is nothing to go by')
+  return { agent, profile }
+}

@@ -1,0 +1,81 @@
+import { imagesOf } from '#core/images/contract'
+import { Models } from '#core/models/contract'
+import { outlineOf, Profiles } from '#core/profiles/contract'
+import { type PluginHandle, z } from '#kernel'
+import { generationMessage, selfPrompt } from '../context/prompt.ts'
+import type { GeneratedGoal, GoalContext, GoalStrategy } from '../contract.ts'
+
+/** No goal is the answer that there is nothing to do. */
+const Answer = z.object({ goal: z.string().nullable(), reasoning: z.string().nullish() })
+
+export const EXISTENCE_LOOP = 'existence-loop'
+
+/** The built-in strategy, asked last: the agent's own model is asked what is worth doing, if anything is. */
+export function existenceLoop(svc: PluginHandle): GoalStrategy {
+  return {
+    name: EXISTENCE_LOOP,
+    stage: 1000,
+    async generateGoal(context: GoalContext): Promise<GeneratedGoal> {
+      const { profile, agent_id, root_agent_id, cycle_num, signal } = context
+      const { max_total_cost_usd } = profile
+      const skills = outlineOf(await svc.use(Profiles).skills(profile))
+      const answer = await svc.use(Models).call({
+        model: context.model,
+        fallback: profile.fallback,
+        messages: [
+          { role: 'system', content: selfPrompt(profile, skills) },
+          { role: 'user', content: generationMessage(context), ...imagesOf(context.images) },
+        ],
+        tools: [],
+        temperature: profile.temperature,
+        max_tokens: profile.max_tokens,
+        parameters: profile.parameters,
+        purpose: { agent_id, goal_id: null, cycle_num, kind: 'goal_generation', root_agent_id, max_total_cost_usd },
+        signal,
+      })
+      const found = readGoal(answer.text)
+      const { cost_micros, input_tokens, output_tokens } = answer.spend
+      return {
+        objective: found?.goal ?? null,
+        reasoning: found ? (found.reasoning ?? '') : 'Its model did not answer in the form that it was asked for.',
+        cost_usd: cost_micros / 1e6,
+        tokens: input_tokens + output_tokens,
+        spend: answer.spend,
+      }
+    },
+  }
+}
+
+/** How much of an answer is searched, and how many opening braces are tried: enough for any honest answer, and linear for others. */
+const SEARCHED = 20_000
+const TRIED = 20
+
+/** The JSON object in an answer that may have fences, thoughts or prose around it. */
+function readGoal(text: string): z.infer<typeof Answer> | undefined {
+  const plain = text.slice(-SEARCHED).replace(/<think>[\s\S]*?<\/think>/g, '')
+  let from = plain.indexOf('{')
+  for (let tries = 0; from >= 0 && tries < TRIED; tries++, from = plain.indexOf('{', from + 1)) {
+    const to = closingBrace(plain, from)
+    if (to < 0) continue
+    try {
+      const parsed = Answer.safeParse(JSON.parse(plain.slice(from, to + 1)))
+      if (parsed.success) return parsed.data
+    } catch {
+      // Braces around something else: the next one may be it.
+    }
+  }
+  return undefined
+}
+
+function closingBrace(text: string, from: number): number {
+  let depth = 0
+  let quoted = false
+  for (let at = from; at < text.length; at++) {
+    const letter = text[at]
+    if (letter === '\\') at++
+    else if (letter === '"') quoted = !quoted
+    else if (!quoted && letter === '{') depth++
+    else if (!quoted && letter === '}' && --depth === 0) return at
+  }
+  return -1
+}

@@ -1,0 +1,194 @@
+import { Agents, NUDGES_AT_ONCE } from '#core/agents/contract'
+import type { ImageRef } from '#core/images/contract'
+import type { Spend } from '#core/models/contract'
+import { describeIssues, issuesOf, type PluginHandle, z } from '#kernel'
+import { recordInput } from '#lib/recording-context'
+import type { Cycle } from '#platform/heartbeat/contract'
+import { appendEvent, Store } from '#platform/store/contract'
+import type { GoalsConfig } from '../config.ts'
+import { assembled } from '../context/assembly.ts'
+import { heard, newsFor } from '../context/guarded.ts'
+import { remembered } from '../context/recall.ts'
+import { partsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
+import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from '../contract.ts'
+import { fared, spent } from '../pursuit/outcome.ts'
+import { goalShows, insertGoal, listGoals } from '../repository.ts'
+import { EXISTENCE_LOOP } from './existence.ts'
+import { isAsleep, modelOf, sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'
+import { isSameGoal } from './sameness.ts'
+
+const RECENT = 5
+const PEERS = 8
+/** Characters of the last objective by which the agent's memory is searched, beside its role. */
+const ABOUT = 80
+/** Characters of an objective. */
+const SHORTEST = 10
+const LONGEST = 500
+
+/** What a strategy may answer: anything else counts as no goal. */
+const Generated = z.object({
+  objective: z.string().max(100_000).nullable(),
+  reasoning: z.string().max(20_000).optional(),
+  no_duplicates: z.boolean().optional(),
+  cost_usd: z.number().min(0).default(0),
+  tokens: z.number().int().min(0).default(0),
+})
+
+/** `goal_generation`: asks the strategies for something to do, and takes it when it is new and well-formed. */
+export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cycle): Promise<void> {
+  const { agent_id } = cycle
+  // Before it hears anything: what comes from now on wakes it.
+  const standing = await standingOf(svc, sleeperOf(cycle))
+  // Who has nothing to do is found so at each heartbeat: without all that a strategy would be told, of which nobody asks.
+  if (isAsleep(svc, config, standing) && (await recordInput('asleep', () => sleepsOn(svc, agent_id)))) {
+    cycle.effects.push(...fared(svc, cycle))
+    return
+  }
+  const store = svc.use(Store)
+  const agents = svc.use(Agents)
+  const nudges = standing.nudged ? await agents.waitingNudges(agent_id) : []
+  const images = nudges.flatMap(nudge => nudge.images)
+  const news = await newsFor(svc, agent_id, standing.wakes)
+  const recent = await listGoals(store, agent_id, { limit: RECENT })
+  const context = await contextFor(
+    svc,
+    cycle,
+    await Promise.all(nudges.map(nudge => heard(svc, agent_id, nudge.message))),
+    images,
+    news.texts,
+    recent,
+  )
+  const answer = await svc.ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
+  // What was spent is booked whatever becomes of the goal.
+  if (answer) cycle.effects.push(...spendOf(cycle, answer))
+  if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
+  // There may be more than one prompt holds.
+  if (nudges.length === NUDGES_AT_ONCE) cycle.run_at = svc.clock.ms()
+  cycle.effects.push(...news.told, ...fared(svc, cycle))
+  const goal = newGoal(svc, cycle, answer, recent)
+  if (goal.objective === null || goal.refusal !== undefined) {
+    const { objective: refused, reasoning, refusal } = goal
+    if (refused !== null && refusal) {
+      const data = { agent_id, objective: refused, reason: refusal }
+      cycle.effects.push(appendEvent({ type: 'goal_refused', agent_id, data }))
+    }
+    const heardAll = nudges.length < NUDGES_AT_ONCE && !news.more
+    const noGoal = { said: refusal ?? reasoning, refused }
+    if (heardAll) cycle.effects.push(...sleepLonger(svc, config, cycle, standing, noGoal))
+    return
+  }
+  const goal_id = svc.ports.ids.make('goal', 12)
+  const { objective, reasoning } = goal
+  cycle.effects.push(
+    insertGoal({
+      goal_id,
+      agent_id,
+      objective,
+      priority: 4,
+      origin: 'generated',
+      reasoning,
+      parent_goal_id: null,
+      place: 0,
+    }),
+    ...(images.length > 0 ? [goalShows({ goal_id, images })] : []),
+    appendEvent({ type: 'goal_generated', agent_id, data: { agent_id, goal_id, objective } }),
+    ...(standing.isNoted ? [wokeUp({ agent_id })] : []),
+  )
+  cycle.result = 'generated'
+  // There is something to do now: no reason to wait for the next heartbeat.
+  cycle.run_at = svc.clock.ms()
+}
+
+function sleeperOf(cycle: Cycle) {
+  const { agent, profile } = assembled(cycle)
+  return { agent_id: cycle.agent_id, profile, model: modelOf(agent, profile) }
+}
+
+interface Search {
+  /** null when there is nothing to do. */
+  objective: string | null
+  reasoning: string | null
+  /** Why the objective is not taken. */
+  refusal?: string
+}
+
+/** What a strategy answered, and whether it is taken. */
+function newGoal(
+  svc: PluginHandle,
+  { agent_id, cycle_num }: Cycle,
+  answer: GeneratedGoal | undefined,
+  recent: readonly GoalRow[],
+): Search {
+  const generated = Generated.safeParse(answer)
+  if (answer && !generated.success) {
+    const others = svc.contributions(GoalStrategies).filter(({ key }) => key !== EXISTENCE_LOOP)
+    const names = others.map(({ key, owner }) => (key === owner ? key : `${key} of ${owner}`))
+    const why = describeIssues(issuesOf(generated.error))
+    svc.log.warn({ agent_id }, `goal strategy ${names.join(' or ')} answered what is no goal: ${why}`)
+  }
+  const objective = generated.data?.objective?.trim().replace(/\s+/g, ' ') || null
+  const reasoning = generated.data?.reasoning || null
+  if (objective === null)
+    return { objective, reasoning: reasoning?.trim().replace(/\s+/g, ' ').slice(0, LONGEST) || null }
+  const refusal = faultOf(objective, generated.data?.no_duplicates ? [] : recent)
+  if (refusal === undefined) return { objective, reasoning }
+  svc.log.info({ agent_id, cycle_num }, `a generated goal was refused: ${refusal}`)
+  return { objective: objective.slice(0, LONGEST), reasoning, refusal }
+}
+
+async function contextFor(
+  svc: PluginHandle,
+  cycle: Cycle,
+  nudges: readonly string[],
+  images: readonly ImageRef[],
+  news: readonly string[],
+  recent: readonly GoalRow[],
+): Promise<GoalContext> {
+  const { agent, profile } = assembled(cycle)
+  const { agent_id, cycle_num, signal } = cycle
+  const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
+  const known = await partsFor(svc, agent, profile)
+  return Object.assign({}, known, {
+    agent_id,
+    root_agent_id: agent.root_agent_id,
+    cycle_num,
+    signal,
+    profile,
+    nudges,
+    images,
+    news,
+    sections: await sectionsFor(svc, 'goal_generation', agent, profile, known),
+    model: modelOf(agent, profile),
+    recent_goals: recent,
+    peer_summaries: await svc.use(Agents).peers(agent_id, PEERS),
+    memory_snippets: await remembered(svc, agent_id, about, false),
+    tools_description: toolsDescription(svc, profile),
+  })
+}
+
+function spendOf(cycle: Cycle, answer: GeneratedGoal & { spend?: Spend }) {
+  if (answer.spend) return [spent(cycle, 'goal_generation', null, answer.spend)]
+  const { cost_usd, tokens } = answer
+  if (!(cost_usd > 0) && !(tokens > 0)) return []
+  return [
+    spent(cycle, 'goal_generation', null, {
+      call_id: `${cycle.agent_id}:${cycle.lease.epoch}:strategy`,
+      model: 'strategy',
+      cost_micros: Number.isFinite(cost_usd) ? Math.max(0, Math.ceil(cost_usd * 1e6)) : 0,
+      input_tokens: Number.isInteger(tokens) && tokens > 0 ? tokens : 0,
+      output_tokens: 0,
+      priced: 'catalogue',
+      estimated: false,
+      attempts: 1,
+      duration_ms: 0,
+    }),
+  ]
+}
+
+/** Why an objective is refused; undefined when it is taken. */
+function faultOf(objective: string, recent: readonly Pick<GoalRow, 'objective' | 'status'>[]): string | undefined {
+  if (objective.length < SHORTEST || objective.length > LONGEST)
+    return `an objective has ${SHORTEST} to ${LONGEST} characters, and it has ${objective.length}`
+  const same = recent.find(goal => goal.status !== 'completed' && isSameGoal(goal.objective, objective))
+  return same && `it repeats a goal that is ${same.status}`
+}

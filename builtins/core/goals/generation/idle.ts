@@ -1,0 +1,217 @@
+import { hash } from 'node:crypto'
+import { type NewAgent, ProfileShapes, shapeProfile } from '#core/agents/contract'
+import { type Profile, Profiles } from '#core/profiles/contract'
+import { type Effect, type PluginHandle, z } from '#kernel'
+import { type Cycle, type Due, idsOf } from '#platform/heartbeat/contract'
+import { AMONG, defineEffect, listed, Store } from '#platform/store/contract'
+import { PERSONA_FIELDS } from '#society/suffering/contract'
+import type { GoalsConfig } from '../config.ts'
+import { newsOf } from '../context/guarded.ts'
+import { toolsDescription } from '../context/sections.ts'
+import { type GoalContext, News } from '../contract.ts'
+
+/** What an agent decides by: the same again brings the same again. */
+interface World {
+  /** A fingerprint of who it is and what it could do. A new goal ends its sleep by itself, and what others are at changes all the time. */
+  world: string
+  /** How often the agent was woken until then. */
+  wakes: number
+}
+
+/** Whose sleep it is. */
+type Sleeper = Pick<GoalContext, 'agent_id' | 'profile' | 'model'>
+
+/** How an agent stands that may have nothing to do: its world, and how it was when nothing to do was found the last time. */
+interface Standing extends World {
+  before: { times: number; asked_at: number; ask_again_at: number } | undefined
+  /** Whether a row says that nothing to do was found, in whatever world. */
+  isNoted: boolean
+  /** The operator has said something that no model has answered yet. */
+  nudged: boolean
+}
+
+/** How an agent stands now. */
+export async function standingOf(svc: PluginHandle, { agent_id, profile, model }: Sleeper): Promise<Standing> {
+  const row = await svc.use(Store).get<{ wakes: number; noted_at: number | null; nudged: number } & Nullable<IdleRow>>(
+    `SELECT l.wakes, i.wakes AS noted_at, i.times, i.world, i.asked_at, i.ask_again_at,
+       EXISTS (SELECT 1 FROM nudges WHERE agent_id = l.id AND delivered_at IS NULL) AS nudged
+     FROM leases l LEFT JOIN idle_agents i ON i.agent_id = l.id WHERE l.id = ?`,
+    [agent_id],
+  )
+  const world = fingerprint(svc, profile, model)
+  const { wakes = 0, noted_at = null } = row ?? {}
+  const before = noted_at === wakes && row?.world === world ? (row as IdleRow) : undefined
+  return { world, wakes, before, isNoted: noted_at !== null, nudged: row?.nudged === 1 }
+}
+
+interface IdleRow {
+  times: number
+  world: string
+  asked_at: number
+  ask_again_at: number
+}
+type Nullable<T> = { [K in keyof T]: T[K] | null }
+
+function fingerprint(svc: PluginHandle, profile: Profile, model: string | null): string {
+  return hash('sha256', JSON.stringify([settled(profile), model, toolsDescription(svc, profile)]))
+}
+
+/** The profile without what moves by itself as a person does: an agent that only feels otherwise lives in the same world. */
+function settled({ temperature: _, max_steps: __, persona, ...lasting }: Profile): object {
+  const moving = Object.fromEntries(PERSONA_FIELDS.map(field => [field, undefined]))
+  return { ...lasting, persona: persona && { ...persona, ...moving } }
+}
+
+/** Whether a search in this world has just found nothing to do. */
+export function isAsleep(svc: PluginHandle, { idle_backoff }: GoalsConfig, { before }: Standing): boolean {
+  if (!idle_backoff || !before) return false
+  const now = svc.clock.ms()
+  // A clock that was set back must not prolong it.
+  return before.asked_at <= now && now < before.ask_again_at
+}
+
+/**
+ * Whether who is asleep hears nothing. What the operator says, and most of what others do, wakes the agent in the commit that
+ * brings it; the other sources are asked.
+ */
+export async function sleepsOn(svc: PluginHandle, agent_id: string): Promise<boolean> {
+  for (const source of svc.contributions(News)) {
+    if (source.value.portion === undefined && (await newsOf(source, agent_id)).items.length > 0) return false
+  }
+  return true
+}
+
+/** An agent whose model has just said that there is nothing to do, with the world of which it said so. */
+interface Sleeping extends NewAgent {
+  world: string
+}
+
+/**
+ * Of these agents, those that do not sleep on: who has a goal, something to take back or to be told, whose world is another, or
+ * whose model is to be asked again.
+ */
+export async function restless(
+  svc: PluginHandle,
+  { idle_backoff }: GoalsConfig,
+  due: readonly Due[],
+): Promise<string[]> {
+  const agents = idsOf(due)
+  if (!idle_backoff || svc.list(News).some(({ portion }) => portion === undefined)) return agents
+  const now = svc.clock.ms()
+  const sleeping = await svc.use(Store).all<Sleeping>(
+    `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, i.world FROM agents a JOIN leases l ON l.id = a.agent_id
+     JOIN idle_agents i ON i.agent_id = a.agent_id AND i.wakes = l.wakes AND i.asked_at <= ? AND i.ask_again_at > ?
+     WHERE a.agent_id ${AMONG} AND a.failures = 0 AND a.waiting_for IS NULL AND a.held_by IS NULL
+       AND NOT EXISTS (SELECT 1 FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active')`,
+    [now, now, listed(agents)],
+  )
+  const worlds = worldsOf(svc)
+  const asleep = new Set<string>()
+  for (const agent of sleeping) if ((await worlds(agent)) === agent.world) asleep.add(agent.agent_id)
+  return agents.filter(agent_id => !asleep.has(agent_id))
+}
+
+/** The worlds of agents that are looked at together: of most, the same few. */
+function worldsOf(svc: PluginHandle): (agent: NewAgent) => Promise<string | undefined> {
+  const presets = new Map<string, Promise<Profile | undefined>>()
+  const known = new Map<Profile, Map<string | null, string>>()
+  const shapes = svc.list(ProfileShapes).filter(({ passing }) => !passing)
+  return async agent => {
+    let preset = presets.get(agent.preset)
+    if (!preset) {
+      // One that is broken or gone is told of in a whole cycle.
+      preset = svc
+        .use(Profiles)
+        .get(agent.preset, 'beat')
+        .catch(() => undefined)
+      presets.set(agent.preset, preset)
+    }
+    const own = await preset
+    if (!own) return undefined
+    const profile = await shapeProfile(shapes, agent, own)
+    const model = modelOf(agent, profile)
+    const worlds = known.get(profile) ?? new Map<string | null, string>()
+    known.set(profile, worlds)
+    const world = worlds.get(model) ?? fingerprint(svc, profile, model)
+    worlds.set(model, world)
+    return world
+  }
+}
+
+/** As the agent's row or its profile names it; null for the default. */
+export function modelOf(agent: Pick<NewAgent, 'model'>, profile: Profile): string | null {
+  return agent.model || profile.model || null
+}
+
+/** Why nothing came of a search for a goal. */
+export interface NoGoal {
+  /** Why there is nothing to do, or why the objective was refused; null when nothing was said. */
+  said: string | null
+  /** The objective that was refused. */
+  refused: string | null
+}
+
+/** No goal was found: the next search is after twice as long as the last time, unless something changes. */
+export function sleepLonger(
+  svc: PluginHandle,
+  config: GoalsConfig,
+  { agent_id }: Cycle,
+  { world, wakes, before }: Standing,
+  noGoal: NoGoal,
+): Effect[] {
+  if (!config.idle_backoff) return [fellAsleep({ agent_id, times: 0, world, wakes, rest: 0, ...noGoal })]
+  const times = (before?.times ?? 0) + 1
+  const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
+  const rest = Math.min(heartbeat * 2 ** Math.min(times, 30), Math.max(config.idle_backoff_limit * 1000, heartbeat))
+  return [fellAsleep({ agent_id, times, world, wakes, rest: Math.round(rest), ...noGoal })]
+}
+
+/** There is something to do again. */
+export const wokeUp = defineEffect({
+  name: 'idle.woke_up',
+  schema: z.object({ agent_id: z.string() }),
+  statements: ({ agent_id }) => [{ sql: 'DELETE FROM idle_agents WHERE agent_id = ?', params: [agent_id] }],
+})
+
+/** What all agents decide by may be another now. */
+export const allWokeUp = defineEffect({
+  name: 'idle.all_woke_up',
+  schema: z.object({}),
+  statements: () => [{ sql: 'DELETE FROM idle_agents' }],
+})
+
+const fellAsleep = defineEffect({
+  name: 'idle.fell_asleep',
+  schema: z.object({
+    agent_id: z.string(),
+    times: z.number().int(),
+    world: z.string(),
+    wakes: z.number().int(),
+    /** Milliseconds. */
+    rest: z.number().int(),
+    said: z.string().nullable().default(null),
+    refused: z.string().nullable().default(null),
+  }),
+  statements: ({ agent_id, times, world, wakes, rest, said, refused }, now) => [
+    {
+      sql: `INSERT INTO idle_agents (agent_id, times, world, wakes, asked_at, ask_again_at, said, refused) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (agent_id) DO UPDATE SET times = excluded.times, world = excluded.world, wakes = excluded.wakes,
+            asked_at = excluded.asked_at, ask_again_at = excluded.ask_again_at, said = excluded.said, refused = excluded.refused`,
+      params: [agent_id, times, world, wakes, now, now + rest, said, refused],
+    },
+  ],
+})
+
+export const IDLE_EFFECTS = [wokeUp, allWokeUp, fellAsleep]
+
+/** Why an agent has no goal, as of its last search, and until when it rests, in milliseconds; undefined once it was woken. */
+export function lastSearch(
+  svc: PluginHandle,
+  agent_id: string,
+): Promise<(NoGoal & { ask_again_at: number }) | undefined> {
+  return svc.use(Store).get(
+    `SELECT i.ask_again_at, i.said, i.refused FROM idle_agents i JOIN leases l ON l.id = i.agent_id AND l.wakes = i.wakes
+     WHERE i.agent_id = ?`,
+    [agent_id],
+  )
+}

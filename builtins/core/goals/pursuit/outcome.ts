@@ -1,0 +1,107 @@
+import { Agents } from '#core/agents/contract'
+import type { Spend } from '#core/models/contract'
+import { type Effect, type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { DaemonFrozenError } from '#platform/daemon/contract'
+import { type Cycle, FencedError } from '#platform/heartbeat/contract'
+import { appendEvent } from '#platform/store/contract'
+import { AgentBudgetExhaustedError, BudgetExhaustedError, bookSpend, UnknownPriceError } from '#safety/budget/contract'
+import type { GoalsConfig } from '../config.ts'
+import { ActiveAgent } from '../contract.ts'
+import { archiveTranscript, endGoal } from '../repository.ts'
+
+/** The longest that an agent whose model fails stays away, in milliseconds. */
+const LONGEST_REST_MS = 600_000
+
+/** The writes that end a goal: its state, its transcript, its event. */
+export function ended(
+  goal: { goal_id: string; agent_id: string },
+  status: 'completed' | 'abandoned',
+  result: string,
+  unconfirmed = false,
+): Effect[] {
+  const { goal_id, agent_id } = goal
+  return [
+    endGoal({ goal_id, status, result, unconfirmed }),
+    archiveTranscript({ goal_id }),
+    appendEvent({ type: `goal_${status}`, agent_id, data: { agent_id, goal_id } }),
+  ]
+}
+
+/** Books what a call of a model cost, on the agent and on whoever made it. */
+export function spent(cycle: Cycle, kind: string, goal_id: string | null, spend: Spend, step?: number): Effect {
+  const { agent_id, cycle_num } = cycle
+  const root_agent_id = cycle.get(ActiveAgent)?.root_agent_id ?? agent_id
+  return bookSpend({ agent_id, root_agent_id, cycle_num, goal_id, kind, step, ...spend })
+}
+
+/** Takes back a failure that an earlier cycle left on the agent. */
+export function fared(svc: PluginHandle, cycle: Cycle): Effect[] {
+  const agent = cycle.get(ActiveAgent)
+  if (agent && agent.failures === 0 && agent.waiting_for === null) return []
+  return [svc.use(Agents).fared({ agent_id: cycle.agent_id, error: null, waiting_for: null })]
+}
+
+/** The budget allows no further model call now: nobody's failure. The agent shows what it waits for, and asks again at the next heartbeat. */
+function outOfBudget(svc: PluginHandle, cycle: Cycle, waiting_for: string): void {
+  const { agent_id, cycle_num } = cycle
+  if (cycle.get(ActiveAgent)?.waiting_for !== waiting_for) {
+    cycle.effects.push(svc.use(Agents).fared({ agent_id, error: null, waiting_for }))
+    svc.log.info({ agent_id, cycle_num, code: 'guarded' }, waiting_for)
+  }
+  cycle.result = 'guarded'
+  cycle.done = true
+}
+
+/**
+ * Writes a failure on the agent, and lets it rest, longer from failure to failure.
+ * @param retryAfter seconds before which nothing can be better
+ */
+export function restAfter(
+  svc: PluginHandle,
+  config: Pick<GoalsConfig, 'max_failures'>,
+  cycle: Cycle,
+  sentence: string,
+  retryAfter = 0,
+): void {
+  const failures = (cycle.get(ActiveAgent)?.failures ?? 0) + 1
+  const waiting_for = failures >= config.max_failures ? sentence : null
+  cycle.effects.push(svc.use(Agents).fared({ agent_id: cycle.agent_id, error: sentence, waiting_for }))
+  const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
+  const rest = Math.min(heartbeat * 2 ** Math.min(failures, 16), Math.max(LONGEST_REST_MS, heartbeat))
+  cycle.run_at = svc.clock.ms() + Math.max(rest, Math.min(retryAfter * 1000, LONGEST_REST_MS))
+}
+
+/**
+ * Runs a phase's work so that a failure, of the model above all, ends the cycle and never the goal: it is written on the
+ * agent, and the agent rests, longer from failure to failure. What a failed call cost has been booked by then.
+ */
+export async function orFail(
+  svc: PluginHandle,
+  config: GoalsConfig,
+  cycle: Cycle,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    // Told to stop or out of time: that is not the agent's failure.
+    if (cycle.signal.aborted) throw cycle.signal.reason
+    if (error instanceof FencedError) throw error
+    const isBudget = error instanceof BudgetExhaustedError || error instanceof AgentBudgetExhaustedError
+    if (isBudget || error instanceof UnknownPriceError) {
+      return outOfBudget(svc, cycle, error.message)
+    }
+    if (error instanceof DaemonFrozenError) {
+      cycle.result = 'guarded'
+      cycle.done = true
+      return
+    }
+    const sentence = sentenceOf(error)
+    restAfter(svc, config, cycle, sentence, error instanceof SvcError ? error.retryAfter : 0)
+    cycle.result = 'error'
+    cycle.error = error
+    cycle.done = true
+    const code = error instanceof SvcError ? error.code : 'error'
+    svc.log.warn({ agent_id: cycle.agent_id, cycle_num: cycle.cycle_num, code }, sentence)
+  }
+}

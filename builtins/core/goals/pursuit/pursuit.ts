@@ -1,0 +1,399 @@
+import { hash } from 'node:crypto'
+import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
+import { type ImageRef, imagesOf, readImages } from '#core/images/contract'
+import { isRefusedForGood, isUnknownRefusal, type Message, type ModelError } from '#core/models/contract'
+import { Profiles } from '#core/profiles/contract'
+import {
+  canonicalJson,
+  FINISH_GOAL,
+  type PlannedCall,
+  type RunEnd,
+  type RunEvent,
+  type RunRequest,
+  Runtime,
+  type Verdict,
+} from '#core/runtime/contract'
+import { defineError, type Effect, type PluginHandle } from '#kernel'
+import { pluralize } from '#lib/pluralize'
+import { recordInput, withoutRecording } from '#lib/recording-context'
+import type { Cycle } from '#platform/heartbeat/contract'
+import { appendEvent, Store } from '#platform/store/contract'
+import { Approvals } from '#safety/approvals/contract'
+import { ASK_OPERATOR, Questions } from '#safety/questions/contract'
+import type { Tool } from '#tools/toolkits/contract'
+import { Ending, NotAcceptedError } from '../acceptance/ending.ts'
+import type { GoalsConfig } from '../config.ts'
+import { assembled } from '../context/assembly.ts'
+import { heard, newsFor, passed, told } from '../context/guarded.ts'
+import { nudgesFor } from '../context/nudges.ts'
+import { endedMessage, goalMessage, nudgeMessage, pursuitParts, waitingMessage } from '../context/prompt.ts'
+import { remembered } from '../context/recall.ts'
+import { sectionsFor } from '../context/sections.ts'
+import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
+import { abandoned } from '../goals.ts'
+import {
+  type AtHand,
+  dropTranscript,
+  goalAtHand,
+  loadTranscript,
+  recordAnswer,
+  recordOutcome,
+  subgoalsTold,
+  unansweredCalls,
+  untoldSubgoals,
+} from '../repository.ts'
+import { goalsBefore, readPlan } from '../terms-repository.ts'
+import { ended, fared, restAfter, spent } from './outcome.ts'
+import { Plan, planReminder, UPDATE_PLAN } from './plan.ts'
+import { Summaries } from './summary.ts'
+import { Transcript } from './transcript.ts'
+import type { TranscriptCache } from './transcript-cache.ts'
+
+/** `goal_pursuit`: runs the loop from where it was, and writes each of its events down before it goes on. */
+export async function pursue(
+  svc: PluginHandle,
+  config: GoalsConfig,
+  cache: TranscriptCache,
+  cycle: Cycle,
+): Promise<void> {
+  const goal = cycle.get(ActiveGoal) as PursuedGoal
+  const pursuit = new Pursuit(svc, config, cache, cycle, goal)
+  const end = await pursuit.run().catch(error => {
+    if (error instanceof NotAcceptedError) return { status: 'not_reached', problem: error.message } as const
+    // The next cycle would send the same.
+    if (!isRefusedForGood(error) && !isRefusedAgain(error, assembled(cycle).agent)) throw error
+    return { status: 'not_accepted', problem: error.message } as const
+  })
+  // Its next cycle would begin with the same: it rests as after a failure, longer each time.
+  if (end.status === 'repeating') throw new RepeatingError({ calls: end.calls })
+  const { agent_id, goal_id } = goal
+  if (end.status === 'not_accepted') {
+    cycle.effects.push(...ended(goal, 'abandoned', await told(svc, agent_id, end.problem)))
+    restAfter(svc, config, cycle, end.problem)
+    cycle.result = 'abandoned'
+    return
+  }
+  cycle.effects.push(...fared(svc, cycle))
+  const giveUp = async (reason: string, ...more: Effect[]) => {
+    cycle.effects.push(...more, ...(await abandoned(svc, goal, await told(svc, agent_id, reason))))
+    cycle.result = 'abandoned'
+  }
+  switch (end.status) {
+    case 'finished': {
+      const result = [end.summary, ...end.evidence.map(each => `- ${each}`)].join('\n')
+      cycle.effects.push(...ended(goal, 'completed', await told(svc, agent_id, result), end.unconfirmed))
+      cycle.result = 'completed'
+      return
+    }
+    case 'not_reached':
+      return giveUp(end.problem)
+    case 'refused':
+      return giveUp(`The model declined: ${end.summary}`)
+    case 'declined': {
+      const data = { agent_id, goal_id, reason: await told(svc, agent_id, end.reason) }
+      return giveUp(`Declined: ${end.reason}`, appendEvent({ type: 'goal_declined', agent_id, data }))
+    }
+    case 'max_steps':
+      if (config.max_steps_policy === 'abandon') {
+        cycle.effects.push(...ended(goal, 'abandoned', `Not finished within ${pluralize(end.steps, 'step')}.`))
+        cycle.result = 'abandoned'
+        return
+      }
+      cycle.effects.push(
+        appendEvent({ type: 'goal_max_steps', agent_id, data: { agent_id, goal_id, steps_done: end.steps } }),
+      )
+      cycle.result = 'max_steps'
+      return
+    case 'parked':
+      cycle.result = 'parked'
+      return
+    case 'yielded':
+      // Something else is at hand: a subgoal, a goal that matters more.
+      cycle.run_at = svc.clock.ms()
+  }
+}
+
+/** Failures in a row after which a goal ends whose requests are refused for an unknown reason: a server may have been in trouble. */
+const MAX_UNKNOWN_REFUSALS = 3
+
+/** Whether a request was refused as the one before it, once too often. Numbers and ids in the words differ. */
+function isRefusedAgain(error: unknown, { error: before, failures }: AgentRow): error is ModelError {
+  const wordsOf = (message: string) => message.replace(/\S*\d\S*/g, '')
+  if (!isUnknownRefusal(error) || before === null || failures + 1 < MAX_UNKNOWN_REFUSALS) return false
+  return wordsOf(error.message) === wordsOf(before)
+}
+
+const RepeatingError = defineError({
+  code: 'repeating',
+  status: 500,
+  title: 'Repeating',
+  sentence: (p: { calls: string }) => `It did the same three times in a row, with the same result: ${p.calls}.`,
+})
+
+function userMessage(content: string, images: readonly ImageRef[] = []): Message {
+  return { role: 'user', content, ...imagesOf(images) }
+}
+
+const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>() }
+
+/** Workspaces that are known to be there, for each house in this process. */
+const made = new WeakMap<PluginHandle, Set<string>>()
+
+class Pursuit {
+  readonly #svc: PluginHandle
+  readonly #config: GoalsConfig
+  readonly #cycle: Cycle
+  readonly #goal: PursuedGoal
+  readonly #cache: TranscriptCache
+  readonly #summaries: Summaries
+  #transcript = new Transcript([])
+  /** The epoch of the lease under which the transcript was last written to. */
+  #written: number | null
+  /** How things stood before the model call that is next or under way. */
+  #atHand: AtHand | undefined
+  /** Nothing was done since the goal was read. */
+  #isFresh = false
+  /** The writes of an answer without calls to run: they are part of the next write, or of the cycle's end. */
+  #unsaved: Effect[] = []
+  /** Nudges and ended subgoals that stand in the prompt of the model call that is under way. */
+  #reading: string[] = []
+  #told: string[] = []
+  /** The writes once the news in that prompt is told. */
+  #newsTold: readonly Effect[] = []
+  /** When the calls of the last answer began, on the monotonic clock. */
+  #began: number
+
+  constructor(svc: PluginHandle, config: GoalsConfig, cache: TranscriptCache, cycle: Cycle, goal: PursuedGoal) {
+    this.#svc = svc
+    this.#config = config
+    this.#cache = cache
+    this.#cycle = cycle
+    this.#goal = goal
+    this.#written = goal.transcript_epoch
+    this.#began = svc.clock.monotonic()
+    this.#summaries = new Summaries(svc, config, cycle, goal, () => this.#transcript)
+  }
+
+  async run(): Promise<RunEnd> {
+    const store = this.#svc.use(Store)
+    const { goal_id } = this.#goal
+    const begun = this.#goal.steps_completed > 0
+    const { unanswered, waiting } = begun ? await unansweredCalls(store, goal_id) : NOTHING_OPEN
+    // What waits for the operator is gone on with in any case.
+    if (begun && (this.#config.pursuit_resume || waiting.size > 0)) {
+      this.#transcript = await this.#loadTranscript()
+    } else if (begun) await this.#cycle.save([dropTranscript({ goal_id })])
+    const { status } = assembled(this.#cycle).agent
+    this.#isFresh = unanswered.size === 0 && status !== 'paused' && status !== 'dead'
+    const events = this.#svc.use(Runtime).run(await this.#request({ unanswered, waiting }))
+    try {
+      for (;;) {
+        const { value, done } = await events.next()
+        if (done) {
+          this.#keepTranscript(value)
+          return value
+        }
+        await this.#write(value)
+      }
+    } finally {
+      this.#cycle.effects.push(...this.#unsaved)
+      await events.return?.(undefined as never)
+    }
+  }
+
+  async #loadTranscript(): Promise<Transcript> {
+    const { goal_id, transcript_epoch } = this.#goal
+    const kept = this.#cache.take(goal_id, transcript_epoch)
+    // No one else writes to it meanwhile, so it makes no difference to a recording when it is read, or whether.
+    return kept ?? new Transcript(await withoutRecording(() => loadTranscript(this.#svc.use(Store), goal_id)))
+  }
+
+  /** Keeps the transcript for the next cycle, where there is one. After an error it is not sure what was written. */
+  #keepTranscript({ status }: RunEnd): void {
+    const goesOn = status === 'max_steps' || status === 'parked' || status === 'yielded'
+    if (goesOn && this.#written !== null) this.#cache.keep(this.#goal.goal_id, this.#written, this.#transcript)
+  }
+
+  async #request({ unanswered, waiting }: typeof NOTHING_OPEN): Promise<RunRequest> {
+    const { agent, profile } = assembled(this.#cycle)
+    const { agent_id, cycle_num, lease, signal } = this.#cycle
+    const { goal_id } = this.#goal
+    const runtime = this.#svc.use(Runtime)
+    const reach = agentReach(this.#svc.project, agent)
+    await recordInput('workspace', () => this.#makeOnce(reach.scratch))
+    const ending = new Ending(this.#svc, this.#config, this.#cycle, this.#goal, reach, effects => this.#save(effects))
+    const system_parts = pursuitParts(
+      profile,
+      await this.#svc.use(Profiles).skills(profile),
+      await sectionsFor(this.#svc, 'goal_pursuit', agent, profile),
+      runtime.toolsFor(profile),
+    )
+    return {
+      agent_id,
+      goal_id,
+      cycle_num,
+      signal,
+      ...reach,
+      unanswered,
+      waiting,
+      // Asked anew at each step: a toolkit may come or go in the middle of a pursuit.
+      get tools() {
+        return runtime.toolsFor(profile)
+      },
+      call_prefix: `${agent_id}:${lease.epoch}`,
+      ...this.#called,
+      fallback: profile.fallback,
+      temperature: profile.temperature,
+      max_tokens: profile.max_tokens,
+      parameters: profile.parameters,
+      max_steps: profile.max_steps,
+      system: system_parts.join('\n\n'),
+      system_parts,
+      transcript: this.#transcript.messages,
+      tool_timeout: this.#config.tool_timeout,
+      summarize: call => this.#summaries.next(call),
+      news: () => this.#news(),
+      gate: (call, tool) => this.#gate(call, tool),
+      objection: claim => ending.objection(claim),
+      yields: () => this.#yields(),
+    }
+  }
+
+  /** Which model is asked, and for whom. */
+  get #called(): Pick<RunRequest, 'model' | 'purpose'> {
+    const { agent, profile } = assembled(this.#cycle)
+    const { agent_id, cycle_num } = this.#cycle
+    const { root_agent_id } = agent
+    const { max_cost_usd, max_total_cost_usd } = profile
+    const payer = { root_agent_id, max_cost_usd, max_total_cost_usd }
+    return {
+      model: agent.model || profile.model || null,
+      purpose: { agent_id, goal_id: this.#goal.goal_id, cycle_num, kind: 'goal_pursuit', ...payer },
+    }
+  }
+
+  async #gate(call: PlannedCall, tool: Tool): Promise<Verdict> {
+    const { agent_id, goal_id } = this.#goal
+    const { call_id, step, arguments: args } = call
+    if (call.name === ASK_OPERATOR && this.#svc.has(Questions))
+      return this.#svc.use(Questions).gate({ call_id, agent_id, goal_id, arguments: args })
+    if (call.name === FINISH_GOAL || !this.#svc.has(Approvals)) return { verdict: 'run', arguments: args }
+    const asked = { call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args }
+    // Calls of an earlier answer, which are resumed, have step 0.
+    return this.#svc.use(Approvals).gate({ ...asked, isNew: step > 0 })
+  }
+
+  /** Once in each process: tools make what somebody removes meanwhile. */
+  async #makeOnce(workspace: string): Promise<void> {
+    const known = made.get(this.#svc) ?? new Set()
+    made.set(this.#svc, known)
+    if (known.has(workspace)) return
+    await this.#svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 })
+    known.add(workspace)
+  }
+
+  async #yields(): Promise<boolean> {
+    await this.#save([])
+    // A pursuit that has done nothing yet finds all as its goal was read.
+    this.#atHand = this.#isFresh ? this.#goal : await goalAtHand(this.#svc.use(Store), this.#goal.agent_id)
+    this.#isFresh = false
+    return this.#atHand?.goal_id !== this.#goal.goal_id || this.#atHand.blocked !== 0
+  }
+
+  /** The goal at the very beginning, and the operator's messages between two steps. */
+  async #news(): Promise<Message[]> {
+    const { agent_id, goal_id } = this.#goal
+    const all = this.#atHand?.nudged ? await this.#svc.use(Agents).waitingNudges(agent_id) : []
+    const { nudges, waiting } = await nudgesFor(this.#svc, all, this.#called)
+    this.#reading = nudges.map(nudge => nudge.nudge_id)
+    const messages = await Promise.all(nudges.map(({ message }) => heard(this.#svc, agent_id, message)))
+    const ended = this.#atHand?.untold ? await untoldSubgoals(this.#svc.use(Store), goal_id) : []
+    this.#told = ended.map(goal => goal.goal_id)
+    const news = await newsFor(this.#svc, agent_id, this.#atHand?.wakes ?? 0)
+    this.#newsTold = news.told
+    const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
+    const subgoals = ended.length > 0 ? [await this.#endedMessage('Subgoals have ended:', ended)] : []
+    const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
+    const operator = nudges.map(({ images }, n) => userMessage(nudgeMessage(messages[n]!), images))
+    const more = waiting > 0 ? [userMessage(waitingMessage(waiting))] : []
+    return [...first, ...[plan, ...subgoals, ...news.texts].flat().map(text => userMessage(text)), ...operator, ...more]
+  }
+
+  async #opening(): Promise<Message> {
+    const store = this.#svc.use(Store)
+    const before = this.#goal.follows ? await goalsBefore(store, this.#goal.goal_id) : []
+    const ended =
+      before.length > 0 ? [await this.#endedMessage('Goals that this one comes after have ended:', before)] : []
+    return userMessage(
+      [goalMessage(this.#goal, await this.#remembered()), ...ended].join('\n\n'),
+      readImages(this.#goal.images),
+    )
+  }
+
+  /** How other goals ended, cleaned and checked: other agents may have pursued them. */
+  async #endedMessage(heading: string, goals: readonly GoalRow[]): Promise<string> {
+    const results = goals.map(async goal => ({
+      ...goal,
+      result: goal.result && (await passed(this.#svc, this.#goal.agent_id, goal.result)),
+    }))
+    return endedMessage(heading, await Promise.all(results))
+  }
+
+  #remembered(): Promise<string[]> {
+    const { agent_id, objective } = this.#goal
+    return remembered(this.#svc, agent_id, objective, true)
+  }
+
+  async #write(event: RunEvent): Promise<void> {
+    const { agent_id, goal_id } = this.#goal
+    if (event.type === 'outcome') {
+      const { call, message, effects } = event
+      const row = this.#transcript.outcome(call, message)
+      const { cycle_num, lease } = this.#cycle
+      const epoch = this.#written === lease.epoch ? null : lease.epoch
+      const duration = this.#svc.clock.monotonic() - this.#began
+      await this.#save([
+        recordOutcome({ goal_id, agent_id, epoch, call_id: call.call_id, row }),
+        toolResult({ agent_id, goal_id, cycle_num }, call, message, duration),
+        ...effects,
+      ])
+      this.#written = lease.epoch
+      if (call.name === UPDATE_PLAN && !message.is_error)
+        this.#goal.plan = JSON.stringify(Plan.parse(call.arguments).steps)
+      return
+    }
+    const { heard, message, calls, spend } = event
+    const rows = this.#transcript.answer(heard, message, calls)
+    // There is room left for the results that are to come.
+    const kept = this.#transcript.prune(this.#config.pursuit_transcript_max_messages - calls.length)
+    const read = this.#reading.length > 0 ? [this.#svc.use(Agents).nudgesDelivered(this.#reading)] : []
+    const told = this.#told.length > 0 ? [subgoalsTold({ goal_ids: this.#told })] : []
+    const intents = calls.filter(({ name }) => name !== FINISH_GOAL).map(call => this.#intent(call))
+    this.#unsaved.push(
+      recordAnswer({ goal_id, agent_id, epoch: this.#cycle.lease.epoch, rows, kept, intents }),
+      spent(this.#cycle, 'goal_pursuit', goal_id, spend, event.step),
+      ...read,
+      ...told,
+      ...this.#newsTold,
+    )
+    if (intents.length > 0) await this.#save([])
+    this.#written = this.#cycle.lease.epoch
+    this.#began = this.#svc.clock.monotonic()
+  }
+
+  #intent(call: PlannedCall) {
+    const tool = this.#svc.use(Runtime).toolsFor(assembled(this.#cycle).profile).find(call.name)
+    const needsApproval = tool !== undefined && this.#svc.has(Approvals) && this.#svc.use(Approvals).needed(tool)
+    const isGated = needsApproval || call.name === ASK_OPERATOR
+    const args_hash = hash('sha256', canonicalJson(call.arguments))
+    const state = isGated ? ('planned' as const) : ('started' as const)
+    return { args_hash, state, ...call }
+  }
+
+  /** Writes these effects after those of an answer that is not written yet. */
+  async #save(more: readonly Effect[]): Promise<void> {
+    const effects = [...this.#unsaved.splice(0), ...more]
+    if (effects.length === 0) return
+    if ((await this.#cycle.save(effects)) === 'refused') throw new Error('what a tool asked to be written was refused')
+  }
+}

@@ -1,0 +1,48 @@
+import { criteriaLines } from '../acceptance/acceptance.ts'
+import type { Goal } from '../contract.ts'
+import { planLines, progressOf } from '../pursuit/plan.ts'
+
+const MARK = { active: '…', completed: '✓', abandoned: '✗' } as const
+
+/** A goal in a list: its state, and how it ended. */
+export function line(goal: Goal): string {
+  const { goal_id, status, objective, result } = goal
+  const more = status === 'active' ? progress(goal) : result?.split('\n')[0]
+  return `${MARK[status]} ${goal_id}  ${oneLine(objective)}${more ? `\n    ${more}` : ''}`
+}
+
+/** How far an active goal is, and what it waits for. */
+function progress({ plan, question_id, after }: Goal): string {
+  const { steps, done, current } = progressOf(plan)
+  const parts = [
+    question_id !== null && `waits for your answer to ${question_id}; svc questions`,
+    after.length > 0 && `comes after ${after.join(', ')}`,
+    steps > 0 && `${done} of ${steps} steps done${current === null ? '' : `; now: ${oneLine(current)}`}`,
+  ]
+  return parts.filter(Boolean).join('; ')
+}
+
+/** A goal in full. */
+export function renderGoal(goal: Goal): string {
+  const { goal_id, agent_id, status, objective, priority, origin, acceptance, refusals, result, steps_completed } = goal
+  const criteria = criteriaLines(acceptance)
+  const lines = [
+    `${MARK[status]} ${goal_id}  ${agent_id}  ${status}`,
+    `  ${oneLine(objective)}`,
+    `  priority ${priority}, from ${origin}, ${steps_completed} steps`,
+    goal.deadline && `  deadline ${goal.deadline}`,
+    status === 'active' && progress(goal) && `  ${progress(goal)}`,
+    ...planLines(goal.plan).map(step => `    ${step}`),
+    acceptance.length > 0 && `  counts as reached when${refusals > 0 ? ` (refused ${refusals} times)` : ''}:`,
+    ...acceptance.map(
+      ({ met, problem }, n) =>
+        `    ${met === null ? '…' : met ? '✓' : '✗'} ${criteria[n]}${problem ? `\n      ${oneLine(problem)}` : ''}`,
+    ),
+    result && `  ${status === 'completed' ? 'result' : 'ended because'}: ${result.replaceAll('\n', '\n    ')}`,
+  ]
+  return lines.filter(Boolean).join('\n')
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ')
+}

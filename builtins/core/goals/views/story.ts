@@ -1,0 +1,87 @@
+import { lineOf } from '#core/memory/contract'
+import { Message } from '#core/models/contract'
+import { operation, type PluginHandle, z } from '#kernel'
+import { Page } from '#lib/list'
+import { isoTime, Store } from '#platform/store/contract'
+import { GoalNotFoundError } from '../contract.ts'
+import { findGoal, goalCalls, goalMessages, numberOfCalls } from '../repository.ts'
+
+/** Characters of what a tool was given and returned; the transcript holds all of it. */
+const SHOWN = 4_000
+
+const goal_id = z.string().min(1).max(128).describe("A goal's id")
+const Said = Message.extend({ at: z.iso.datetime() }).meta({ id: 'SaidMessage' })
+const ToolCall = z
+  .object({
+    call_id: z.string(),
+    step: z.number().int(),
+    tool: z.string(),
+    arguments: z.string().describe(`JSON, cut after ${SHOWN} characters`),
+    state: z.string().describe('`planned`: waits; `started`: runs, or its outcome is unknown; `done`'),
+    ok: z.boolean().nullable(),
+    output: z.string().nullable().describe(`What the model read of it, cut after ${SHOWN} characters`),
+    approval_id: z.string().nullable(),
+    started_at: z.iso.datetime(),
+    ended_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'ToolCall' })
+
+/** How a pursuit goes and went: what is said in it, and the tools that were called. */
+export function storyOperations(svc: PluginHandle) {
+  const known = async (goal_id: string) => {
+    if (!(await findGoal(svc.use(Store), goal_id))) throw new GoalNotFoundError({ ref: goal_id })
+  }
+  return [
+    operation({
+      name: 'goals.transcript',
+      summary: "Show a goal's transcript, oldest first",
+      description: 'Of a goal that has ended until retention removes it.',
+      input: z.object({ goal_id }),
+      output: z.array(Said),
+      http: { method: 'GET', path: '/goals/{goal_id}/transcript' },
+      cli: { usage: 'goals transcript <goal_id>' },
+      mcp: true,
+      errors: [GoalNotFoundError],
+      async run({ goal_id }) {
+        const rows = await goalMessages(svc.use(Store), goal_id)
+        if (rows.length === 0) await known(goal_id)
+        return rows.map(({ message, created_at }) => ({
+          ...Message.parse(JSON.parse(message)),
+          at: isoTime(created_at),
+        }))
+      },
+      render: said =>
+        said.map(({ role, content, summary }) => `${summary ? 'summary' : role}: ${lineOf(content, 500)}`).join('\n') ||
+        'nothing is said',
+    }),
+    operation({
+      name: 'goals.calls',
+      summary: "List a goal's tool calls, newest first",
+      description: 'Each with its arguments, its outcome and its duration.',
+      input: Page.extend({ goal_id }),
+      output: z.array(ToolCall),
+      http: { method: 'GET', path: '/goals/{goal_id}/calls' },
+      cli: { usage: 'goals calls <goal_id>', short: { limit: 'n' } },
+      mcp: true,
+      errors: [GoalNotFoundError],
+      async run({ goal_id, limit, offset }) {
+        await known(goal_id)
+        const rows = await goalCalls(svc.use(Store), goal_id, SHOWN, limit ?? -1, offset)
+        return rows.map(({ is_error, started_at, ended_at, ...row }) => ({
+          ...row,
+          ok: is_error === null ? null : is_error === 0,
+          started_at: isoTime(started_at),
+          ended_at: ended_at === null ? null : isoTime(ended_at),
+        }))
+      },
+      count: ({ goal_id }) => numberOfCalls(svc.use(Store), goal_id),
+      render: calls =>
+        calls
+          .map(
+            ({ step, tool, ok, output }) =>
+              `${step}  ${ok === null ? '…' : ok ? '✓' : '✗'} ${tool}  ${lineOf(output ?? '', 200)}`,
+          )
+          .join('\n') || 'no tool was called',
+    }),
+  ]
+}

@@ -1,0 +1,37 @@
+import type { Hold } from '#core/agents/contract'
+import type { PluginHandle } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { waitsFor } from '../context/assembly.ts'
+import { lastSearch, type NoGoal } from '../generation/idle.ts'
+import { activeGoal } from '../repository.ts'
+
+/** What this room knows of why an agent does not run. */
+export function goalHolds(svc: PluginHandle): Hold[] {
+  return [
+    {
+      name: 'blocked',
+      stage: 65,
+      async why({ agent_id, goal_id }) {
+        const goal = goal_id === null ? undefined : await activeGoal(svc.use(Store), agent_id)
+        return goal?.blocked ? { reason: waitsFor(goal), at: null } : undefined
+      },
+    },
+    {
+      name: 'idle',
+      stage: 70,
+      async why({ agent_id, goal_id, run_at }) {
+        const search = goal_id === null ? await lastSearch(svc, agent_id) : undefined
+        const now = svc.clock.ms()
+        if (!search || (search.ask_again_at <= now && search.refused === null)) return undefined
+        return { reason: reasonOf(search), at: search.ask_again_at > now ? search.ask_again_at : run_at }
+      },
+    },
+  ]
+}
+
+/** As one sentence of its model after another, and when it is asked again. */
+function reasonOf({ said, refused }: NoGoal): string {
+  const again = 'It is asked again then, or as soon as something happens to it.'
+  if (refused !== null) return `Its last goal was refused, because ${said}: "${refused}". ${again}`
+  return `It is idle: it found nothing to do${said ? ` ("${said}")` : ''}. ${again}`
+}

@@ -1,0 +1,104 @@
+import { dirname } from 'node:path'
+import { sentenceOf, z } from '#kernel'
+import { lockFile } from '#lib/lock'
+import { replaceFile } from '#lib/yaml'
+import type { SharedFiles } from '#platform/store/contract'
+import { ValuesFullError } from '../contract.ts'
+import type { JournalParts } from './journal.ts'
+
+/** All keys and values of a file together, in characters. */
+const LARGEST = 1_000_000
+
+/** A JSON file of things by key that is replaced as a whole. One that cannot be read is set aside. */
+export class JsonFile<T> {
+  readonly #file: string
+  readonly #parts: JournalParts
+  readonly #things: z.ZodType<Record<string, T>>
+  readonly #elsewhere: { shared: SharedFiles; path: string } | undefined
+
+  /** @param elsewhere where several machines share it, and nothing is in the file */
+  constructor(
+    file: string,
+    thing: z.ZodType<T>,
+    parts: JournalParts,
+    elsewhere?: { shared: SharedFiles; path: string },
+  ) {
+    this.#elsewhere = elsewhere
+    this.#file = file
+    this.#parts = parts
+    this.#things = z.record(z.string(), thing)
+  }
+
+  /** The newest is the last. */
+  async read(): Promise<Map<string, T>> {
+    const { ports, log } = this.#parts
+    if (this.#elsewhere) return this.#thingsIn((await this.#readShared())?.text)
+    const text = await ports.files.readFile(this.#file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+      return '{}'
+    })
+    try {
+      return this.#thingsIn(text)
+    } catch (error) {
+      const corrupt = `${this.#file}.corrupt`
+      log.warn({}, `${this.#file} is set aside as ${corrupt}: ${sentenceOf(error)}`)
+      await ports.files.rename(this.#file, corrupt).catch(() => {})
+      return new Map()
+    }
+  }
+
+  /**
+   * @param change says whether anything changed
+   * @throws ValuesFullError for what would make the file larger than 1,000,000 characters
+   */
+  async change(change: (things: Map<string, T>) => boolean): Promise<boolean> {
+    const { ports } = this.#parts
+    if (this.#elsewhere) return this.#changeShared(change)
+    await ports.files.mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
+    const release = await lockFile(`${this.#file}.lock`, ports)
+    try {
+      const text = applyChange(await this.read(), change)
+      if (text === undefined) return false
+      await replaceFile(ports.files, this.#file, text)
+      return true
+    } finally {
+      await release()
+    }
+  }
+
+  /** A faster process has made another version, which is changed then. */
+  async #changeShared(change: (things: Map<string, T>) => boolean): Promise<boolean> {
+    const { shared, path } = this.#elsewhere!
+    for (;;) {
+      const found = await this.#readShared()
+      const text = applyChange(this.#thingsIn(found?.text), change)
+      if (text === undefined) return false
+      if (await shared.replace(path, text, found?.version ?? 0)) return true
+    }
+  }
+
+  #readShared() {
+    const { shared, path } = this.#elsewhere!
+    return shared.read(path)
+  }
+
+  #thingsIn(text = '{}'): Map<string, T> {
+    return new Map(Object.entries(this.#things.parse(JSON.parse(text))))
+  }
+}
+
+/** What is to be written; undefined when nothing was changed. @throws ValuesFullError */
+function applyChange<T>(things: Map<string, T>, change: (things: Map<string, T>) => boolean): string | undefined {
+  const before = sizeOf(things)
+  if (!change(things)) return undefined
+  const size = sizeOf(things)
+  if (size > LARGEST && size > before) throw new ValuesFullError({ limit: LARGEST })
+  return `${JSON.stringify(Object.fromEntries(things), null, 2)}\n`
+}
+
+function sizeOf(things: ReadonlyMap<string, unknown>): number {
+  let size = 0
+  for (const [key, thing] of things)
+    size += key.length + (typeof thing === 'string' ? thing : JSON.stringify(thing)).length
+  return size
+}

@@ -1,0 +1,36 @@
+import { z } from '#kernel'
+import type { MemoryRecord, Only } from '../contract.ts'
+
+/** A line of the file: a record, accesses to one, or that one is forgotten. */
+export const Line = z.union([
+  z.object({
+    memory_id: z.string(),
+    thought: z.string(),
+    metadata: z.record(z.string(), z.unknown()).default({}),
+    ts: z.iso.datetime({ offset: true }),
+    access_count: z.number().int().default(0),
+    last_accessed: z.iso.datetime({ offset: true }).nullable().default(null),
+    replaces: z.boolean().default(false),
+  }),
+  z.object({ memory_id: z.string(), accessed: z.string(), times: z.number().int().min(1).default(1) }),
+  z.object({ memory_id: z.string(), forgotten: z.string() }),
+])
+
+/** A record as it is held, with its number in the index. */
+export interface IndexedRecord extends MemoryRecord {
+  doc: number
+}
+
+export function toRecord({ doc: _, ...record }: IndexedRecord): MemoryRecord {
+  return record
+}
+
+export function isOf({ metadata }: MemoryRecord, only: Only = {}): boolean {
+  return Object.entries(only).every(([key, value]) => metadata[key] === value)
+}
+
+/** What a record is found by: its thought and the texts of its metadata, of which ids say nothing. */
+export function wordsOf({ thought, metadata }: Pick<MemoryRecord, 'thought' | 'metadata'>): string {
+  const words = Object.entries(metadata).filter(([key, value]) => typeof value === 'string' && !key.endsWith('_id'))
+  return [thought, ...words.map(([, value]) => value)].join(' ')
+}

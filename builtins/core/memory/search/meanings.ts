@@ -1,0 +1,195 @@
+import { createHash } from 'node:crypto'
+import { type Clock, type Log, sentenceOf, within, z } from '#kernel'
+import type { MemoryEmbeddings } from '../contract.ts'
+import type { Lines } from '../files/journal.ts'
+import { type IndexedRecord, wordsOf } from '../files/records.ts'
+
+/** Texts that are sent at a time, the query among them. */
+const BATCH = 64
+/** How long an answer is waited for, and the pause after none came, in milliseconds. */
+const LIMIT_MS = 10_000
+const REST_MS = 60_000
+/** Below this a likeness is chance, unless the plugin knows better. */
+const MIN_SCORE = 0.3
+/** A file with more lines than this, and twice as many as are of use, is written anew. */
+const MIN_WASTE = 1_000
+
+/** A line of the file: the vector that was made by `by` of a text with the hash `of`, as base64 of 32-bit floats. */
+const Line = z.object({ memory_id: z.string(), by: z.string(), of: z.string(), vector: z.base64() })
+
+/**
+ * What the records of one agent mean, as vectors by their number in the index. Vectors are made when a search needs them,
+ * and kept in a file beside the memory: it is a cache, and made anew when it is lost.
+ */
+export class Meanings {
+  readonly #journal: Lines
+  readonly #backend: () => MemoryEmbeddings | undefined
+  readonly #clock: Clock
+  readonly #log: Log
+  #vectors = new Map<number, Float32Array>()
+  /** Whose vectors are held. */
+  #by = ''
+  #loading: Promise<void> | undefined
+  #restsUntil = 0
+  #filling = false
+
+  constructor(journal: Lines, backend: () => MemoryEmbeddings | undefined, { clock, log }: { clock: Clock; log: Log }) {
+    this.#journal = journal
+    this.#backend = backend
+    this.#clock = clock
+    this.#log = log
+  }
+
+  reset(): void {
+    this.#vectors = new Map()
+    this.#by = ''
+  }
+
+  remove(doc: number): void {
+    this.#vectors.delete(doc)
+  }
+
+  /**
+   * Returns the vector of a query. The newest records without a vector go with it; when there are more, the rest
+   * follows in the background.
+   * @returns undefined when there is no answer: the search goes by words then
+   */
+  async of(query: string, ask: () => Promise<ReadonlyMap<string, IndexedRecord>>): Promise<Float32Array | undefined> {
+    const backend = this.#backend()
+    if (!backend || this.#clock.monotonic() < this.#restsUntil) return undefined
+    try {
+      const records = await ask()
+      if (this.#by !== backend.name) {
+        this.#loading ??= this.#load(backend.name, records).finally(() => {
+          this.#loading = undefined
+        })
+        await this.#loading
+      }
+      const [vector] = await this.#embed(backend, [query], records)
+      if (this.#waiting(records).length > 0 && !this.#filling) void this.#fill(backend, ask)
+      return vector
+    } catch (error) {
+      this.#rest(backend, error)
+      return undefined
+    }
+  }
+
+  /** The records nearest to a vector, with the cosines. */
+  nearest(query: Float32Array, limit: number, accept: (doc: number) => boolean): Map<number, number> {
+    const min = this.#backend()?.min_score ?? MIN_SCORE
+    const near: [doc: number, score: number][] = []
+    for (const [doc, vector] of this.#vectors) {
+      const score = dot(query, vector)
+      if (score >= min && accept(doc)) near.push([doc, score])
+    }
+    return new Map(near.sort(([a, one], [b, other]) => other - one || b - a).slice(0, limit))
+  }
+
+  /** The newest without a vector, as many as fit beside a query. */
+  #waiting(records: ReadonlyMap<string, IndexedRecord>): IndexedRecord[] {
+    if (this.#vectors.size >= records.size) return []
+    const found: IndexedRecord[] = []
+    for (const record of [...records.values()].reverse()) {
+      if (found.length === BATCH - 1) break
+      if (!this.#vectors.has(record.doc)) found.push(record)
+    }
+    return found
+  }
+
+  async #fill(backend: MemoryEmbeddings, ask: () => Promise<ReadonlyMap<string, IndexedRecord>>): Promise<void> {
+    this.#filling = true
+    try {
+      for (let records = await ask(); this.#waiting(records).length > 0; records = await ask()) {
+        if (this.#backend() !== backend) break
+        await this.#embed(backend, [], records)
+      }
+    } catch (error) {
+      this.#rest(backend, error)
+    } finally {
+      this.#filling = false
+    }
+  }
+
+  /** @returns vectors of the texts; those of records that wait are made with them, and kept */
+  async #embed(
+    backend: MemoryEmbeddings,
+    texts: readonly string[],
+    records: ReadonlyMap<string, IndexedRecord>,
+  ): Promise<Float32Array[]> {
+    const held = this.#vectors
+    const waiting = this.#waiting(records)
+    const all = [...texts, ...waiting.map(wordsOf)]
+    const abort = new AbortController()
+    const { name } = backend
+    const work = backend.embed(all, abort.signal)
+    const vectors = await within(this.#clock, LIMIT_MS, `embeddings by ${name}`, work).finally(() => abort.abort())
+    const [size = 0] = vectors.map(({ length }) => length)
+    if (vectors.length !== all.length || size === 0 || vectors.some(({ length }) => length !== size))
+      throw new TypeError(`${name} gave ${vectors.length} vectors for ${all.length} texts, or not all of one length`)
+    const units = vectors.map(unitOf)
+    const made = waiting.flatMap((record, at) => {
+      const vector = units[texts.length + at]
+      // What was forgotten meanwhile, or has other words now, is not what was asked about.
+      return vector && records.get(record.memory_id) === record ? [{ record, vector }] : []
+    })
+    for (const { record, vector } of made) held.set(record.doc, vector)
+    const lines = made.map(({ record, vector }) => ({
+      ...{ memory_id: record.memory_id, by: name, of: hashOf(record) },
+      vector: Buffer.from(vector.buffer).toString('base64'),
+    }))
+    if (lines.length > 0) await this.#journal.append(lines)
+    return units
+  }
+
+  /** Takes what was made before of the same texts. */
+  async #load(by: string, records: ReadonlyMap<string, IndexedRecord>): Promise<void> {
+    const held = new Map<number, Float32Array>()
+    this.#vectors = held
+    const lines = new Map<string, z.infer<typeof Line>>()
+    let read = 0
+    this.#journal.again()
+    await this.#journal.catchUp(
+      value => {
+        const line = Line.parse(value)
+        read++
+        const record = line.by === by ? records.get(line.memory_id) : undefined
+        if (!record || hashOf(record) !== line.of) return
+        lines.set(line.memory_id, line)
+        held.set(record.doc, floatsOf(line.vector))
+      },
+      () => {},
+    )
+    if (read > MIN_WASTE && read > 2 * lines.size) await this.#journal.replace(async () => [...lines.values()])
+    // Unless numbers were given anew meanwhile.
+    if (this.#vectors === held) this.#by = by
+  }
+
+  #rest({ name }: MemoryEmbeddings, error: unknown): void {
+    this.#restsUntil = this.#clock.monotonic() + REST_MS
+    const problem = `embeddings by ${name} are not to be had; memories are found by their words: ${sentenceOf(error)}`
+    this.#log.warn({}, problem)
+  }
+}
+
+function hashOf(record: IndexedRecord): string {
+  return createHash('sha256').update(wordsOf(record)).digest('base64url').slice(0, 16)
+}
+
+/** The same direction with length 1. @throws TypeError for what has none */
+function unitOf(numbers: readonly number[]): Float32Array {
+  const length = Math.hypot(...numbers)
+  if (!Number.isFinite(length)) throw new TypeError('a vector has something in it that is no number')
+  return Float32Array.from(numbers, number => (length === 0 ? 0 : number / length))
+}
+
+function floatsOf(base64: string): Float32Array {
+  const bytes = Uint8Array.from(Buffer.from(base64, 'base64'))
+  return new Float32Array(bytes.buffer)
+}
+
+function dot(one: Float32Array, other: Float32Array): number {
+  if (one.length !== other.length) return 0
+  let sum = 0
+  for (let at = 0; at < one.length; at++) sum += one[at]! * other[at]!
+  return sum
+}

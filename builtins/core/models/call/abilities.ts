@@ -1,0 +1,166 @@
+import { Images } from '#core/images/contract'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import type { Target } from '../catalogue/names.ts'
+import { hasImages, named, withoutImages } from '../context/vision.ts'
+import {
+  ModelError,
+  type ModelFacts,
+  type ModelProvider,
+  type ModelRequest,
+  type SentMessage,
+  type ToolCalls,
+} from '../contract.ts'
+import { Hearing, type Reading } from '../repair/hearing.ts'
+import { promptedRequest } from './prompted.ts'
+import { promptedSchema } from './structured.ts'
+import { type Understood, understand } from './understood.ts'
+
+/** So servers say that they, or the model, have no tools: Ollama, vLLM, llama.cpp, Groq, OpenRouter and others. */
+const NO_TOOLS =
+  /HTTP (?:400|404|422|500|501): .*\b(?:tools?|tool[_ ]choice|functions?)\b.*(?:support|requires?|enable|unknown|unrecognized|unexpected|not (?:allowed|permitted|available))|HTTP (?:400|404|422|500|501): .*(?:support|unknown|unrecognized|unexpected).*\btools?\b/i
+/**
+ * Servers say so that a model sees no images: OpenAI, Mistral, llama.cpp and LM Studio; OpenRouter and Ollama; DeepSeek, Groq, vLLM.
+ * Sources: vllm#11629 (OpenAI's), ollama#17301, next-ai-draw-io#55 (DeepSeek's), nexu#733 (OpenRouter's), read on 2026-11-25; the
+ * others were not looked up.
+ */
+const NO_VISION =
+  /HTTP (?:400|404|415|422|500|501): .*(?:image(?:s|_url)?\b.{0,60}(?:not (?:supported|enabled|allowed)|only supported)|(?:not support|support|missing data required for)( any)? images?\b|unknown variant .?image_url|content must be a string|not a multimodal|at most 0 image)/i
+/** They say so that they cannot read an image, which says nothing of the model: Anthropic, OpenAI, Gemini, vLLM. */
+const BAD_IMAGE =
+  /HTTP (?:400|413|422): .*(?:could not process image|unable to process input image|unsupported image|invalid image|failed to (?:load|decode) image|cannot identify image|image.{0,40}(?:exceeds|too large|too big))/i
+const NO_SCHEMA = /HTTP (?:400|404|422|500|501): .*(?:response[_ ]?format|json[_ ]schema|structured output|grammar)/i
+
+const UNREADABLE = 'the model was not shown it, as its server refused it'
+const GONE = 'no longer kept'
+
+/**
+ * What models were found to lack, for as long as the process lives, and how they are asked then: tools and schemas in the
+ * prompt, calls out of the text, parameters left out. Whatever the way, callers see the same requests and answers, so that the
+ * model of a conversation can be changed in its middle.
+ */
+export class Abilities {
+  readonly #withoutTools = new Set<string>()
+  readonly #withoutSchemas = new Set<string>()
+  /** Keys of requests that a model does not take. */
+  readonly #omitted = new Map<string, Set<string>>()
+  readonly #withoutVision = new Set<string>()
+  readonly #svc: PluginHandle
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  /** Whether a model is sent images: a refusal knows best, then the catalogue or `models.yaml`, then its server. */
+  async sees({ id, model, provider }: Target, { vision }: Pick<ModelFacts, 'vision'>): Promise<boolean> {
+    if (!provider.vision || this.#withoutVision.has(id)) return false
+    return vision ?? (await provider.vision(model).catch(() => null)) ?? true
+  }
+
+  /** The same target, understood. `mode` is what configuration says of the model. */
+  understood(target: Target, mode: ToolCalls | undefined): Understood {
+    const { provider, id } = target
+    return { ...target, ...this.#adapted(provider, id, mode ?? provider.tool_calls ?? 'auto') }
+  }
+
+  #adapted(provider: ModelProvider, id: string, mode: ToolCalls): Pick<Understood, 'stream' | 'complete'> {
+    let isUnreadable = false
+    const form = (whole: ModelRequest): { sent: ModelRequest; reading: Reading } => {
+      const isBlind = this.#withoutVision.has(id)
+      const reason = isBlind ? undefined : UNREADABLE
+      const request = isBlind || isUnreadable ? { ...whole, messages: named(whole.messages, reason) } : whole
+      const prompted = mode === 'prompted' || (mode === 'auto' && this.#withoutTools.has(id))
+      const schemaInPrompt = request.response_schema && (!provider.structured || this.#withoutSchemas.has(id))
+      const omit = this.#omitted.get(id)
+      const asked = { ...(schemaInPrompt ? promptedSchema(request) : request), ...(omit ? { omit } : {}) }
+      if (prompted) return { sent: promptedRequest(asked), reading: 'prompted' }
+      return { sent: asked, reading: mode === 'auto' ? 'either' : 'native' }
+    }
+    const learn = (error: unknown, sent: ModelRequest) => {
+      const isLearned = this.#learn(error, sent, id, mode)
+      isUnreadable ||= isLearned && isBadImage(error)
+      return isLearned
+    }
+
+    const stream: Understood['stream'] = async (given, signal, tell) => {
+      const request = await this.#loaded(given)
+      let sent = request
+      const ask = () => {
+        const asking = form(request)
+        sent = asking.sent
+        return { events: provider.stream(sent, signal), hearing: new Hearing(request, asking.reading) }
+      }
+      return understand(ask, error => learn(error, sent), signal, tell)
+    }
+    const complete: Understood['complete'] = async (given, signal) => {
+      const request = await this.#loaded(given)
+      for (;;) {
+        const { sent, reading } = form(request)
+        try {
+          const events = await provider.complete!(sent, signal)
+          const hearing = new Hearing(request, reading)
+          return events.flatMap(event => [...hearing.hear(event)])
+        } catch (error) {
+          if (!learn(error, sent)) throw error
+        }
+      }
+    }
+    return { stream, ...(provider.complete ? { complete } : {}) }
+  }
+
+  /** The request with the bytes of its images; those that are gone are named. */
+  async #loaded(request: ModelRequest): Promise<ModelRequest> {
+    const { messages } = request
+    if (!hasImages(messages)) return request
+    const hashes = messages.flatMap(({ images = [] }) => images.map(({ sha256 }) => sha256))
+    const kept = this.#svc.has(Images) ? await this.#svc.use(Images).load(hashes) : new Map<string, string>()
+    const filled = messages.map((message): SentMessage => {
+      if (!message.images) return message
+      const images = message.images.map(image => {
+        const data = kept.get(image.sha256)
+        return data === undefined ? image : { ...image, data }
+      })
+      return withoutImages(
+        { ...message, images },
+        GONE,
+        images.filter(({ data }) => data !== undefined),
+      )
+    })
+    return { ...request, messages: filled }
+  }
+
+  /** Whether a refusal says what the model lacks, so that asking in another form can help. */
+  #learn(error: unknown, sent: ModelRequest, id: string, mode: ToolCalls): boolean {
+    if (!(error instanceof ModelError)) return false
+    if (error.kind === 'unsupported_parameter') return this.#omits(error, id)
+    if (error.kind === 'content_policy' || error.kind === 'invalid_request') return false
+    const { message } = error
+    if (hasImages(sent.messages) && (NO_VISION.test(message) || isBadImage(error))) {
+      if (!isBadImage(error)) this.#withoutVision.add(id)
+      this.#svc.log.info({ code: 'model_ability' }, `${sentenceOf(error)} The images are named in the text instead.`)
+      return true
+    }
+    if (sent.response_schema && NO_SCHEMA.test(message)) {
+      this.#withoutSchemas.add(id)
+    } else if (sent.tools.length > 0 && mode === 'auto' && NO_TOOLS.test(message)) {
+      this.#withoutTools.add(id)
+    } else return false
+    this.#svc.log.info({ code: 'model_ability' }, `${sentenceOf(error)} It is asked in its prompt from now on.`)
+    return true
+  }
+
+  /** Leaves out what a model does not take, unless that was left out already. */
+  #omits(error: ModelError, id: string): boolean {
+    const omitted = this.#omitted.get(id) ?? new Set()
+    if (error.parameter === null || omitted.has(error.parameter)) return false
+    this.#omitted.set(id, new Set([...omitted, error.parameter]))
+    this.#svc.log.warn(
+      { code: 'model_parameter' },
+      `${sentenceOf(error)} It is asked without ${error.parameter} from now on.`,
+    )
+    return true
+  }
+}
+
+function isBadImage(error: unknown): boolean {
+  return error instanceof ModelError && BAD_IMAGE.test(error.message)
+}

@@ -1,0 +1,305 @@
+import { type Log, type Ports, sentenceOf } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
+import { MissingDependencyError } from '#lib/errors'
+import type { Price } from '../catalogue/catalogue.ts'
+import type { Target } from '../catalogue/names.ts'
+import {
+  type AskedCall,
+  type ModelAnswer,
+  type ModelCall,
+  ModelError,
+  type ModelEvent,
+  type ModelRequest,
+  type Spend,
+} from '../contract.ts'
+import type { Governor, Pass } from './governor.ts'
+import { limit, orAbort } from './limits.ts'
+import type { Shown } from './shown.ts'
+import { type Attempt, spendOf } from './spend.ts'
+import type { Understood } from './understood.ts'
+
+/** More text than an answer may have. */
+const MAX_OUTPUT_CHARS = 1024 * 1024
+/** How long an answer that is complete may keep us waiting for its usage. */
+const USAGE_WAIT_MS = 2_000
+/** Of what a provider wants back, the characters of JSON that are kept; part of it would be of no use. */
+const MAX_PROVIDER_DATA_CHARS = 256 * 1024
+
+export interface CallSettings {
+  ports: Pick<Ports, 'clock' | 'random' | 'ids'>
+  log: Log
+  price: Price | 'free' | undefined
+  call_id: string
+  /** Asked before each attempt; throws when it must not be made. */
+  admit: () => Promise<void>
+  /** Called before the pause that follows an attempt which the provider did not charge for. */
+  unbilled: () => Promise<void>
+  /** Says when an attempt may be made, and learns what became of it. */
+  governor: Governor
+  /** The model that gave no answer before this one was asked. */
+  failover_from: string | undefined
+  max_retries: number
+  /** Seconds, all of them. */
+  idle_timeout: number
+  first_byte_timeout: number
+  total_timeout: number
+  /** How much of the total this model may use; another is to have its turn after it. */
+  share: number
+  /** What the caller has seen of the answer so far, also of the models that were asked before. */
+  shown: Shown
+  retry_delay: number
+  retry_cap: number
+}
+
+/** What all attempts of a call share. */
+interface Talk {
+  to: Understood
+  request: ModelRequest
+  settings: CallSettings
+  shown: Shown
+  /** An answer has begun: the time that the call may take counts from here. */
+  begun: () => void
+}
+
+/** What one attempt has brought so far. */
+interface Heard extends Attempt {
+  text: string
+  reasoning: string
+  provider_fields: Record<string, unknown>
+  /** Characters that came, and characters of what they were found to mean: the more of them is what is paid for. */
+  came: number
+  meant: number
+  tool_calls: AskedCall[]
+  dropped_calls: number
+  finish_reason?: ModelAnswer['finish_reason']
+}
+
+/**
+ * One answer out of a provider: streamed, watched, retried while that can help. An answer that broke off is asked for once
+ * more without streaming. What a further attempt says takes the place of what was shown before.
+ * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs a
+ * package; what `admit` throws, with the spend of the attempts before
+ */
+export async function callModel(call: ModelCall, to: Understood, settings: CallSettings): Promise<ModelAnswer> {
+  const { ports, call_id, max_retries, governor, failover_from, shown } = settings
+  const { signal, asked_for, onText: _, onReset: __, context, system_parts: ___, ...rest } = call
+  const request: ModelRequest = { ...rest, model: to.model, purpose: asked_for ?? call.purpose }
+  const began = ports.clock.monotonic()
+  const attempts: Heard[] = []
+  const until_begun = Math.max(settings.first_byte_timeout, settings.share)
+  const total = limit(ports.clock, signal, until_begun * 1000, () => tookTooLong(to, settings))
+  let hasBegun = false
+  const begun = () => {
+    if (!hasBegun) total.restart(settings.share * 1000)
+    hasBegun = true
+  }
+  const spend = (): Spend => ({
+    call_id,
+    model: to.id,
+    ...spendOf(attempts, request, settings.price),
+    duration_ms: Math.round(ports.clock.monotonic() - began),
+    ...(failover_from === undefined ? {} : { failover_from }),
+    ...(context ? { context } : {}),
+  })
+  const talk: Talk = { to, request, settings, shown, begun }
+  const giveUp = (failure: ModelError) =>
+    Object.assign(failure, { spend: attempts.length > 0 ? spend() : null, text: shown.text })
+  let form: 'stream' | 'plain' = 'stream'
+  let plainTried = false
+  try {
+    for (let n = 0; ; n++) {
+      const pass = await governor.enter(to.id, total.signal).catch(error => {
+        throw giveUp(failureOf(to, error, signal))
+      })
+      await settings.admit().catch(error => {
+        pass.leave('unknown')
+        throw Object.assign(error, attempts.length > 0 ? { spend: spend() } : {})
+      })
+      if (total.signal.aborted) {
+        // Stopped while its budget was held: the provider is not asked, and charges nothing.
+        pass.leave('unknown')
+        throw giveUp(failureOf(to, total.signal.reason, signal))
+      }
+      const heard: Heard = {
+        text: '',
+        reasoning: '',
+        provider_fields: {},
+        tool_calls: [],
+        dropped_calls: 0,
+        came: 0,
+        meant: 0,
+        output_chars: 0,
+        billed: true,
+      }
+      attempts.push(heard)
+      shown.again()
+      try {
+        await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, heard, pass)
+        pass.leave('answered')
+        crashPoint('model answered')
+        heard.text = heard.text.toWellFormed()
+        shown.end(heard.text)
+        return Object.freeze({ ...answerOf(heard, to, request, ports), spend: Object.freeze(spend()) })
+      } catch (error) {
+        const failure = error instanceof MissingDependencyError ? undefined : failureOf(to, error, signal)
+        const wait_s = failure ? waitOf(n, failure, call_id, settings) : 0
+        pass.leave(failure ?? 'unknown', wait_s * 1000)
+        if (!failure) throw error
+        heard.billed = failure.billed || heard.output_chars > 0
+        plainTried ||= form === 'plain'
+        const canGoPlain: boolean = to.complete !== undefined && !plainTried
+        const left = failure.transient && n < max_retries && !total.signal.aborted
+        if (!left || governor.state().breaker !== 'closed') throw giveUp(failure)
+        form = canGoPlain && failure.interrupted ? 'plain' : 'stream'
+        if (!heard.billed) await settings.unbilled()
+        await pause(wait_s, n, failure, call, settings, total.signal)
+      }
+    }
+  } finally {
+    total.end()
+  }
+}
+
+/** Follows a stream to its end. Rejects as soon as nothing came for the idle limit, or the signal is aborted. */
+async function hearStream(
+  { to, request, settings, shown, begun }: Talk,
+  signal: AbortSignal,
+  heard: Heard,
+  pass: Pass,
+): Promise<void> {
+  const idle_ms = settings.idle_timeout * 1000
+  let limited: 'first_byte_timeout' | 'idle_timeout' = 'first_byte_timeout'
+  const idle = limit(settings.ports.clock, signal, settings.first_byte_timeout * 1000, () =>
+    fault(to, `nothing came for model.${limited} (${settings[limited]} s)`, { kind: 'timeout' }),
+  )
+  let over = false
+  try {
+    await to.stream(request, idle.signal, event => {
+      pass.accepted()
+      begun()
+      limited = 'idle_timeout'
+      take(to, heard, event)
+      if (event.type === 'text' && event.text) shown.show(event.text)
+      idle.restart(heard.finish_reason ? Math.min(USAGE_WAIT_MS, idle_ms) : idle_ms)
+    })
+    over = true
+  } catch (error) {
+    // The answer is whole; what failed is the way to its usage, which is estimated then.
+    if (!heard.finish_reason || signal.aborted) throw error
+  } finally {
+    idle.end(!over)
+  }
+  if (!heard.finish_reason)
+    throw fault(to, 'the answer broke off before its end', { kind: 'broken', interrupted: true })
+}
+
+async function hearPlain({ to, request }: Talk, signal: AbortSignal, heard: Heard): Promise<void> {
+  const events = await orAbort(signal, to.complete!(request, signal))
+  for (const event of events) take(to, heard, event)
+  if (!heard.finish_reason) throw fault(to, 'the answer has no end', { kind: 'broken' })
+}
+
+function take(to: Target, heard: Heard, event: ModelEvent): void {
+  if (event.type === 'text') {
+    heard.text += event.text
+    heard.meant += event.text.length
+    heard.came += event.chars ?? event.text.length
+  } else if (event.type === 'reasoning') {
+    heard.reasoning += event.text
+    heard.came += event.chars ?? event.text.length
+  } else if (event.type === 'provider_data') {
+    Object.assign(heard.provider_fields, event.fields)
+  } else if (event.type === 'tool_call') {
+    const { type: _, ...call } = event
+    heard.tool_calls.push(call)
+    heard.meant += event.name.length + event.arguments.length
+  } else if (event.type === 'dropped_calls') {
+    heard.dropped_calls += event.calls
+    heard.meant += event.chars
+  } else if (event.type === 'usage') heard.usage = event.usage
+  else if (event.type === 'done') heard.finish_reason = event.finish_reason
+  heard.output_chars = Math.max(heard.came, heard.meant)
+  if (heard.output_chars > MAX_OUTPUT_CHARS) {
+    throw fault(to, 'the answer is longer than 1 MiB', { kind: 'broken', transient: false })
+  }
+}
+
+function answerOf(
+  { text, reasoning, provider_fields: fields, tool_calls, dropped_calls, finish_reason = 'stop' }: Heard,
+  { id }: Target,
+  request: ModelRequest,
+  { ids }: Pick<Ports, 'ids'>,
+) {
+  const known = new Set(request.messages.flatMap(message => message.tool_calls?.map(({ id }) => id) ?? []))
+  const calls = tool_calls.map(toolCall => {
+    const id = toolCall.id && !known.has(toolCall.id) ? toolCall.id : ids.make('tool', 12)
+    known.add(id)
+    return Object.freeze({ ...toolCall, id })
+  })
+  const chars = Object.keys(fields).length > 0 ? JSON.stringify(fields).length : 0
+  const ended = finish_reason === 'stop' || finish_reason === 'tool_calls'
+  return {
+    text,
+    ...(reasoning ? { reasoning } : {}),
+    ...(chars > 0 && chars <= MAX_PROVIDER_DATA_CHARS ? { provider_data: { model: id, fields } } : {}),
+    tool_calls: Object.freeze(calls),
+    ...(dropped_calls > 0 ? { dropped_calls } : {}),
+    finish_reason: ended ? (calls.length > 0 ? 'tool_calls' : 'stop') : finish_reason,
+  } as const
+}
+
+/** Seconds before the next attempt: exponentially more with jitter, or as many as the provider asks for, up to the cap. */
+function waitOf(
+  n: number,
+  { retryAfter = 0 }: ModelError,
+  call_id: string,
+  { ports, retry_delay, retry_cap }: CallSettings,
+): number {
+  const jitter = 0.5 + ports.random.number('models.retry', call_id, n) / 2
+  return Math.min(Math.max(retry_delay * 2 ** n * jitter, retryAfter), retry_cap)
+}
+
+async function pause(
+  seconds: number,
+  n: number,
+  failure: ModelError,
+  { purpose }: ModelCall,
+  { ports, log, max_retries }: CallSettings,
+  signal: AbortSignal,
+): Promise<void> {
+  const { agent_id, goal_id, cycle_num } = purpose
+  log.warn(
+    { agent_id, goal_id, cycle_num, code: 'model_retry' },
+    `${failure.message} Trying again in ${seconds.toFixed(1)} s (${n + 1} of ${max_retries}).`,
+  )
+  await ports.clock.sleep(seconds * 1000, signal)
+}
+
+function failureOf(to: Target, error: unknown, stop: AbortSignal): ModelError {
+  if (stop.aborted) {
+    const why = `the call was stopped (${trim(sentenceOf(stop.reason))})`
+    const billed = !(error instanceof ModelError) || error.billed
+    return fault(to, why, { kind: 'stopped', transient: false, billed }, stop.reason)
+  }
+  if (error instanceof ModelError) return error
+  return fault(to, trim(sentenceOf(error)), {}, error)
+}
+
+function tookTooLong(to: Target, { share, total_timeout }: CallSettings): ModelError {
+  const whole = `model.total_timeout (${total_timeout} s)`
+  const problem = share === total_timeout ? whole : `${Math.round(share)} s, its share of ${whole}`
+  return fault(to, `it took longer than ${problem}`, { kind: 'timeout' })
+}
+
+function fault(
+  to: Target,
+  problem: string,
+  facts: Partial<Pick<ModelError, 'kind' | 'transient' | 'billed' | 'interrupted'>> = {},
+  cause?: unknown,
+): ModelError {
+  return Object.assign(new ModelError({ model: to.id, problem }, cause === undefined ? {} : { cause }), facts)
+}
+
+function trim(sentence: string): string {
+  return sentence.replace(/\.$/, '')
+}

@@ -1,0 +1,260 @@
+import { type Log, type PluginHandle, sentenceOf } from '#kernel'
+import { MissingDependencyError } from '#lib/errors'
+import { appendEvent, Store } from '#platform/store/contract'
+import { type ProjectCatalogue, parametersOf, priceOf } from '../catalogue/catalogue.ts'
+import type { Target } from '../catalogue/names.ts'
+import { firstByteTimeout, longestCallMs, type ModelConfig } from '../config.ts'
+import { ContextEngine } from '../context/engine.ts'
+import {
+  CallLimits,
+  CallObservers,
+  type CallPurpose,
+  type ContextReport,
+  holdAll,
+  MAX_TOOL_CALLS,
+  type MeasuredCall,
+  type ModelAnswer,
+  type ModelCall,
+  ModelError,
+  ModelNameError,
+  modelOf,
+  type ObservedCall,
+  type ObservedEnd,
+  type Spend,
+  type SummaryDue,
+} from '../contract.ts'
+import { type ModelParameters, mergeParameters } from '../parameters/contract.ts'
+import { Abilities } from './abilities.ts'
+import { callModel } from './call.ts'
+import type { Governor } from './governor.ts'
+import { Shown } from './shown.ts'
+import { boundOf, pricedOf } from './spend.ts'
+
+export interface CallerParts {
+  config: ModelConfig
+  retries: { readonly max_retries: number }
+  catalogue(): Promise<ProjectCatalogue>
+  resolve(name: string | null): Promise<Target>
+  governorOf(provider: string): Governor
+}
+
+/** Share of the total time that each model may take, whatever those before it took. */
+const LEAST_SHARE = 0.25
+
+/** What lets another model have its turn. */
+type Silence = ModelError | InstanceType<typeof MissingDependencyError>
+
+/** One who was asked and gave no answer. */
+interface Silent {
+  /** As people wrote it, or what that meant. */
+  model: string
+  failure: Silence
+}
+
+/** Asks the model of a call, and those that may stand in for it, one after another. */
+export class Caller {
+  readonly #svc: PluginHandle
+  readonly #parts: CallerParts
+  readonly #abilities: Abilities
+  readonly #context: ContextEngine
+
+  constructor(svc: PluginHandle, parts: CallerParts) {
+    this.#svc = svc
+    this.#parts = parts
+    this.#abilities = new Abilities(svc)
+    const sees: Abilities['sees'] = (target, facts) => this.#abilities.sees(target, facts)
+    this.#context = new ContextEngine(svc, { ...parts, sees })
+  }
+
+  /** Measures a call that is not made. @throws ModelNameError, ModelError */
+  async measure(call: MeasuredCall): Promise<ContextReport> {
+    const name = modelOf(call, this.#parts.config.planning_model)
+    const target = await this.#parts.resolve(name)
+    return this.#context.measure(target, { ...call, parameters: await this.#parameters(target, call) })
+  }
+
+  /** What task and profile say of how the model answers, over what is configured for the model. */
+  async #parameters(target: Target, { parameters, purpose }: Pick<ModelCall, 'parameters' | 'purpose'>) {
+    const { catalogue, config } = this.#parts
+    const merged = mergeParameters(parameters, parametersOf(target, await catalogue(), config))
+    return purpose.kind === 'summary' ? plainly(merged) : merged
+  }
+
+  /** Returns what a summary for a call has to keep to; null when none is needed, or wanted. @throws ModelNameError, ModelError */
+  async summaryDue(call: MeasuredCall, keeps?: number): Promise<SummaryDue | null> {
+    const { config, resolve } = this.#parts
+    if (!config.summary) return null
+    const target = await resolve(modelOf(call, config.planning_model))
+    const writer = config.summary_model ? await resolve(config.summary_model) : target
+    return this.#context.summaryDue({ target, writer }, call, keeps)
+  }
+
+  /** @throws ModelError, MissingDependencyError, ModelNameError, or what a limit on calls refuses the call with */
+  async call(call: ModelCall): Promise<ModelAnswer> {
+    const { planning_model, total_timeout } = this.#parts.config
+    const names = [modelOf(call, planning_model), ...(call.fallback ?? [])]
+    const began = this.#svc.clock.monotonic()
+    let left = total_timeout
+    const silent: Silent[] = []
+    const shown = new Shown(call)
+    for (let n = 0; ; n++) {
+      const next = names[n + 1]
+      let model = names[n] || 'by default'
+      try {
+        const target = await this.#parts.resolve(names[n] ?? null)
+        model = target.id
+        // The last one may use all the time that is left; the others leave half of it.
+        const share = next ? left / 2 : left
+        const stands_for = silent[0]?.model
+        const parameters = await this.#parameters(target, call)
+        const asked = { ...call, parameters, temperature: parameters.temperature ?? call.temperature }
+        return await this.#context.call(target, asked, sent => this.#ask(target, sent, shown, share, stands_for))
+      } catch (error) {
+        const failure = n > 0 && error instanceof ModelNameError ? namesNone(model, error) : error
+        if (!isSilence(failure)) throw failure
+        silent.push({ model, failure })
+        if (!next || call.signal.aborted) throw summed(silent)
+        await this.#tell(call, model, next, failure)
+        // One that took long to load leaves the others enough to answer.
+        left = Math.max(total_timeout - (this.#svc.clock.monotonic() - began) / 1000, total_timeout * LEAST_SHARE)
+      }
+    }
+  }
+
+  async #ask(
+    target: Target,
+    call: ModelCall,
+    shown: Shown,
+    share: number,
+    failover_from?: string,
+  ): Promise<ModelAnswer> {
+    const { ports, log } = this.#svc
+    const { config, retries, catalogue, governorOf } = this.#parts
+    const listed = await catalogue()
+    const price = priceOf(listed, target.id, target.provider)
+    const call_id = ports.ids.make('call', 12)
+    const { purpose } = call
+    const limits = this.#svc.list(CallLimits)
+    const planned = {
+      ...{ call_id, model: target.id, purpose, priced: pricedOf(price) },
+      ...{ longest_ms: longestCallMs(config), bound: () => boundOf(call, price) },
+    }
+    let held = false
+    const admit = async () => {
+      held = (await holdAll(this.#svc, planned)) || held
+    }
+    const unbilled = async () => {
+      for (const limit of limits) await limit.unbilled?.(planned)
+    }
+    const settle = async (spend: Spend | null, answered: boolean) => {
+      for (const limit of limits) await limit.settle({ call_id, purpose, spend, answered })
+    }
+    const mode = listed.tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
+    const ended = this.#observed({ call_id, model: target.id, call })
+    const own = target.provider.free === true
+    const first_byte_timeout = firstByteTimeout({ ...config, total_timeout: share }, own)
+    const answer = await callModel(call, this.#abilities.understood(target, mode), {
+      ...{ ...config, max_retries: retries.max_retries, share, shown, ports, log, call_id, price, failover_from },
+      ...{ admit, unbilled, first_byte_timeout },
+      governor: governorOf(target.provider.name),
+    }).catch(async error => {
+      ended({ error })
+      await settle((error as { spend?: Spend | null }).spend ?? null, false)
+      throw error
+    })
+    ended({ answer })
+    await settle(answer.spend, true)
+    tellRepairs(answer, purpose, log)
+    return held ? answer : Object.freeze({ ...answer, spend: Object.freeze({ ...answer.spend, held }) })
+  }
+
+  /** @returns a function that reports the end to the observers */
+  #observed(call: ObservedCall): (end: ObservedEnd) => void {
+    const safely = <T>(name: string, look: () => T): T | undefined => {
+      try {
+        return look()
+      } catch (error) {
+        this.#svc.log.error({}, `the observer "${name}" of model calls failed: ${sentenceOf(error)}`)
+        return undefined
+      }
+    }
+    const told = this.#svc
+      .list(CallObservers)
+      .map(observer => ({ name: observer.name, tell: safely(observer.name, () => observer.began(call)) }))
+    return end => {
+      for (const { name, tell } of told) safely(name, () => tell?.(end))
+    }
+  }
+
+  /** Records that another model is asked now. A store that cannot take that stops no answer. */
+  async #tell({ purpose }: ModelCall, from: string, to: string, failure: Silence): Promise<void> {
+    const { agent_id, goal_id, cycle_num } = purpose
+    const kind = failure instanceof ModelError ? failure.kind : failure.code
+    const data = { agent_id, goal_id, from, to, kind, reason: failure.message }
+    const { log } = this.#svc
+    log.warn({ agent_id, goal_id, cycle_num, code: 'model_failover' }, `${failure.message} Asking ${to} instead.`)
+    if (!this.#svc.has(Store)) return void (await this.#svc.emit('model_failover', data))
+    await this.#svc
+      .use(Store)
+      .apply([appendEvent({ type: 'model_failover', agent_id, cycle_num, data })])
+      .catch(error => log.error({ agent_id }, `the failover to ${to} is not recorded: ${sentenceOf(error)}`))
+  }
+}
+
+/** Logs which calls of an answer were mended, and how many were dropped. */
+function tellRepairs(answer: ModelAnswer, { agent_id, goal_id, cycle_num }: CallPurpose, log: Log): void {
+  const { tool_calls, dropped_calls } = answer
+  if (dropped_calls) {
+    log.warn(
+      { agent_id, goal_id, cycle_num, code: 'tool_calls_dropped', dropped_calls },
+      `An answer held ${tool_calls.length + dropped_calls} tool calls; ${dropped_calls} over the limit of ${MAX_TOOL_CALLS} were dropped.`,
+    )
+  }
+  for (const { name, repaired } of tool_calls) {
+    if (!repaired) continue
+    const how = repaired.join(', ')
+    log.info(
+      { agent_id, goal_id, cycle_num, code: 'tool_call_repaired', repaired },
+      `A call of ${name} was mended: ${how}.`,
+    )
+  }
+}
+
+/** Parameters for a text that is to be exact: without what makes answers wild, short or thoughtful. */
+function plainly({ reasoning_effort, thinking_tokens, seed, extra }: ModelParameters): ModelParameters {
+  return {
+    ...(reasoning_effort || thinking_tokens ? { reasoning_effort: 'none' as const } : {}),
+    ...(seed === undefined ? {} : { seed }),
+    ...(extra ? { extra } : {}),
+  }
+}
+
+function isSilence(error: unknown): error is Silence {
+  return error instanceof ModelError || error instanceof MissingDependencyError
+}
+
+function namesNone(model: string, cause: Error): ModelError {
+  return Object.assign(new ModelError({ model, problem: problemOf(cause) }, { cause }), {
+    ...{ kind: 'refused' as const, transient: false, billed: false },
+  })
+}
+
+/** Returns the error of the only model asked; else one that describes all. */
+function summed(silent: readonly Silent[]): Silence {
+  const [first, ...others] = silent
+  if (others.length === 0) return first!.failure
+  const told = others.map(({ model, failure }) => `${model} did not either: ${problemOf(failure)}`)
+  const { model, failure } = first!
+  const errors = silent.flatMap(each => (each.failure instanceof ModelError ? [each.failure] : []))
+  const problem = [problemOf(failure), ...told].join('; ')
+  const { spend = null, text = '', billed = false } = errors.at(-1) ?? {}
+  return Object.assign(new ModelError({ model, problem }, { cause: failure }), {
+    ...{ kind: errors[0]?.kind ?? 'failed', transient: errors.some(error => error.transient) },
+    http_status: errors[0]?.http_status ?? null,
+    ...{ spend, text, billed },
+  })
+}
+
+function problemOf(error: Error): string {
+  return error instanceof ModelError ? error.problem : error.message.replace(/\.$/, '')
+}

@@ -1,0 +1,212 @@
+import type { Clock, Log } from '#kernel'
+import { ModelError } from '../contract.ts'
+import { Measured } from './measured.ts'
+
+export interface GovernorSettings {
+  /** Attempts under way at once; 0 sets no limit. */
+  max_concurrent: number
+  /** Number of failed attempts in a row after which the breaker opens; 0 never opens it. */
+  breaker_failures: number
+  /** For so long, in seconds; then one attempt tries it. */
+  breaker_cooldown: number
+}
+
+export interface GovernorState {
+  /** `open`: the provider is left alone; `half_open`: one attempt may try it, or does. */
+  breaker: 'closed' | 'open' | 'half_open'
+  /** Attempts that failed in a row. */
+  failures: number
+  last_failure: string | null
+  /** Time until an open breaker lets an attempt pass, in milliseconds. */
+  retry_in_ms: number | null
+  /** Until the provider may be asked again after it said that it has too much to do, in milliseconds. */
+  backing_off_ms: number
+  in_flight: number
+  waiting: number
+  max_concurrent: number
+}
+
+/** How an attempt ended; `unknown` says nothing about the provider. */
+export type Outcome = ModelError | 'answered' | 'unknown'
+
+/** Leave to make one attempt. */
+export interface Pass {
+  /** The provider has begun to answer: it lets itself be asked. */
+  accepted(): void
+  /** The attempt is over. `wait_ms` is how long a provider that has too much to do wants to be left in peace. */
+  leave(outcome: Outcome, wait_ms?: number): void
+}
+
+/**
+ * Admits all calls of this process to one provider. A provider that is overloaded gets
+ * a pause from all callers, and then one call before all others; one that fails again and again is not called
+ * for a while, and then by one (https://martinfowler.com/bliki/CircuitBreaker.html).
+ */
+export class Governor {
+  readonly provider: string
+  readonly measured: Measured
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #settings: GovernorSettings
+  #failures = 0
+  #lastFailure: string | null = null
+  /** On the monotonic clock, in milliseconds, like all times here. */
+  #openUntil = Number.NEGATIVE_INFINITY
+  #notBefore = Number.NEGATIVE_INFINITY
+  /** The next attempt finds out whether the provider can be asked again; the others wait for what it finds. */
+  #wary = false
+  /** The attempt that finds out, while it is under way. */
+  #trial: Pass | undefined
+  #inFlight = 0
+  #waiting = 0
+  #changed: (() => void)[] = []
+
+  constructor(provider: string, settings: GovernorSettings, parts: { clock: Clock; log: Log }) {
+    this.provider = provider
+    this.#settings = settings
+    this.#clock = parts.clock
+    this.#log = parts.log
+    this.measured = new Measured(parts.clock)
+  }
+
+  state(): GovernorState {
+    const now = this.#clock.monotonic()
+    const breaker = this.#breaker
+    return {
+      breaker,
+      failures: this.#failures,
+      last_failure: this.#lastFailure,
+      retry_in_ms: breaker === 'open' ? Math.round(this.#openUntil - now) : null,
+      backing_off_ms: Math.max(0, Math.round(this.#notBefore - now)),
+      in_flight: this.#inFlight,
+      waiting: this.#waiting,
+      max_concurrent: this.#settings.max_concurrent,
+    }
+  }
+
+  /**
+   * Waits until an attempt may be made.
+   * @throws ModelError at once while the provider is left alone; the signal's reason
+   */
+  async enter(model: string, signal: AbortSignal): Promise<Pass> {
+    this.#waiting++
+    try {
+      for (;;) {
+        signal.throwIfAborted()
+        this.#refuseWhileOpen(model)
+        const wait_ms = this.#notBefore - this.#clock.monotonic()
+        if (wait_ms > 0) await this.#clock.sleep(wait_ms, signal)
+        else if (this.#isFull()) await this.#change(signal)
+        else return this.#begin()
+      }
+    } finally {
+      this.#waiting--
+    }
+  }
+
+  get #breaker(): GovernorState['breaker'] {
+    const { breaker_failures } = this.#settings
+    if (breaker_failures === 0 || this.#failures < breaker_failures) return 'closed'
+    return this.#clock.monotonic() < this.#openUntil ? 'open' : 'half_open'
+  }
+
+  #refuseWhileOpen(model: string): void {
+    const breaker = this.#breaker
+    if (breaker === 'closed' || (breaker === 'half_open' && !this.#trial)) return
+    const left_s = Math.max(1, Math.ceil((this.#openUntil - this.#clock.monotonic()) / 1000))
+    const next = breaker === 'open' ? `it is tried again in ${left_s} s` : 'it is being tried just now'
+    const problem = `${this.provider} is left alone after ${this.#failures} failures in a row (the last: ${this.#lastFailure}); ${next}`
+    throw Object.assign(new ModelError({ model, problem }, { retryAfter: left_s }), {
+      ...{ kind: 'resting' as const, transient: false, billed: false },
+    })
+  }
+
+  #isFull(): boolean {
+    const { max_concurrent } = this.#settings
+    return (max_concurrent > 0 && this.#inFlight >= max_concurrent) || (this.#wary && this.#trial !== undefined)
+  }
+
+  #begin(): Pass {
+    const done = this.measured.begin()
+    let over = false
+    this.#inFlight++
+    const pass: Pass = {
+      accepted: () => {
+        if (over || this.#breaker !== 'closed') return
+        if (this.#trial === pass) this.#trial = undefined
+        this.#relax()
+      },
+      leave: (outcome, wait_ms = 0) => {
+        if (over) return
+        over = true
+        this.#inFlight--
+        if (this.#trial === pass) this.#trial = undefined
+        done(outcome)
+        this.#learn(outcome, wait_ms)
+        this.#tellWaiting()
+      },
+    }
+    if (this.#wary || this.#breaker !== 'closed') this.#trial = pass
+    return pass
+  }
+
+  #learn(outcome: Outcome, wait_ms: number): void {
+    if (outcome === 'unknown') return
+    if (outcome === 'answered' || !outcome.transient) {
+      // A provider that refuses has answered too.
+      if (outcome === 'answered' || outcome.kind !== 'stopped') this.#recover()
+      return
+    }
+    this.#lastFailure = outcome.problem
+    if (outcome.kind === 'rate_limited' || outcome.kind === 'overloaded') {
+      this.#notBefore = Math.max(this.#notBefore, this.#clock.monotonic() + wait_ms)
+      this.#wary = true
+    }
+    if (outcome.kind !== 'rate_limited') this.#fail(outcome)
+  }
+
+  #fail({ problem }: ModelError): void {
+    const { breaker_failures, breaker_cooldown } = this.#settings
+    this.#failures++
+    if (breaker_failures === 0 || this.#failures < breaker_failures) return
+    const opens = this.#clock.monotonic() >= this.#openUntil
+    this.#openUntil = this.#clock.monotonic() + breaker_cooldown * 1000
+    if (!opens) return
+    this.#log.warn(
+      { code: 'model_breaker_open' },
+      `${this.provider} failed ${this.#failures} times in a row (${problem}); it is left alone for ${breaker_cooldown} s.`,
+    )
+  }
+
+  #recover(): void {
+    if (this.#breaker !== 'closed') {
+      this.#log.info({ code: 'model_breaker_closed' }, `${this.provider} answers again.`)
+    }
+    this.#failures = 0
+    this.#lastFailure = null
+    this.#openUntil = Number.NEGATIVE_INFINITY
+    this.#relax()
+  }
+
+  #relax(): void {
+    if (!this.#wary) return
+    this.#wary = false
+    this.#tellWaiting()
+  }
+
+  /** Waiting calls check again, in the order in which they came. */
+  #tellWaiting(): void {
+    for (const tell of this.#changed.splice(0)) tell()
+  }
+
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise(resolve => {
+      const tell = () => {
+        signal.removeEventListener('abort', tell)
+        resolve()
+      }
+      this.#changed.push(tell)
+      signal.addEventListener('abort', tell, { once: true })
+    })
+  }
+}

@@ -1,0 +1,46 @@
+import type { Target } from '../catalogue/names.ts'
+import type { ModelEvent, ModelRequest } from '../contract.ts'
+import type { Hearing } from '../repair/hearing.ts'
+import { eachOrAbort } from './limits.ts'
+
+/** A model whose answers are understood, in whatever form it was asked. */
+export interface Understood extends Target {
+  /**
+   * Calls back with each event of an answer. @throws what the provider's stream throws, and the signal's reason at once
+   */
+  stream(request: ModelRequest, signal: AbortSignal, tell: (event: ModelEvent) => void): Promise<void>
+  /** The same without streaming. */
+  complete?(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]>
+}
+
+/** A request under way, and the parser of its answer. */
+export interface Asked {
+  events: AsyncIterable<ModelEvent>
+  hearing: Hearing
+}
+
+/**
+ * Reads an answer to its end, and repairs its calls.
+ * @param ask asks the provider, in the form that is now thought to be the right one
+ * @param learns whether an error, before any text, shows that another form can help
+ */
+export async function understand(
+  ask: () => Asked,
+  learns: (error: unknown) => boolean,
+  signal: AbortSignal,
+  tell: (event: ModelEvent) => void,
+): Promise<void> {
+  for (let begun = false; ; ) {
+    const { events, hearing } = ask()
+    const pieces = events[Symbol.asyncIterator]()
+    try {
+      return await eachOrAbort(signal, pieces, piece => {
+        begun = true
+        for (const event of hearing.hear(piece)) tell(event)
+      })
+    } catch (error) {
+      void Promise.resolve(pieces.return?.()).catch(() => {})
+      if (begun || !learns(error)) throw error
+    }
+  }
+}

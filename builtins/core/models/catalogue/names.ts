@@ -1,0 +1,60 @@
+import { ModelNameError, type ModelProvider } from '../contract.ts'
+import { type Catalogue, TIERS, type Tier } from './catalogue.ts'
+
+export interface Target {
+  /** `provider:model`; the simulation is `sim/rules-1` */
+  id: string
+  provider: ModelProvider
+  /** The provider's own name of the model. */
+  model: string
+}
+
+/**
+ * Finds what a name means: `provider:model`, `provider:tier`, a provider alone, bare `gpt-*` and `o1`-like names of OpenAI,
+ * bare `claude-*` of Anthropic and `accounts/fireworks/*` of Fireworks, or `sim/rules-1`.
+ * @throws ModelNameError listing the providers; ModelError when the provider had to be asked for its model and gave none
+ */
+export async function resolveName(
+  name: string,
+  providers: readonly ModelProvider[],
+  catalogue: Catalogue,
+): Promise<Target> {
+  const unknown = () =>
+    new ModelNameError({ name: name.slice(0, 100), known: providers.map(provider => provider.name) })
+  const [providerName, model] = split(name)
+  const provider = providers.find(each => each.name === providerName)
+  if (!provider) throw unknown()
+  const named = await modelOf(provider, model, catalogue)
+  if (!named) throw unknown()
+  // The simulation's name is spelled so that it is not taken for a provider's model.
+  const id = provider.name === 'sim' ? `sim/${named}` : `${provider.name}:${named}`
+  return { id, provider, model: named }
+}
+
+/** Returns the provider that a name means, which need not be there; undefined when it can be none's. */
+export function providerIn(name: string): string | undefined {
+  return split(name)[0]
+}
+
+function split(written: string): [provider: string | undefined, model: string] {
+  const name = written.trim()
+  if (name.length > 200 || /[\s\p{Cc}]/u.test(name)) return [undefined, name]
+  if (name === 'sim/rules-1') return ['sim', 'rules-1']
+  const colon = name.indexOf(':')
+  if (colon >= 0) return [name.slice(0, colon), name.slice(colon + 1)]
+  if (/^(gpt-|o\d)/.test(name)) return ['openai', name]
+  if (/^accounts\/fireworks\//.test(name)) return ['fireworks', name]
+  if (/^claude-/.test(name)) return ['anthropic', name]
+  return [name, '']
+}
+
+async function modelOf(provider: ModelProvider, model: string, catalogue: Catalogue): Promise<string | undefined> {
+  const tiers = catalogue.tiers[provider.name]
+  if (isTier(model)) return tiers ? tiers[model] : provider.defaultModel?.()
+  if (model) return model
+  return (await provider.defaultModel?.()) ?? tiers?.standard
+}
+
+function isTier(model: string): model is Tier {
+  return TIERS.some(tier => tier === model)
+}

@@ -1,0 +1,146 @@
+import type { Message, ModelAnswer, ModelCall } from '#core/models/contract'
+import {
+  isEmptyAnswer,
+  type PlannedCall,
+  type RunEnd,
+  type RunEvent,
+  type RunRequest,
+  type Waiting,
+} from '../contract.ts'
+import type { CallParts } from './tool-call.ts'
+import { planCalls, resumeTurn, runTurn, type TurnEnd } from './turn.ts'
+
+export interface LoopParts extends CallParts {
+  callModel(call: ModelCall): Promise<ModelAnswer>
+}
+
+/** So many answers in a row that say nothing end the run. */
+const MAX_EMPTY = 3
+
+const ASK_WHETHER_DONE =
+  'You answered without a tool call. If the goal is finished, call finish_goal with a summary and where the evidence is. If not, go on with the next step.'
+const ASK_AFTER_A_CUT =
+  'Your answer was cut off at its limit of tokens. Go on with the next step, by a tool call, in fewer words.'
+const ASK_FOR_AN_ANSWER =
+  'That is no answer yet. If the task can be done, do it now with the tools that you have, or answer it. If it cannot, say what is missing.'
+
+/**
+ * The ReAct loop: no state but its own variables, no writes. What happens goes out as events, and the consumer has written
+ * each one down before the loop goes on; a tool therefore runs only after the intent to run it is durable.
+ */
+export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGenerator<RunEvent, RunEnd> {
+  const messages: Message[] = [{ role: 'system', content: request.system }, ...request.transcript]
+  const before = endOf(yield* resumeTurn(request, messages, parts), 0)
+  if (before) return before
+  let question: string | undefined
+  let empty = 0
+  for (let step = 1; step <= request.max_steps; step++) {
+    request.signal.throwIfAborted()
+    if (await request.yields?.()) return { status: 'yielded', steps: step - 1 }
+    const news = await request.news()
+    // Taken up after an answer without calls: no provider lets a conversation end with the assistant.
+    if (news.length === 0 && messages.at(-1)?.role === 'assistant') question ??= questionOf(request)
+    const summary = await request.summarize?.(modelCall(request, messages))
+    if (summary) messages.push(summary)
+    const heard = [...(question ? [{ role: 'user' as const, content: question }] : []), ...news]
+    messages.push(...heard)
+    const answer = await parts.callModel(modelCall(request, messages))
+    const { calls, dropped } = planCalls(answer, request, step)
+    const message = assistantMessage(answer, calls, dropped)
+    if (!isEmptyAnswer(message)) messages.push(message)
+    yield { type: 'answer', step, heard, message, calls, spend: answer.spend }
+    const end =
+      calls.length > 0
+        ? endOf(yield* runTurn(calls, request, messages, parts), step)
+        : endWithText(answer, question !== undefined, request, step)
+    const objection = end && (await objectionTo(end, request))
+    // Used up steps are an end of their own, which repeating is not put before; a run of one step would never be told of it.
+    const isUsedUp = step === request.max_steps && step > 1
+    if (typeof objection === 'object') return { status: 'parked', approval_ids: [objection.waits_for], steps: step }
+    if (end && !objection && !(isUsedUp && end.status === 'repeating')) return end
+    question = calls.length > 0 ? undefined : (objection ?? questionAfter(answer, request))
+    empty = isEmptyAnswer(message) ? empty + 1 : 0
+    if (empty === MAX_EMPTY && !isUsedUp) return { status: 'repeating', calls: 'an empty answer', steps: step }
+  }
+  return { status: 'max_steps', steps: request.max_steps }
+}
+
+function endOf(turn: TurnEnd, steps: number): RunEnd | undefined {
+  if (turn.status === 'on') return undefined
+  if (turn.status === 'finished') return { status: 'finished', ...turn.finish, unconfirmed: false, steps }
+  return { ...turn, steps }
+}
+
+/** Why an end that the model gave to its work is none. */
+async function objectionTo(end: RunEnd, request: RunRequest): Promise<string | Waiting | undefined> {
+  if (end.status !== 'finished') return undefined
+  if (request.ends === 'text') return request.review?.(end.summary)
+  return end.unconfirmed ? request.objection?.(end) : undefined
+}
+
+/** Whether an answer without tool calls ends the run, and how. One that was not asked for ends it only where texts do. */
+function endWithText(answer: ModelAnswer, asked: boolean, { ends }: RunRequest, steps: number): RunEnd | undefined {
+  const { text: summary, finish_reason } = answer
+  const isText = ends === 'text'
+  if (finish_reason === 'length') return isText ? { status: 'cut', summary, steps } : undefined
+  const isAnswer = summary.trim() !== '' && !isRefusal(answer)
+  if (isAnswer && (isText || asked)) {
+    return { status: 'finished', summary, evidence: [], unconfirmed: !isText, steps }
+  }
+  return asked && (isText || isRefusal(answer)) ? { status: 'refused', summary, steps } : undefined
+}
+
+function questionAfter({ finish_reason }: ModelAnswer, request: RunRequest): string {
+  return finish_reason === 'length' && request.ends !== 'text' ? ASK_AFTER_A_CUT : questionOf(request)
+}
+
+function questionOf({ ends }: RunRequest): string {
+  return ends === 'text' ? ASK_FOR_AN_ANSWER : ASK_WHETHER_DONE
+}
+
+function assistantMessage(
+  { text, reasoning, provider_data }: ModelAnswer,
+  calls: readonly PlannedCall[],
+  dropped: number,
+): Message {
+  const asked = calls.map(({ id, name, arguments: args, repaired }) => {
+    return { id, name, arguments: args, ...(repaired ? { repaired: [...repaired] } : {}) }
+  })
+  return {
+    role: 'assistant',
+    content: text,
+    ...(reasoning ? { reasoning } : {}),
+    ...(provider_data ? { provider_data } : {}),
+    ...(asked.length > 0 ? { tool_calls: asked } : {}),
+    ...(dropped > 0 ? { dropped_calls: dropped } : {}),
+  }
+}
+
+function modelCall(request: RunRequest, messages: Message[]): ModelCall {
+  const { model, fallback = [], temperature, max_tokens, purpose, signal, tools } = request
+  const { onText, onReset, parameters, response_schema, system_parts } = request
+  return {
+    model,
+    fallback,
+    messages,
+    tools: tools.offered(messages),
+    toolsWithin: tokens => tools.offered(messages, tokens),
+    temperature,
+    max_tokens,
+    purpose,
+    signal,
+    ...(parameters ? { parameters } : {}),
+    ...(system_parts ? { system_parts } : {}),
+    ...(onText ? { onText } : {}),
+    ...(onReset ? { onReset } : {}),
+    ...(response_schema ? { response_schema } : {}),
+  }
+}
+
+/** The usual phrasings of a model that declines; a heuristic, and it only ever delays or withholds a completion. */
+const REFUSAL =
+  /^\W*(i['’]?m sorry|sorry|i apologi[sz]e|i can(no|')?t|i can’t|i am (not able|unable)|i['’]m (not able|unable)|i won['’]t)\b/i
+
+function isRefusal({ finish_reason, text }: ModelAnswer): boolean {
+  return finish_reason === 'content_filter' || REFUSAL.test(text)
+}

@@ -1,0 +1,259 @@
+import { type Images, imagesOf, ToolImages } from '#core/images/contract'
+import type { Message } from '#core/models/contract'
+import { type Clock, type Effect, issuesOf, near, sentenceOf, within, z } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
+import { RESULT_CHARS } from '#lib/output-limit'
+import { recordInput } from '#lib/recording-context'
+import { isTree } from '#lib/tree'
+import type { Tool, ToolCall } from '#tools/toolkits/contract'
+import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../contract.ts'
+import { keepImages } from './tool-images.ts'
+
+/** The object that the model meant, or the raw text when it is not JSON, or too deep a nest. No text at all means no arguments. */
+export function parseArguments(raw: string): unknown {
+  if (raw.trim() === '') return {}
+  const parsed = jsonOr(raw, raw)
+  // Some models write the object as a text within the text.
+  return typeof parsed === 'string' ? objectOr(jsonOr(parsed, parsed), parsed) : parsed
+}
+
+function jsonOr(raw: string, otherwise: unknown): unknown {
+  try {
+    const value: unknown = JSON.parse(raw)
+    return isTooDeep(value) ? otherwise : value
+  } catch {
+    return otherwise
+  }
+}
+
+/** Whether a text is JSON, and too deep a nest. */
+function isNest(raw: string): boolean {
+  try {
+    return isTooDeep(JSON.parse(raw))
+  } catch {
+    return false
+  }
+}
+
+function objectOr(value: unknown, otherwise: unknown): unknown {
+  return isTree(value) ? value : otherwise
+}
+
+interface Outcome {
+  message: Message
+  effects: readonly Effect[]
+}
+
+/** How a call ends: with a result, or waiting for the operator. */
+export type Ended = Outcome | { approval_id: string }
+
+/** What calls need beside their request. */
+export interface CallParts {
+  clock: Clock
+  /** Keeps the images that tools give; undefined where that module is off. */
+  images?: Images | undefined
+}
+
+/**
+ * Runs one call. Whatever goes wrong with it becomes a result that the model can read.
+ * @throws what the gate throws: then nothing was run
+ */
+export async function executeCall(call: PlannedCall, request: RunRequest, parts: CallParts): Promise<Ended> {
+  let checked: Awaited<ReturnType<typeof prepare>>
+  try {
+    checked = await prepare(call.name, call.arguments, request)
+  } catch (error) {
+    return failed(call, error)
+  }
+  const verdict = await request.gate?.(call, checked.tool)
+  if (verdict?.verdict === 'park') return { approval_id: verdict.approval_id }
+  if (verdict?.verdict === 'refuse') return { message: toolError(call, verdict.reason), effects: [] }
+  try {
+    const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
+    const { tool, args } = isEdited ? await prepare(call.name, verdict.arguments, request) : checked
+    crashPoint('tool begins')
+    const { result, images, effects } = await recordInput(`tool ${tool.name}`, async () => {
+      const effects: Effect[] = []
+      const given = await run(tool, args, call, request, parts.clock, effects)
+      const { notes, images } = await keepImages(given, parts.images)
+      return { result: [textOf(given), ...notes].filter(Boolean).join('\n'), images, effects }
+    })
+    crashPoint('tool ended')
+    const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${result}` : result
+    return { message: { role: 'tool', tool_call_id: call.id, name: call.name, content, ...imagesOf(images) }, effects }
+  } catch (error) {
+    if (!request.signal.aborted) return failed(call, error)
+    // The tool was told to stop, wherever it was.
+    const sentence = sentenceOf(request.signal.reason)
+    return { message: toolError(call, `${sentence} ${UNKNOWN}`), effects: [] }
+  }
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return one === other || canonicalJson(one) === canonicalJson(other)
+}
+
+/** What is said of a call that began, and of which nobody knows how far it came. */
+export const UNKNOWN = 'Whether this took effect is unknown: check before you do it again.'
+
+const CHANGED = 'The operator changed the arguments before approving; it was run with:'
+
+function failed(call: PlannedCall, error: unknown): Outcome {
+  return { message: toolError(call, sentenceOf(error)), effects: [] }
+}
+
+/** A call that did not run, or failed, as the model reads it. */
+export function toolError({ id, name }: PlannedCall, sentence: string): Message {
+  const content = `Error: ${sentence}`.slice(0, RESULT_CHARS)
+  return { role: 'tool', tool_call_id: id, name, content, is_error: true }
+}
+
+/** Finds the tool and checks the arguments; what is wrong is said with the schema that would be right. */
+async function prepare(name: string, given: unknown, { tools }: RunRequest): Promise<{ tool: Tool; args: unknown }> {
+  const tool = tools.find(name)
+  if (!tool) {
+    const known = tools.specs.map(spec => spec.name).join(', ')
+    const [meant] = near(name.slice(0, 100), tools.names)
+    const hint = meant ? ` Did you mean ${meant}?` : ''
+    throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} There are: ${known}`)
+  }
+  const parsed = await tool.parameters.safeParseAsync(given)
+  if (parsed.success) return { tool, args: parsed.data }
+  const faults =
+    typeof given === 'string'
+      ? `the arguments are ${isNest(given) ? 'nested too deeply' : 'not valid JSON'}`
+      : issuesOf(parsed.error)
+          .map(({ path, message }) => (path ? `${path}: ${message}` : message))
+          .join('; ')
+  throw new Error(
+    `${faults}. The tool was not run. Its arguments follow this JSON Schema: ${JSON.stringify(schemaOf(tool))}`,
+  )
+}
+
+async function run(tool: Tool, args: unknown, call: PlannedCall, request: RunRequest, clock: Clock, effects: Effect[]) {
+  const end = new CallEnd()
+  const context: ToolCall = {
+    call_id: call.call_id,
+    agent_id: request.agent_id,
+    goal_id: request.goal_id,
+    cycle_num: request.cycle_num,
+    get signal() {
+      return end.signal
+    },
+    workspace: request.workspace,
+    scratch: request.scratch ?? request.workspace,
+    folders: request.folders ?? [],
+    idempotency_key: call.call_id,
+    effect: effect => void effects.push(effect),
+  }
+  let stop = () => {}
+  try {
+    const result = tool.execute(args, context)
+    if (!isThenable(result)) return result
+    const work = new Promise((resolve, reject) => {
+      stop = () => {
+        end.tell(request.signal.reason)
+        reject(request.signal.reason)
+      }
+      request.signal.addEventListener('abort', stop, { once: true })
+      // It may have come while the tool began.
+      if (request.signal.aborted) stop()
+      result.then(resolve, reject)
+    })
+    if (request.tool_timeout === 0) return await work
+    return await within(clock, request.tool_timeout * 1000, `The tool ${tool.name}`, work)
+  } finally {
+    request.signal.removeEventListener('abort', stop)
+    // A tool that outlived its limit is told to stop.
+    end.tell('the tool call is over')
+  }
+}
+
+/** The end of a call, as its tool hears of it: most never look at their signal, and one costs more than they do. */
+class CallEnd {
+  #abort: AbortController | undefined
+  #reason: unknown
+
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController()
+      if (this.#reason !== undefined) this.#abort.abort(this.#reason)
+    }
+    return this.#abort.signal
+  }
+
+  tell(reason: unknown): void {
+    this.#reason ??= reason
+    this.#abort?.abort(reason)
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** What the model reads of a result; long ones are cut. */
+export function textOf(given: unknown): string {
+  const result = given instanceof ToolImages ? given.text : given
+  const text = typeof result === 'string' ? result : result === undefined || result === null ? '' : jsonOf(result)
+  if (text.length <= RESULT_CHARS) return text
+  return `${text.slice(0, RESULT_CHARS)}\n… ${text.length - RESULT_CHARS} more characters were cut; ask for a smaller part.`
+}
+
+function jsonOf(result: unknown): string {
+  const lost = new Set<string>()
+  let text: string | undefined
+  try {
+    text = JSON.stringify(result, (_, value: unknown) => {
+      if (isHidden(value)) lost.add(kindOf(value))
+      return typeof value === 'bigint' ? String(value) : value
+    })
+  } catch {
+    throw new Error('the tool gave a result that cannot be written as text')
+  }
+  if (lost.size === 0) return text ?? String(result)
+  throw new Error(`the tool gave a result that cannot be written as text: it holds ${[...lost].join(', ')}`)
+}
+
+/** Whether JSON would make `{}` of what is more than that: a stream, a map, a promise that nobody waited for. */
+function isHidden(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return kindOf(value) !== 'Object' && Object.keys(value).length === 0
+}
+
+/** As in `Map`, `AsyncGenerator`, `Response`. */
+function kindOf(value: object): string {
+  return Object.prototype.toString.call(value).slice(8, -1)
+}
+
+type Schema = Record<string, unknown>
+
+const schemas = new WeakMap<Tool, Schema>()
+const briefSchemas = new WeakMap<Tool, Schema>()
+
+/** A tool's parameters as JSON Schema, worked out once. */
+function schemaOf(tool: Tool): Schema {
+  let schema = schemas.get(tool)
+  if (!schema) {
+    const { $schema: _, ...rest } = z.toJSONSchema(tool.parameters, { io: 'input', unrepresentable: 'any' }) as Schema
+    schema = rest
+    schemas.set(tool, schema)
+  }
+  return schema
+}
+
+/**
+ * The same for the prompt: without the limits that no model goes by (lengths of texts, the ends of safe integers). Who breaks
+ * one is told the whole schema.
+ */
+export function briefSchemaOf(tool: Tool): Schema {
+  let schema = briefSchemas.get(tool)
+  if (!schema) {
+    schema = JSON.parse(JSON.stringify(schemaOf(tool)), (key, value: unknown) => {
+      const isIdle = /^(?:min|max)Length$/.test(key) || Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER
+      return isIdle && typeof value === 'number' ? undefined : value
+    }) as Schema
+    briefSchemas.set(tool, schema)
+  }
+  return schema
+}

@@ -1,0 +1,169 @@
+import { MAX_TOOL_CALLS, type Message, type ModelAnswer } from '#core/models/contract'
+import { recordInput } from '#lib/recording-context'
+import { FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from '../contract.ts'
+import { Finish } from './finish.ts'
+import { isRepeating, noticed } from './repeats.ts'
+import { type CallParts, type Ended, executeCall, parseArguments, toolError, UNKNOWN } from './tool-call.ts'
+
+/** Calls that begin at once, side by side, before the rest of the process has a turn. */
+const IN_A_ROW = 8
+
+const WAITING = 'another call of this turn waits for the operator. End the goal when that is decided.'
+
+/** What came of the calls of one turn. */
+export type TurnEnd =
+  | { status: 'on' }
+  | { status: 'finished'; finish: Finish }
+  | { status: 'declined'; reason: string }
+  | { status: 'parked'; approval_ids: string[] }
+  | { status: 'repeating'; calls: string }
+
+/**
+ * The calls of an answer, with the ids under which the journal knows them, and the number of calls that were dropped. The limit
+ * holds here too, for a plugin may provide the models.
+ */
+export function planCalls(
+  { tool_calls, dropped_calls = 0 }: ModelAnswer,
+  request: RunRequest,
+  step: number,
+): { calls: PlannedCall[]; dropped: number } {
+  const allowed = tool_calls.slice(0, MAX_TOOL_CALLS)
+  const calls = allowed.map((call, n) => ({
+    call_id: `${request.call_prefix}:${step}:${n}`,
+    id: call.id,
+    name: call.name,
+    arguments: parseArguments(call.arguments),
+    ...(call.repaired ? { repaired: call.repaired } : {}),
+    step,
+  }))
+  return { calls, dropped: dropped_calls + tool_calls.length - allowed.length }
+}
+
+/** Runs the calls of an answer. */
+export function runTurn(calls: readonly PlannedCall[], request: RunRequest, messages: Message[], parts: CallParts) {
+  return runAll(calls, call => executeCall(call, request, parts), request, messages, parts)
+}
+
+/**
+ * Runs the calls at the end of the transcript that have no result. Those that wait are put before the gate again. For the
+ * others the process died between intent and outcome: a tool that says `idempotent` is run again, of the rest the model is
+ * told that nobody knows.
+ */
+export function resumeTurn(request: RunRequest, messages: Message[], parts: CallParts) {
+  const last = messages.findLastIndex(message => message.role === 'assistant')
+  const answered = new Set(messages.slice(last + 1).map(message => message.tool_call_id))
+  const open = (messages[last]?.tool_calls ?? []).filter(({ id }) => !answered.has(id))
+  const calls = open.map(({ id, name, arguments: args }) => ({
+    call_id: request.unanswered?.get(id) ?? `${request.call_prefix}:0:${id}`,
+    id,
+    name,
+    arguments: args,
+    step: 0,
+  }))
+  const execute = async (call: PlannedCall): Promise<Ended> => {
+    // After a checkpoint was restored, the journal may have done with what the transcript still waits for.
+    const isOpen = request.unanswered?.has(call.id) ?? true
+    const idempotent = request.tools.find(call.name)?.idempotent === true
+    const safe = call.name === FINISH_GOAL || request.waiting?.has(call.call_id) || (isOpen && idempotent)
+    if (safe) return executeCall(call, request, parts)
+    return { message: toolError(call, `the service stopped while this ran. ${UNKNOWN}`), effects: [] }
+  }
+  return runAll(calls, execute, request, messages, parts)
+}
+
+/**
+ * Runs calls side by side, tells each outcome as it comes, and shows the model all of them in the order of the calls. The
+ * goal is not finished by a turn in which another call waits for the operator.
+ */
+async function* runAll(
+  calls: readonly PlannedCall[],
+  execute: (call: PlannedCall) => Promise<Ended>,
+  request: RunRequest,
+  messages: Message[],
+  { clock }: CallParts,
+): AsyncGenerator<RunEvent, TurnEnd> {
+  const note = dropNote(messages)
+  const results = new Map<PlannedCall, Message>()
+  const shown = () => calls.flatMap(call => results.get(call) ?? [])
+  const finishing: PlannedCall[] = []
+  const parked = new Set<string>()
+  const failures: unknown[] = []
+  const begin = async (call: PlannedCall) => {
+    const end = await execute(call).catch(error => void failures.push(error))
+    return { call, end }
+  }
+  const running = new Map<PlannedCall, ReturnType<typeof begin>>()
+  for (const call of calls) {
+    // A call checks its arguments before it first waits: the rest of the process has a turn in between.
+    if (running.size > 0 && running.size % IN_A_ROW === 0) await clock.yield()
+    running.set(call, begin(call))
+  }
+  const firstOf = async () => calls.indexOf((await Promise.race(running.values())).call)
+  let repeating = false
+  try {
+    while (running.size > 0) {
+      const [only] = running.keys()
+      // Which of several has ended first is chance: it is recorded.
+      const call = running.size > 1 ? calls[await recordInput('first to end', firstOf)]! : only!
+      const { end } = await running.get(call)!
+      running.delete(call)
+      if (!end) continue
+      if ('approval_id' in end) parked.add(end.approval_id)
+      else if (call.name === FINISH_GOAL && !end.message.is_error) finishing.push(call)
+      else {
+        const result = note(end.message)
+        results.set(call, result)
+        repeating = results.size === calls.length && isRepeating([...messages, ...shown()])
+        const message = repeating ? noticed(result) : result
+        results.set(call, message)
+        yield { type: 'outcome', call, message, effects: end.effects }
+      }
+    }
+  } finally {
+    // Where an outcome could not be written, the others still end before the turn does.
+    await Promise.all(running.values())
+  }
+  // What the gate could not decide ends the run, once the others of the turn are written down.
+  if (failures.length > 0) throw failures[0]
+  const finish = finishing[0] && Finish.parse(finishing[0].arguments)
+  const objection = finish && (parked.size > 0 ? WAITING : await objectionTo(finish, request))
+  // The end of the goal is written as such, not as an outcome.
+  if (finish && !objection) return endBy(finish)
+  // A claim that waits for the operator has no result yet: it is judged again when the run is taken up.
+  if (typeof objection === 'object') parked.add(objection.waits_for)
+  for (const call of typeof objection === 'string' ? finishing : []) {
+    const message = note(toolError(call, `the goal goes on: ${objection}`))
+    results.set(call, message)
+    yield { type: 'outcome', call, message, effects: [] }
+  }
+  showResults(messages, shown())
+  if (parked.size > 0) return { status: 'parked', approval_ids: [...parked] }
+  if (repeating) return { status: 'repeating', calls: [...new Set(calls.map(call => call.name))].join(', ') }
+  return { status: 'on' }
+}
+
+async function objectionTo({ reached, ...claim }: Finish, { objection }: RunRequest) {
+  return reached ? objection?.({ ...claim, unconfirmed: false }) : undefined
+}
+
+function endBy(finish: Finish): TurnEnd {
+  return finish.reached ? { status: 'finished', finish } : { status: 'declined', reason: finish.summary }
+}
+
+/** Tells the model of calls that were dropped: with the result of the last one that was not, which is kept like any other. */
+function dropNote(messages: readonly Message[]): (result: Message) => Message {
+  const { tool_calls = [], dropped_calls = 0 } = messages.findLast(({ role }) => role === 'assistant') ?? {}
+  const last = tool_calls.at(-1)?.id
+  if (dropped_calls === 0) return result => result
+  const text = `\n\nNotice: that answer held ${tool_calls.length + dropped_calls} tool calls. At most ${MAX_TOOL_CALLS} run per answer: the last ${dropped_calls} were dropped and did nothing. Make at most ${MAX_TOOL_CALLS} calls per answer.`
+  return result => (result.tool_call_id === last ? { ...result, content: result.content + text } : result)
+}
+
+/** Puts results behind the turn's own that are there already, all in the order of their calls. */
+function showResults(messages: Message[], results: readonly Message[]): void {
+  const last = messages.findLastIndex(message => message.role === 'assistant')
+  const places = new Map(messages[last]?.tool_calls?.map(({ id }, n) => [id, n]))
+  const placeOf = ({ tool_call_id = '' }: Message) => places.get(tool_call_id) ?? places.size
+  messages.push(...results)
+  messages.push(...messages.splice(last + 1).sort((a, b) => placeOf(a) - placeOf(b)))
+}

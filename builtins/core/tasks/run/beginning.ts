@@ -1,0 +1,66 @@
+import { type AgentRow, Agents } from '#core/agents/contract'
+import { type Profile, Profiles } from '#core/profiles/contract'
+import type { Effect, PluginHandle } from '#kernel'
+import { Recordings } from '#observability/recordings/contract'
+import { type RunBeginning, Runs } from '#observability/runs/contract'
+import { appendEvent } from '#platform/store/contract'
+import type { TaskRow } from '../repository.ts'
+
+/** As whom an agent works on a task: its profile of the moment, and what its skills say. */
+export interface WorkingProfile {
+  profile: Profile
+  skills: string
+}
+
+/** The model that an agent with this profile asks; null asks the default one. */
+export function modelOf(agent: AgentRow, profile: Profile): string | null {
+  return agent.model || profile.model || null
+}
+
+/** What an agent lives by: its preset as that is now, and the preset's skills. */
+export async function workingProfileOf(svc: PluginHandle, agent: AgentRow): Promise<WorkingProfile> {
+  const profile = await svc.use(Agents).profileOf(agent)
+  return { profile, skills: await svc.use(Profiles).skills(profile) }
+}
+
+/** What its log and its manifest tell of a task's run. */
+export function runOf({ agent_id, task_id, session_id }: TaskPlace, model: string | null): RunBeginning {
+  return { agent_id, task_id, session_id, ...(model ? { model } : {}) }
+}
+
+type TaskPlace = Pick<TaskRow, 'agent_id' | 'task_id' | 'session_id'>
+
+/** That work on a task has begun. */
+export function taskStarted(task: TaskPlace, run_id: string | null, traceparent: string | undefined): Effect {
+  const { agent_id, task_id, session_id } = task
+  const data = { agent_id, task_id, session_id, ...(traceparent ? { traceparent } : {}) }
+  return appendEvent({ type: 'task_started', agent_id, run_id, data })
+}
+
+/** A run of a task is written down: its log is kept from now on, and a recording knows whose it is. */
+export function recordRunStart(svc: PluginHandle, run_id: string): void {
+  svc.use(Runs).recordStart(run_id, 'task')
+  if (svc.has(Recordings)) svc.use(Recordings).addTaskRun(run_id)
+}
+
+/**
+ * What is written with a new task because work on it begins at once.
+ * @returns undefined for an agent whose profile cannot be had: its task begins, and fails for that
+ */
+export async function beginsAs(
+  svc: PluginHandle,
+  agent: AgentRow,
+  { traceparent, ...place }: { task_id: string; session_id: string; traceparent: string | undefined },
+): Promise<{ effects: Effect[]; first: { lives: WorkingProfile; begun: { run_id: string | null } } } | undefined> {
+  const lives = await workingProfileOf(svc, agent).catch(() => undefined)
+  if (!lives) return undefined
+  const task = { ...place, agent_id: agent.agent_id }
+  const begins = svc.has(Runs)
+    ? await svc.use(Runs).begins('task', runOf(task, modelOf(agent, lives.profile)))
+    : { run_id: null, effects: [] }
+  const { run_id } = begins
+  return {
+    effects: [...begins.effects, taskStarted(task, run_id, traceparent)],
+    first: { lives, begun: { run_id } },
+  }
+}

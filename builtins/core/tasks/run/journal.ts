@@ -1,0 +1,243 @@
+import { createHash } from 'node:crypto'
+import { toolResult } from '#core/goals/contract'
+import type { Message, Spend } from '#core/models/contract'
+import { canonicalJson, type PlannedCall, type RunEvent } from '#core/runtime/contract'
+import { sessionUsed } from '#core/sessions/contract'
+import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { recordInput } from '#lib/recording-context'
+import { type RunBeginning, Runs } from '#observability/runs/contract'
+import { appendEvent, Store } from '#platform/store/contract'
+import { bookSpend } from '#safety/budget/contract'
+import {
+  chargeTask,
+  endTask,
+  holdTask,
+  type Intent,
+  recordAnswer,
+  recordOutcome,
+  recordSummary,
+  recordText,
+  recordWords,
+  releaseTask,
+} from '../effects.ts'
+import { loadMessages, type TaskRow } from '../repository.ts'
+import { recordRunStart, taskStarted } from './beginning.ts'
+import type { Ending } from './ending.ts'
+import type { LiveText, Piece } from './text.ts'
+import { type MessageRow, Transcript } from './transcript.ts'
+
+/** Another process has taken the task over, or it was removed with its agent. */
+export class LostTask extends Error {
+  constructor() {
+    super('the task is not ours any more')
+  }
+}
+
+/** What the model answered, on its way to be written down. */
+interface Answer {
+  rows: MessageRow[]
+  booked: Effect
+  spend: Spend
+}
+
+type Step = Pick<Extract<RunEvent, { type: 'answer' }>, 'heard' | 'message' | 'spend' | 'step'>
+type Outcome = Omit<Extract<RunEvent, { type: 'outcome' }>, 'type'>
+
+/** What a task comes to: its status, and what its client gets. */
+type TaskEnd = Pick<Parameters<typeof endTask>[0], 'output' | 'parsed' | 'error' | 'approval_ids' | 'duration_ms'> &
+  Pick<Ending, 'status'>
+
+/** Writes down what happens to a task while it is worked on, before the work goes on, and only as long as it is ours. */
+export class TaskJournal {
+  readonly #svc: PluginHandle
+  readonly #row: TaskRow
+  readonly #text: LiveText
+  readonly #hold: { task_id: string; owner: string; epoch: number }
+  #transcript = new Transcript([])
+  #run_id: string | null = null
+  /** A last answer, as long as nothing came after it: it is written with the end that it makes. */
+  #last: Answer | undefined
+
+  constructor(svc: PluginHandle, row: TaskRow, text: LiveText) {
+    this.#svc = svc
+    this.#row = row
+    this.#text = text
+    this.#hold = { task_id: row.task_id, owner: row.owner, epoch: row.epoch }
+  }
+
+  /** What was said before, by another process or before an approval. */
+  async read(): Promise<readonly Message[]> {
+    // One that was just begun has said nothing.
+    const isNew = this.#row.epoch === 1 && this.#row.steps_taken === 0
+    this.#transcript = new Transcript(isNew ? [] : await loadMessages(this.#svc.use(Store), this.#row.task_id))
+    return this.#transcript.messages
+  }
+
+  /** Work begins that is written down as begun already. */
+  async resume({ run_id }: { run_id: string | null }): Promise<void> {
+    this.#run_id = run_id
+    if (run_id) await this.#recordRunStart(run_id)
+  }
+
+  /** Work begins, in a run of its own where runs are kept. @throws LostTask */
+  async begin(about: RunBeginning, traceparent: string | undefined): Promise<void> {
+    const isFirst = this.#row.epoch === 1
+    const startEffects = () => (isFirst ? [taskStarted(this.#row, this.#run_id, traceparent)] : [])
+    if (!this.#svc.has(Runs)) {
+      if (isFirst) await this.#save(startEffects())
+      return
+    }
+    const runs = this.#svc.use(Runs)
+    for (;;) {
+      const { run_id, effects } = await recordInput('run begins', () => runs.begins('task', about))
+      this.#run_id = run_id
+      // Refused: a run of another process has this id.
+      if (await this.#trySave([...effects, ...startEffects()])) return this.#recordRunStart(run_id)
+    }
+  }
+
+  /** By this a recording knows whose run it is. */
+  async #recordRunStart(run_id: string): Promise<void> {
+    await recordInput('run', async () => {
+      recordRunStart(this.#svc, run_id)
+      return run_id
+    })
+  }
+
+  /** The model answered. It is written with what comes next. */
+  recordStep({ heard, message, spend, step }: Step): void {
+    const rows = this.#transcript.answer(heard, message)
+    const whose = { agent_id: this.#row.agent_id, goal_id: null, run_id: this.#run_id }
+    this.#last = { rows, booked: bookSpend({ ...spend, ...whose, kind: 'task', step }), spend }
+  }
+
+  /** Writes an answer after which the work goes on. @throws LostTask */
+  async goesOn(calls: readonly (PlannedCall & Pick<Intent, 'state'>)[] = []): Promise<void> {
+    const last = this.#last
+    if (!last) return
+    this.#last = undefined
+    const { rows, booked, spend } = last
+    const { agent_id, task_id, session_id, epoch } = this.#row
+    const used = usedOf(spend)
+    const intents = calls.map(call => ({ ...call, args_hash: hashOf(call) }))
+    const recorded = recordAnswer({ task_id, agent_id, epoch, run_id: this.#run_id, rows, intents, ...used })
+    const { effects, written } = await this.#untold()
+    await this.#save([recorded, booked, sessionUsed({ session_id, ...used, duration_ms: 0 }), ...effects])
+    written()
+  }
+
+  /** A tool call came to its end. @param duration in milliseconds @throws LostTask */
+  async outcome({ call, message, effects }: Outcome, duration: number): Promise<void> {
+    const { agent_id, task_id } = this.#row
+    const row = this.#transcript.outcome(call, message)
+    const told = toolResult({ agent_id, goal_id: null, run_id: this.#run_id }, call, message, duration)
+    await this.#save([recordOutcome({ task_id, call_id: call.call_id, row }), told, ...effects])
+  }
+
+  /** A model was asked for a summary. @param summary null where its answer was none @throws LostTask */
+  async summarized(spend: Spend, summary: Message | null): Promise<void> {
+    const { agent_id, task_id, session_id } = this.#row
+    const used = usedOf(spend)
+    const row = summary && this.#transcript.add(summary)
+    await this.#save([
+      recordSummary({ task_id, row, ...used }),
+      bookSpend({ ...spend, agent_id, goal_id: null, run_id: this.#run_id, kind: 'summary' }),
+      sessionUsed({ session_id, ...used, duration_ms: 0 }),
+    ])
+  }
+
+  /** A model call that brought no answer. What it cost has been booked; here it only counts for the task and its session. */
+  async bookSpend(spend: Spend): Promise<void> {
+    const { task_id, session_id } = this.#row
+    const used = usedOf(spend)
+    await this.#save([chargeTask({ task_id, ...used }), sessionUsed({ session_id, ...used, duration_ms: 0 })])
+  }
+
+  /** Leaves it to another process to go on with. */
+  async release(): Promise<void> {
+    const { effects } = await this.#untold()
+    await this.#svc.use(Store).apply([...effects, releaseTask(this.#hold)])
+  }
+
+  /** It ended, or waits for the operator. @throws LostTask */
+  async end(end: TaskEnd): Promise<void> {
+    const { agent_id, task_id, session_id } = this.#row
+    const { status, duration_ms } = end
+    const last = this.#last
+    this.#last = undefined
+    const used = usedOf(last?.spend)
+    const { effects, written } = await this.#untold()
+    const data = { agent_id, task_id, session_id, status }
+    const isOurs = await this.#svc
+      .use(Store)
+      .apply([
+        endTask({ ...this.#hold, ...used, steps: last ? 1 : 0, ...end }),
+        ...(last ? [recordWords({ task_id, rows: last.rows }), last.booked] : []),
+        ...effects,
+        sessionUsed({ session_id, ...used, duration_ms }),
+        appendEvent({ type: 'task_ended', agent_id, run_id: this.#run_id, data }),
+        ...(this.#run ? [this.#run.runs.ends(this.#run.run_id, status)] : []),
+      ])
+    if (!isOurs) throw new LostTask()
+    written()
+  }
+
+  /** What is done once the end of its run is written. */
+  async runEnded(): Promise<void> {
+    const run = this.#run
+    if (run) await recordInput('run_end', async () => run.runs.recordEnd(run.run_id))
+  }
+
+  /** The log of the run is a record beside the task: what goes wrong with it is not the task's failure. */
+  async interruptRun(): Promise<void> {
+    const run = this.#run
+    if (!run) return
+    const ended = recordInput('run_end', () => run.runs.end(run.run_id, 'interrupted'))
+    const { agent_id, task_id, request_id } = this.#row
+    await ended.catch(error =>
+      this.#svc.log.warn({ agent_id, task_id, request_id }, `its run was not ended: ${sentenceOf(error)}`),
+    )
+  }
+
+  get #run() {
+    if (!this.#run_id || !this.#svc.has(Runs)) return undefined
+    return { run_id: this.#run_id, runs: this.#svc.use(Runs) }
+  }
+
+  /** Returns the write of streamed text, and what to call once it is committed. */
+  unwritten(piece: Piece | null): { effects: Effect[]; written: () => void } {
+    if (!piece) return { effects: [], written: () => {} }
+    return { effects: [recordText({ ...this.#hold, ...piece })], written: () => this.#text.wrote(piece.until) }
+  }
+
+  /** The write of what the reaper has not written yet. How much that is depends on when it came, so it is recorded. */
+  async #untold() {
+    return this.unwritten(this.#row.text === 'shown' ? await recordInput('told', () => this.#text.piece) : null)
+  }
+
+  /** Writes, as long as the task is ours. @throws LostTask */
+  async #save(effects: readonly Effect[]): Promise<void> {
+    if (!(await this.#trySave(effects))) throw new Error('what a tool asked to be written was refused')
+  }
+
+  /** The same. @returns false when something else of it was refused */
+  async #trySave(effects: readonly Effect[]): Promise<boolean> {
+    const store = this.#svc.use(Store)
+    const hold = holdTask(this.#hold)
+    if (await store.apply([hold, ...effects])) return true
+    if (!(await store.apply([hold]))) throw new LostTask()
+    return false
+  }
+}
+
+function usedOf(spend: Spend | undefined) {
+  const { cost_micros = 0, input_tokens = 0, output_tokens = 0 } = spend ?? {}
+  return { cost_micros, input_tokens, output_tokens }
+}
+
+function hashOf({ name, arguments: args }: { name: string; arguments: unknown }): string {
+  return createHash('sha256')
+    .update(`${name} ${canonicalJson(args)}`)
+    .digest('hex')
+    .slice(0, 32)
+}

@@ -1,0 +1,88 @@
+import { type AgentRow, agentReach } from '#core/agents/contract'
+import { Environment } from '#core/environment/contract'
+import { imagesOf, readImages } from '#core/images/contract'
+import { type Message, mergeParameters } from '#core/models/contract'
+import type { Profile } from '#core/profiles/contract'
+import type { RunRequest, ToolSet } from '#core/runtime/contract'
+import type { PluginHandle } from '#kernel'
+import { recordInput } from '#lib/recording-context'
+import { Store } from '#platform/store/contract'
+import { type TaskRow, unansweredCalls } from '../repository.ts'
+import { parametersIn } from '../shape.ts'
+import type { AnswerForm } from './answer-form.ts'
+import { modelOf, type WorkingProfile } from './beginning.ts'
+import { taskSystem } from './prompt.ts'
+import { type SessionMemory, sessionMemory } from './remembered.ts'
+import { taskTools } from './tools.ts'
+
+/** Default time limit of a tool call, in seconds. */
+const TOOL_TIMEOUT_S = 60
+
+/** What the loop is asked for a task, but for who listens. */
+export interface PreparedRequest {
+  request: Omit<RunRequest, 'signal' | 'tools'>
+  profile: Profile
+  model: string | null
+  /** Newest messages to keep where the others are due for a summary, however much room there is. */
+  keeps?: number
+  /** The tools of the moment. */
+  tools: () => ToolSet
+}
+
+/** Before its first tool runs: most tasks need none. */
+export async function makeWorkspace({ ports: { files } }: PluginHandle, workspace: string): Promise<void> {
+  await recordInput('workspace', () => files.mkdir(workspace, { recursive: true, mode: 0o700 }))
+}
+
+/** Who works on a task, and on what. */
+export interface Work {
+  row: TaskRow
+  agent: AgentRow
+  lives: WorkingProfile
+  /** It is the first of its session. */
+  isAlone: boolean
+  /** What was said in the task so far; nothing yet begins it. */
+  said: readonly Message[]
+  form: AnswerForm | undefined
+}
+
+/** Puts together what the model reads and may do. */
+export async function prepareRun(
+  svc: PluginHandle,
+  toolkits: readonly string[],
+  { row, agent, lives: { profile, skills }, isAlone, said, form }: Work,
+): Promise<PreparedRequest> {
+  const { agent_id, task_id } = row
+  const tools = () => taskTools(svc, toolkits, profile)
+  const reach = agentReach(svc.project, agent)
+  // What was under way may have tools to run first.
+  if (said.length > 0) await makeWorkspace(svc, reach.scratch)
+  const before: SessionMemory = isAlone ? { messages: [] } : await sessionMemory(svc.use(Store), row)
+  const asked: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }
+  const isUnheard = said.every(({ summary }) => summary)
+  const first: Message[] = isUnheard ? [asked] : []
+  const model = modelOf(agent, profile)
+  const environment = svc.has(Environment) ? await svc.use(Environment).parts(agent, profile) : []
+  const { cycle_num } = agent
+  return {
+    ...{ profile, model, tools },
+    ...(said.length === 0 && before.keeps ? { keeps: before.keeps } : {}),
+    request: {
+      ...{ agent_id, goal_id: null, cycle_num, ...reach, model },
+      ...(said.length === 0 ? {} : await unansweredCalls(svc.use(Store), task_id)),
+      call_prefix: `${task_id}:${row.epoch}`,
+      purpose: { agent_id, goal_id: null, cycle_num, kind: 'task', task_id, max_cost_usd: profile.max_cost_usd },
+      fallback: profile.fallback,
+      temperature: profile.temperature,
+      max_tokens: profile.max_tokens,
+      parameters: mergeParameters(parametersIn(row), profile.parameters),
+      max_steps: row.max_steps - row.steps_taken,
+      system: [taskSystem(profile, skills, tools(), form !== undefined), ...environment].join('\n\n'),
+      transcript: [...before.messages, ...said],
+      tool_timeout: Number(svc.config.get('daemon.tool_timeout') ?? TOOL_TIMEOUT_S),
+      ends: 'text',
+      ...(form ? { response_schema: form.schema } : {}),
+      news: async () => first.splice(0),
+    },
+  }
+}

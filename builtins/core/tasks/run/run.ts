@@ -1,0 +1,328 @@
+import { type AgentRow, Agents } from '#core/agents/contract'
+import type { Message, ModelCall, Spend } from '#core/models/contract'
+import { type RunEnd, type RunEvent, Runtime, Schemas } from '#core/runtime/contract'
+import { problemOf } from '#interfaces/rest/contract'
+import { type PluginHandle, SvcError, sentenceOf, type z } from '#kernel'
+import { InternalError } from '#lib/errors'
+import { CycleEnd, recordInput, runInContext, TapeToken } from '#lib/recording-context'
+import { Recordings } from '#observability/recordings/contract'
+import { StoppingError } from '#platform/heartbeat/contract'
+import { usdOf } from '#platform/store/contract'
+import { Approvals } from '#safety/approvals/contract'
+import { Guardrails, WITHHELD } from '#safety/guardrails/contract'
+import type { TasksConfig } from '../config.ts'
+import { TaskCostLimitError, TaskInterruptedError } from '../contract.ts'
+import type { TaskRow } from '../repository.ts'
+import { AnswerForm } from './answer-form.ts'
+import { runOf, type WorkingProfile, workingProfileOf } from './beginning.ts'
+import { type Ending, endingOf } from './ending.ts'
+import { LostTask, TaskJournal } from './journal.ts'
+import { makeWorkspace, type PreparedRequest, prepareRun } from './request.ts'
+import { LiveText, type Piece } from './text.ts'
+
+/** What only the process knows in which a task began. */
+export interface FirstTime {
+  /** Whose it is, and as whom that works on it, as far as that is known. */
+  agent?: AgentRow | undefined
+  lives?: WorkingProfile | undefined
+  /** It was written down as begun, with this run. */
+  begun?: { run_id: string | null } | undefined
+  /** It is the first of its session. */
+  isAlone?: boolean | undefined
+  /** Why it must not even begin. */
+  blocked?: SvcError | undefined
+  /** What checks the answer in place of its JSON Schema. */
+  check?: z.ZodType | undefined
+  /** W3C trace context of the caller. */
+  traceparent?: string | undefined
+}
+
+/** One stretch of work on a task in this process: until it ends, or waits for the operator. What happens is written down before it goes on. */
+export class TaskRun {
+  readonly row: TaskRow
+  readonly text: LiveText
+  readonly journal: TaskJournal
+  /** Resolves when it is over, in whatever way; what came of it stands in the task's row, or in `text.over`. */
+  readonly ended: Promise<void>
+  /** It has come to a stop for as long as the operator takes. */
+  waits = false
+  readonly #svc: PluginHandle
+  readonly #abort = new CycleEnd()
+  readonly #settings: TasksConfig
+  readonly #first: FirstTime
+  /** Of a structured run. */
+  #form: AnswerForm | undefined
+  #max_cost_usd = 0
+  /** When the calls of the last answer began, on the monotonic clock. */
+  #asked = 0
+  #cost_micros: number
+  /** What the model said last, checked. */
+  #output = ''
+  /** What was streamed of the answer under way. */
+  #said = ''
+
+  /** @param before what was shown before */
+  constructor(svc: PluginHandle, settings: TasksConfig, row: TaskRow, before: Piece, first: FirstTime = {}) {
+    this.#svc = svc
+    this.#settings = settings
+    this.#first = first
+    this.row = row
+    this.text = new LiveText(before)
+    this.journal = new TaskJournal(svc, row, this.text)
+    this.#cost_micros = row.cost_micros
+    this.ended = this.#runRecorded()
+  }
+
+  /** Ends it as failed for this reason; for a stop, a detached one is left for another process to go on with. */
+  abort(reason: SvcError): void {
+    this.#abort.abort(reason)
+  }
+
+  /** Works, and has it recorded where that is wanted. */
+  async #runRecorded(): Promise<void> {
+    const begins = this.#svc.has(Recordings) ? this.#svc.use(Recordings).follow() : undefined
+    if (begins) await begins
+    const { agent_id: id, task_id, owner, epoch } = this.row
+    const right = { ...{ id, kind: 'task' as const, task_id, owner, epoch }, cycle_num: 0 }
+    const tape = this.#svc.has(TapeToken) ? this.#svc.use(TapeToken) : undefined
+    const who = tape?.begin(right, this.#abort)
+    await (who ? runInContext(who, () => this.#work()) : this.#work())
+  }
+
+  async #work(): Promise<void> {
+    const began = this.#svc.clock.monotonic()
+    this.#asked = began
+    try {
+      const ending = await this.#drive().catch(error => this.#endByError(error))
+      if (ending) await this.#end(ending, this.#svc.clock.monotonic() - began)
+      else await this.journal.interruptRun()
+      this.text.end(ending ? undefined : new StoppingError())
+    } catch (error) {
+      if (!(error instanceof LostTask))
+        this.#svc.log.error(this.#fields, `its end was not written: ${sentenceOf(error)}`)
+      // A process that continues it begins a run of its own.
+      await this.journal.interruptRun()
+      this.text.end(error instanceof LostTask ? undefined : error)
+    }
+  }
+
+  get #fields() {
+    const { agent_id, task_id, request_id } = this.row
+    return { agent_id, task_id, request_id }
+  }
+
+  async #drive(): Promise<Ending> {
+    const { traceparent, begun, agent, isAlone } = await recordInput('task', () => this.#asWasAsked())
+    if (begun) await this.journal.resume(begun)
+    const said = await this.journal.read()
+    this.#output = said.findLast(isText)?.content ?? ''
+    this.#form = this.#formAfter(said)
+    const question = await this.#reviewAnswer(said.at(-1))
+    if (this.#form?.value) return { status: 'completed' }
+    if (this.#form?.error && !question) return { status: 'failed', error: this.#form.error }
+    const lives = await recordInput('lives by', async () => this.#first.lives ?? workingProfileOf(this.#svc, agent))
+    const work = { row: this.row, agent, lives, isAlone, said, form: this.#form }
+    const prepared = await prepareRun(this.#svc, this.#settings.toolkits, work)
+    this.#max_cost_usd = prepared.profile.max_cost_usd
+    if (!begun) await this.journal.begin(runOf(this.row, prepared.model), traceparent)
+    const end = await this.#loop(prepared, question)
+    const ending = endingOf(end, prepared.profile.max_tokens, this.#output !== '')
+    const unfit = ending.error || ending.status === 'waiting_approval' ? undefined : this.#form?.error
+    return unfit ? { status: 'failed', error: unfit } : ending
+  }
+
+  /** What cannot be read from the task's row. */
+  async #asWasAsked() {
+    const { blocked, traceparent, begun, isAlone = false } = this.#first
+    if (blocked) throw blocked
+    const agent = this.#first.agent ?? (await this.#svc.use(Agents).find(this.row.agent_id))
+    return { traceparent, begun, agent, isAlone }
+  }
+
+  /** What its answer is to fit. @param said what was said before, by another process or before an approval */
+  #formAfter(said: readonly Message[]): AnswerForm | undefined {
+    const { response_schema } = this.row
+    if (response_schema === null) return undefined
+    const looked = said.slice(0, -1).filter(isAnswer).length
+    return new AnswerForm(
+      this.#svc.use(Schemas),
+      JSON.parse(response_schema),
+      this.#settings.parse_repairs,
+      this.#first.check,
+      looked,
+    )
+  }
+
+  /** Reviews an answer that was stored before its review. @returns the correction for the model */
+  async #reviewAnswer(last: Message | undefined): Promise<string | undefined> {
+    if (!this.#form || !last || !isAnswer(last)) return undefined
+    this.#output = last.content
+    return this.#review()
+  }
+
+  /** What is wrong with the answer as people may read it. One that was withheld would be so again. */
+  #review(): Promise<string | undefined> {
+    return this.#form!.review(this.#output, this.#output !== WITHHELD)
+  }
+
+  /** @param question what the model reads first */
+  async #loop(prepared: PreparedRequest, question: string | undefined): Promise<RunEnd> {
+    const asked: Message[] = question ? [{ role: 'user', content: question }] : []
+    const news = async () => {
+      // It was not the last one.
+      await this.journal.goesOn()
+      return [...asked.splice(0), ...(await prepared.request.news())]
+    }
+    const events = this.#svc.use(Runtime).run({
+      ...prepared.request,
+      // Asked anew at each step: a toolkit may come or go meanwhile.
+      get tools() {
+        return prepared.tools()
+      },
+      signal: this.#abort.signal,
+      news,
+      summarize: call => this.#summarize(call, prepared),
+      ...(this.#form ? { review: () => this.#review() } : {}),
+      ...(this.row.text === 'shown' && !this.#isGuarded ? this.#shows() : {}),
+      ...this.#gate(),
+    })
+    try {
+      for (;;) {
+        const { value, done } = await events.next()
+        if (done) return value
+        await this.#write(value, prepared)
+      }
+    } finally {
+      await events.return?.(undefined as never)
+    }
+  }
+
+  /** Keeps a conversation going that its model has no room for. */
+  async #summarize(call: ModelCall, prepared: PreparedRequest): Promise<Message | undefined> {
+    const summary = await this.#svc.use(Runtime).summarize(call, {
+      conversation: this.row.session_id,
+      keeps: prepared.keeps,
+      save: async (spend, message) => {
+        delete prepared.keeps
+        this.#cost_micros += spend.cost_micros
+        await this.journal.summarized(spend, message ?? null)
+      },
+    })
+    return summary?.message
+  }
+
+  #gate() {
+    if (!this.#svc.has(Approvals)) return {}
+    const { agent_id, task_id, session_id } = this.row
+    const gate = (call: { call_id: string; arguments: unknown }, tool: Parameters<Approvals['gate']>[0]['tool']) =>
+      this.#svc.use(Approvals).gate({
+        ...{ call_id: call.call_id, agent_id, goal_id: null, session_id, task_id, tool },
+        arguments: call.arguments,
+      })
+    return { gate }
+  }
+
+  /** What readers see: one answer at a time, in place of what they saw before it. */
+  #shows() {
+    const onReset = () => {
+      this.#said = ''
+      this.text.reset()
+    }
+    const onText = (text: string) => {
+      if (this.#said === '') this.text.reset()
+      this.#said += text
+      this.text.say(text)
+    }
+    return { onText, onReset }
+  }
+
+  /** The task ends: readers see its output, which may be another text, as when guardrails were turned on meanwhile. */
+  #showOutput(): void {
+    if (this.row.text !== 'shown' || this.text.shown === this.#output) return
+    this.text.reset()
+    if (this.#output !== '') this.text.say(this.#output)
+  }
+
+  async #write(event: RunEvent, { tools, request }: PreparedRequest): Promise<void> {
+    if (event.type === 'outcome') {
+      await this.journal.outcome(event, this.#svc.clock.monotonic() - this.#asked)
+      return
+    }
+    const { calls, spend } = event
+    if (calls.length > 0) await makeWorkspace(this.#svc, request.scratch ?? request.workspace)
+    const message = { ...event.message, content: await this.#checkOutput(event.message.content) }
+    this.#output = message.content.trim() === '' ? this.#output : message.content
+    this.journal.recordStep({ ...event, message })
+    if (calls.length > 0) {
+      const approvals = this.#svc.has(Approvals) ? this.#svc.use(Approvals) : undefined
+      const planned = calls.map(call => {
+        const tool = tools().find(call.name)
+        return { ...call, state: tool && approvals?.needed(tool) ? ('planned' as const) : ('started' as const) }
+      })
+      await this.journal.goesOn(planned)
+    }
+    this.#asked = this.#svc.clock.monotonic()
+    this.#said = ''
+    if (calls.length > 0) this.#form?.forget()
+    this.#cost_micros += spend.cost_micros
+    const spent_usd = usdOf(this.#cost_micros)
+    if (calls.length > 0 && this.#max_cost_usd > 0 && spent_usd >= this.#max_cost_usd) {
+      throw new TaskCostLimitError({ spent_usd, limit_usd: this.#max_cost_usd })
+    }
+  }
+
+  get #isGuarded(): boolean {
+    return this.#svc.has(Guardrails) && this.#svc.use(Guardrails).enabled
+  }
+
+  /** What people may read of a text of the model. */
+  async #checkOutput(text: string): Promise<string> {
+    if (!this.#isGuarded || text.trim() === '') return text
+    const checked = await this.#svc.use(Guardrails).check('output', text, { agent_id: this.row.agent_id })
+    return checked.action === 'block' ? WITHHELD : checked.text
+  }
+
+  /** What becomes of a task whose work was broken off; undefined leaves it to another process. @throws LostTask */
+  async #endByError(thrown: unknown): Promise<Ending | undefined> {
+    if (thrown instanceof LostTask) throw thrown
+    await this.journal.goesOn()
+    const { aborted, reason } = this.#abort.signal
+    const { spend, text } = thrown as { spend?: Spend | null; text?: string }
+    if (spend) await this.journal.bookSpend(spend)
+    if (aborted && reason instanceof StoppingError && this.row.detached) {
+      await this.journal.release()
+      return undefined
+    }
+    const error: unknown = aborted ? (reason instanceof StoppingError ? new TaskInterruptedError() : reason) : thrown
+    // What was streamed is not said again when this is repeated.
+    const said = await recordInput('said', async () => this.#said)
+    if (text?.trim() || said.trim()) this.#output = text?.trim() ? text : said
+    if (error instanceof SvcError) return { status: 'failed', error }
+    this.#svc.log.error(this.#fields, error instanceof Error ? (error.stack ?? error.message) : String(error))
+    return { status: 'failed', error: new InternalError() }
+  }
+
+  async #end({ status, error, approval_ids = [] }: Ending, duration: number): Promise<void> {
+    this.#showOutput()
+    await this.journal.end({
+      status,
+      output: this.#output,
+      parsed: status === 'completed' ? (this.#form?.value ?? null) : null,
+      error: error ? problemOf(error, this.row.request_id) : null,
+      approval_ids: [...approval_ids],
+      duration_ms: Math.round(duration),
+    })
+    this.waits = status === 'waiting_approval'
+    await this.journal.runEnded()
+  }
+}
+
+function isText({ role, content }: Message): boolean {
+  return role === 'assistant' && content.trim() !== ''
+}
+
+/** Whether it would have ended the task: a text without tool calls. */
+function isAnswer(message: Message): boolean {
+  const { tool_calls = [] } = message
+  return tool_calls.length === 0 && isText(message)
+}

@@ -1,0 +1,208 @@
+import type { ServerResponse } from 'node:http'
+import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import { MalformedRequestError, type ProtocolExchange } from '#interfaces/rest/contract'
+import type { PluginHandle, Undo } from '#kernel'
+import { type McpConfig, type McpOffer, type McpPeer, TooManyMcpSessionsError } from '../contract.ts'
+import { Peer } from '../peer.ts'
+import { Replay } from './replay.ts'
+
+/** After how long a client that was cut off should come back, in milliseconds. */
+const RETRY_MS = 1_000
+/** Hexadecimal digits of a session's id: 128 bits cannot be guessed. */
+const ID_DIGITS = 32
+/** A reader that takes nothing for so long is let go, in milliseconds. */
+const STALL_MS = 30_000
+/** What the protocol's transports say of a session that is not there. */
+const NO_SESSION = -32001
+const NO_SESSION_YET = -32000
+/** The codes of JSON-RPC for a body that is no JSON, and for one that is no message. */
+const PARSE_ERROR = -32700
+const INVALID_REQUEST = -32600
+
+export interface SessionsParts {
+  svc: PluginHandle
+  config: McpConfig
+  offer: McpOffer
+  version: () => Promise<string>
+  /** Notifies the client of changes until its undo. */
+  serve: (peer: McpPeer) => Undo
+}
+
+/** The clients that speak over HTTP. Behind a key or not: what may reach this has passed the checks of REST. */
+export class Sessions {
+  readonly #parts: SessionsParts
+  /** The one that was used last is the last. */
+  readonly #open = new Map<string, Session>()
+  /** Sessions that are being opened. */
+  #opening = 0
+
+  constructor(parts: SessionsParts) {
+    this.#parts = parts
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  async answer(exchange: ProtocolExchange): Promise<void> {
+    await this.#answer(exchange).catch(error => {
+      if (!(error instanceof MalformedRequestError)) throw error
+      // With a cause it is no JSON at all.
+      refuse(exchange.response, 400, error.cause ? PARSE_ERROR : INVALID_REQUEST, error.message)
+    })
+  }
+
+  async #answer(exchange: ProtocolExchange): Promise<void> {
+    const { request, response, body, call } = exchange
+    const id = request.headers['mcp-session-id']
+    const begins = request.method === 'POST' && id === undefined && methodsIn(body).includes('initialize')
+    const session = begins ? undefined : this.#find(id, call.tenant)
+    if (!begins && !session) {
+      if (id !== undefined) {
+        return refuse(response, 404, NO_SESSION, 'There is no such session any more; begin again with initialize.')
+      }
+      return refuse(response, 400, NO_SESSION_YET, 'The header Mcp-Session-Id is missing; begin with initialize.')
+    }
+    // Requests are answered with a stream of events, and so is one that waits for them.
+    const streams = request.method === 'GET' || (request.method === 'POST' && methodsIn(body, true).length > 0)
+    let stopping: Session | undefined = session
+    if (streams) exchange.stream(() => void stopping?.close())
+    stopping ??= await this.#begin(call.tenant)
+    await stopping.answer(exchange)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#open.values()].map(session => session.close()))
+  }
+
+  /** A session is its tenant's own; of another's it is as if it were not. */
+  #find(id: string | string[] | undefined, tenant: string): Session | undefined {
+    const session = typeof id === 'string' ? this.#open.get(id) : undefined
+    if (session?.tenant !== tenant) return undefined
+    this.#open.delete(session.id)
+    this.#open.set(session.id, session)
+    return session
+  }
+
+  /** @throws TooManyMcpSessionsError when all are in use; one that is not makes room */
+  async #begin(tenant: string): Promise<Session> {
+    const { svc, config, offer, version, serve } = this.#parts
+    if (this.#open.size + this.#opening >= config.max_sessions) {
+      const idle = [...this.#open.values()].find(session => !session.isBusy)
+      if (!idle) throw new TooManyMcpSessionsError({ max: config.max_sessions }, { retryAfter: 5 })
+      this.#open.delete(idle.id)
+      await idle.close()
+    }
+    this.#opening++
+    try {
+      const { StreamableHTTPServerTransport } = await import('@modelcontextprotocol/sdk/server/streamableHttp.js')
+      const id = svc.ports.ids.make('mcp', ID_DIGITS)
+      const transport = new StreamableHTTPServerTransport({
+        sessionIdGenerator: () => id,
+        eventStore: new Replay(),
+        retryInterval: RETRY_MS,
+      })
+      const peer = await Peer.connect(transport, { offer, ports: svc.ports, version: await version(), tenant })
+      const idle_ms = config.session_idle_s * 1000
+      const left = serve(peer)
+      const session: Session = new Session({ id, tenant, transport, peer }, svc.clock, idle_ms, () => {
+        this.#open.delete(id)
+        void left()
+      })
+      this.#open.set(id, session)
+      return session
+    } finally {
+      this.#opening--
+    }
+  }
+}
+
+interface SessionParts {
+  id: string
+  tenant: string
+  transport: StreamableHTTPServerTransport
+  peer: Peer
+}
+
+/** One client over HTTP, from its `initialize` until it deletes its session or is not heard of for long. */
+class Session {
+  readonly id: string
+  readonly tenant: string
+  readonly #parts: SessionParts
+  readonly #clock: PluginHandle['clock']
+  readonly #idle_ms: number
+  readonly #onLeave: () => void
+  #answering = 0
+  #cancel: Undo | undefined
+  #closed = false
+
+  constructor(parts: SessionParts, clock: PluginHandle['clock'], idle_ms: number, onLeave: () => void) {
+    this.id = parts.id
+    this.tenant = parts.tenant
+    this.#parts = parts
+    this.#clock = clock
+    this.#idle_ms = idle_ms
+    this.#onLeave = onLeave
+  }
+
+  /** Somebody waits for an answer, or follows. */
+  get isBusy(): boolean {
+    return this.#answering > 0
+  }
+
+  async answer({ request, response, body }: ProtocolExchange): Promise<void> {
+    this.#answering++
+    void this.#cancel?.()
+    response.once('close', () => {
+      this.#answering--
+      if (this.#answering === 0 && !this.#closed) {
+        void this.#cancel?.()
+        this.#cancel = this.#clock.after(this.#idle_ms, () => void this.close())
+      }
+    })
+    this.#letGo(response)
+    await this.#parts.transport.handleRequest(request, response, body)
+    // It was deleted, or what came first was no beginning.
+    if (request.method === 'DELETE' && response.statusCode < 300) await this.close()
+    else if (this.#parts.transport.sessionId === undefined) await this.close()
+  }
+
+  /** What waits for a reader that reads nothing would be kept for ever. */
+  #letGo(response: ServerResponse): void {
+    let taken = -1
+    let cancel: Undo = () => {}
+    const look = () => {
+      const now = response.socket?.bytesWritten ?? 0
+      if (response.writableNeedDrain && now === taken) {
+        response.destroy()
+        return
+      }
+      taken = now
+      cancel = this.#clock.after(STALL_MS, look)
+    }
+    response.once('close', () => void cancel())
+    look()
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    void this.#cancel?.()
+    this.#onLeave()
+    await this.#parts.peer.close()
+  }
+}
+
+/** Answers what reaches no session, in the words of JSON-RPC. */
+function refuse(response: ServerResponse, status: number, code: number, message: string): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } }))
+}
+
+/** The methods of the messages in a body; with `asked`, only of those that are to be answered. */
+function methodsIn(body: unknown, asked = false): unknown[] {
+  return [body].flat().flatMap(message => {
+    const { method, id } = (message ?? {}) as { method?: unknown; id?: unknown }
+    return method !== undefined && (!asked || id !== undefined) ? [method] : []
+  })
+}

@@ -1,0 +1,60 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '#kernel'
+import { TooManyAttemptsError, UnauthorizedError } from '../contract.ts'
+
+const WINDOW_MS = 1_000
+const WRONG_PER_WINDOW = 10
+/** Maximum number of addresses remembered; beyond it the oldest is forgotten. */
+const REMEMBERED = 1_000
+/** A key with fewer visible characters can be guessed. */
+const SHORTEST_STRONG = 16
+
+/** Stores a key that cannot be guessed. Node is there wherever svc runs. */
+export const MAKE_A_KEY = `svc config set server.api_key "$(node -p 'crypto.randomBytes(32).toString("hex")')"`
+
+/** Returns what is wrong with a key that other machines can try; undefined when it is long enough. */
+export function weaknessOf(key: string): string | undefined {
+  const visible = key.match(/[\p{L}\p{N}\p{P}\p{S}]/gu)?.length ?? 0
+  if (key === '' || visible >= SHORTEST_STRONG) return undefined
+  return `The key in server.api_key has ${visible} visible characters; with fewer than ${SHORTEST_STRONG} it can be guessed`
+}
+
+/** Checks the shared key, and slows down guessing. */
+export class Keys {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #wrong = new Map<string, { since: number; count: number }>()
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock
+  }
+
+  /**
+   * Lets the holder of `key` pass, however many wrong keys came from its address: behind a proxy all share one.
+   * @throws UnauthorizedError alike for a missing and a wrong key
+   * @throws TooManyAttemptsError for a wrong key after ten within a second from the same address
+   */
+  check(key: string, given: string | undefined, address: string): void {
+    // Node reads header bytes as Latin-1; a key beyond ASCII was sent as UTF-8. A missing one takes the same time.
+    const isRight = timingSafeEqual(digest(Buffer.from(given ?? '', 'latin1')), digest(Buffer.from(key)))
+    if (isRight && given !== undefined) return
+    if (given !== undefined && this.#count(address) > WRONG_PER_WINDOW) throw new TooManyAttemptsError()
+    throw new UnauthorizedError()
+  }
+
+  /** Counts a wrong key. @returns how many came from this address in its current second */
+  #count(address: string): number {
+    const now = this.#clock.monotonic()
+    const known = this.#wrong.get(address)
+    if (known && now - known.since < WINDOW_MS) return ++known.count
+    this.#wrong.delete(address)
+    const [oldest] = this.#wrong.keys()
+    if (oldest !== undefined && this.#wrong.size >= REMEMBERED) this.#wrong.delete(oldest)
+    this.#wrong.set(address, { since: now, count: 1 })
+    return 1
+  }
+}
+
+/** Equal lengths, whatever was sent, so that the comparison takes the same time for all. */
+function digest(bytes: Buffer): Buffer {
+  return createHash('sha256').update(bytes).digest()
+}

@@ -1,0 +1,118 @@
+import type { Operation } from '#kernel'
+import { Problem, shapeOf } from '../contract.ts'
+import { PROBLEM_TYPE } from '../request/problem.ts'
+import { entryOf, requestHeaders } from './entry.ts'
+import { Components, type Json, ref } from './schemas.ts'
+
+const ABOUT = `Keeps autonomous agents alive, and lets you see and steer them.
+
+Every error is a problem document of RFC 9457 with a stable \`code\` and the \`request_id\` under which the log tells more.
+A method that a path does not have is answered 405 with \`Allow\`, a request that takes too long to arrive 408. Unknown
+query parameters and body fields are refused by name. Lists come whole; with \`limit\` or \`offset\` they come in
+windows, with \`X-Total-Count\` and, before the last, a \`Link\` to the next.`
+
+const TENANT = {
+  name: 'X-Svc-User',
+  in: 'header',
+  description: 'The user whose sessions and tasks are meant; not a security boundary',
+  schema: { type: 'string', pattern: '^[A-Za-z0-9._@-]{1,128}$', default: 'default' },
+}
+const MARK = { type: 'string', minLength: 1, maxLength: 200 }
+/** What operations take in headers beside the key, by the names that their entries give it. */
+const TAKEN: Record<string, Json> = {
+  tenant: TENANT,
+  known: {
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'The `ETag` of the answer that you have',
+    schema: { type: 'string' },
+  },
+  again: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description: 'Makes a retry safe: a request with the same key is carried out once, and gets the same answer',
+    schema: MARK,
+  },
+  after: {
+    name: 'Last-Event-ID',
+    in: 'header',
+    description: 'The last event that you received; the stream continues after it',
+    schema: MARK,
+  },
+}
+const header = (description: string, type = 'string') => ({ description, schema: { type } })
+
+/** The tags in the order in which a reader needs them; others follow in the order of their plugins. */
+const TAG_ORDER = [
+  ...['agents', 'goals', 'tasks', 'sessions', 'approvals', 'budget', 'memory', 'schedules', 'a2a', 'events', 'runs'],
+  ...['profiles', 'models', 'settings', 'daemon', 'plugins-admin'],
+]
+const placeOf = (tag: string) => (TAG_ORDER.includes(tag) ? TAG_ORDER.indexOf(tag) : TAG_ORDER.length)
+
+export interface DocumentedApi {
+  version: string
+  /** The operations that have a place. */
+  operations: readonly Operation[]
+  /** Whether the server has a key. */
+  keyed: boolean
+  /** Returns the module of an operation, and its description. */
+  moduleOf(operation: Operation): { name: string; description: string }
+  /** Lets others do something between two operations: all of them take long enough to be noticed. */
+  pause(): Promise<void>
+}
+
+/** The OpenAPI 3.1 document of these operations, from the very schemas that check their requests and answers. */
+export async function openapiDocument(documented: DocumentedApi): Promise<Json> {
+  const { version, operations, keyed, moduleOf, pause } = documented
+  const components = new Components()
+  components.schemas.Problem = components.embed('Problem', Problem, 'output')
+  const places = new Map<string, { path: string; entries: Json }>()
+  const tags = new Map<string, Json>()
+  const taken = new Set<string>()
+  for (const operation of operations) {
+    const { method, path } = operation.http!
+    const shape = shapeOf(path)
+    const place = places.get(shape) ?? { path, entries: {} }
+    const module = moduleOf(operation)
+    tags.set(module.name, module)
+    place.entries[method.toLowerCase()] = entryOf(operation, place.path, module.name, components)
+    for (const name of requestHeaders(operation)) taken.add(name)
+    places.set(shape, place)
+    await pause()
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'svc', version, description: ABOUT, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: '/' }],
+    tags: [...tags].toSorted(([a], [b]) => placeOf(a) - placeOf(b)).map(([, tag]) => tag),
+    paths: Object.fromEntries([...places.values()].map(({ path, entries }) => [path, entries])),
+    components: {
+      schemas: components.schemas,
+      securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Svc-Key', description: "The server's key" } },
+      parameters: Object.fromEntries(Object.entries(TAKEN).filter(([name]) => taken.has(name))),
+      headers: {
+        'X-Request-Id': header('The id under which the log tells of this request'),
+        'X-Total-Count': header('With `limit` or `offset`: how many there are in all', 'integer'),
+        'X-Hidden-Count': header('The number of rows that `all=false` leaves out; absent when none', 'integer'),
+        'X-Notice': header('A line for people that concerns the whole answer; absent when there is none'),
+        Link: header('With `limit`: where the next window is, as `rel="next"`; absent in the last'),
+        Location: header('Where what was made is'),
+        ETag: header('Names this state of the answer'),
+        'Idempotency-Replayed': header(
+          '`true` where the answer is that to an earlier request with the same `Idempotency-Key`',
+        ),
+        'Retry-After': header('Seconds after which to try again', 'integer'),
+      },
+      responses: {
+        ...components.responses,
+        unchanged: { description: 'It is what `If-None-Match` names', headers: { ETag: ref('headers', 'ETag') } },
+        problem: {
+          description: 'What else went wrong',
+          headers: { 'X-Request-Id': ref('headers', 'X-Request-Id') },
+          content: { [PROBLEM_TYPE]: { schema: ref('schemas', 'Problem') } },
+        },
+      },
+    },
+    security: keyed ? [{ key: [] }] : [{}, { key: [] }],
+  }
+}

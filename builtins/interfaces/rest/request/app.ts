@@ -1,0 +1,224 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { invoke, type Operation, type OperationCall, Operations, type PluginHandle, parse } from '#kernel'
+import { hiddenCount } from '#lib/list'
+import type { StreamEvent } from '#lib/stream'
+import { Daemon } from '#platform/daemon/contract'
+import { Store } from '#platform/store/contract'
+import {
+  DaemonNotRunningError,
+  type ProtocolRoute,
+  ProtocolRoutes,
+  problemOf,
+  RouteNotFoundError,
+  type ServerConfig,
+} from '../contract.ts'
+import type { ListenerKind } from '../listener/hosts.ts'
+import type { Keys } from '../listener/keys.ts'
+import { sendPage } from '../pages.ts'
+import { EVENT_STREAM } from '../stream/frames.ts'
+import type { Streams } from '../stream/stream.ts'
+import { conditional, hidden, sendOutput, windowHeaders } from './answer.ts'
+import { parseBody } from './body.ts'
+import { RestCall } from './call.ts'
+import { admit } from './gate.ts'
+import { inputOf } from './input.ts'
+import { once } from './once.ts'
+import { problemHeaders, reportError } from './problem.ts'
+import { createRefusal, shadowedRoutes } from './refusals.ts'
+import type { RouteTable } from './routes.ts'
+
+const BODY_LIMIT = 1024 * 1024
+/** Ids and names are far shorter; a longer part of a path names nothing. */
+const LONGEST_PARAMETER = 512
+
+/** No route has a schema that Fastify should know: operations have their own. Without these two it loads its compilers. */
+const noSchemas = () => () => {
+  throw new TypeError('a route has a schema')
+}
+const NO_SCHEMAS = { buildValidator: noSchemas, buildSerializer: noSchemas }
+
+export interface AppParts {
+  svc: PluginHandle
+  config: ServerConfig
+  keys: Keys
+  streams: Streams
+  listenerOf: (request: IncomingMessage) => ListenerKind
+  /** Takes secrets out of JSON. */
+  hide: (json: string) => string
+}
+
+/** A Fastify app with these routes. It holds no socket and no timer: one that is no longer asked is simply let go. */
+export async function createApp(parts: AppParts, table: RouteTable): Promise<FastifyInstance> {
+  const { svc, config, keys, listenerOf, hide } = parts
+  const { fastify } = await import('fastify')
+  const refuse = createRefusal(table)
+  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => sendError(svc, error, request, reply)
+  const app = fastify({
+    bodyLimit: BODY_LIMIT,
+    exposeHeadRoutes: false,
+    forceCloseConnections: true,
+    genReqId: () => svc.ports.ids.make('req', 12),
+    frameworkErrors: fail,
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
+    schemaController: { compilersFactory: NO_SCHEMAS },
+  })
+  app.removeAllContentTypeParsers()
+  // What is wrong with a body, protocols tell in their own words.
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
+    request.routeOptions.config.protocol ? bytes : parseBody(bytes),
+  )
+  app.setErrorHandler(fail)
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!admit(svc, config, keys, listenerOf(request.raw), request, reply)) return
+    if (request.is404) refuse(request, reply)
+    done()
+  })
+  app.addHook('onSend', (request, reply, payload, done) =>
+    done(null, conditional(request, reply, hidden(reply, payload, hide))),
+  )
+  addPages(app, table)
+  addProtocols(app, parts, table)
+  addOperations(app, parts, table)
+  for (const { path, methods, refuse } of shadowedRoutes(table)) {
+    const onRequest = async (request: FastifyRequest, reply: FastifyReply) => refuse(request, reply)
+    app.route({ method: methods, url: urlOf(path), onRequest, handler: () => {} })
+  }
+  await app.ready()
+  return app
+}
+
+function addPages(app: FastifyInstance, { pages }: RouteTable): void {
+  for (const page of pages) {
+    app.route({
+      method: withHead('GET'),
+      url: page.path,
+      config: { open: true },
+      handler: (request, reply) => sendPage(page, request, reply),
+    })
+  }
+}
+
+function addProtocols(app: FastifyInstance, parts: AppParts, { protocols }: RouteTable): void {
+  for (const { methods, path, open = false } of protocols) {
+    app.route({
+      method: methods.flatMap(withHead),
+      url: urlOf(path),
+      config: { open, protocol: true },
+      handler: (request, reply) => answerProtocol(parts, path, request, reply),
+    })
+  }
+}
+
+function addOperations(app: FastifyInstance, parts: AppParts, { routes }: RouteTable): void {
+  for (const { method, path, operation, open, body_bytes = BODY_LIMIT } of routes) {
+    app.route({
+      method: withHead(method),
+      url: urlOf(path),
+      bodyLimit: body_bytes,
+      config: { open },
+      handler: (request, reply) => answer(parts, operation, request, reply),
+    })
+  }
+}
+
+async function answer(
+  parts: AppParts,
+  name: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { svc, hide } = parts
+  const operation = svc.find(Operations, name)
+  if (!operation?.http) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
+  const call = new RestCall(request, reply, parts.listenerOf(request.raw))
+  const drives = () => (svc.has(Daemon) ? svc.use(Daemon).drives() : svc.heartbeat.live)
+  if ((operation.reach === 'daemon' || operation.http.daemon) && !(await drives())) throw new DaemonNotRunningError()
+  const { params, query, body } = request as FastifyRequest<{
+    Params: Record<string, string>
+    Querystring: Record<string, unknown>
+    Body: Record<string, unknown> | undefined
+  }>
+  const input = inputOf(operation, { params, query, body })
+  if (operation.events) return answerStream(parts, operation, input, call, request, reply)
+  const key = operation.http.idempotent === true && svc.has(Store) ? call.idempotency_key : undefined
+  const route = `${request.method} ${request.url.split('?')[0]}`
+  const output =
+    key === undefined
+      ? await invoke(operation, input, call)
+      : await once(svc, { operation, input, call, key, route, hide })
+  if (operation.count) reply.headers(await windowHeaders(operation, input, request.url, call))
+  const left = await hiddenCount(operation, input)
+  if (left > 0) reply.header('x-hidden-count', String(left))
+  const notice = await operation.notice?.()
+  if (notice) reply.header('x-notice', notice)
+  if (operation.http.headers) reply.headers(operation.http.headers(input as never))
+  return sendOutput(reply, operation.http, output, hide)
+}
+
+/** The answer is written past Fastify, which learns of it only when it is done, or has not begun. */
+async function answerProtocol(
+  { svc, streams, listenerOf }: AppParts,
+  path: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const route: ProtocolRoute | undefined = svc.find(ProtocolRoutes, path)
+  if (!route) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
+  const door = listenerOf(request.raw)
+  const response = reply.raw
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) response.setHeader(name, value)
+  let read: Record<string, unknown> | undefined
+  try {
+    await route.handle({
+      ...{ request: request.raw, response, params: request.params as Record<string, string> },
+      get body() {
+        if (request.body === undefined) return undefined
+        read ??= parseBody(request.body as Buffer)
+        return read
+      },
+      call: new RestCall(request, reply, door),
+      stream: stop => streams.count(stop, door, response),
+    })
+  } catch (error) {
+    if (!response.headersSent) throw error
+    svc.log.error({ request_id: request.id, err: error }, 'an answer broke off')
+    response.destroy()
+  }
+  return reply.hijack()
+}
+
+function answerStream(
+  { streams, listenerOf }: AppParts,
+  operation: Operation,
+  input: Record<string, unknown>,
+  call: OperationCall,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> | FastifyReply {
+  if (request.method === 'HEAD') {
+    parse(operation.input, input, 'The request')
+    return reply.type(EVENT_STREAM).send()
+  }
+  const begin = async (signal: AbortSignal) =>
+    (await invoke(operation, input, { ...call, signal })) as AsyncIterable<StreamEvent>
+  return streams.answer(begin, listenerOf(request.raw), request, reply)
+}
+
+function sendError(svc: PluginHandle, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const error = reportError(svc, thrown, request)
+  reply.code(error.status).headers({ ...problemHeaders(error), 'x-request-id': request.id })
+  // As bytes: to a text Fastify would add a charset, which this media type doesn't have.
+  reply.send(Buffer.from(JSON.stringify(problemOf(error, request.id))))
+}
+
+/** Who answers GET answers HEAD: Node leaves the body away. One route for both costs half of two. */
+function withHead(method: string): string[] {
+  return method === 'GET' ? ['GET', 'HEAD'] : [method]
+}
+
+/** `/agents/{id}` as Fastify writes it: `/agents/:id`. */
+function urlOf(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1')
+}

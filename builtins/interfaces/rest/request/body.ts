@@ -1,0 +1,43 @@
+import { sentenceOf } from '#kernel'
+import { MalformedRequestError } from '../contract.ts'
+
+/** Deeper JSON is refused: nothing that we take has more than a handful of levels. */
+const MAX_DEPTH = 32
+// A byte order mark is no JSON, and bytes that are no UTF-8 are refused rather than replaced.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** A request's body: a JSON object. @throws MalformedRequestError, with a cause where it is no JSON at all */
+export function parseBody(bytes: Buffer): Record<string, unknown> {
+  const body = parseJson(bytes)
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) refuse('The body must be a JSON object.')
+  refuseDangerous(body, 1)
+  return body as Record<string, unknown>
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes))
+  } catch (cause) {
+    if (bytes.length === 0) refuse('The body is empty, though its Content-Type says that it is JSON.', cause)
+    refuse(`The body is not JSON in UTF-8: ${sentenceOf(cause)}.`, cause)
+  }
+}
+
+function refuseDangerous(value: unknown, depth: number): void {
+  if (typeof value !== 'object' || value === null) return
+  if (depth > MAX_DEPTH) refuse(`The body is nested more than ${MAX_DEPTH} levels deep.`)
+  for (const [key, below] of Object.entries(value)) {
+    if (key === '__proto__' || (key === 'constructor' && hasPrototypeKey(below))) {
+      refuse(`The body holds the key "${key}", which is not allowed.`)
+    }
+    refuseDangerous(below, depth + 1)
+  }
+}
+
+function hasPrototypeKey(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype')
+}
+
+function refuse(problem: string, cause?: unknown): never {
+  throw new MalformedRequestError({ problem }, { cause })
+}

@@ -1,0 +1,74 @@
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Effect, OperationCall } from '#kernel'
+import { traceparentOf } from '#lib/traceparent'
+import type { ListenerKind } from '../listener/hosts.ts'
+import { markOf, tenantOf } from './gate.ts'
+
+const RESPONSE = Symbol('response')
+const DOOR = Symbol('door')
+const GONE = Symbol('gone')
+
+const noFollower = () => {}
+
+/** Who asks, as the headers of a request tell it. */
+export class RestCall implements OperationCall {
+  readonly face = 'rest'
+  readonly progress = noFollower
+  readonly tenant: string
+  /** Through the socket of the project itself. */
+  readonly local: boolean
+  readonly request_id: string
+  readonly idempotency_key?: string
+  effects?: readonly Effect[]
+  readonly replayed?: () => void
+  readonly last_event_id?: string
+  readonly traceparent?: string
+  /** Aborted when the client goes away before it has its answer, and when the server stops. */
+  declare readonly signal: AbortSignal
+  readonly [RESPONSE]: ServerResponse
+  readonly [DOOR]: ListenerKind;
+  [GONE]: AbortSignal | undefined = undefined
+
+  /** @throws MalformedRequestError */
+  constructor(request: FastifyRequest, reply: FastifyReply, door: ListenerKind) {
+    this.tenant = tenantOf(request)
+    this.local = door.local
+    this.request_id = request.id
+    const key = markOf(request, 'idempotency-key')
+    const seen = markOf(request, 'last-event-id')
+    if (key !== undefined) {
+      this.idempotency_key = key
+      this.replayed = () => void reply.header('idempotency-replayed', 'true')
+    }
+    if (seen !== undefined) this.last_event_id = seen
+    const traceparent = traceparentOf(request.headers.traceparent)
+    if (traceparent !== undefined) this.traceparent = traceparent
+    this[RESPONSE] = reply.raw
+    this[DOOR] = door
+    Object.defineProperty(this, 'signal', SIGNAL)
+  }
+}
+
+/**
+ * Made on first use: most operations are over before a client could leave, and a signal costs more than they do.
+ * An own property, so that copies have it too.
+ */
+const SIGNAL: PropertyDescriptor & ThisType<RestCall> = {
+  enumerable: true,
+  get() {
+    this[GONE] ??= goneSignal(this[RESPONSE], this[DOOR])
+    return this[GONE]
+  },
+}
+
+function goneSignal(response: ServerResponse, { inFlight }: ListenerKind): AbortSignal {
+  const gone = new AbortController()
+  if (response.closed) gone.abort()
+  else inFlight.add(gone)
+  response.once('close', () => {
+    inFlight.delete(gone)
+    if (!response.writableFinished) gone.abort()
+  })
+  return gone.signal
+}

@@ -1,0 +1,101 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { PluginHandle } from '#kernel'
+import { ForbiddenHostError, ForbiddenOriginError, MalformedRequestError, type ServerConfig } from '../contract.ts'
+import { isOwnHost, type ListenerKind } from '../listener/hosts.ts'
+import type { Keys } from '../listener/keys.ts'
+import { corsHeaders, mayChange, preflight } from './origins.ts'
+
+/** Headers of every answer: data is not cached, not sniffed as another type, and not embedded. */
+const SAFETY = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+}
+
+const MARK = /^[\x21-\x7e]{1,200}$/
+const MARKED = { 'idempotency-key': 'Idempotency-Key', 'last-event-id': 'Last-Event-ID' }
+/** Number of remembered Host headers. */
+const REMEMBERED = 100
+const TENANT = /^[A-Za-z0-9._@-]{1,128}$/
+
+/**
+ * What a request must pass before its body is read: Host, origin, key, and being for something that exists.
+ * Whether a key is needed is a property of the route that was matched, never of the text of the URL.
+ * @returns false when it has been answered already
+ */
+export function admit(
+  svc: PluginHandle,
+  config: ServerConfig,
+  keys: Keys,
+  door: ListenerKind,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): boolean {
+  const { method, headers, raw } = request
+  reply.headers(SAFETY).header('x-request-id', request.id)
+
+  const { host = '' } = headers
+  if (host === '' || isRepeated('host', raw.rawHeaders)) {
+    reply.header('connection', 'close')
+    throw new MalformedRequestError({ problem: 'A request must have one Host header.' })
+  }
+  // Behind a proxy that reads the other one, the two would see different keys.
+  if (isRepeated('x-svc-key', raw.rawHeaders)) {
+    throw new MalformedRequestError({ problem: 'A request may have one X-Svc-Key header.' })
+  }
+  if (!door.local && !config.api_key && !door.accepted.has(host)) {
+    const insecure = svc.ports.env.SVC_API_ALLOW_INSECURE === '1'
+    if (!isOwnHost(host, door, config.allowed_hosts, insecure)) throw new ForbiddenHostError({ host })
+    if (door.accepted.size < REMEMBERED) door.accepted.add(host)
+  }
+
+  reply.headers(corsHeaders(headers, config.cors_origins))
+  const answer = preflight(method, headers, config.cors_origins)
+  if (answer) {
+    reply.code(204).headers(answer).send()
+    return false
+  }
+  if (!mayChange(method, headers, config.cors_origins)) {
+    throw new ForbiddenOriginError({ origin: headers.origin ?? 'another site' })
+  }
+
+  if (config.api_key && !door.local && !request.routeOptions.config?.open) {
+    keys.check(config.api_key, raw.headersDistinct['x-svc-key']?.[0], request.ip)
+  }
+  return true
+}
+
+/** Node keeps the first of some headers that came twice. */
+function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === name) count++
+  return count > 1
+}
+
+/** Whose request it is: a hint for routing, not a boundary. @throws MalformedRequestError */
+export function tenantOf({ headers }: FastifyRequest): string {
+  const tenant = headers['x-svc-user']
+  if (tenant === undefined || tenant === '') return 'default'
+  if (typeof tenant === 'string' && TENANT.test(tenant)) return tenant
+  throw new MalformedRequestError({ problem: 'X-Svc-User may have 1 to 128 letters, digits and any of . _ @ -' })
+}
+
+/** A header that names a request or an event: 1 to 200 visible characters. @throws MalformedRequestError */
+export function markOf({ headers }: FastifyRequest, header: 'idempotency-key' | 'last-event-id'): string | undefined {
+  const given = headers[header]
+  if (given === undefined) return undefined
+  // Of one that came twice Node makes a text with a space in it.
+  if (typeof given === 'string' && MARK.test(given)) return given
+  throw new MalformedRequestError({ problem: `${MARKED[header]} may be given once, with 1 to 200 visible characters.` })
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Answers without a key. */
+    open?: boolean
+    /** Another protocol is spoken there than that of the operations. */
+    protocol?: boolean
+  }
+}

@@ -1,0 +1,68 @@
+import { InvalidInputError, type Issue, type Operation, type z } from '#kernel'
+import { MalformedRequestError } from '../contract.ts'
+import { pathNames } from './routes.ts'
+
+type Texts = Readonly<Record<string, unknown>>
+
+/**
+ * One object out of what a request says in its path, its query and its body: the input of an operation, not yet parsed.
+ * Texts of path and query become numbers, booleans and lists where the schema asks for them.
+ * @throws InvalidInputError for query parameters and body fields that have no place; MalformedRequestError for control characters in the path
+ */
+export function inputOf(
+  operation: Operation,
+  request: { params: Texts; query: Texts; body: Readonly<Record<string, unknown>> | undefined },
+): Record<string, unknown> {
+  const { params, query, body = {} } = request
+  const names = pathNames(operation.http!.path)
+  const takesQuery = operation.http!.method === 'GET' || operation.http!.method === 'DELETE'
+  const fields = operation.input.shape
+  const issues: Issue[] = []
+  const input: [string, unknown][] = takesQuery ? [] : Object.entries(body)
+  const takesMore = operation.input._zod.def.catchall !== undefined
+  for (const path of Object.keys(body)) {
+    if (names.includes(path)) issues.push({ path, message: 'is given by the path, not by the body' })
+    else if (takesQuery || (!takesMore && !Object.hasOwn(fields, path))) {
+      issues.push({ path, message: 'is not a known field' })
+    }
+  }
+  for (const [path, text] of Object.entries(query)) {
+    if (takesQuery && Object.hasOwn(fields, path) && !names.includes(path)) {
+      input.push([path, fromText(text, fields[path]!, path, issues)])
+    } else issues.push({ path, message: 'is not a known query parameter' })
+  }
+  for (const [path, text] of Object.entries(params)) {
+    if (hasControls(String(text))) {
+      throw new MalformedRequestError({ problem: `The path's ${path} holds control characters.` })
+    }
+    input.push([path, fields[path] ? fromText(text, fields[path], path, issues) : text])
+  }
+  if (issues.length > 0) throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
+  return Object.fromEntries(input)
+}
+
+function fromText(text: unknown, schema: z.core.$ZodType, path: string, issues: Issue[]): unknown {
+  const type = typeOf(schema)
+  if (type === 'array') return Array.isArray(text) ? text : [text]
+  if (Array.isArray(text)) issues.push({ path, message: 'is given more than once' })
+  else if (type === 'number' || type === 'int') {
+    if (/^-?\d+(\.\d+)?$/.test(String(text))) return Number(text)
+    issues.push({ path, message: 'must be a number in digits' })
+  } else if (type === 'boolean') {
+    if (text === 'true' || text === '1') return true
+    if (text === 'false' || text === '0') return false
+    issues.push({ path, message: 'must be true or false' })
+  }
+  return text
+}
+
+/** The kind of value that a schema asks for, below what makes it optional. */
+function typeOf(schema: z.core.$ZodType): string {
+  const { type, innerType } = schema._zod.def as z.core.$ZodTypeDef & { innerType?: z.core.$ZodType }
+  return innerType ? typeOf(innerType) : type
+}
+
+function hasControls(text: string): boolean {
+  for (const character of text) if (character < ' ' || character === '\x7f') return true
+  return false
+}

@@ -1,0 +1,69 @@
+import type { FastifyRequest } from 'fastify'
+import { type PluginHandle, SvcError } from '#kernel'
+import { InternalError } from '#lib/errors'
+import {
+  BodyTooLargeError,
+  MalformedRequestError,
+  problemOf,
+  RequestTimeoutError,
+  TooManyStreamsError,
+  UnsupportedMediaTypeError,
+} from '../contract.ts'
+
+export const PROBLEM_TYPE = 'application/problem+json'
+
+/** Returns the headers of an error: for a client that may try again, when, in seconds. */
+export function problemHeaders(error: SvcError): Record<string, string> {
+  const again = error.retryAfter ?? (error.status === 503 || error.status === 429 ? 1 : undefined)
+  return {
+    'content-type': PROBLEM_TYPE,
+    ...(again === undefined ? {} : { 'retry-after': String(Math.ceil(again)) }),
+    // A client that waits for a stream is not to hold on to its connection until then.
+    ...(error instanceof TooManyStreamsError ? { connection: 'close' } : {}),
+  }
+}
+
+/** What was thrown while a request was answered, as an error that may be shown. */
+function shownError(error: unknown, { routeOptions }: FastifyRequest): SvcError {
+  if (error instanceof SvcError) return error
+  const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
+  if (typeof code !== 'string') return new InternalError()
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new UnsupportedMediaTypeError()
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new BodyTooLargeError({ mebibytes: routeOptions.bodyLimit / 1024 / 1024 })
+  }
+  if (code.startsWith('FST_') && typeof statusCode === 'number' && statusCode < 500) {
+    return new MalformedRequestError({ problem: 'The address or the length of the request is malformed.' })
+  }
+  return new InternalError()
+}
+
+/** What was thrown, as an error that may be shown; what is not shown of it is logged. */
+export function reportError(svc: PluginHandle, thrown: unknown, request: FastifyRequest): SvcError {
+  const error = shownError(thrown, request)
+  const { code, status } = error
+  const fields = { request_id: request.id, code }
+  if (status >= 500 && status !== 503) {
+    const told = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+    svc.log.error(fields, `${request.method} ${request.routeOptions.url ?? ''}: ${told}`)
+  } else svc.log.debug(fields, error.message)
+  return error
+}
+
+/** What Node's parser refuses before there is a request: a whole answer, after which the connection is closed. */
+export function refusal(code: string | undefined, request_id: string): string {
+  const problem =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? 'The address and the headers of the request are longer than 16 KiB.'
+      : 'The request is not valid HTTP.'
+  const error = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? new RequestTimeoutError() : new MalformedRequestError({ problem })
+  const body = JSON.stringify(problemOf(error, request_id))
+  const head = [
+    `HTTP/1.1 ${error.status} ${error.title}`,
+    `Content-Type: ${PROBLEM_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${request_id}`,
+    'Connection: close',
+  ]
+  return `${head.join('\r\n')}\r\n\r\n${body}`
+}

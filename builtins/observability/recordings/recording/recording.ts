@@ -1,0 +1,288 @@
+import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
+import { packageVersion } from '#lib/package-version'
+import { inRound } from '#lib/poller'
+import { maskJson, maskText, secretsIn, secretsOf } from '#lib/secrets'
+import { isoTime, type Overheard, Store } from '#platform/store/contract'
+import type { RecordingsConfig } from '../config.ts'
+import type { Recording } from '../contract.ts'
+import { TAPE_VERSION } from './entries.ts'
+import { Recorder } from './recorder.ts'
+import type { LogFile, RecordingFiles } from './recording-files.ts'
+
+/** How often what was recorded is written, in milliseconds. */
+const WRITE_MS = 1_000
+/** So long a piece of it becomes, in characters: short enough to be packed at once, which takes a fraction of a millisecond. */
+const PIECE = 80_000
+const MB = 1024 * 1024
+/** What is as long as its value is cut elsewhere than what stands in its place. */
+const SECRETS_HIDDEN = 'values of secrets are hidden in it'
+const WRITTEN_BY_ANOTHER = 'another process wrote to the database'
+
+/** A recording that is being made: moves what the recorder holds to its file, outside of the cycles. */
+export class LiveRecording {
+  readonly tape: Recorder
+  readonly about: Recording
+  readonly #svc: PluginHandle
+  readonly #shelf: RecordingFiles
+  readonly #config: Pick<RecordingsConfig, 'max_mb'>
+  readonly #mask: (text: string) => string
+  readonly #store: () => Store
+  /** The plugins of files that are there now. */
+  #plugins: ReadonlySet<string>
+  #last: Promise<void> = Promise.resolve()
+  #cancel: () => void = () => {}
+  #over = false
+  #data_version: number | undefined
+  #file: LogFile | undefined
+  /** Runs of tasks on this recording that no other process can know of yet. */
+  #held: Recording[] = []
+  #noting: Promise<void> = Promise.resolve()
+  #overheard: Overheard | undefined
+
+  constructor(
+    svc: PluginHandle,
+    shelf: RecordingFiles,
+    config: Pick<RecordingsConfig, 'max_mb'>,
+    about: Recording,
+    tape?: Recorder,
+    store?: Store,
+  ) {
+    this.#svc = svc
+    this.#shelf = shelf
+    this.#config = config
+    this.about = about
+    this.#plugins = new Set(about.plugins)
+    this.#store = () => store ?? svc.use(Store)
+    this.#mask = maskerOf(svc)
+    this.tape = tape ?? new Recorder(maskerOf(svc, false))
+  }
+
+  /** Starts following the recorder. */
+  begin(): void {
+    this.#again()
+  }
+
+  #again(): void {
+    this.#cancel = inRound(this.#svc.clock, WRITE_MS, () => {
+      void this.write().then(() => {
+        if (!this.#over) this.#again()
+      })
+    })
+  }
+
+  /** Adds a task's run to this recording. */
+  addTaskRun(run_id: string): void {
+    const started_at = isoTime(this.#svc.clock.ms())
+    const { run_id: within } = this.about
+    this.#held.push({ ...this.about, run_id, kind: 'task', within, events_of: run_id, started_at, config: {} })
+  }
+
+  /** Resolves when all tasks that it holds can be found. */
+  waitUntilNoted(): Promise<void> {
+    this.#noting = this.#noting.then(() => this.#note())
+    return this.#noting
+  }
+
+  async #note(): Promise<void> {
+    const held = this.#held
+    this.#held = []
+    for (const about of held) {
+      await this.#shelf
+        .note(about)
+        .catch(error => this.#svc.log.warn({}, `the recording of ${about.run_id}: ${sentenceOf(error)}`))
+    }
+  }
+
+  /** Writes what waits. Never throws: a recording that cannot be written is cut, and work goes on. */
+  write(): Promise<void> {
+    this.#last = this.#last.then(() =>
+      this.#write().catch(error => {
+        this.#cut(`it could not be written (${sentenceOf(error)})`)
+      }),
+    )
+    return this.#last
+  }
+
+  async end(): Promise<void> {
+    this.#over = true
+    this.#cancel()
+    await this.write()
+    this.tape.stop()
+    await this.#close()
+    await this.listenNoMore()
+    const last = await this.#store().get<{ seq: number | null }>(
+      'SELECT max(seq) AS seq FROM events WHERE run_id = ?',
+      [this.about.events_of],
+    )
+    this.about.last_seq = this.about.cut === null ? (last?.seq ?? 0) : null
+    this.about.ended_at = isoTime(this.#svc.clock.ms())
+    await this.#shelf
+      .write(this.about)
+      .catch(error => this.#svc.log.warn({}, `the recording of ${this.about.run_id}: ${sentenceOf(error)}`))
+  }
+
+  async #write(): Promise<void> {
+    await this.#lookAround()
+    await this.waitUntilNoted()
+    const texts = this.tape.take()
+    if (texts.length === 0) return
+    const isFirst = this.about.cycles === 0
+    Object.assign(this.about, this.tape.counts)
+    for (const piece of piecesOf(texts)) {
+      this.#file ??= await this.#shelf.openLog(this.about.run_id)
+      const json = `[${piece.join()}]`
+      const masked = this.#mask(json)
+      this.about.bytes += await this.#file.append(masked)
+      if (masked !== json) await this.lacks(SECRETS_HIDDEN)
+    }
+    if (this.about.bytes > this.#config.max_mb * MB)
+      this.#cut(`it is larger than recordings.max_mb (${this.#config.max_mb})`)
+    else if (isFirst && this.about.cycles > 0) await this.#shelf.write(this.about)
+  }
+
+  /** From the moment of the call on; what others have written before is in its beginning. @param overhears has them tell of it */
+  async listen(overhears: boolean): Promise<void> {
+    if (overhears) this.#overheard = await this.#store().overhear?.()
+    else await this.#lookAround()
+  }
+
+  async listenNoMore(): Promise<void> {
+    await this.#overheard?.end().catch(() => {})
+    this.#overheard = undefined
+  }
+
+  /** What another process wrote is missing on this recording unless that process announced it. */
+  async #lookAround(): Promise<void> {
+    if (this.#overheard) {
+      if (await this.#overheard.look()) await this.lacks(WRITTEN_BY_ANOTHER)
+      return
+    }
+    const row = await this.#store().get<{ data_version: number }>('PRAGMA data_version')
+    const seen = this.#data_version
+    this.#data_version = row?.data_version
+    if (seen !== undefined && seen !== row?.data_version) await this.lacks(WRITTEN_BY_ANOTHER)
+  }
+
+  /** Code is not recorded, but which plugins there are is. @param now the names of those of files */
+  plugins(now: readonly string[]): void {
+    const before = this.#plugins
+    this.#plugins = new Set(now)
+    for (const name of before) if (!this.#plugins.has(name)) this.tape.add(['u', name, false])
+    for (const name of this.#plugins) if (!before.has(name)) this.tape.add(['u', name, true])
+  }
+
+  /** Notes, once, that something happened that is not on this recording. */
+  async lacks(what: string): Promise<void> {
+    if (this.about.inexact.includes(what)) return
+    this.about.inexact.push(what)
+    await this.#shelf.write(this.about)
+  }
+
+  #cut(why: string): void {
+    this.tape.stop()
+    this.#over = true
+    this.#cancel()
+    this.about.cut ??= why
+    this.#svc.log.warn({}, `the recording of ${this.about.run_id} ends here: ${why}`)
+    void this.#shelf.write(this.about).catch(() => {})
+    void this.listenNoMore()
+    void this.#close()
+  }
+
+  async #close(): Promise<void> {
+    const file = this.#file
+    this.#file = undefined
+    await file?.close().catch(() => {})
+  }
+}
+
+function* piecesOf(texts: readonly string[]): Generator<readonly string[]> {
+  let from = 0
+  let length = 0
+  for (const [at, text] of texts.entries()) {
+    length += text.length
+    if (length < PIECE && at < texts.length - 1) continue
+    yield texts.slice(from, at + 1)
+    from = at + 1
+    length = 0
+  }
+}
+
+/** Takes the values of secrets out of JSON, or out of a plain text. */
+export function maskerOf(svc: PluginHandle, isJson = true): (text: string) => string {
+  const known = secretsOf(svc)
+  return text => {
+    const secrets = known()
+    if (secrets.length === 0) return text
+    if (isJson) return maskJson(text, secrets)
+    return maskText(
+      text,
+      secrets.filter(secret => secret.length >= 8),
+    )
+  }
+}
+
+/** The names of the files' plugins that are live. */
+export function pluginsIn(svc: PluginHandle): string[] {
+  return svc
+    .use(HostToken)
+    .ofFiles()
+    .map(({ name }) => name)
+}
+
+/**
+ * Begins a recording with a copy of the database, taken at the moment when the recorder starts.
+ * @param overhears has other processes announce what they write; one recording at a time may
+ * @returns undefined where the engine makes no copies
+ */
+export async function beginRecording(
+  svc: PluginHandle,
+  shelf: RecordingFiles,
+  config: RecordingsConfig,
+  run: { run_id: string; kind: string },
+  starts: (tape: Recorder) => void,
+  overhears = false,
+): Promise<LiveRecording | undefined> {
+  const store = svc.use(Store)
+  if (!store.image) return undefined
+  const { ports, clock } = svc
+  const about: Recording = {
+    ...run,
+    v: TAPE_VERSION,
+    svc_version: await packageVersion(ports),
+    started_at: isoTime(clock.ms()),
+    ended_at: null,
+    seed: ports.random.seed,
+    pid: process.pid,
+    owner: store.owner,
+    ...{ state: null, state_bytes: 0, bytes: 0, cycles: 0, steps: 0, cut: null, inexact: [], last_seq: null },
+    ...{ events_of: run.run_id, within: null },
+    secrets: Object.keys(ports.env).filter(name => secretsIn({ [name]: ports.env[name] }).length > 0),
+    forked_from: null,
+    plugins: pluginsIn(svc),
+    config: JSON.parse(maskerOf(svc)(JSON.stringify(svc.config.tree('live')))) as Record<string, unknown>,
+  }
+  const size = await store.get<{ bytes: number }>(
+    'SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size',
+  )
+  about.state_bytes = size?.bytes ?? 0
+  const live = new LiveRecording(svc, shelf, config, about)
+  if (about.state_bytes > config.max_state_mb * MB) {
+    about.cut = `the database it begins with is larger than recordings.max_state_mb (${config.max_state_mb})`
+    svc.log.warn({}, `this run is not recorded: ${about.cut}`)
+    await shelf.write(about)
+    return undefined
+  }
+  const image = store.image()
+  starts(live.tape)
+  try {
+    await live.listen(overhears)
+    about.state = await shelf.keepState(await image)
+    await shelf.write(about)
+  } catch (error) {
+    await live.listenNoMore()
+    throw error
+  }
+  live.begin()
+  return live
+}

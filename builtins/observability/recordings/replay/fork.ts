@@ -1,0 +1,185 @@
+import { basename, relative } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { askedIn, type CallPurpose, Models, modelOf } from '#core/models/contract'
+import { Profiles } from '#core/profiles/contract'
+import { defineError, definePlugin, HostToken, type PluginDefinition, type PluginHandle, sentenceOf } from '#kernel'
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { pluralize } from '#lib/pluralize'
+import { recordInput } from '#lib/recording-context'
+import { SchedulerToken } from '#platform/heartbeat/contract'
+import { isoTime, Store } from '#platform/store/contract'
+import type { ForkOptions, Recording } from '../contract.ts'
+import { eventsOf } from '../log.ts'
+import { TAPE_VERSION } from '../recording/entries.ts'
+import { Recorder } from '../recording/recorder.ts'
+import { LiveRecording, maskerOf } from '../recording/recording.ts'
+import type { RecordingFiles } from '../recording/recording-files.ts'
+import type { Playback } from './playback.ts'
+import { type Original, rehearse } from './replay.ts'
+import type { ReplayKernel } from './replay-kernel.ts'
+
+/** Maximum number of cycles of a fork without a limit. */
+const MOST_CYCLES = 50
+/** Number of heartbeats without a cycle after which no more cycles are expected. */
+const MOST_LONELY = 10
+/** In the project's own books a call of a fork belongs to none of its agents. */
+const ELSEWHERE: CallPurpose = { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' }
+
+export const ForkError = defineError({
+  code: 'fork_failed',
+  status: 409,
+  title: 'Fork failed',
+  sentence: (p: { run_id: string; step: number; why: string }) =>
+    `The run ${p.run_id} cannot be left at step ${p.step}: ${p.why}.`,
+})
+
+export interface ForkParts {
+  svc: PluginHandle
+  shelf: RecordingFiles
+  run_id: string
+}
+
+/**
+ * Repeats a recording up to a step, and lives on from there in the temporary project: with the project's models, and with tools
+ * that work on that project only. What it does is recorded in turn.
+ * @returns the recording of the fork
+ */
+export async function fork(
+  { svc, shelf, run_id }: ForkParts,
+  original: Original,
+  options: ForkOptions,
+): Promise<Recording> {
+  const { about } = original
+  const { from, model = null, plugin, signal } = options
+  if (model !== null) await svc.use(Models).resolve(model)
+  const forkError = (why: string) => new ForkError({ run_id: about.run_id, step: from, why })
+  const { stage, playback } = await rehearse(svc, original, {
+    also: [askingFor(svc, model)],
+    // None that the run has had: it may be a fork itself.
+    ids: keyedIds(keyedRandom(crc32(`${about.run_id} ${from}`))),
+  })
+  await using _ = stage
+  await playback.run(stage.kernel, signal, from)
+  const { divergence } = playback
+  if (divergence) throw forkError(`its replay differs at step ${divergence.step} already (${divergence.what})`)
+  if (playback.steps + 1 < from) throw forkError(`it has ${pluralize(playback.steps, 'step')}`)
+
+  const tape = new Recorder(maskerOf(svc, false))
+  const forked: Recording = {
+    ...about,
+    ...{
+      run_id,
+      v: TAPE_VERSION,
+      kind: 'fork',
+      within: null,
+      bytes: 0,
+      cycles: 0,
+      steps: 0,
+      cut: null,
+      last_seq: null,
+      pid: process.pid,
+    },
+    started_at: about.started_at,
+    ended_at: null,
+    forked_from: {
+      run_id: about.run_id,
+      step: from,
+      at: isoTime(svc.clock.ms()),
+      model,
+      plugin: plugin ? basename(plugin) : null,
+    },
+  }
+  const live = new LiveRecording(
+    svc,
+    shelf,
+    { max_mb: Number(svc.config.get('recordings.max_mb')) },
+    forked,
+    tape,
+    stage.kernel.use(Store),
+  )
+  const left = about.within === null ? Math.min(Math.max(playback.remainingCycles, 1), MOST_CYCLES) : 0
+  const cycles = options.cycles ?? left
+  const { ms, monotonic } = playback.now
+  stage.clock.start(ms, monotonic)
+  tape.resume(playback.playedEntries())
+  await playback.goLive(tape, async () => {
+    if (plugin) await bring(svc, stage, tape, plugin).catch(error => Promise.reject(forkError(sentenceOf(error))))
+    await shelf.write(forked)
+    live.begin()
+  })
+  try {
+    await liveOn(stage, playback, cycles, options)
+  } finally {
+    await live.end()
+    // Also of one that was broken off: as far as it came it is a recording like others. Its project knows no secrets to hide.
+    const events = await eventsOf(stage.kernel.use(Store), about.events_of)
+    const mask = maskerOf(svc)
+    await shelf.keepEvents(
+      run_id,
+      events.map(event => ({ ...event, data: mask(event.data) })),
+    )
+  }
+  return live.about
+}
+
+/** Ends the cycles under way, and drives others as they come due; the time between them does not pass by itself. */
+async function liveOn(
+  { kernel, clock }: ReplayKernel,
+  playback: Playback,
+  cycles: number,
+  { signal, progress }: ForkOptions,
+): Promise<void> {
+  const scheduler = kernel.use(SchedulerToken)
+  await playback.waitForCycles()
+  let lonely = 0
+  for (let driven = 0; driven < cycles && lonely < MOST_LONELY && !signal.aborted; ) {
+    const kind = await kernel.heartbeat.step(signal)
+    if (kind === 'sys') lonely++
+    if (kind === 'agent') {
+      lonely = 0
+      progress?.(`cycle ${++driven} of ${cycles} after the fork`)
+    }
+    if (kind !== undefined) continue
+    const due = await scheduler.nextDue()
+    if (due === null) return
+    clock.skip(due - clock.ms())
+  }
+}
+
+/** A plugin's first writes are recorded after its arrival. */
+async function bring(svc: PluginHandle, stage: ReplayKernel, tape: Recorder, file: string): Promise<void> {
+  const definition = await svc.use(HostToken).load(file)
+  tape.add(['u', definition.name, true, relative(svc.project.root, file)])
+  await stage.bring(definition, file)
+}
+
+/** Its models are the project's, with their bills, and so are the profiles that its agents live by. */
+function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
+  return definePlugin({
+    name: 'fork',
+    description: "Asks the project's models, for agents with its profiles.",
+    setup(stage) {
+      stage.provide(Profiles, svc.use(Profiles))
+      const { summaries } = svc.use(Models)
+      const withChosenModel = <Call extends { model: string | null }>(call: Call) => ({
+        ...call,
+        model: model ?? call.model,
+      })
+      stage.provide(Models, {
+        resolve: name => svc.use(Models).resolve(model ?? name),
+        describe: name => svc.use(Models).describe(model ?? name),
+        inUse: () => svc.use(Models).inUse(),
+        ...(summaries
+          ? { summaries: { ...summaries, due: (call, keeps) => summaries.due(withChosenModel(call), keeps) } }
+          : {}),
+        call(call) {
+          const { fallback, ...asked } = call
+          const planning = String(stage.config.get('model.planning_model'))
+          const chosen = model === null ? { ...call, model: modelOf(call, planning) } : { ...asked, model }
+          const ask = () => svc.use(Models).call({ ...chosen, purpose: ELSEWHERE, asked_for: call.purpose })
+          return recordInput('model', ask, () => askedIn(call))
+        },
+      })
+    },
+  })
+}

@@ -1,0 +1,327 @@
+import { TaskDriver } from '#core/tasks/contract'
+import { type Clock, type Kernel, sentenceOf } from '#kernel'
+import {
+  type Asked,
+  type CycleEnd,
+  type ExecutionIdentity,
+  inContext,
+  type RecordingContext,
+  runInContext,
+  type Tape,
+} from '#lib/recording-context'
+import { Store } from '#platform/store/contract'
+import { type Divergence, Mirrors } from '../contract.ts'
+import type { Digester } from '../recording/digest.ts'
+import { statements } from '../recording/effects.ts'
+import { type Entry, errorOf, MODEL } from '../recording/entries.ts'
+import type { Recorder } from '../recording/recorder.ts'
+import { ReplayedContext, settle, type Waiting } from './replayed-context.ts'
+import { type Happening, type Score, WRITES } from './score.ts'
+
+/** When nothing has moved for so long, nothing will, in milliseconds. */
+const STALLED_MS = 3_000
+/** Number of event loop turns in which every context that can go on does. */
+const TURNS = 5
+/** Faults of the disk: they do not come again by themselves. */
+const DISK = /^SQLITE_(FULL|IOERR)/
+
+export interface PlaybackParts {
+  score: Score
+  /** Of the machine, for what is not part of what is repeated. */
+  clock: Clock
+  digester: Digester
+  /** Compares what was written so far. */
+  compare: () => Promise<Divergence | undefined>
+  /** Applies a configuration. */
+  configure: (config: Record<string, unknown>) => Promise<void>
+  /** Brings a plugin. @param file its own, where a fork brought it */
+  bring: (name: string, file: string | undefined) => Promise<void>
+}
+
+/**
+ * Replays a recording: every write of every context in its original order, its reads between the same writes, and each
+ * input as it was.
+ */
+export class Playback implements Tape {
+  readonly repeats = true
+  readonly #parts: PlaybackParts
+  readonly #actors = new Map<number, ReplayedContext>()
+  readonly #cycles = new Map<number, Promise<void>>()
+  #kernel: Kernel | undefined
+  #begins: number | undefined
+  #onMove: () => void = () => {}
+  #head = 0
+  #live: Recorder | undefined
+  divergence: Divergence | undefined
+  cycles = 0
+  steps = 0
+
+  constructor(parts: PlaybackParts) {
+    this.#parts = parts
+  }
+
+  get pretends(): boolean {
+    return this.#kernel !== undefined && this.#live === undefined
+  }
+
+  begin(right: ExecutionIdentity, abort: CycleEnd): RecordingContext | undefined {
+    if (this.#begins === undefined) return this.#live?.begin(right, abort)
+    const id = this.#begins
+    const { score } = this.#parts
+    const actor = new ReplayedContext({
+      ...{ drawn: score.valuesOf(id), abort },
+      onMove: () => this.#onMove(),
+      rest: () => this.#rest(),
+      worksOut: what => score.worksOut(id, what),
+    })
+    this.#actors.set(id, actor)
+    actor.mayRead(score.readsBefore(id, this.#head))
+    this.#begins = undefined
+    return actor
+  }
+
+  wrote(noted: Parameters<Tape['wrote']>[0]): void {
+    this.#live?.wrote(noted)
+  }
+
+  /**
+   * Replays up to the end of the recording, or to the first difference.
+   * @param from stops before the model answer with this number
+   */
+  async run(kernel: Kernel, signal: AbortSignal, from = Number.POSITIVE_INFINITY): Promise<void> {
+    this.#kernel = kernel
+    const { happenings } = this.#parts.score
+    await this.#compare()
+    for (; this.#head < happenings.length && !this.divergence; this.#head++) {
+      signal.throwIfAborted()
+      const happening = happenings[this.#head]!
+      if (this.#parts.score.isStep(happening) && this.steps + 1 >= from) return this.#stand(happening)
+      await this.#repeat(happening)
+    }
+  }
+
+  /** How many cycles have not been repeated. */
+  get remainingCycles(): number {
+    return this.#parts.score.happenings.slice(this.#head).filter(([kind]) => kind === 'b').length
+  }
+
+  /** Returns the clocks as the last reading context saw them. */
+  get now(): { ms: number; monotonic: number } {
+    const all = [...this.#actors.values()].map(({ last }) => last)
+    return { ms: Math.max(0, ...all.map(({ ms }) => ms)), monotonic: Math.max(0, ...all.map(last => last.monotonic)) }
+  }
+
+  /** Returns the recording as far as it was replayed, from which another one continues. */
+  playedEntries(): Entry[] {
+    const { score } = this.#parts
+    const drawn = [...this.#actors]
+      .map(([id, { used }]) => score.unusedValues(id, used))
+      .filter(entry => entry !== undefined)
+    return [...score.names, ...score.happenings.slice(0, this.#head), ...drawn]
+  }
+
+  /**
+   * From now on all is real, and recorded: those who wait get what they wait for.
+   * @param first is done before they do
+   */
+  async goLive(tape: Recorder, first: () => Promise<void>): Promise<void> {
+    this.#live = tape
+    const acting = [...this.#actors]
+      .filter(([, actor]) => !actor.over)
+      .map(([id, actor]) => {
+        return { actor, recorded: tape.openContext(id, actor.abort, { ...actor.last, reads: actor.readsUntold }) }
+      })
+    await first()
+    for (const { actor, recorded } of acting) actor.goLive(recorded)
+  }
+
+  /** Resolves when the cycles that were under way have ended. */
+  async waitForCycles(): Promise<void> {
+    await Promise.all(this.#cycles.values())
+  }
+
+  /** Lets everybody come to where they wait. */
+  async #stand(happening: Happening): Promise<void> {
+    await this.#until(happening, actor => (actor.waiting.some(({ what }) => what === MODEL) ? true : undefined))
+    await this.#rest()
+  }
+
+  /** Resolves when every context that could go on has done so. */
+  async #rest(): Promise<void> {
+    for (let n = 0; n < TURNS; n++) await this.#parts.clock.yield()
+  }
+
+  async #repeat(happening: Happening): Promise<void> {
+    const { score } = this.#parts
+    switch (happening[0]) {
+      case 'b': {
+        const [, id, agent, kind, owner, epoch, cycle_num, task_id] = happening
+        this.#begins = id
+        if (kind !== 'task') this.cycles++
+        const driven =
+          task_id === undefined
+            ? this.#kernel!.heartbeat.drive({ id: agent, kind: kind as 'agent', owner, epoch, cycle_num })
+            : (await this.#kernel!.use(TaskDriver).drive(task_id)).ended
+        this.#cycles.set(
+          id,
+          driven.finally(() => this.#cycles.delete(id)),
+        )
+        return
+      }
+      case 'f': {
+        const over = await this.#until(happening, ({ timers }) => timers[happening[2]])
+        await this.#rest()
+        if (over) inContext(this.#actors.get(happening[1]), over)
+        return
+      }
+      case 'a':
+        await this.#rest()
+        this.#actors.get(happening[1])?.abort.abort(errorOf(happening[2]))
+        return
+      case 'o': {
+        const written = happening[1].map(([name, ...params]) => {
+          return { sql: score.text(name), params: params.map(param => score.param(param)) }
+        })
+        try {
+          await runInContext(BYSTANDER, async () => {
+            await this.#kernel!.use(Store).apply([statements(written)])
+            for (const mirror of this.#kernel!.list(Mirrors)) await mirror.look()
+          })
+        } catch (error) {
+          // As with rows that belong to some that another process wrote.
+          const expected = shorten(written.map(({ sql }) => sql).join('; '))
+          return this.#diverge(happening, 'what others than agents wrote cannot be written', {
+            expected,
+            got: sentenceOf(error),
+          })
+        }
+        this.#readOn()
+        return this.#compare()
+      }
+      case 'c':
+        return this.#parts.configure(happening[1])
+      case 'u': {
+        const [, name, comes, file] = happening
+        await this.#rest()
+        return comes ? this.#parts.bring(name, file) : this.#kernel!.host.remove(name)
+      }
+      case 'e':
+        return this.#until(happening, actor => (actor.over ? true : undefined)).then(() => {})
+      case 't': {
+        const [, , name, failure] = happening
+        const turn = await this.#arrival(happening, 't', score.text(name))
+        if (!turn) return
+        if (failure && DISK.test(String(failure.code))) turn.reject(errorOf(failure))
+        else settle(turn)
+        this.#readOn()
+        if (WRITES.test(turn.what)) await this.#compare()
+        return
+      }
+      case 'n': {
+        this.#actors.get(happening[1])?.addReads(happening[2])
+        await this.#until(happening, ({ readsUntold }) => (readsUntold >= 0 ? true : undefined))
+        return
+      }
+      case 'v': {
+        const [, , name, digest, value, failure, earlier] = happening
+        const isStep = score.isStep(happening)
+        const taking = await this.#arrival(happening, 'v', score.text(name), earlier)
+        if (!taking) return
+        if (isStep) this.steps++
+        const asked = digest && taking.asked ? taking.asked() : undefined
+        const { digester } = this.#parts
+        if (asked && digest !== (typeof digest === 'string' ? digester.earlier(asked) : digester.of(asked))) {
+          this.#diverge(happening, 'the model was asked something else than when this was recorded', {
+            expected: `what has the digest ${digest}`,
+            got: `… ${textOf(asked.at(-1) ?? '').slice(-300)}`,
+          })
+        } else if (failure) taking.reject(errorOf(failure))
+        else taking.resolve(score.value(value))
+      }
+    }
+  }
+
+  /** Something was written: contexts that read after that write may go on. */
+  #readOn(): void {
+    const { score } = this.#parts
+    for (const id of this.#cycles.keys()) this.#actors.get(id)?.mayRead(score.readsBefore(id, this.#head + 1))
+  }
+
+  /** Finds the wait of a context that an entry belongs to. @param earlier number of waits of the same name before it */
+  #arrival(happening: Happening, kind: Waiting['kind'], what: string, earlier = 0): Promise<Waiting | undefined> {
+    return this.#until(happening, actor => {
+      const found = actor.waiting.filter(
+        each => each.kind === kind && (each.what === what || (what === 'write' && WRITES.test(each.what))),
+      )[earlier]
+      if (found) actor.waiting.splice(actor.waiting.indexOf(found), 1)
+      return found
+    })
+  }
+
+  async #until<T>(happening: Happening, find: (actor: ReplayedContext) => T | undefined): Promise<T | undefined> {
+    const actor = this.#actors.get(happening[1] as number)
+    const stalled = new AbortController()
+    const cancel = this.#parts.clock.after(STALLED_MS, () => {
+      stalled.abort()
+      this.#onMove()
+    })
+    try {
+      for (;;) {
+        const moved = new Promise<void>(resolve => {
+          this.#onMove = resolve
+        })
+        const found = actor && find(actor)
+        if (found !== undefined) return found
+        if (!actor || actor.over || stalled.signal.aborted) break
+        await moved
+      }
+    } finally {
+      cancel()
+    }
+    const got = actor?.over ? 'its cycle was over' : actor?.waiting.map(each => shorten(each.what)).join('; and ')
+    this.#diverge(happening, 'it did something else', {
+      expected: this.#describe(happening),
+      got: got || 'nothing more',
+    })
+    return undefined
+  }
+
+  #describe(happening: Happening): string {
+    if (happening[0] === 'e') return 'the end of its cycle'
+    if (happening[0] === 'f') return 'a timer to be over'
+    if (happening[0] === 'n') return `${happening[2]} reads before the next write`
+    if (happening[0] !== 't' && happening[0] !== 'v') return happening[0]
+    return shorten(this.#parts.score.text(happening[2]))
+  }
+
+  #diverge(happening: Happening, what: string, { expected, got }: { expected: string; got: string }): void {
+    const whose = this.#parts.score.whose(happening[1] as number)
+    const { agent_id = null, cycle_num = null } = whose ?? {}
+    this.divergence ??= { agent_id, cycle_num, step: this.steps, seq: null, what, expected, got }
+  }
+
+  async #compare(): Promise<void> {
+    const found = await this.#parts.compare()
+    if (found) this.divergence ??= { ...found, step: this.steps }
+  }
+}
+
+function textOf(asked: Asked[number]): string {
+  return typeof asked === 'string' ? asked : JSON.stringify(asked)
+}
+
+function shorten(what: string): string {
+  return what.replace(/\s+/g, ' ').slice(0, 300)
+}
+
+/** Writes what was written by others, as itself. */
+const BYSTANDER: RecordingContext = {
+  draw: (_, real) => real(),
+  take: (_, work) => work(),
+  turn: (_, work) => work(),
+  read: (_, work) => work(),
+  timer: fn => fn,
+  aside: () => undefined,
+  end: () => {},
+  over: false,
+}

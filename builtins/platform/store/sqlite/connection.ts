@@ -1,0 +1,38 @@
+import type { Clock } from '#kernel'
+import { DatabaseUnusableError, type Medium } from '../contract.ts'
+import { APPLICATION_ID, MIGRATIONS } from '../migrations/index.ts'
+import { isOwn, OTHER } from './damage.ts'
+import { Database } from './database.ts'
+import { engine, notLoaded } from './engine.ts'
+
+/** Opens a connection without looking at the file. Errors name `shownAs`, for a copy the file that it is of. @throws SqliteError */
+export async function connect(
+  file: string,
+  clock: Clock,
+  { readonly = false, medium, shownAs = file }: { readonly?: boolean; medium?: Medium | undefined; shownAs?: string },
+): Promise<Database> {
+  const Sqlite = await engine()
+  const open = (place: string) => new Sqlite(place, { timeout: 0, readonly, fileMustExist: readonly })
+  try {
+    return new Database(shownAs, medium ? medium.connect(file, open) : open(file), clock)
+  } catch (error) {
+    throw notLoaded(error)
+  }
+}
+
+/** Whose file this is. @throws DatabaseUnusableError when it belongs to another program or to a newer version of this one */
+export function identify(database: Database): { version: number; tables: number } {
+  const { file } = database
+  const version = database.version()
+  const tables = database.get<{ n: number }>('SELECT count(*) AS n FROM sqlite_master')?.n ?? 0
+  const id = database.pragma('application_id')
+  if (id !== APPLICATION_ID && (tables > 0 || version > 0 || id !== 0)) {
+    const remedy = isOwn(file) ? 'move it away, or set another project folder' : OTHER
+    throw new DatabaseUnusableError({ file, problem: 'belongs to another program', remedy })
+  }
+  if (version > MIGRATIONS.length) {
+    const problem = `has schema version ${version}, and this program knows ${MIGRATIONS.length}`
+    throw new DatabaseUnusableError({ file, problem, remedy: 'update svc' })
+  }
+  return { version, tables }
+}

@@ -1,0 +1,207 @@
+import type { Clock } from '#kernel'
+import { type WrittenStatement, withoutRecording } from '#lib/recording-context'
+import type { Overheard } from '../contract.ts'
+import type { Database } from './database.ts'
+
+const SELECT = /^\s*SELECT/i
+/**
+ * Maximum number of announced transactions: a recorder that has not read the first of them does not record any more.
+ */
+const MOST = 10_000
+/** How long a writer waits for the recorder, once, in milliseconds; also the interval of that check. */
+const PATIENCE_MS = 2_000
+const LOOK_MS = 25
+const RECORDER = 'SELECT owner, pid FROM svc_recorder'
+const TELL = 'INSERT INTO svc_told (statements) VALUES (?)'
+const WAITING = 'SELECT coalesce(max(n) - min(n), 0) AS count FROM svc_told'
+const LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'svc_told'), 0) AS n"
+const TOLD = 'SELECT n, statements FROM svc_told WHERE n > ? ORDER BY n'
+
+/**
+ * What others have written since the last look: nothing, introductions only, announced transactions, or unannounced
+ * writes.
+ */
+type NeighbourNews = 'nothing' | 'words' | 'writes' | 'silence'
+
+interface Recorder {
+  owner: string
+  pid: number
+}
+
+/**
+ * The other processes of a project, whose writes are inputs of the one that records. Each announces all that it writes,
+ * in the same transaction; the recorder reads that before its own next write, and with its next read, and so in its
+ * place. While
+ * it is alone it does not look: a process introduces itself before it first writes, and waits until that was read.
+ */
+export class Neighbours implements Overheard {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #owner: string
+  #records = false
+  /** Others are there: each step of this process is taken with a look at what they have written. */
+  #near = false
+  #version = 0
+  #last = 0
+  #forgotten = 0
+  /** Who recorded when it was looked last, and when that was. */
+  #known: { recorder: Recorder | undefined; version: number } | undefined
+  /** The one that records knows that this process is there. */
+  #knownTo = ''
+  #introducing: Promise<void> | undefined
+
+  constructor(database: Database, clock: Clock, owner: string) {
+    this.#database = database
+    this.#clock = clock
+    this.#owner = owner
+  }
+
+  /** Has all others tell of what they write from this very moment on. */
+  async overhear(): Promise<void> {
+    this.#version = this.#database.dataVersion()
+    await this.#database.unseen(() => {
+      this.#deafen()
+      const params = [this.#owner, process.pid]
+      this.#database.run({ sql: 'INSERT INTO svc_recorder (owner, pid) VALUES (?, ?)', params })
+      this.#last = this.#forgotten = this.#database.get<{ n: number }>(LAST)!.n
+    })
+    this.#records = true
+  }
+
+  async look(): Promise<boolean> {
+    const wasNear = this.#near
+    const heard = await this.#database.waiting(() => this.#takeIn())
+    if (heard !== 'nothing') this.#near = true
+    if (this.#last > this.#forgotten) await this.#forget()
+    return this.#recorder?.owner !== this.#owner || heard === 'silence' || (heard === 'writes' && !wasNear)
+  }
+
+  /** What was taken in needs no telling any more. */
+  async #forget(): Promise<void> {
+    const upTo = this.#last
+    await this.#database.unseen(() => this.#database.run({ sql: 'DELETE FROM svc_told WHERE n <= ?', params: [upTo] }))
+    this.#forgotten = upTo
+  }
+
+  async end(): Promise<void> {
+    this.#records = false
+    this.#near = false
+    await this.#database.unseen(() => this.#deafen())
+  }
+
+  /** Ends recording. */
+  #deafen(): void {
+    this.#known = undefined
+    this.#database.run({ sql: 'DELETE FROM svc_recorder' })
+    this.#database.run({ sql: 'DELETE FROM svc_told' })
+  }
+
+  /** Whether this process has to look at what others write. */
+  get isNear(): boolean {
+    return this.#near && this.#records
+  }
+
+  /** Reads what others have written. @returns whether there was anything */
+  readNews(): boolean {
+    return this.#takeIn() !== 'nothing'
+  }
+
+  /** Another process that records, to which writes are announced. */
+  get listener(): Recorder | undefined {
+    if (this.#records) return undefined
+    const version = this.#database.dataVersion()
+    if (this.#known?.version !== version) this.#known = { recorder: this.#recorder, version }
+    const { recorder } = this.#known
+    return recorder?.owner === this.#owner ? undefined : recorder
+  }
+
+  get #recorder(): Recorder | undefined {
+    return this.#database.get<Recorder>(RECORDER)
+  }
+
+  /** Whether this process may write: no other records, or the recorder knows of it. */
+  get isIntroduced(): boolean {
+    const { listener } = this
+    return listener === undefined || listener.owner === this.#knownTo
+  }
+
+  /** Introduces this process, and resolves when that was read. */
+  introduce(): Promise<void> {
+    this.#introducing ??= withoutRecording(() => this.#introduce()).finally(() => {
+      this.#introducing = undefined
+    })
+    return this.#introducing
+  }
+
+  async #introduce(): Promise<void> {
+    const { listener } = this
+    if (!listener) return
+    // It was killed.
+    if (!isAlive(listener.pid)) return this.#database.unseen(() => this.#deafen())
+    const n = await this.#database.unseen(() => {
+      this.announce([])
+      return this.#database.get<{ n: number }>(LAST)!.n
+    })
+    const until = this.#clock.monotonic() + PATIENCE_MS
+    while (this.#database.get('SELECT n FROM svc_told WHERE n = ?', [n]) && this.#clock.monotonic() < until) {
+      await this.#clock.sleep(LOOK_MS)
+    }
+    this.#knownTo = listener.owner
+  }
+
+  /** Announces a transaction to the recorder, as part of it. */
+  announce(noted: readonly WrittenStatement[]): void {
+    const writes = noted.filter(({ sql }) => !SELECT.test(sql))
+    const statements = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packParam)]))
+    const { count } = this.#database.get<{ count: number }>(WAITING)!
+    if (count < MOST) this.#database.run({ sql: TELL, params: [statements] })
+    else this.#deafen()
+  }
+
+  #takeIn(): NeighbourNews {
+    let version = this.#database.dataVersion()
+    if (version === this.#version) return 'nothing'
+    let heard: NeighbourNews = 'silence'
+    while (version !== this.#version) {
+      this.#version = version
+      for (const { n, statements } of this.#database.all<{ n: number; statements: string }>(TOLD, [this.#last])) {
+        this.#last = n
+        if (heard === 'silence') heard = 'words'
+        if (this.#hear(statements)) heard = 'writes'
+      }
+      // Nothing else can write inside a transaction; outside of one another process may have, between the two.
+      version = this.#database.dataVersion()
+    }
+    return heard
+  }
+
+  #hear(statements: string): boolean {
+    const written = JSON.parse(statements) as [string, ...PackedParam[]][]
+    this.#database.tape()?.wrote(written.map(([sql, ...params]) => ({ sql, params: params.map(unpackParam) })))
+    return written.length > 0
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** A parameter of a statement as JSON holds it. */
+type PackedParam = string | number | null | { $b: string } | { $n: string }
+
+function packParam(param: unknown): PackedParam {
+  if (param === undefined || param === null) return null
+  if (typeof param === 'boolean') return Number(param)
+  if (typeof param === 'bigint') return { $n: String(param) }
+  if (typeof param === 'string' || typeof param === 'number') return param
+  return { $b: Buffer.from(param as Uint8Array).toString('base64') }
+}
+
+function unpackParam(param: PackedParam): unknown {
+  if (typeof param !== 'object' || param === null) return param
+  return '$n' in param ? BigInt(param.$n) : Buffer.from(param.$b, 'base64')
+}

@@ -1,0 +1,124 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Ports } from '#kernel'
+import { DatabaseUnusableError } from '../contract.ts'
+import { connect } from './connection.ts'
+import { FROM_BACKUP } from './damage.ts'
+import type { Database } from './database.ts'
+import { type OpenPart, openParts } from './holders.ts'
+import { lossOf } from './lost.ts'
+import { rebuild } from './wal.ts'
+
+/** Number of times a copy is tried of files that change meanwhile. */
+const TRIES = 3
+
+/** A copy that may be opened, written and thrown away. */
+export interface Snapshot {
+  file: string
+  discard(): Promise<void>
+}
+
+/**
+ * Opens a database to read, and changes nothing on disk where it lies. SQLite itself would: an opening for reading makes
+ * files, recovers the log, and throws the log away where the main file is empty. So it opens the files in place only beside a process
+ * that has them open already, and else a copy.
+ */
+export async function reading<T>(file: string, ports: Ports, work: (database: Database) => T | Promise<T>): Promise<T> {
+  if (!(await isInUse(file, ports))) {
+    const copy = await snapshot(file, ports)
+    try {
+      return await using(copy.file, ports, { shownAs: file }, work)
+    } finally {
+      await copy.discard()
+    }
+  }
+  return using(file, ports, { readonly: true }, work)
+}
+
+/**
+ * Copies a database as it is at one moment, with what only its log holds. Where its files are lost, the copy is made of what a
+ * running process still has open, or of the log alone.
+ * @throws DatabaseUnusableError when they do not hold all of it
+ */
+export async function snapshot(file: string, ports: Ports): Promise<Snapshot> {
+  const { files } = ports
+  const folder = await files.mkdtemp(join(tmpdir(), 'svc-read-'))
+  const copy = join(folder, 'svc.db')
+  const discard = () => files.rm(folder, { recursive: true, force: true })
+  try {
+    const removed = (await openParts(file, ports)).filter(each => each.removed)
+    if (removed.length > 0) await copyOpen(file, removed, copy, ports)
+    else if (!(await copyQuiet({ main: file, wal: `${file}-wal`, journal: `${file}-journal` }, copy, ports)))
+      await using(file, ports, { readonly: true }, database => database.run({ sql: 'VACUUM INTO ?', params: [copy] }))
+    if (await lossOf(copy, ports)) await rebuildFrom(file, copy, files)
+    return { file: copy, discard }
+  } catch (error) {
+    await discard()
+    throw error
+  }
+}
+
+async function using<T>(
+  file: string,
+  { clock }: Ports,
+  options: { readonly?: boolean; shownAs?: string },
+  work: (database: Database) => T | Promise<T>,
+): Promise<T> {
+  const database = await connect(file, clock, options)
+  try {
+    return await database.waiting(() => work(database))
+  } finally {
+    database.close()
+  }
+}
+
+/** Whether a process has the very files open that lie there. */
+async function isInUse(file: string, ports: Ports): Promise<boolean> {
+  const open = await openParts(file, ports)
+  return open.length > 0 && !open.some(({ removed }) => removed) && !(await lossOf(file, ports))
+}
+
+/** What one process has open, also files that have no name any more. */
+async function copyOpen(file: string, open: readonly OpenPart[], copy: string, ports: Ports): Promise<void> {
+  const { pid } = open[0]!
+  const all = (await openParts(file, ports)).filter(each => each.pid === pid)
+  const pathOf = (part: string) => all.find(each => each.part === part)?.path
+  const paths = { main: pathOf('') ?? file, wal: pathOf('-wal') ?? `${file}-wal`, journal: `${file}-journal` }
+  if (await copyQuiet(paths, copy, ports)) return
+  const remedy = 'nothing was changed; try again'
+  throw new DatabaseUnusableError({ file, problem: `is being written by process ${pid}`, remedy })
+}
+
+/** @returns whether nothing was written meanwhile */
+async function copyQuiet(
+  { main, wal, journal }: { main: string; wal: string; journal: string },
+  copy: string,
+  { files, stampOf }: Ports,
+): Promise<boolean> {
+  const stamp = () => [main, wal, journal].map(stampOf).join()
+  const parts = [
+    [main, copy],
+    [wal, `${copy}-wal`],
+    [journal, `${copy}-journal`],
+  ] as const
+  for (let tries = 0; tries < TRIES; tries++) {
+    const before = stamp()
+    for (const [from, to] of parts) {
+      await files.rm(to, { force: true })
+      await files.copyFile(from, to, files.constants.COPYFILE_FICLONE).catch(error => {
+        if (error.code !== 'ENOENT') throw error
+      })
+    }
+    if (stamp() === before) return true
+  }
+  return false
+}
+
+/** The copy of the main file is of no use: it is made anew from the log. */
+async function rebuildFrom(file: string, copy: string, files: Ports['files']): Promise<void> {
+  const missing = await rebuild(`${copy}-wal`, copy, files)
+  await files.rm(`${copy}-wal`, { force: true })
+  if (missing === 0) return
+  const problem = `is lost, and its svc.db-wal does not hold all of it (${missing ?? 'all'} pages are missing)`
+  throw new DatabaseUnusableError({ file, problem, remedy: FROM_BACKUP })
+}

@@ -1,0 +1,35 @@
+import type { NewsSource } from '#core/goals/contract'
+import type { PluginHandle } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { untrustedLines } from '#safety/net/contract'
+import { amount } from '../contract.ts'
+import { ordersTold, untoldOrders } from './market.ts'
+
+/** Reports orders to agents: to sellers what to deliver, to buyers what came of it. */
+export function orderMessages(svc: PluginHandle): NewsSource {
+  return {
+    name: 'market',
+    async news(agent_id) {
+      const orders = await untoldOrders(svc.use(Store), agent_id)
+      if (orders.length === 0) return { items: [], told: [] }
+      return {
+        items: orders.map(({ order_id, title, seller, buyer, price, request, status, result }) => {
+          if (seller === agent_id && status === 'open') {
+            const text = `${title}: ${untrustedLines('what they ask for', request)}\n(Deliver it with deliver_service and order_id ${order_id}.)`
+            return { from: `${buyer} ordered from you for ${amount(price)}`, text }
+          }
+          if (status === 'delivered')
+            return {
+              from: `${seller} delivered ${order_id}`,
+              text: `${title}: ${untrustedLines('what it is', result ?? '')}`,
+            }
+          return {
+            from: `Your order ${order_id} was not delivered`,
+            text: `You have ${amount(price)} back for: ${title}`,
+          }
+        }),
+        told: [ordersTold({ agent_id, order_ids: orders.map(order => order.order_id) })],
+      }
+    },
+  }
+}

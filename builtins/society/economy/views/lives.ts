@@ -1,0 +1,131 @@
+import { join } from 'node:path'
+import { type AgentRow, Agents } from '#core/agents/contract'
+import { type PluginHandle, sentenceOf, z } from '#kernel'
+import { replaceFile } from '#lib/yaml'
+import { defineEffect, isoTime, Store } from '#platform/store/contract'
+import { Identity, type LifeSummary } from '#society/identity/contract'
+import { amount, creditsOf, STATS } from '../contract.ts'
+import { findCitizen, milestonesOf, totalsOf } from '../repository.ts'
+import { shownCitizen } from './describe.ts'
+
+/** The life of a dead agent is written. */
+const saidFarewell = defineEffect({
+  name: 'world.farewell',
+  schema: z.object({ agent_id: z.string() }),
+  statements: ({ agent_id }) => [
+    { sql: 'UPDATE world_citizens SET farewell = 1 WHERE agent_id = ?', params: [agent_id] },
+  ],
+})
+export const LIVES_EFFECTS = [saidFarewell]
+
+/** What is known of an agent's life in the world; undefined when it never entered it. */
+async function worldLife(svc: PluginHandle, { agent_id }: AgentRow) {
+  const store = svc.use(Store)
+  const row = await findCitizen(store, agent_id)
+  if (!row) return undefined
+  const citizen = await shownCitizen(svc, row)
+  const milestones = await milestonesOf(store, agent_id)
+  const totals = await totalsOf(store, agent_id)
+  const sum = (column: 'income' | 'expense') => totals.reduce((all, total) => all + total[column], 0)
+  return {
+    cycles_lived: row.cycles_alive,
+    final_stats: Object.fromEntries(STATS.map(stat => [stat, citizen[stat]])),
+    happiest: row.happiest / 1000,
+    saddest: row.saddest / 1000,
+    final_money: citizen.balance,
+    income: creditsOf(sum('income')),
+    expense: creditsOf(sum('expense')),
+    job: citizen.job,
+    career_path: milestones.filter(({ milestone }) => milestone.startsWith('job:')).map(({ text }) => text),
+    skills: citizen.skills,
+    gambling: { bets: row.plays, wins: row.wins },
+    insolvencies: row.insolvencies,
+    milestones: milestones.map(({ beat, text }) => `Beat ${beat}: ${text}`),
+  }
+}
+
+/** The same in the form of other modules: a few fields of strings and numbers. */
+export function lifeSummary(svc: PluginHandle): LifeSummary {
+  return {
+    name: 'world',
+    title: 'In the world',
+    async summarize(agent) {
+      const life = await worldLife(svc, agent)
+      if (!life) return undefined
+      const { final_stats, skills, gambling, ...plain } = life
+      const percents = (values: Record<string, number>) =>
+        Object.entries(values).map(([name, value]) => `${name} ${Math.round(value * 100)} %`)
+      const bets = `${gambling.bets} bets, ${gambling.wins} won`
+      return {
+        ...plain,
+        job: plain.job ?? 'none',
+        final_stats: percents(final_stats),
+        skills: percents(skills),
+        gambling: bets,
+      }
+    },
+  }
+}
+
+/** Goals that ended, of an agent that is still there. */
+async function goalsOf(store: Store, agent_id: string): Promise<{ goals_completed: number; goals_abandoned: number }> {
+  const row = await store.get<{ completed: number; abandoned: number }>(
+    `SELECT count(*) FILTER (WHERE status = 'completed') AS completed, count(*) FILTER (WHERE status = 'abandoned') AS abandoned
+     FROM goals WHERE agent_id = ?`,
+    [agent_id],
+  )
+  return { goals_completed: row?.completed ?? 0, goals_abandoned: row?.abandoned ?? 0 }
+}
+
+/** Writes `.svc/lives/<agent_id>/summary.json` and `biography.md`, in place of what stands there. */
+export async function writeLife(svc: PluginHandle, agent: AgentRow): Promise<void> {
+  const life = await worldLife(svc, agent)
+  if (!life) return
+  const { agent_id, name, role, created_at, died_at } = agent
+  const until = died_at ?? svc.clock.ms()
+  const known = svc.has(Identity) ? await svc.use(Identity).summary(agent) : {}
+  const summary = {
+    ...{ agent_id, name, role, ...known, ...life, ...(await goalsOf(svc.use(Store), agent_id)) },
+    born_at: isoTime(created_at),
+    died_at: died_at === null ? null : isoTime(died_at),
+    lived_seconds: Math.round((until - created_at) / 1000),
+  }
+  const biography = svc.has(Identity) ? await svc.use(Identity).biography(agent) : page(agent, life)
+  const folder = join(svc.project.svc, 'lives', agent_id)
+  const { files } = svc.ports
+  await files.mkdir(folder, { recursive: true, mode: 0o700 })
+  await replaceFile(files, join(folder, 'summary.json'), `${JSON.stringify(summary, null, 2)}\n`)
+  await replaceFile(files, join(folder, 'biography.md'), `${biography.trim()}\n`)
+}
+
+/** The lives of those who died since, or of all; what cannot be written is logged. */
+export async function writeLives(svc: PluginHandle, whose: 'dead' | 'all'): Promise<void> {
+  const store = svc.use(Store)
+  const rows = await store.all<{ agent_id: string; died_at: number | null }>(
+    `SELECT c.agent_id, a.died_at FROM world_citizens c JOIN agents a ON a.agent_id = c.agent_id
+     WHERE c.farewell = 0 ${whose === 'dead' ? 'AND a.died_at IS NOT NULL' : ''} ORDER BY c.agent_id`,
+  )
+  for (const { agent_id, died_at } of rows) {
+    try {
+      await writeLife(svc, await svc.use(Agents).find(agent_id))
+      if (died_at !== null) await store.apply([saidFarewell({ agent_id })])
+    } catch (error) {
+      svc.log.warn({ agent_id }, `the life of ${agent_id} is not written: ${sentenceOf(error)}`)
+    }
+  }
+}
+
+/** Returns the biography page where no module keeps identities. */
+function page({ name, role }: AgentRow, life: NonNullable<Awaited<ReturnType<typeof worldLife>>>): string {
+  const skills = Object.entries(life.skills).map(([skill, level]) => `${skill} ${Math.round(level * 100)} %`)
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : [`## ${title}`, lines.map(line => `- ${line}`).join('\n')]
+  return [
+    `# ${name}`,
+    role,
+    `Lived ${life.cycles_lived} beats, earned ${amount(life.income * 100)} credits and spent ${amount(life.expense * 100)}; ${amount(life.final_money * 100)} are left. Happiness was between ${Math.round(life.saddest * 100)} % and ${Math.round(life.happiest * 100)} %.`,
+    ...section('Career', life.career_path),
+    ...section('Skills', skills),
+    ...section('Milestones', life.milestones),
+  ].join('\n\n')
+}

@@ -1,0 +1,195 @@
+import { type Clock, HostToken, type PluginHandle, sentenceOf, within } from '#kernel'
+import type { McpServerSettings } from '../config.ts'
+import { type McpServer, McpServerDownError } from '../contract.ts'
+import { type Listing, readListing } from '../listing.ts'
+import { hiding } from './environment.ts'
+import { explainError, openSession, type Session } from './session.ts'
+
+/** How long it rests after the first failure in a row, in milliseconds; twice as long after each further one. */
+const FIRST_REST_MS = 1_000
+/** So many failures in a row suspend a server, for so many milliseconds at a time. */
+const FAILURES = 5
+const SUSPENDED_MS = 300_000
+/** A server that has run so long has not failed at once, in milliseconds. */
+const STEADY_MS = 60_000
+/** Lists that are said to have changed are read no more often than this, in milliseconds. */
+const LIST_GAP_MS = 1_000
+
+/** The connection to one server: made when it is needed, made again after a rest when it failed, suspended when it fails on. */
+export class Connection {
+  readonly #svc: PluginHandle
+  readonly #name: string
+  readonly #settings: McpServerSettings
+  readonly #onListing: (listing: Listing) => Promise<void>
+  readonly #stop = new AbortController()
+  #session: Session | undefined
+  #connecting: Promise<Session> | undefined
+  #hurry = new AbortController()
+  #reading: Promise<void> | undefined
+  #isStale = false
+  #made = 0
+  #since = 0
+  #failures = 0
+  #retryAt = 0
+  /** What went wrong last, until something goes right. */
+  error: string | null = null
+
+  /** @param onListing given what the server lists, before it is used and whenever that changes */
+  constructor(
+    svc: PluginHandle,
+    name: string,
+    settings: McpServerSettings,
+    onListing: (listing: Listing) => Promise<void>,
+  ) {
+    this.#svc = svc
+    this.#name = name
+    this.#settings = settings
+    this.#onListing = onListing
+  }
+
+  get session(): Session | undefined {
+    return this.#session
+  }
+
+  get restarts(): number {
+    return Math.max(0, this.#made - 1)
+  }
+
+  /** Milliseconds until it is made again; 0 when nothing is in the way. */
+  get rest(): number {
+    return Math.max(0, this.#retryAt - this.#clock.monotonic())
+  }
+
+  get state(): McpServer['state'] {
+    if (this.#session) return 'connected'
+    if (this.rest > 0) return this.#failures < FAILURES ? 'waiting' : 'suspended'
+    return this.#connecting ? 'starting' : 'idle'
+  }
+
+  /** The connection as it is, or a new one once its rest is over. @throws McpServerDownError */
+  ready(): Promise<Session> {
+    if (this.#session) return Promise.resolve(this.#session)
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined
+    })
+    return this.#connecting
+  }
+
+  /** A new connection, at once, whatever failed before. @throws McpServerDownError */
+  async restart(): Promise<Session> {
+    this.#failures = 0
+    this.#retryAt = 0
+    this.#hurry.abort()
+    await this.#connecting?.catch(() => {})
+    if (this.#session) await this.drop(this.#session)
+    return this.ready()
+  }
+
+  /** Ends a connection that is of no use any more; with a problem it counts as failed. */
+  async drop(session: Session, problem?: string): Promise<void> {
+    if (this.#session !== session) return
+    this.#session = undefined
+    if (problem !== undefined) this.#recordFailure(problem)
+    await session.close()
+  }
+
+  /** A call went through. */
+  recordSuccess(): void {
+    this.#failures = 0
+    this.error = null
+  }
+
+  /** Ends it for good, with all that it started. */
+  async close(): Promise<void> {
+    this.#stop.abort(new Error('it is no longer wanted'))
+    await this.#connecting?.catch(() => {})
+    if (this.#session) await this.drop(this.#session)
+    await this.#reading
+  }
+
+  get #clock(): Clock {
+    return this.#svc.clock
+  }
+
+  async #connect(): Promise<Session> {
+    const { signal } = this.#stop
+    if (this.state === 'suspended') throw this.#down(`${this.error}; it failed ${this.#failures} times in a row`)
+    this.#hurry = new AbortController()
+    if (this.rest > 0) await this.#clock.sleep(this.rest, AbortSignal.any([signal, this.#hurry.signal]))
+    if (signal.aborted) throw this.#down(sentenceOf(signal.reason))
+    const abort = new AbortController()
+    const started = this.#start(AbortSignal.any([signal, abort.signal]))
+    try {
+      const limit = this.#settings.start_timeout * 1000
+      const session = await within(this.#clock, limit, 'Starting it and listing its tools', started)
+      this.#made++
+      this.#since = this.#clock.monotonic()
+      this.error = null
+      this.#session = session
+      void session.ended.then(reason => this.drop(session, reason))
+      return session
+    } catch (error) {
+      abort.abort(error)
+      // Nothing of it is left then.
+      await started.then(
+        session => session.close(),
+        () => {},
+      )
+      if (signal.aborted) throw this.#down(sentenceOf(signal.reason))
+      this.#recordFailure(explainError(error))
+      throw this.#down(this.error ?? '')
+    }
+  }
+
+  async #start(signal: AbortSignal): Promise<Session> {
+    const listChanged = () => {
+      this.#isStale = true
+      this.#reading ??= this.#readAgain().finally(() => {
+        this.#reading = undefined
+      })
+    }
+    const isProgram = this.#settings.command !== undefined
+    const hindrance = isProgram ? await this.#svc.use(HostToken).hindrance() : undefined
+    if (hindrance !== undefined) throw new Error(`its program is not run: ${hindrance}`)
+    const session = await openSession(this.#svc, this.#name, this.#settings, { signal, listChanged })
+    try {
+      await this.#onListing(await readListing(session, signal))
+      return session
+    } catch (error) {
+      await session.close()
+      throw error
+    }
+  }
+
+  /** Follows the server's list, at a pace of our own. */
+  async #readAgain(): Promise<void> {
+    const { signal } = this.#stop
+    while (this.#isStale && !signal.aborted) {
+      this.#isStale = false
+      try {
+        if (this.#session) await this.#onListing(await readListing(this.#session, signal))
+      } catch (error) {
+        this.#svc.log.warn({}, `MCP server ${this.#name}: its tools could not be listed again: ${explainError(error)}`)
+      }
+      await this.#clock.sleep(LIST_GAP_MS, signal)
+    }
+  }
+
+  #recordFailure(problem: string): void {
+    const now = this.#clock.monotonic()
+    const isSteady = this.#made > 0 && now - this.#since >= STEADY_MS
+    this.#failures = isSteady ? 1 : this.#failures + 1
+    const rest = this.#failures < FAILURES ? FIRST_REST_MS * 2 ** (this.#failures - 1) : SUSPENDED_MS
+    this.#retryAt = now + rest
+    this.error = hiding(this.#settings, this.#svc.ports.env)(problem)
+    this.#svc.log.warn({}, `MCP server ${this.#name}: ${this.error}; it rests for ${rest / 1000} s`)
+  }
+
+  #down(problem: string): Error {
+    const again =
+      this.rest > 0
+        ? `; it is started again in ${Math.ceil(this.rest / 1000)} s, or with: svc mcp-servers restart ${this.#name}`
+        : ''
+    return new McpServerDownError({ name: this.#name, problem: `${problem}${again}` })
+  }
+}

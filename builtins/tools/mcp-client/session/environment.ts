@@ -1,0 +1,40 @@
+import { maskText } from '#lib/secrets'
+import type { McpServerSettings } from '../config.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/**
+ * What a program of the operator's own needs to find its way: where programs and its login lie, the language and the time
+ * zone. Nothing else of our environment is handed on unless it is named.
+ */
+const HANDED_ON = /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/
+const PATH = '/usr/local/bin:/usr/bin:/bin'
+/** Shorter values could not be told from other text. */
+const SHORTEST_SECRET = 6
+
+/** The variables that a server's process gets. */
+export function environmentOf({ env, pass_env }: McpServerSettings, own: Env): Record<string, string> {
+  const kept = Object.entries(own).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && (HANDED_ON.test(entry[0]) || pass_env.includes(entry[0])),
+  )
+  return { PATH, TERM: 'dumb', NO_COLOR: '1', ...Object.fromEntries(kept), ...env }
+}
+
+/** The headers of a server's requests. @throws when a variable is not set */
+export function headersOf({ headers_env }: McpServerSettings, own: Env): Record<string, string> {
+  const headers = Object.entries(headers_env).map(([header, variable]) => {
+    const value = own[variable]?.trim()
+    if (!value) throw new Error(`the environment variable ${variable}, for its header ${header}, is not set`)
+    const isToken = header.toLowerCase() === 'authorization' && !value.includes(' ')
+    return [header, isToken ? `Bearer ${value}` : value]
+  })
+  return Object.fromEntries(headers) as Record<string, string>
+}
+
+/** Takes out of a text the values that were handed over by the names of their variables: they show nowhere. */
+export function hiding({ pass_env, headers_env }: McpServerSettings, own: Env): (text: string) => string {
+  const values = [...pass_env, ...Object.values(headers_env)].map(variable => own[variable]?.trim() ?? '')
+  const secrets = values.filter(value => value.length >= SHORTEST_SECRET)
+  return text => maskText(text, secrets)
+}

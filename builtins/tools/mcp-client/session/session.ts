@@ -1,0 +1,127 @@
+import { isAbsolute, join } from 'node:path'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { type PluginHandle, sentenceOf, z } from '#kernel'
+import { cleanLine, cut } from '../clean.ts'
+import type { McpServerSettings } from '../config.ts'
+import { ToolResult } from '../result.ts'
+import { environmentOf, headersOf, hiding } from './environment.ts'
+import { httpTransports, statusOf, wantsOtherWay } from './http.ts'
+import { ProcessTransport } from './stdio.ts'
+
+/** The longest time that a timer of the platform knows: what limits a request is our own clock. */
+const NO_LIMIT = 2 ** 31 - 1
+/** The code of the SDK's own error for requests that have lost their connection. */
+export const CONNECTION_CLOSED = -32000
+/** How long a server over HTTP has to take note that we leave, in milliseconds. */
+const LEAVE_MS = 1_000
+/** Lines of one process's error output that are logged; then no more of it. */
+const MOST_LINES = 200
+
+const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() })
+
+/** A connection to a server, from the handshake to its end. */
+export interface Session {
+  says_it_is: string
+  pid: number | undefined
+  /** One page of its tools. */
+  page(cursor: string | undefined, signal: AbortSignal): Promise<z.output<typeof Page>>
+  /** @throws what the server answers instead, and what the signal was aborted with; the server is told then */
+  call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>
+  /** Resolves with the reason when it is over. */
+  ended: Promise<string>
+  close(): Promise<void>
+}
+
+/**
+ * Starts a server's process, or connects to its URL, and shakes hands.
+ * @param listChanged told when the server says that it has other tools now
+ */
+export async function openSession(
+  svc: PluginHandle,
+  name: string,
+  settings: McpServerSettings,
+  { signal, listChanged }: { signal: AbortSignal; listChanged: () => void },
+): Promise<Session> {
+  const [{ Client }, { JSONRPCMessageSchema, ToolListChangedNotificationSchema }] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/index.js'),
+    import('@modelcontextprotocol/sdk/types.js'),
+  ])
+  const ways = settings.url
+    ? await httpTransports(settings.url, headersOf(settings, svc.ports.env), svc.ports.fetch)
+    : [() => processOf(svc, name, settings, text => JSONRPCMessageSchema.parse(JSON.parse(text)))]
+  for (const [n, way] of ways.entries()) {
+    const transport: Transport = way()
+    const client = new Client({ name: 'svc', version: '1' }, { capabilities: {} })
+    client.setNotificationHandler(ToolListChangedNotificationSchema, listChanged)
+    client.onerror = error => svc.log.debug({}, `MCP server ${name}: ${cut(cleanLine(error.message), 500)}`)
+    const ended = new Promise<string>(resolve => {
+      client.onclose = () => resolve((transport as { reason?: string }).reason ?? 'the connection was closed')
+    })
+    try {
+      await client.connect(transport, { signal, timeout: NO_LIMIT })
+    } catch (error) {
+      await transport.close()
+      if (n < ways.length - 1 && wantsOtherWay(error)) continue
+      throw signal.aborted ? signal.reason : new Error(faultOf(error, transport))
+    }
+    const { name: own = '', version = '' } = client.getServerVersion() ?? {}
+    // Plain requests: the client's own `callTool` would run schemas of the server on what it gives.
+    const options = (signal: AbortSignal) => ({ signal, timeout: NO_LIMIT })
+    return {
+      says_it_is: cut(cleanLine(`${own} ${version}`), 100),
+      pid: (transport as { pid?: number }).pid,
+      page: (cursor, signal) =>
+        client.request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, Page, options(signal)),
+      call: (tool, args, signal) =>
+        client.request({ method: 'tools/call', params: { name: tool, arguments: args } }, ToolResult, options(signal)),
+      ended,
+      async close() {
+        const left = new AbortController()
+        await Promise.race([leave(transport), svc.clock.sleep(LEAVE_MS, left.signal)])
+        left.abort()
+        await client.close()
+      },
+    }
+  }
+  throw new Error('there is no way to reach it')
+}
+
+/** Servers over HTTP are told that a session is over; those that do not want to know say so. */
+async function leave(transport: Transport): Promise<void> {
+  await (transport as { terminateSession?(): Promise<void> }).terminateSession?.().catch(() => {})
+}
+
+function processOf(
+  { ports, log, project }: PluginHandle,
+  name: string,
+  settings: McpServerSettings,
+  parse: (text: string) => ReturnType<typeof import('@modelcontextprotocol/sdk/types.js').JSONRPCMessageSchema.parse>,
+): ProcessTransport {
+  const { command = '', args, cwd = '.' } = settings
+  const hide = hiding(settings, ports.env)
+  let lines = 0
+  const logLine = (line: string) => {
+    if (++lines > MOST_LINES) return
+    const text = cleanLine(hide(line))
+    if (text !== '') log.info({}, `MCP server ${name}: ${text}`)
+    if (lines === MOST_LINES) log.info({}, `MCP server ${name}: more of its error output is not logged`)
+  }
+  const at = isAbsolute(cwd) ? cwd : join(project.root, cwd)
+  return new ProcessTransport(
+    { command, args, cwd: at, env: environmentOf(settings, ports.env), onErrorLine: logLine, parse },
+    ports,
+  )
+}
+
+/** What went wrong; where the connection was lost, the transport knows why. */
+function faultOf(error: unknown, transport: Transport): string {
+  const { reason } = transport as { reason?: string }
+  return reason && (error as { code?: unknown }).code === CONNECTION_CLOSED ? reason : explainError(error)
+}
+
+/** An error with what lies below it, such as the status of an answer or a connection that was refused, as others may have written it: on one line. */
+export function explainError(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause as { code?: string; message?: string } | undefined) : undefined
+  const below = statusOf(error) ?? cause?.code ?? cause?.message
+  return cut(cleanLine(below ? `${below}: ${sentenceOf(error)}` : sentenceOf(error)), 500)
+}

@@ -1,0 +1,78 @@
+import { useAction } from '../../../api/action.ts'
+import { api } from '../../../api/client.ts'
+import { ofAgent } from '../../../api/query.ts'
+import { refine, to } from '../../../routes.ts'
+import { Card } from '../../../ui/card.tsx'
+import { Search } from '../../../ui/lists/filters.tsx'
+import { usePage } from '../../../ui/lists/pager.tsx'
+import { Empty, Loaded, Trouble } from '../../../ui/states.tsx'
+import { Tag } from '../../../ui/status.tsx'
+import { Words } from '../../../ui/text/said.tsx'
+import { percent, visible } from '../../../ui/text/words.ts'
+import { When } from '../../../ui/time.tsx'
+import type { ViewProps } from '../view.ts'
+
+/** What it remembers: nearest to some words, or newest first. */
+export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
+  const { q = '' } = place.query
+  const { query, isEmpty, pager } = usePage(`memory ${id}`, {
+    filter: q,
+    ask: window => api.memory.list({ id, ...(q ? { query: q } : {}), ...window }),
+    on: ofAgent(id),
+  })
+  const forget = useAction(async (memory_id: string) => {
+    await api.memory.forget({ id, memory_id })
+    await query.reload()
+  }, 'Forgotten.')
+  return (
+    <Card
+      title="Memory"
+      aside={
+        <Search
+          label="Search memory"
+          placeholder="Words to search for"
+          value={q}
+          onWords={q => refine({ q, page: undefined })}
+        />
+      }
+    >
+      <Trouble fault={forget.fault} />
+      <Loaded query={query}>
+        {records =>
+          isEmpty ? (
+            q ? (
+              <Empty title="No results.">
+                <a href={to('agents', [id, 'memory'])}>Show all memories</a>
+              </Empty>
+            ) : (
+              <Empty title="No memories yet.">Memories that it makes while it pursues goals are listed here.</Empty>
+            )
+          ) : (
+            <>
+              <ul class="plain list tall">
+                {records.map(({ memory_id, thought, metadata, ts, access_count, ...rest }) => (
+                  <li key={memory_id}>
+                    <div>
+                      <Words text={thought} />
+                      <p class="soft">
+                        {'score' in rest && typeof rest.score === 'number' && (
+                          <Tag kind="good">{percent(rest.score)} near</Tag>
+                        )}{' '}
+                        {typeof metadata.kind === 'string' && <Tag>{visible(metadata.kind)}</Tag>} <When at={ts} /> ·
+                        used {access_count}×
+                      </p>
+                    </div>
+                    <button type="button" class="small danger" onClick={() => void forget.run(memory_id)}>
+                      Forget
+                    </button>
+                  </li>
+                ))}
+              </ul>
+              {pager}
+            </>
+          )
+        }
+      </Loaded>
+    </Card>
+  )
+}

@@ -1,0 +1,138 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { api, type Fault, faultOf, isTaskFailure } from '../../../api/client.ts'
+import { ofKinds, useQuery } from '../../../api/query.ts'
+import { to } from '../../../routes.ts'
+import { type Attachment, inputsOf } from '../../../ui/attach.tsx'
+import { Card } from '../../../ui/card.tsx'
+import { Loaded, Trouble } from '../../../ui/states.tsx'
+import type { Task } from '../../../ui/types.ts'
+import { useFollowed } from '../use-followed.ts'
+import type { ViewProps } from '../view.ts'
+import { Ask } from './ask.tsx'
+import { Turn } from './turn.tsx'
+
+const SHOWN = 30
+/** The end is read where it lies no further below the window: a piece of an answer has few lines. */
+const FOLLOWED_PX = 200
+/** Of one session for each agent: a key belongs to one agent only. */
+const keyOf = (agent_id: string) => `dashboard:${agent_id}`
+
+interface Writing {
+  instruction: string
+  images: readonly Attachment[]
+  text: string
+  info: string
+  /** The tasks that were there before: the one that is being written shows once. */
+  before: ReadonlySet<string>
+}
+
+/** One-shot tasks in one session of this agent: the answer comes as it is written, and what was said before stays. */
+export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
+  const [writing, setWriting] = useState<Writing | undefined>(undefined)
+  const [fault, setFault] = useState<Fault | undefined>(undefined)
+  const stream = useRef<AbortController | undefined>(undefined)
+  const tasks = useQuery(`chat ${id}`, { ask: () => tasksOf(id), on: ofKinds('task_', 'approval_') })
+  // Who leaves stops listening only: the task goes on, and is followed when one comes back.
+  useEffect(() => () => stream.current?.abort(), [])
+  const running = tasks.data?.findLast(task => task.status === 'running')
+  // One that this page did not begin, or began before it was left: its answer so far, and what comes.
+  const followed = useFollowed(writing ? undefined : running?.task_id, tasks.reload)
+  const end = useRef<HTMLDivElement>(null)
+  // What was said last is before the eyes, and so is what is being written.
+  const last = `${tasks.data?.at(-1)?.task_id} ${writing !== undefined}`
+  useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [last])
+  // An answer that grows is followed by who reads its end.
+  useEffect(() => {
+    if (end.current && end.current.getBoundingClientRect().bottom < innerHeight + FOLLOWED_PX)
+      end.current.scrollIntoView({ block: 'nearest' })
+  }, [writing?.text, followed?.text])
+
+  const ask = async (instruction: string, images: readonly Attachment[]) => {
+    const control = new AbortController()
+    stream.current = control
+    setFault(undefined)
+    setWriting({ instruction, images, text: '', info: '', before: new Set(tasks.data?.map(({ task_id }) => task_id)) })
+    const call = { signal: control.signal, idempotencyKey: newKey() }
+    const asked = { id, instruction, images: inputsOf(images), session_key: keyOf(id) }
+    let taken = false
+    try {
+      for await (const { event, data } of api.tasks.stream(asked, call)) {
+        taken = true
+        if (event === 'token') setWriting(had => had && { ...had, text: had.text + data.text })
+        else if (event === 'reset') setWriting(had => had && { ...had, text: '' })
+        else if (event === 'info') setWriting(had => had && { ...had, info: data.message })
+      }
+    } catch (error) {
+      if (isTaskFailure(error)) taken = true
+      else if (!control.signal.aborted) setFault(faultOf(error))
+    }
+    await tasks.reload()
+    setWriting(undefined)
+    return taken || control.signal.aborted
+  }
+  const stop = async () => {
+    try {
+      for (const task of await tasksOf(id)) {
+        if (task.status === 'running') await api.tasks.cancel({ task_id: task.task_id })
+      }
+    } catch (error) {
+      setFault(faultOf(error))
+    }
+    stream.current?.abort()
+    await tasks.reload()
+  }
+
+  return (
+    <Card title="Chat" aside={<a href={to('sessions')}>Sessions</a>}>
+      <div class="stack">
+        <Loaded query={tasks}>
+          {said => (
+            <>
+              {said.length === 0 && !writing && (
+                <p class="soft">
+                  Have it do one thing now. It keeps what was said before in this session; its own goals go on.
+                </p>
+              )}
+              <ol class="plain said">
+                {said
+                  .filter(({ task_id }) => !writing || writing.before.has(task_id))
+                  .map(task => (
+                    <Turn
+                      key={task.task_id}
+                      task={task}
+                      followed={followed?.task_id === task.task_id ? followed : undefined}
+                    />
+                  ))}
+                {writing && <Turn writing={writing} />}
+              </ol>
+            </>
+          )}
+        </Loaded>
+        <Trouble fault={fault} />
+        <div ref={end}>
+          <Ask
+            busy={writing !== undefined || running !== undefined}
+            dead={status === 'dead'}
+            onAsk={ask}
+            onStop={() => void stop()}
+          />
+        </div>
+      </div>
+    </Card>
+  )
+}
+
+/** The newest tasks of this tab's tenant in the session that the dashboard has with an agent, oldest first. */
+async function tasksOf(id: string): Promise<readonly Task[]> {
+  const sessions = await api.sessions.list({ agent_id: id, limit: 100 })
+  const mine = sessions.find(({ session_key, status }) => session_key === keyOf(id) && status === 'running')
+  if (!mine) return []
+  const tasks = await api.tasks.list({ id, limit: SHOWN })
+  return tasks.filter(({ session_id }) => session_id === mine.session_id).reverse()
+}
+
+/** Pages that came over plain HTTP from another machine have no `randomUUID`. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')
+}

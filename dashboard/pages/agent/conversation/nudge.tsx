@@ -1,0 +1,56 @@
+import { useRef } from 'preact/hooks'
+import { useAction } from '../../../api/action.ts'
+import { api } from '../../../api/client.ts'
+import { useLatest } from '../../../api/feed.ts'
+import { Attachments, inputsOf, useAttached } from '../../../ui/attach.tsx'
+import { Card } from '../../../ui/card.tsx'
+import { Trouble } from '../../../ui/states.tsx'
+import { When } from '../../../ui/time.tsx'
+import type { Agent } from '../../../ui/types.ts'
+
+/** A word to the agent: it reads it before its next step. */
+export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agent; onSent: () => void }) {
+  const form = useRef<HTMLFormElement>(null)
+  const attached = useAttached()
+  const nudge = useAction(async (message: string) => {
+    await api.agents.nudge({ id, message, images: inputsOf(attached.images) })
+    form.current?.reset()
+    attached.set([])
+    onSent()
+  }, 'Told; it reads this before its next step.')
+  const told = useLatest(event => event.agent_id === id && event.type === 'nudge_received', 1)
+  return (
+    <Card title="Tell it something">
+      <form
+        ref={form}
+        class="stack"
+        {...attached.taking}
+        onSubmit={event => {
+          event.preventDefault()
+          void nudge.run(String(new FormData(event.currentTarget).get('message')))
+        }}
+      >
+        <textarea
+          name="message"
+          aria-label="Tell it something"
+          rows={2}
+          maxLength={4000}
+          required
+          placeholder="It reads this before its next step"
+        />
+        <Attachments attached={attached} disabled={status === 'dead'} />
+        <Trouble fault={nudge.fault} />
+        <div class="row">
+          <button type="submit" class="primary" disabled={nudge.running || status === 'dead'}>
+            Nudge
+          </button>
+          {told[0] && (
+            <small>
+              Told last <When at={told[0].at} />
+            </small>
+          )}
+        </div>
+      </form>
+    </Card>
+  )
+}

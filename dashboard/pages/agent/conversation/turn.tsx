@@ -1,0 +1,82 @@
+import type { ComponentChildren } from 'preact'
+import { useWaiting } from '../../../api/waiting.ts'
+import { to } from '../../../routes.ts'
+import type { Attachment } from '../../../ui/attach.tsx'
+import { Pictures, Previews } from '../../../ui/figures/pictures.tsx'
+import { Status } from '../../../ui/status.tsx'
+import { Words } from '../../../ui/text/said.tsx'
+import { dollars, plural, visible } from '../../../ui/text/words.ts'
+import { When } from '../../../ui/time.tsx'
+import type { Task } from '../../../ui/types.ts'
+
+/** A task that runs is shown with its answer so far, where that is followed. */
+type TurnProps =
+  | { task: Task; followed?: { text: string; info: string } | undefined }
+  | { writing: { instruction: string; images: readonly Attachment[]; text: string; info: string } }
+
+/** What one asked, and what it answers: a task as it stands, or the answer while it is written. */
+export function Turn(props: TurnProps) {
+  if ('writing' in props) {
+    const { instruction, images, text, info } = props.writing
+    return (
+      <>
+        <Instruction text={instruction} images={<Previews images={images} />} />
+        <li class="by-assistant" aria-live="polite">
+          {text ? <Words text={text} /> : <span class="soft">{info ? visible(info) : 'It thinks…'}</span>}
+        </li>
+      </>
+    )
+  }
+  const { followed } = props
+  const { instruction, images, output, status, error, approval_ids, cost_usd, tool_calls_made, created_at } = props.task
+  return (
+    <>
+      <Instruction text={instruction} images={<Pictures images={images} />} at={created_at} />
+      <li class="by-assistant">
+        {followed?.text ? (
+          <Words text={followed.text} />
+        ) : output ? (
+          <Words text={output} />
+        ) : (
+          status === 'running' && <span class="soft">{followed?.info ? visible(followed.info) : 'It thinks…'}</span>
+        )}
+        {status === 'waiting_approval' && <Asked ids={approval_ids} />}
+        {error && <p class="trouble">{visible(error.detail)}</p>}
+        <small class="row">
+          <Status of={status} /> {tool_calls_made > 0 && plural(tool_calls_made, 'tool call')}{' '}
+          {cost_usd > 0 && dollars(cost_usd)}
+        </small>
+      </li>
+    </>
+  )
+}
+
+/** What it waits for, by the names of the tools as far as they are known here. */
+function Asked({ ids }: { ids: readonly string[] }) {
+  const waiting = useWaiting().data ?? []
+  return (
+    <p class="held">
+      A tool call waits for you:{' '}
+      {ids.map(id => (
+        <a key={id} href={to('approvals', ['item', id])}>
+          {visible(waiting.find(({ approval_id }) => approval_id === id)?.tool_name ?? id)}{' '}
+        </a>
+      ))}
+    </p>
+  )
+}
+
+function Instruction({ text, images, at }: { text: string; images: ComponentChildren; at?: string }) {
+  return (
+    <li class="by-user">
+      <header>
+        <strong>You</strong>
+        <small>
+          <When at={at} />
+        </small>
+      </header>
+      <Words text={text} />
+      {images}
+    </li>
+  )
+}

@@ -1,0 +1,48 @@
+import { type Place, refine, usePlace } from '../../routes.ts'
+import { Pick } from './filters.tsx'
+
+type Query = Place['query']
+
+/** What the address says of an order; newest first without it. */
+export function orderIn({ order }: Query): 'newest' | 'oldest' {
+  return order === 'oldest' ? 'oldest' : 'newest'
+}
+
+/** The value of a filter in the address, where it is one of these. */
+export function chosenIn<T extends string>(query: Query, name: string, values: readonly T[]): T | undefined {
+  return values.find(value => value === query[name])
+}
+
+/** Chooses one value of a filter, or all; the address keeps it. */
+export function Choice({ label, name, values }: { label: string; name: string; values: readonly string[] }) {
+  const { query } = usePlace()
+  return (
+    <Pick
+      label={label}
+      value={chosenIn(query, name, values) ?? ''}
+      onPick={value => refine({ [name]: value || undefined, page: undefined })}
+    >
+      <option value="">{`Any ${label.toLowerCase()}`}</option>
+      {values.map(value => (
+        <option key={value} value={value}>
+          {value}
+        </option>
+      ))}
+    </Pick>
+  )
+}
+
+/** Chooses which rows come first. */
+export function Order() {
+  const { query } = usePlace()
+  return (
+    <Pick
+      label="Order"
+      value={orderIn(query)}
+      onPick={order => refine({ order: order === 'oldest' ? order : undefined, page: undefined })}
+    >
+      <option value="newest">newest first</option>
+      <option value="oldest">oldest first</option>
+    </Pick>
+  )
+}

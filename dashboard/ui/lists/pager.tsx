@@ -1,0 +1,89 @@
+import type { ComponentChildren } from 'preact'
+import { type Query, type QueryOptions, useLasting, useQuery } from '../../api/query.ts'
+import { type Place, refine, usePlace } from '../../routes.ts'
+import { integer, plural } from '../text/words.ts'
+
+/** Rows of one page of a list. */
+const PAGE = 50
+
+interface Window {
+  limit: number
+  offset: number
+}
+
+/** The page of a list that the address names, from 1, as the server takes it. */
+export function windowOf({ query: { page } }: Place): Window {
+  const number = Number(page)
+  const at = Number.isSafeInteger(number) && number > 1 ? number - 1 : 0
+  return { limit: PAGE, offset: at * PAGE }
+}
+
+interface PagerProps {
+  /** Rows that this page shows. */
+  shown: number
+  /** The number of rows on all pages, where it is known. */
+  total?: number
+  hasNext: boolean
+}
+
+/** Leads to the pages before and after; nothing where there is only one. */
+export function Pager({ shown, total, hasNext }: PagerProps) {
+  const { offset } = windowOf(usePlace())
+  if (offset === 0 && !hasNext) return null
+  const at = offset / PAGE + 1
+  const go = (page: number) => {
+    refine({ page: page > 1 ? String(page) : undefined })
+    scrollTo(0, 0)
+  }
+  return (
+    <nav class="pager" aria-label="Pages of the list">
+      <button type="button" disabled={offset === 0} onClick={() => go(at - 1)}>
+        Previous page
+      </button>
+      <span role="status">
+        {shown > 0 ? `${integer(offset + 1)}–${integer(offset + shown)}` : 'None'}
+        {total !== undefined && ` of ${integer(total)}`}
+      </span>
+      <button type="button" disabled={!hasNext} onClick={() => go(at + 1)}>
+        Next page
+      </button>
+    </nav>
+  )
+}
+
+interface ListPage<T> {
+  /** The rows of this page. */
+  query: Query<readonly T[]>
+  /** There is nothing, on no page. */
+  isEmpty: boolean
+  /** How many there are, or only what they are where there are more pages. */
+  title(one: string, many: string): string
+  pager: ComponentChildren
+}
+
+interface AskedPage<T> extends Pick<QueryOptions<unknown>, 'on'> {
+  /** What the list is narrowed to, in words of the key. */
+  filter?: string
+  ask: (window: Window) => Promise<readonly T[]>
+}
+
+/**
+ * One page of a list of the server's. One row more than a page holds is asked for, which says whether there is a next page.
+ * @param of names the list; its last rows stay in place while other ones of it are asked for
+ */
+export function usePage<T>(of: string, { filter = '', ask, on }: AskedPage<T>): ListPage<T> {
+  const { limit, offset } = windowOf(usePlace())
+  const asked = useQuery(`${of} ${filter} from ${offset}`, {
+    ask: () => ask({ limit: limit + 1, offset }),
+    ...(on ? { on } : {}),
+  })
+  const query = useLasting(of, asked)
+  const rows = query.data?.slice(0, limit)
+  const hasNext = (query.data?.length ?? 0) > limit
+  return {
+    query: { ...query, data: rows },
+    isEmpty: offset === 0 && rows?.length === 0,
+    title: (one, many) => (offset === 0 && !hasNext ? plural(rows?.length ?? 0, one) : many),
+    pager: <Pager shown={rows?.length ?? 0} hasNext={hasNext} />,
+  }
+}

@@ -1,0 +1,29 @@
+import type { ComponentChildren } from 'preact'
+import { Tag } from '../status.tsx'
+import { When } from '../time.tsx'
+import { Words } from './said.tsx'
+import { visible } from './words.ts'
+
+interface LetterProps {
+  message: { type: string; subject: string; body: string; ts: string }
+  from: ComponentChildren
+  to: ComponentChildren
+}
+
+/** One message between agents, as an item of a list: what kind it is, who wrote it to whom, and what it says. */
+export function Letter({ message: { type, subject, body, ts }, from, to }: LetterProps) {
+  return (
+    <li>
+      <div>
+        <p>
+          <Tag>{type}</Tag> {from} → {to}
+        </p>
+        {subject && <strong>{visible(subject)}</strong>}
+        <Words text={body} />
+      </div>
+      <small>
+        <When at={ts} />
+      </small>
+    </li>
+  )
+}

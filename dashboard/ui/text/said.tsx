@@ -1,0 +1,66 @@
+import { useState } from 'preact/hooks'
+import { type Picture, Pictures } from '../figures/pictures.tsx'
+import { Tag } from '../status.tsx'
+import { When } from '../time.tsx'
+import { Code } from './code.tsx'
+import { visible } from './words.ts'
+
+/** A message of a transcript, from any module. */
+export interface SaidMessage {
+  role: 'system' | 'user' | 'assistant' | 'tool'
+  content: string
+  tool_calls?: readonly { id: string; name: string; arguments: unknown }[] | undefined
+  name?: string | undefined
+  is_error?: boolean | undefined
+  images?: readonly Picture[] | undefined
+  /** Set where the content is a summary of what was said before it. */
+  summary?: unknown
+  at?: string | undefined
+}
+
+const WHO = { system: 'Instructions', user: 'To the agent', assistant: 'Agent', tool: 'Tool' }
+const LONG = 700
+
+/** A conversation, oldest first: what was said to the agent, what it said, the tools it called and what they returned. */
+export function Said({ messages }: { messages: readonly SaidMessage[] }) {
+  return (
+    <ol class="said plain">
+      {messages.map((message, at) => (
+        <li key={at} class={`by-${message.role}`}>
+          <header>
+            <strong>{message.summary ? 'Summary' : WHO[message.role]}</strong>
+            {message.name && <code>{visible(message.name)}</code>}
+            {message.is_error && <Tag kind="bad">error</Tag>}
+            <small>
+              <When at={message.at} />
+            </small>
+          </header>
+          {message.content && <Words text={message.content} />}
+          <Pictures images={message.images} />
+          {message.tool_calls?.map(call => (
+            <div key={call.id} class="call">
+              calls <code>{visible(call.name)}</code>
+              <Code value={call.arguments} label={`Arguments of ${call.name}`} />
+            </div>
+          ))}
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+/** Long texts are cut, and shown whole to those who ask. */
+export function Words({ text }: { text: string }) {
+  const [whole, setWhole] = useState(false)
+  const shown = whole || text.length <= LONG ? text : `${text.slice(0, LONG)}…`
+  return (
+    <>
+      <p class="words">{visible(shown)}</p>
+      {text.length > LONG && (
+        <button type="button" class="small quiet" aria-expanded={whole} onClick={() => setWhole(!whole)}>
+          {whole ? 'Less' : `All ${text.length.toLocaleString('en')} characters`}
+        </button>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { inTurn } from '../measures.ts'
+import { program } from '../package.ts'
+import { type Row, row } from '../row.ts'
+
+const HOOK = fileURLToPath(new URL('../cpu-hook.cjs', import.meta.url))
+const ROUNDS = 9
+
+/** What the command line's help costs over Node's own start. */
+export async function help(): Promise<Row[]> {
+  const svc = await program()
+  const { a, b } = await inTurn(
+    ROUNDS,
+    () => costOf([svc, '--help']),
+    () => costOf(['-e', '0']),
+  )
+  return [
+    row({
+      what: 'svc --help over node -e 0, processor time',
+      ...{ figure: a - b, unit: 'ms', baseline: b, ratio: a / b, aim: { atMost: 100 } },
+    }),
+  ]
+}
+
+/** Milliseconds of processor time of one run of Node, from its start. */
+async function costOf(words: readonly string[]): Promise<number> {
+  const child = spawn(process.execPath, ['--require', HOOK, ...words], {
+    stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
+  })
+  let told = ''
+  child.stdio[3]!.on('data', text => {
+    told += text
+  })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`node ${words.join(' ')} ended with ${code}`)
+  return Number(told) / 1000
+}

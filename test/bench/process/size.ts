@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process'
+import { lstat, readdir, readFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { promisify } from 'node:util'
+import { packOnce, ROOT } from '../package.ts'
+import { type Row, row } from '../row.ts'
+
+const MB = 10 ** 6
+/** From here on a dependency must be worth it. */
+const LARGE = 1 * MB
+
+/** What an installation holds: the bytes of the package's files, and of all that it needs to run on this platform. */
+export async function size(): Promise<Row[]> {
+  const own = await packOnce()
+  const bundle = await sizeOf(join(own, 'dist'))
+  const { stdout } = await promisify(execFile)('npm', ['ls', '--omit=dev', '--all', '--parseable'], {
+    ...{ cwd: ROOT, maxBuffer: 2 ** 24 },
+  }).catch((error: { stdout: string }) => error)
+  const folders = [...new Set(stdout.split('\n'))].filter(path => path.includes('node_modules'))
+  const sizes = new Map<string, number>()
+  for (const folder of folders) {
+    const name = relative(ROOT, folder).replace(/^.*node_modules\//, '')
+    sizes.set(name, (sizes.get(name) ?? 0) + (await sizeOf(folder)))
+  }
+  const needed = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0)
+  const large = [...sizes].filter(([, bytes]) => bytes > LARGE).sort(([, a], [, b]) => b - a)
+  const table = await readFile(join(ROOT, 'docs/dependencies.md'), 'utf8')
+  const justified = new Set([...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, names]) => names!.split(/, | \(/)))
+  const untold = large.filter(([name]) => !justified.has(name))
+  const told = large.map(([name, bytes]) => `${name} ${(bytes / MB).toFixed(1)} MB`).join(', ')
+  return [
+    row({
+      what: 'installed size without dev dependencies',
+      ...{ figure: (needed + (await sizeOf(own))) / MB, unit: 'MB', aim: { atMost: 120 } },
+      note: `${folders.length} packages; the largest: ${told}`,
+    }),
+    row({ what: 'of it the bundle’s own share', figure: bundle / MB, unit: 'MB', aim: { atMost: 10 } }),
+    row({
+      what: 'dependencies over 1 MB that the dependency page does not justify',
+      ...{ figure: untold.length, unit: '', aim: { atMost: 0 } },
+      note: untold.length > 0 ? untold.map(([name]) => name).join(', ') : undefined,
+    }),
+  ]
+}
+
+/** In bytes, without the packages below: they are counted by themselves. */
+async function sizeOf(path: string): Promise<number> {
+  const stat = await lstat(path)
+  if (!stat.isDirectory()) return stat.isSymbolicLink() ? 0 : stat.size
+  const names = (await readdir(path)).filter(name => name !== 'node_modules')
+  const sizes = await Promise.all(names.map(name => sizeOf(join(path, name))))
+  return sizes.reduce((sum, bytes) => sum + bytes, 0)
+}
