@@ -63,7 +63,8 @@ export default definePlugin({
         const profile = await svc.use(Agents).profileOf(agent)
         // A server that is asked for its model may not be there.
         const facts = await describe(agent.model || profile.model || null).catch(() => null)
-        return facts && mergeParameters(profile.parameters, facts.parameters, { temperature: profile.temperature })
+        const { parameters, temperature, max_tokens } = profile
+        return facts && mergeParameters(parameters, facts.parameters, { temperature, max_tokens })
       },
     })
     svc.add(ModelUsers, {

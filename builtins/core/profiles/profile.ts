@@ -21,9 +21,13 @@ export function parseProfile(
   const values = renamed(withoutNulls(yaml.values))
   const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...defaults, ...values })
   if (!parsed.success) throw badProfile(yaml, parsed.error)
-  const { temperature, parameters } = parsed.data
-  // A temperature that the file gives goes before that of the model, as all parameters of a profile do.
-  const given = values.temperature === undefined ? parameters : { temperature, ...parameters }
+  const { temperature, max_tokens, parameters } = parsed.data
+  // What the file gives goes before what is set for the model, as all parameters of a profile do.
+  const given = {
+    ...(values.temperature === undefined ? {} : { temperature }),
+    ...(values.max_tokens === undefined ? {} : { max_tokens }),
+    ...parameters,
+  }
   const profile = { ...parsed.data, parameters: given }
   const unknown = unknownKeys(values, Profile).map(path => {
     const line = yaml.lineOf(path)

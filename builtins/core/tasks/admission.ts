@@ -14,6 +14,7 @@ export interface TaskInput {
   session_id?: string | null | undefined
   session_key?: string | null | undefined
   response_schema?: Record<string, unknown> | null | undefined
+  max_tokens?: number | null | undefined
   parameters?: ModelParameters | null | undefined
 }
 
@@ -21,6 +22,14 @@ export interface TaskInput {
 export interface AdmittedInstruction {
   instruction: string
   blocked?: SvcError
+}
+
+/** Returns what a task says of how its model answers; null when it says nothing. */
+export function parametersGiven({
+  max_tokens,
+  parameters,
+}: Pick<TaskInput, 'max_tokens' | 'parameters'>): ModelParameters | null {
+  return max_tokens ? { ...parameters, max_tokens } : (parameters ?? null)
 }
 
 /** What of an instruction goes on, after the budget and the guardrails had their say. @throws BudgetExhaustedError */
@@ -53,7 +62,8 @@ async function refuseOverBudget(budget: Budget): Promise<void> {
 
 /** What makes two requests the same. */
 export function hashOf({ instruction, max_steps, session_id, session_key, ...more }: TaskInput): string {
-  const { images = [], response_schema, parameters } = more
+  const { images = [], response_schema } = more
+  const parameters = parametersGiven(more)
   const request = {
     ...{ instruction, max_steps, session_id: session_id ?? null, session_key: session_key ?? null },
     ...(response_schema ? { response_schema } : {}),

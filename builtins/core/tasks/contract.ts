@@ -155,7 +155,7 @@ export const AnswerCutError = defineError({
   status: 422,
   title: 'Answer cut',
   sentence: (p: { max_tokens: number }) =>
-    `The answer stopped at max_tokens (${p.max_tokens}); raise that in the profile, or ask for less.`,
+    `The answer stopped at max_tokens (${p.max_tokens}); raise it for the task or in the profile, or ask for less.`,
 })
 export const TaskCostLimitError = defineError({
   code: 'task_cost_limit',

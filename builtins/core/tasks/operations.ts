@@ -64,6 +64,9 @@ const TaskInput = z.strictObject({
   response_schema: ResponseSchema.nullish().describe(
     'A JSON Schema of type object that the answer is to fit; the object is then in parsed',
   ),
+  max_tokens: ModelParameters.shape.max_tokens
+    .nullable()
+    .describe('Tokens of one answer at most, without those for thinking; goes before parameters.max_tokens'),
   parameters: ModelParameters.nullish().describe('How the model answers; goes before what profile and model say'),
 })
 const begins = {

@@ -7,7 +7,7 @@ import { type OperationCall, type PluginHandle, type SvcError, sentenceOf } from
 import { StoppingError } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
-import { type AdmittedInstruction, admit, hashOf, type TaskInput } from './admission.ts'
+import { type AdmittedInstruction, admit, hashOf, parametersGiven, type TaskInput } from './admission.ts'
 import type { TasksConfig } from './config.ts'
 import {
   TaskCancelledError,
@@ -237,7 +237,7 @@ export class TaskService {
    * @returns undefined when another request was first with the session or the key, or the agent is gone
    */
   async #insert(
-    { instruction, max_steps, session_id: given, session_key, response_schema = null, parameters = null }: TaskInput,
+    { instruction, max_steps, session_id: given, session_key, response_schema = null, ...more }: TaskInput,
     images: ImageRef[],
     agent: AgentRow,
     request_hash: string,
@@ -251,6 +251,7 @@ export class TaskService {
     const guarded = this.#svc.has(Guardrails) && this.#svc.use(Guardrails).enabled
     const text: TextMode = streams ? (guarded ? 'suppressed' : 'shown') : 'none'
     const task_id = this.#svc.ports.ids.make('task', 12)
+    const parameters = parametersGiven(more)
     const asked = { instruction, images, max_steps, response_schema, parameters, text }
     const made = { ...{ task_id, agent_id, session_id, ...asked, request_id, request_hash }, user_id: tenant }
     const task = { ...made, idempotency_key: key ?? null, owner: this.#owner }

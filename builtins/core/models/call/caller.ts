@@ -70,14 +70,15 @@ export class Caller {
   async measure(call: MeasuredCall): Promise<ContextReport> {
     const name = modelOf(call, this.#parts.config.planning_model)
     const target = await this.#parts.resolve(name)
-    return this.#context.measure(target, { ...call, parameters: await this.#parameters(target, call) })
+    return this.#context.measure(target, await this.#parametrized(target, call))
   }
 
-  /** What task and profile say of how the model answers, over what is configured for the model. */
-  async #parameters(target: Target, { parameters, purpose }: Pick<ModelCall, 'parameters' | 'purpose'>) {
+  /** Returns a call with what task and profile say of how the model answers, over what is configured for the model. */
+  async #parametrized<T extends MeasuredCall>(target: Target, call: T): Promise<T & { parameters: ModelParameters }> {
     const { catalogue, config } = this.#parts
-    const merged = mergeParameters(parameters, parametersOf(target, await catalogue(), config))
-    return purpose.kind === 'summary' ? plainly(merged) : merged
+    const merged = mergeParameters(call.parameters, parametersOf(target, await catalogue(), config))
+    const parameters = call.purpose.kind === 'summary' ? plainly(merged) : merged
+    return { ...call, parameters, max_tokens: outputLimit(call, parameters) }
   }
 
   /** Returns what a summary for a call has to keep to; null when none is needed, or wanted. @throws ModelNameError, ModelError */
@@ -86,7 +87,7 @@ export class Caller {
     if (!config.summary) return null
     const target = await resolve(modelOf(call, config.planning_model))
     const writer = config.summary_model ? await resolve(config.summary_model) : target
-    return this.#context.summaryDue({ target, writer }, call, keeps)
+    return this.#context.summaryDue({ target, writer }, await this.#parametrized(target, call), keeps)
   }
 
   /** @throws ModelError, MissingDependencyError, ModelNameError, or what a limit on calls refuses the call with */
@@ -106,8 +107,8 @@ export class Caller {
         // The last one may use all the time that is left; the others leave half of it.
         const share = next ? left / 2 : left
         const stands_for = silent[0]?.model
-        const parameters = await this.#parameters(target, call)
-        const asked = { ...call, parameters, temperature: parameters.temperature ?? call.temperature }
+        const parametrized = await this.#parametrized(target, call)
+        const asked = { ...parametrized, temperature: parametrized.parameters.temperature ?? call.temperature }
         return await this.#context.call(target, asked, sent => this.#ask(target, sent, shown, share, stands_for))
       } catch (error) {
         const failure = n > 0 && error instanceof ModelNameError ? namesNone(model, error) : error
@@ -227,6 +228,15 @@ function plainly({ reasoning_effort, thinking_tokens, seed, extra }: ModelParame
     ...(seed === undefined ? {} : { seed }),
     ...(extra ? { extra } : {}),
   }
+}
+
+/** Returns the tokens that an answer may have. A call that is neither a task nor for a goal has a limit that only falls. */
+function outputLimit(
+  { max_tokens, purpose }: Pick<MeasuredCall, 'max_tokens' | 'purpose'>,
+  parameters: ModelParameters,
+): number {
+  const given = parameters.max_tokens ?? max_tokens
+  return purpose.kind === 'other' ? Math.min(given, max_tokens) : given
 }
 
 function isSilence(error: unknown): error is Silence {

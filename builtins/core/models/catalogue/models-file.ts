@@ -50,7 +50,7 @@ export async function readCatalogue(
     line: yaml.lineOf(path) ?? 1,
     problem: `${at}: ${message}`,
     remedy:
-      'it holds "tiers" (provider, then lite, standard, pro), "prices" (provider:model, then input, output, cached_input, cache_write in USD per million tokens), "models" (provider:model, then context_window, max_output_tokens, vision), "tool_calls" (provider:model, then native, prompted or auto) and "parameters" (provider:model or provider:tier, then reasoning_effort, thinking_tokens, temperature, top_p, stop, seed, verbosity, extra)',
+      'it holds "tiers" (provider, then lite, standard, pro), "prices" (provider:model, then input, output, cached_input, cache_write in USD per million tokens), "models" (provider:model, then context_window, max_output_tokens, vision), "tool_calls" (provider:model, then native, prompted or auto) and "parameters" (provider:model or provider:tier, then reasoning_effort, thinking_tokens, max_tokens, temperature, top_p, stop, seed, verbosity, extra)',
   })
 }
 

@@ -28,6 +28,13 @@ export const ModelParameters = z.strictObject(
       .max(1_000_000)
       .optional()
       .describe('Tokens for thinking, on top of max_tokens; Anthropic takes 1024 or more'),
+    max_tokens: z
+      .number()
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .optional()
+      .describe('Tokens of one answer at most, without those for thinking'),
     temperature: z.number().min(0).max(2).optional().describe('0 sober to 2 wild'),
     top_p: z
       .number()

@@ -64,6 +64,7 @@ export async function prepareRun(
   const model = modelOf(agent, profile)
   const environment = svc.has(Environment) ? await svc.use(Environment).parts(agent, profile) : []
   const { cycle_num } = agent
+  const parameters = mergeParameters(parametersIn(row), profile.parameters)
   return {
     ...{ profile, model, tools },
     ...(said.length === 0 && before.keeps ? { keeps: before.keeps } : {}),
@@ -74,8 +75,8 @@ export async function prepareRun(
       purpose: { agent_id, goal_id: null, cycle_num, kind: 'task', task_id, max_cost_usd: profile.max_cost_usd },
       fallback: profile.fallback,
       temperature: profile.temperature,
-      max_tokens: profile.max_tokens,
-      parameters: mergeParameters(parametersIn(row), profile.parameters),
+      max_tokens: parameters.max_tokens ?? profile.max_tokens,
+      parameters,
       max_steps: row.max_steps - row.steps_taken,
       system: [taskSystem(profile, skills, tools(), form !== undefined), ...environment].join('\n\n'),
       transcript: [...before.messages, ...said],

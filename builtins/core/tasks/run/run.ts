@@ -126,7 +126,7 @@ export class TaskRun {
     this.#max_cost_usd = prepared.profile.max_cost_usd
     if (!begun) await this.journal.begin(runOf(this.row, prepared.model), traceparent)
     const end = await this.#loop(prepared, question)
-    const ending = endingOf(end, prepared.profile.max_tokens, this.#output !== '')
+    const ending = endingOf(end, prepared.request.max_tokens, this.#output !== '')
     const unfit = ending.error || ending.status === 'waiting_approval' ? undefined : this.#form?.error
     return unfit ? { status: 'failed', error: unfit } : ending
   }

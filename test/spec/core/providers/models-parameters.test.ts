@@ -7,7 +7,7 @@ import { wireParameters } from '#core/models/providers/openai-parameters'
 import { renderModels } from '#core/models/render'
 import { project } from '../../../cli/project.ts'
 import { svc } from '../../../support/cli.ts'
-import { runHeartbeat, text } from '../../../support/index.ts'
+import { modelServer, runHeartbeat, text } from '../../../support/index.ts'
 import { finish, goalAnswer } from '../../safety/approvals-host.ts'
 import { asksForGoal, detail, spawn, testHostWithModel } from '../models/model-host.ts'
 import { PURPOSE, QUICK, testHostForModels } from '../models/models-host.ts'
@@ -124,7 +124,7 @@ test('a profile and a task say how their model answers, and svc agent and svc mo
   home.kernel.heartbeat.start()
   for (let n = 0; n < 8 && home.server.requests.length < 2; n++) await runHeartbeat(home)
   const { parameters } = await detail(home, id)
-  expect(parameters).toEqual({ reasoning_effort: 'low', temperature: 1, seed: 2, top_p: 0.5 })
+  expect(parameters).toEqual({ reasoning_effort: 'low', temperature: 1, max_tokens: 4096, seed: 2, top_p: 0.5 })
   expect(agentPage(await detail(home, id))).toMatch(/parameters +reasoning_effort=low .*seed=2/)
   expect(renderModels((await home.kernel.invoke('models.list', {})) as ModelsOverview)).toContain(
     'openai:scripted, asked with temperature=1 top_p=0.5 seed=1',
@@ -147,15 +147,64 @@ test('a task over HTTP goes before the profile, keeps its parameters, and is ref
   expect(JSON.stringify(bad.json)).toContain('cannot be set here: svc sets model itself')
 })
 
+test('the nearest output limit is in the request: of the task, the profile, the model, its tier, then of all', async () => {
+  const home = await startTaskServer(() => text('Done.'), {
+    'models.yaml': [
+      'tiers: { openai: { pro: pro-1, lite: lite-1 } }',
+      'parameters: { "openai:pro": { max_tokens: 700 }, "openai:lite-1": { max_tokens: 600 } }',
+    ].join('\n'),
+    'profiles/short.yaml': 'name: short\nrole: works\nmax_tokens: 500\n',
+  })
+  const limitOf = async (profile: string, model: string, more: object = {}) => {
+    const { json } = await home.post('/agents', { preset: profile, model })
+    const task = await home.post(`/agents/${json.agent_id}/tasks`, { instruction: 'Say done.', ...more })
+    expect(task.json).toMatchObject({ status: 'completed' })
+    return home.model.requests.at(-1)!.body.max_tokens
+  }
+  expect(await limitOf('worker', 'openai:scripted')).toBe(4096)
+  expect(await limitOf('worker', 'openai:pro-1')).toBe(700)
+  expect(await limitOf('worker', 'openai:lite-1')).toBe(600)
+  expect(await limitOf('short', 'openai:lite-1')).toBe(500)
+  expect(await limitOf('short', 'openai:lite-1', { max_tokens: 400 })).toBe(400)
+  expect(await limitOf('short', 'openai:lite-1', { parameters: { max_tokens: 300 } })).toBe(300)
+})
+
+test('a task keeps its output limit, is another one with another limit, and fails by it in words that name it', async () => {
+  const home = await startTaskServer(() => text('Do', { finish_reason: 'length' }))
+  const asked = { instruction: 'Say done.', max_tokens: 20 }
+  const headers = { 'idempotency-key': 'one' }
+  const { json } = await home.post(`/agents/${home.id}/tasks`, asked, headers)
+  expect(json.error).toMatchObject({ code: 'answer_cut', detail: expect.stringContaining('max_tokens (20)') })
+  expect((await home.ask(`/tasks/${json.task_id}`)).json).toMatchObject({ parameters: { max_tokens: 20 } })
+  const other = await home.post(`/agents/${home.id}/tasks`, { ...asked, max_tokens: 21 }, headers)
+  expect([other.status, other.json.code]).toEqual([422, 'idempotency_key_reused'])
+  for (const max_tokens of [0, 1.5, 'many']) {
+    const bad = await home.post(`/agents/${home.id}/tasks`, { ...asked, max_tokens })
+    expect([bad.status, JSON.stringify(bad.json)]).toEqual([422, expect.stringContaining('max_tokens')])
+  }
+})
+
+test('svc run --max-tokens limits the answer', async () => {
+  await using server = await modelServer({ script: () => text('Done.') })
+  await using dir = await project({ 'profiles/worker.yaml': 'name: worker\nrole: works\n' })
+  const env = { OPENAI_BASE_URL: server.url }
+  const run = (...args: string[]) => svc(args, { cwd: dir.path, env })
+  await run('spawn', 'worker')
+  expect(await run('run', 'worker', 'Say done.', '--max-tokens', '33')).toMatchObject({ code: 0, stdout: 'Done.\n' })
+  expect(server.requests.at(-1)!.body).toMatchObject({ max_tokens: 33 })
+  const bad = await run('run', 'worker', 'Say done.', '--max-tokens', 'many')
+  expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('--max-tokens')])
+})
+
 test('a summary is asked for without what makes answers wild, short or thoughtful', async () => {
-  const wild = { temperature: 0.9, top_p: 0.5, stop: ['x'], verbosity: 'low', reasoning_effort: 'high' }
+  const wild = { temperature: 0.9, max_tokens: 50, top_p: 0.5, stop: ['x'], verbosity: 'low', reasoning_effort: 'high' }
   const parameters = { ...wild, thinking_tokens: 2000, seed: 7, extra: { top_k: 3 } }
   const config = { ...QUICK, model: { ...QUICK.model, parameters } }
   const { call, server } = await testHostForModels(undefined, { config })
   await call()
   await call({ purpose: { ...PURPOSE, kind: 'summary' } })
   const [step, summary] = server.requests.map(({ body }) => body)
-  expect(step).toMatchObject({ temperature: 0.9, top_p: 0.5, seed: 7, top_k: 3 })
+  expect(step).toMatchObject({ temperature: 0.9, max_tokens: 2050, top_p: 0.5, seed: 7, top_k: 3 })
   expect(summary).toMatchObject({ temperature: 0, seed: 7, top_k: 3, reasoning_effort: 'none' })
   for (const key of ['top_p', 'stop', 'verbosity']) expect(summary).not.toHaveProperty(key)
 })

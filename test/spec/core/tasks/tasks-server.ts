@@ -5,8 +5,8 @@ import { modelServer, type Script } from '../../../support/index.ts'
 import { AGENT_MODULES, WORKER } from '../models/model-host.ts'
 import { TASK_ROOMS } from './tasks-host.ts'
 
-/** A listening server whose agents ask a scripted model, with one agent. */
-export async function startTaskServer(script: Script) {
+/** A listening server whose agents ask a scripted model, with one agent. @param files of its project, by their paths */
+export async function startTaskServer(script: Script, files: Record<string, string> = {}) {
   const model = await modelServer({ script })
   onTestFinished(() => model.close())
   const home = await startRestServer({
@@ -15,7 +15,9 @@ export async function startTaskServer(script: Script) {
     yaml: 'model: { idle_timeout: 5, retry_delay: 0 }\n',
     async before(root) {
       await mkdir(`${root}/profiles`)
-      await writeFile(`${root}/profiles/worker.yaml`, WORKER)
+      for (const [path, content] of Object.entries({ 'profiles/worker.yaml': WORKER, ...files })) {
+        await writeFile(`${root}/${path}`, content)
+      }
     },
   })
   const { json } = await home.ask('/agents', { method: 'POST', body: { preset: 'worker' } })
