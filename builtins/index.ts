@@ -22,7 +22,6 @@ import pluginsAdmin from './interfaces/plugins-admin/index.ts'
 import rest from './interfaces/rest/index.ts'
 import benchmark from './lab/benchmark/index.ts'
 import demos from './lab/demos/index.ts'
-import simulation from './lab/simulation/index.ts'
 import trials from './lab/trials/index.ts'
 import events from './observability/events/index.ts'
 import exporting from './observability/export/index.ts'
@@ -129,7 +128,6 @@ export const BUILTINS: readonly PluginDefinition[] = [
   metrics,
   retention,
   trials,
-  simulation,
   benchmark,
   demos,
   pluginsAdmin,

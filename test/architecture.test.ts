@@ -234,14 +234,7 @@ describe('where a newcomer finds things', () => {
   })
 
   /** Folders that list many of one kind. */
-  const LISTS = [
-    'builtins/lab/simulation',
-    'builtins/lib',
-    'builtins/platform/store/migrations',
-    'builtins/tools/toolkits',
-    'docs',
-    'examples',
-  ]
+  const LISTS = ['builtins/lib', 'builtins/platform/store/migrations', 'builtins/tools/toolkits', 'docs', 'examples']
 
   it('no folder has more than 18 entries, but those named above', () => {
     const folders = [

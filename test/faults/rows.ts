@@ -1,5 +1,5 @@
-import type { Look } from '#lab/simulation/contract'
-import { ownInvariants } from '#lab/simulation/invariants'
+import type { Look } from '#platform/store/contract'
+import { ownInvariants } from '../support/simulation/checks/invariants.ts'
 
 /** What is wrong with the rows of a database, in sentences: its integrity, and all that is promised of them. */
 export function brokenRows(look: Look): string[] {

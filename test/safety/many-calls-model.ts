@@ -1,8 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { refusalOf } from '#lab/simulation/wire-rules'
 import { faultIn } from '../support/model/messages-rules.ts'
+import { refusalOf } from '../support/model/wire-rules.ts'
 
 export const WIRES = [
   'OpenAI, streamed',

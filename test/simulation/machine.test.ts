@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { SimulatedTime } from '#lab/simulation/clock'
-import { Dice } from '#lab/simulation/dice'
-import type { Access } from '#lab/simulation/disk/access'
-import { Disk } from '#lab/simulation/disk/disk'
+import { SimulatedTime } from '../support/simulation/clock.ts'
+import { Dice } from '../support/simulation/dice.ts'
+import type { Access } from '../support/simulation/disk/access.ts'
+import { Disk } from '../support/simulation/disk/disk.ts'
 
 const well = () => undefined
 const isAlive = () => true

@@ -3,8 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ModelProviders } from '#core/models/contract'
 import { definePlugin, type PluginDefinition, type PluginHandle } from '#kernel'
-import { simulatedToolkit } from '#lab/simulation/tools'
-import type { SimulatedWorld } from '#lab/simulation/world'
 import { TapeToken } from '#lib/recording-context'
 import type { ReplayVerdict } from '#observability/recordings/contract'
 import { eventsOf } from '#observability/recordings/log'
@@ -15,6 +13,8 @@ import { DaemonStarts } from '#platform/daemon/contract'
 import { isoTime, Store } from '#platform/store/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import { openKernel } from '../../embed/compose.ts'
+import { simulatedToolkit } from '../support/simulation/model/tools.ts'
+import type { SimulatedWorld } from '../support/simulation/world.ts'
 
 /** A run of the daemon in a world, as it is recorded: by one of its processes, from its start to its end or its being killed. */
 interface OpenRecording {

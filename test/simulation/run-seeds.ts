@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Original } from '#observability/recordings/replay/replay'
+import { simulate } from '../support/simulation/simulation.ts'
 import { replayer } from './recordings.ts'
-import { describeFailure, live, runRecorded } from './simulated-runs.ts'
+import { describeFailure, runRecorded } from './simulated-runs.ts'
 
 /** So many worlds live beside all tests, a third under each level of faults; others with `npm run simulate`. */
 const WORLDS = Number(process.env.SVC_TEST_WORLDS ?? 2_000)
@@ -38,7 +39,7 @@ export function everyOther(rest: 0 | 1): void {
     const options = { seed, faults, cycles: CYCLES }
     const { run, recordings } = isRecorded(seed)
       ? await runRecorded(options)
-      : { run: await live(options), recordings: [] }
+      : { run: await simulate(options), recordings: [] }
     for (const [n, recording] of recordings.entries()) {
       await replayRun(`run ${n + 1} of seed ${seed} (${faults})`, recording)
     }

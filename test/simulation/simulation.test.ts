@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { definePlugin, type PluginDefinition } from '#kernel'
-import { Invariants } from '#lab/simulation/contract'
+import { definePlugin, type PluginDefinition, z } from '#kernel'
+import { Invariants } from '#platform/store/contract'
+import { tool } from '#tools/toolkits/contract'
+import { simulate } from '../support/simulation/simulation.ts'
 import { BROKEN_BUILDS } from './broken-builds.ts'
-import { describeFailure, live, runWith } from './simulated-runs.ts'
+import { describeFailure } from './simulated-runs.ts'
 
 describe('a world', () => {
   it('is the same again for the same seed, byte for byte, whatever was lived before it', async () => {
-    const first = await live({ seed: 7, cycles: 12, faults: 'many' })
-    const other = await live({ seed: 8, cycles: 12, faults: 'many' })
-    const again = await live({ seed: 7, cycles: 12, faults: 'many' })
+    const first = await simulate({ seed: 7, cycles: 12, faults: 'many' })
+    const other = await simulate({ seed: 8, cycles: 12, faults: 'many' })
+    const again = await simulate({ seed: 7, cycles: 12, faults: 'many' })
     expect(again.log.join('')).toBe(first.log.join(''))
     expect(first.hash).toBe(createHash('sha256').update(first.log.join('')).digest('hex'))
     expect(again.hash).toBe(first.hash)
@@ -17,7 +19,7 @@ describe('a world', () => {
   })
 
   it('has agents that act, operators, faults and killed processes, and is gone through in no time', async () => {
-    const run = await live({ seed: 3, faults: 'many' })
+    const run = await simulate({ seed: 3, faults: 'many' })
     expect(describeFailure(run, 'many')).toEqual([])
     expect(run.cycles).toBeGreaterThanOrEqual(30)
     expect(run.model_calls).toBeGreaterThan(5)
@@ -28,12 +30,32 @@ describe('a world', () => {
 })
 
 it('a phase that is entered in the moment in which a freeze that waited is written breaks nothing', async () => {
-  expect(describeFailure(await live({ seed: 114, cycles: 5, faults: 'many' }), 'many', 5)).toEqual([])
+  expect(describeFailure(await simulate({ seed: 114, cycles: 5, faults: 'many' }), 'many', 5)).toEqual([])
+})
+
+it("a plugin's tools are called in a run that names its toolkit", async () => {
+  let calls = 0
+  const book = tool({
+    ...{ name: 'book', description: 'Books a note.', parameters: z.object({ note: z.string() }) },
+    execute({ note }) {
+      calls++
+      return note
+    },
+  })
+  const ledger = definePlugin({
+    name: 'ledger',
+    setup: svc => void svc.toolkit({ name: 'ledger', tools: [book] }),
+  })
+  const project = { toolkits: ['ledger'], tools: ['book'] }
+  const { violation, tool_runs } = await simulate({ seed: 1, faults: 'none', plugins: [ledger], project })
+  expect(violation).toBeNull()
+  expect(calls).toBeGreaterThan(0)
+  expect(tool_runs).toBeGreaterThanOrEqual(calls)
 })
 
 describe('a plugin that is broken', () => {
   const runBroken = (setup: PluginDefinition['setup']) =>
-    runWith(definePlugin({ name: 'broken', setup }), { seed: 1, cycles: 3, faults: 'none' })
+    simulate({ seed: 1, cycles: 3, faults: 'none', plugins: [definePlugin({ name: 'broken', setup })] })
 
   it('is found by the promise that it leaves behind', async () => {
     const { violation } = await runBroken(svc => {
@@ -61,11 +83,12 @@ describe('a build that is broken on purpose is found', () => {
       let broken = 0
       const found: string[] = []
       for (let seed = 1; seed <= within && found.length === 0; seed++) {
-        const run = await live({ seed, faults }, sql => {
+        const rewrite = (sql: string) => {
           const changed = sql.replace(statement, instead)
           if (changed !== sql) broken++
           return changed
-        })
+        }
+        const run = await simulate({ seed, faults, rewrite })
         found.push(...describeFailure(run))
       }
       // The statement that is broken is one of the program's still.

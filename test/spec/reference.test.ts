@@ -212,7 +212,10 @@ describe('the reference says what the program declares', () => {
   })
 
   it('errors, those of the command line and of the client too', async () => {
-    const files = [...(await sources('kernel', 'builtins', 'embed')), ...(await rootSources())]
+    const files = [
+      ...(await sources('kernel', 'builtins', 'embed', 'test/support/simulation')),
+      ...(await rootSources()),
+    ]
     const defining = files.filter(([, text]) =>
       /^export const \w+ = defineError\(|^const \w+ = defineError\(/m.test(text),
     )

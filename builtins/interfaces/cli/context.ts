@@ -45,6 +45,8 @@ export interface CliProgram {
   databaseServer(): Promise<LocalServers>
   /** How the machine, the project and its processes are looked at. */
   doctor(): Promise<DoctorModule>
+  /** `svc simulate`, which is part of `svc/testing`. */
+  simulate(): Promise<{ default: HandWritten }>
   /** How a database is read at each Tab. Gives no rows when it cannot be read. */
   peek(): Promise<{
     peek(file: string, sql: string, ports: Pick<Ports, 'files'>): Promise<Record<string, unknown>[]>

@@ -467,3 +467,27 @@ export function isoTime(ms: number): string {
 export function usdOf(micros: number): number {
   return micros / 1e6
 }
+
+/** The database, as an invariant reads it. */
+export interface Look {
+  all<R>(sql: string, params?: readonly unknown[]): R[]
+  get<R>(sql: string, params?: readonly unknown[]): R | undefined
+  /** Milliseconds since 1970. */
+  readonly now: number
+}
+
+/** What must hold after each transaction. `svc simulate` checks it. */
+export interface Invariant {
+  name: string
+  /** The promise to users, as a sentence. */
+  promise: string
+  /** Checked after each transaction that wrote to one of these tables. */
+  tables: readonly string[]
+  /** Returns the rows that violate it, or a sentence; undefined when it holds. */
+  broken(look: Look): string | undefined
+}
+/** Invariants of plugins. */
+export const Invariants = point<Invariant>('invariants', {
+  key: invariant => invariant.name,
+  has: { name: 'text', promise: 'text', tables: 'list', broken: 'function' },
+})

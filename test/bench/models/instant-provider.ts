@@ -1,6 +1,6 @@
 import { type ModelEvent, ModelProviders } from '#core/models/contract'
 import { definePlugin } from '#kernel'
-import { strictModel } from '#lab/simulation/strict-model'
+import { strictModel } from '../../support/model/strict-model.ts'
 
 /** The provider `instant`: it answers `Done.` in this process after so long, and counts how often it was asked. */
 export function instantProvider(delay_ms = 0) {

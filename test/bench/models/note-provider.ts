@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type ModelRequestBody, refusalOf } from '#lab/simulation/wire-rules'
+import { type ModelRequestBody, refusalOf } from '../../support/model/wire-rules.ts'
 
 /** With the argument `endless` each answer is the next note, in a conversation without an end. */
 const isEndless = process.argv[2] === 'endless'

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { refusalOf } from '#lab/simulation/wire-rules'
+import { refusalOf } from '../../support/model/wire-rules.ts'
 
 const [, , first = '30', every = '850', tokens = '20'] = process.argv
 

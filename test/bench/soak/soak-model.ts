@@ -1,8 +1,5 @@
 /** The model of a soak: a server as providers have them, in a process of its own, that says what the dice say and fails as they say. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Dice } from '#lab/simulation/dice'
-import { sayingOf } from '#lab/simulation/model'
-import { Trouble } from '#lab/simulation/trouble'
 import {
   type Answer,
   type FaultMode,
@@ -14,6 +11,9 @@ import {
   together,
   toolCall,
 } from '../../support/model/model-server.ts'
+import { Dice } from '../../support/simulation/dice.ts'
+import { sayingOf } from '../../support/simulation/model/model.ts'
+import { Trouble } from '../../support/simulation/trouble.ts'
 
 /** What this process is told, and what it answers. */
 export type ToModel = { begin: number } | { agents: readonly string[] } | 'calm' | 'report'

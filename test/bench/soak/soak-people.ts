@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type Sqlite from 'better-sqlite3'
 import { SvcError } from '#kernel'
-import { Dice } from '#lab/simulation/dice'
-import { ACTS, type Act, type Acts, actThrough, type DeedParts } from '#lab/simulation/people'
+import { Dice } from '../../support/simulation/dice.ts'
+import { ACTS, type Act, type Acts, actThrough, type DeedParts } from '../../support/simulation/people.ts'
 import { lookAt } from './soak-checks.ts'
 import { PRESETS, type SoakedProject } from './soak-project.ts'
 

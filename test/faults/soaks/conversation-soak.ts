@@ -1,7 +1,6 @@
 import type { Goal } from '#core/goals/contract'
 import type { Message } from '#core/models/contract'
 import { isEmptyAnswer } from '#core/runtime/contract'
-import type { Dialect } from '#lab/simulation/wire-rules'
 import { keyedRandom } from '#lib/keyed-random'
 import { Store } from '#platform/store/contract'
 import type { Approval } from '#safety/approvals/contract'
@@ -22,6 +21,7 @@ import {
   together,
   toolCall,
 } from '../../support/index.ts'
+import type { Dialect } from '../../support/model/wire-rules.ts'
 
 /** Providers, their models, and whose rules their servers keep to. */
 const PROVIDERS: readonly [name: string, model: string, dialect: Dialect, thinks: boolean][] = [

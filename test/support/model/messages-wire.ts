@@ -1,6 +1,6 @@
-import { type ModelRequestBody, type Refusal, refuse, tokensIn } from '#lab/simulation/wire-rules'
 import { faultIn, type MessagesRequestBody, SIGNATURE } from './messages-rules.ts'
 import type { Answer } from './model-server.ts'
+import { type ModelRequestBody, type Refusal, refuse, tokensIn } from './wire-rules.ts'
 
 type Block = Record<string, unknown>
 

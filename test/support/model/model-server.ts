@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
+import type { MessagesRequestBody } from './messages-rules.ts'
+import { asChat, blockEvents, blocksOf, endOfMessage, messagesRefusal } from './messages-wire.ts'
 import {
   type Dialect,
   type ModelRequestBody,
@@ -9,9 +11,7 @@ import {
   refusalOf,
   refuse,
   tokensIn,
-} from '#lab/simulation/wire-rules'
-import type { MessagesRequestBody } from './messages-rules.ts'
-import { asChat, blockEvents, blocksOf, endOfMessage, messagesRefusal } from './messages-wire.ts'
+} from './wire-rules.ts'
 
 export { type ModelRequestBody, type Refusal, refuse }
 

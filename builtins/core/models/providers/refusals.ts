@@ -86,7 +86,7 @@ export const CONTENT_SIGNS: readonly RefusalSign[] = [
   { of: 'xAI', says: /Content violates usage guidelines/i },
 ]
 
-/** Wordings of refusals for the form of the conversation. Sources: the issues named in `builtins/lab/simulation/wire-rules.ts`. */
+/** Wordings of refusals for the form of the conversation. Sources: the issues named in `test/support/model/wire-rules.ts`. */
 export const SHAPE_SIGNS: readonly RefusalSign[] = [
   { of: 'Anthropic', says: /ids were found without `?tool_result/i },
   { of: 'Anthropic', says: /unexpected `?tool_use_id`? found in/i },

@@ -89,7 +89,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       text('profile', 'p', 'Profiles of its agents: a,b; by default those of the simulation'),
       withHint('file', text('log', 'l', 'Write the event log of the last run to this file')),
     ],
-    () => import('./simulate.ts'),
+    async () => ({ default: async (input, context) => (await context.program.simulate()).default(input, context) }),
   ),
   {
     ...command(

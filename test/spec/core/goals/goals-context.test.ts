@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Goal } from '#core/goals/contract'
 import type { Context as AgentContext } from '#core/goals/views/context-window'
-import { tokensIn } from '#lab/simulation/wire-rules'
 import { Store } from '#platform/store/contract'
 import { BUILTINS } from '../../../../builtins/index.ts'
 import {
@@ -15,6 +14,7 @@ import {
   text,
   toolCall,
 } from '../../../support/index.ts'
+import { tokensIn } from '../../../support/model/wire-rules.ts'
 import { finish, goalAnswer } from '../../safety/approvals-host.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../models/model-host.ts'
 

@@ -4,10 +4,8 @@ import { fitRequest } from '#core/models/context/fit'
 import { overflowIn } from '#core/models/context/overflow'
 import { messagesTokens } from '#core/models/context/tokens'
 import type { Message } from '#core/models/contract'
-
-import { type Dialect, tokensIn } from '#lab/simulation/wire-rules'
-
 import { refuse, text } from '../../../support/index.ts'
+import { type Dialect, tokensIn } from '../../../support/model/wire-rules.ts'
 import { testHostForModels } from './models-host.ts'
 
 const SETTINGS = { context_full: 0.75, context_target: 0.45 }

@@ -6,11 +6,9 @@ import { fitRequest } from '#core/models/context/fit'
 import type { Message, ModelRequest } from '#core/models/contract'
 import { anthropicRequest } from '#core/models/providers/anthropic-wire'
 import { wireRequest } from '#core/models/providers/openai-wire'
-
-import { type Dialect, refusalOf } from '#lab/simulation/wire-rules'
-
 import type { ModelRequestBody } from '../../../support/index.ts'
 import { faultIn, type MessagesRequestBody } from '../../../support/model/messages-rules.ts'
+import { type Dialect, refusalOf } from '../../../support/model/wire-rules.ts'
 
 const MODELS: Record<Dialect, string> = {
   common: 'openai:scripted-1',

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Message, ModelError, type ModelEvent, type ModelRequest } from '#core/models/contract'
-import { strictModel } from '#lab/simulation/strict-model'
+import { strictModel } from '../../../support/model/strict-model.ts'
 import { PURPOSE } from './models-host.ts'
 
 /** Models that are given no conversation to refuse, or answer before they read one. */
@@ -68,7 +68,7 @@ test.for<[string, Message[]]>([
 })
 
 test('each scripted model of the tests, benches and simulation refuses what providers refuse', () => {
-  const loose = ['test', 'examples', 'builtins/lab/simulation'].flatMap(folder =>
+  const loose = ['test', 'examples'].flatMap(folder =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .map(name => join(folder, name))
       .filter(path => /\.[cm]?[jt]s$/.test(path) && !(path in FREE)),

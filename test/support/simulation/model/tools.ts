@@ -1,7 +1,7 @@
 import { type Clock, z } from '#kernel'
 import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
-import type { Dice } from './dice.ts'
-import type { Trouble } from './trouble.ts'
+import type { Dice } from '../dice.ts'
+import type { Trouble } from '../trouble.ts'
 
 export interface ToolParts {
   clock: Clock

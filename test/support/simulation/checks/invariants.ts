@@ -1,5 +1,5 @@
 import { CYCLE_RESULTS } from '#platform/heartbeat/contract'
-import type { Invariant } from './contract.ts'
+import type { Invariant } from '#platform/store/contract'
 
 interface Message {
   role: string

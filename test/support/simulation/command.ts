@@ -1,14 +1,16 @@
-import { FaultLevel, type SimulatedRun, Simulation } from '#lab/simulation/contract'
+import type { HandWritten } from '#interfaces/cli/context'
+import { UsageError } from '#interfaces/cli/contract'
+import { Stand } from '#interfaces/cli/process/stand'
+import { warningsOn } from '#interfaces/cli/process/warnings'
+import { cannotWrite } from '#interfaces/cli/project/making'
+import { findProject } from '#interfaces/cli/project/project'
+import { endSignal, INTERRUPTED } from '#interfaces/cli/screen/interrupt'
+import { printable, printableJson } from '#interfaces/cli/screen/printable'
+import type { Kernel } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { replaceFile } from '#lib/yaml'
-import type { HandWritten } from '../context.ts'
-import { UsageError } from '../contract.ts'
-import { Stand } from '../process/stand.ts'
-import { warningsOn } from '../process/warnings.ts'
-import { cannotWrite } from '../project/making.ts'
-import { findProject } from '../project/project.ts'
-import { endSignal, INTERRUPTED } from '../screen/interrupt.ts'
-import { printable, printableJson } from '../screen/printable.ts'
+import { FAULT_LEVELS, type FaultLevel, type SimulatedRun } from './contract.ts'
+import { simulateProject } from './simulation.ts'
 
 const USAGE = 'svc simulate --seed 1 --seeds 100 --faults some'
 /** What is wrong with a world that is another one the next time. */
@@ -54,8 +56,7 @@ const simulate: HandWritten = async (input, context) => {
   const stand = new Stand(terminal, json)
   const sums: Sums = { worlds: 0, cycles: 0, model_calls: 0, tool_runs: 0, acts: 0, kills: 0, faults: 0, checks: 0 }
   let last: SimulatedRun | undefined
-  const lives = kernel.use(Simulation)
-  for await (const run of lives.many(asked, signal)) {
+  for await (const run of simulateProject(kernel, asked, signal)) {
     last = run
     add(sums, run)
     if (run.violation) break
@@ -70,7 +71,7 @@ const simulate: HandWritten = async (input, context) => {
     })
   }
   const again = last?.violation ? commandFor(asked, last.seed, named) : null
-  const repeats = last?.violation ? await isSame(lives, asked, last, signal) : null
+  const repeats = last?.violation ? await isSame(kernel, asked, last, signal) : null
   if (json) {
     const { log: _, ...told } = last ?? { log: [] }
     terminal.out(printableJson(JSON.stringify({ ...sums, last: told, again, repeats }, null, 2)))
@@ -82,12 +83,12 @@ export default simulate
 
 /** @returns null when that was not waited for */
 async function isSame(
-  lives: Simulation,
+  kernel: Kernel,
   asked: SimulateInput,
   { seed, hash }: SimulatedRun,
   signal: AbortSignal,
 ): Promise<boolean | null> {
-  for await (const again of lives.many({ ...asked, seed, seeds: 1 }, signal)) return again.hash === hash
+  for await (const again of simulateProject(kernel, { ...asked, seed, seeds: 1 }, signal)) return again.hash === hash
   return null
 }
 
@@ -98,8 +99,8 @@ function askedFor(input: Readonly<Record<string, unknown>>): SimulateInput {
     if (Number.isInteger(number) && number >= (name === 'seed' ? 0 : 1) && number <= most) return number
     throw new UsageError({ problem: `simulate: --${name} is a whole number up to ${most}`, usage: USAGE })
   }
-  const level = FaultLevel.safeParse(faults)
-  if (!level.success) throw new UsageError({ problem: 'simulate: --faults is none, some or many', usage: USAGE })
+  const level = FAULT_LEVELS.find(each => each === faults)
+  if (!level) throw new UsageError({ problem: 'simulate: --faults is none, some or many', usage: USAGE })
   const presets = String(profile ?? '')
     .split(',')
     .map(name => name.trim())
@@ -108,7 +109,7 @@ function askedFor(input: Readonly<Record<string, unknown>>): SimulateInput {
     seed: whole('seed', seed, 2 ** 31),
     seeds: whole('seeds', seeds, MOST),
     cycles: whole('cycles', cycles, MOST),
-    faults: level.data,
+    faults: level,
     ...(presets.length > 0 ? { presets } : {}),
   }
 }

@@ -1,12 +1,13 @@
 import type { ModelRequest } from '#core/models/contract'
 import { canonicalJson } from '#core/runtime/contract'
 import { type Kernel, sentenceOf } from '#kernel'
+import type { Invariant, Look } from '#platform/store/contract'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
-import type { Invariant, Look, Violation } from './contract.ts'
+import type { Refusal } from '../../model/wire-rules.ts'
+import type { Violation } from '../contract.ts'
+import type { Journal } from '../journal.ts'
+import type { Trouble } from '../trouble.ts'
 import { isResult, ownInvariants, RESUMES, WATCHED } from './invariants.ts'
-import type { Journal } from './journal.ts'
-import type { Trouble } from './trouble.ts'
-import type { Refusal } from './wire-rules.ts'
 
 export interface CheckerParts {
   look: Look

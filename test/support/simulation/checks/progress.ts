@@ -1,4 +1,4 @@
-import type { Look } from './contract.ts'
+import type { Look } from '#platform/store/contract'
 
 type Rows = Pick<Look, 'all' | 'get'>
 

@@ -1,8 +1,8 @@
 import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '#core/models/contract'
 import type { Clock } from '#kernel'
-import type { Dice } from './dice.ts'
+import type { Dice } from '../dice.ts'
+import type { Trouble } from '../trouble.ts'
 import { argumentsFor } from './improvise.ts'
-import type { Trouble } from './trouble.ts'
 
 /** What decides what a model says. */
 export interface SayingParts {

@@ -1,7 +1,7 @@
 import { type Kernel, SvcError } from '#kernel'
-import type { Look } from './contract.ts'
+import type { Look } from '#platform/store/contract'
+import type { InvariantChecker } from './checks/invariant-checker.ts'
 import type { Dice } from './dice.ts'
-import type { InvariantChecker } from './invariant-checker.ts'
 import type { Journal } from './journal.ts'
 import { EPISODES, type Trouble } from './trouble.ts'
 

@@ -1,4 +1,4 @@
-import type { Belongings, SimulationOptions } from './contract.ts'
+import type { SimulatedProject, SimulationOptions } from './contract.ts'
 import type { Dice } from './dice.ts'
 
 /** The faces that people have, what looks at the machine itself, and what has no part in a cycle. */
@@ -41,7 +41,7 @@ const PARTS: readonly (readonly [share: number, modules: readonly string[]])[] =
 const WHOLE = 0.1
 
 /** Returns the modules that a run does without. */
-function omittedParts(dice: Dice, needs: Belongings['needs']): string[] {
+function omittedParts(dice: Dice, needs: SimulatedProject['needs']): string[] {
   const isWhole = dice.chance(WHOLE) || needs === 'everything'
   return PARTS.flatMap(([share, modules]) => {
     const isThere = dice.chance(share) || isWhole || modules.some(module => needs.includes(module))
@@ -86,10 +86,10 @@ export interface Rules {
 /** What the scripted model costs, in USD per million tokens: without a price its calls would be refused under the dollar limit. */
 const PRICE = { input: 1, output: 5 }
 
-export const NOTHING: Belongings = { profiles: {}, pluginConfig: {}, toolkits: [], tools: [], needs: [] }
+export const NOTHING: SimulatedProject = { profiles: {}, pluginConfig: {}, toolkits: [], tools: [], needs: [] }
 
 /** Draws the rules of a world: what it is configured with, who lives in it, and how fast. */
-export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belongings: Belongings): Rules {
+export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belongings: SimulatedProject): Rules {
   const { profiles, pluginConfig } = belongings
   const heartbeat = dice.pick([0.8, 1.2, 2])
   const min_rest = dice.pick([0.05, 0.1, 0.3])

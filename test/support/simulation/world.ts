@@ -1,25 +1,18 @@
 import { type Kernel, type PluginDefinition, type Role, SvcError } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import type { Opener } from '#lib/opener'
-import { Store } from '#platform/store/contract'
+import { Invariants, type Look, Store } from '#platform/store/contract'
 import type { Tool } from '#tools/toolkits/contract'
+import { InvariantChecker } from './checks/invariant-checker.ts'
+import { progressOf, whoMustMove } from './checks/progress.ts'
 import { SimulatedTime } from './clock.ts'
-import {
-  type Belongings,
-  Invariants,
-  type Look,
-  type SimulatedRun,
-  type SimulationOptions,
-  SimulationStuckError,
-} from './contract.ts'
+import { type SimulatedProject, type SimulatedRun, type SimulationOptions, SimulationStuckError } from './contract.ts'
 import { Dice } from './dice.ts'
 import { Disk } from './disk/disk.ts'
 import type { Ground } from './ground.ts'
-import { InvariantChecker } from './invariant-checker.ts'
 import { Journal } from './journal.ts'
 import { act, type PeopleParts } from './people.ts'
 import { ROOT, SimulatedProcess, type Surroundings } from './process.ts'
-import { progressOf, whoMustMove } from './progress.ts'
 import { type Rules, rulesOf } from './rules.ts'
 import { Trouble } from './trouble.ts'
 
@@ -33,7 +26,7 @@ export interface SimulationParts {
   ground: Ground
   /** Plugins of files, to be there as well. */
   also: readonly PluginDefinition[]
-  belongings: Belongings
+  belongings: SimulatedProject
   /** The text that runs in place of a statement: broken builds are made so. */
   rewrite?: (sql: string) => string
 }

@@ -1,0 +1,130 @@
+import { Profiles } from '#core/profiles/contract'
+import { HostToken, type Kernel, type PluginDefinition } from '#kernel'
+import { type Opener, OpenerToken } from '#lib/opener'
+import { Toolkits } from '#tools/toolkits/contract'
+import { openKernel } from '../../../embed/compose.ts'
+import { turn } from '../clock.ts'
+import type { SimulatedProject, SimulatedRun, SimulationOptions } from './contract.ts'
+import { Ground } from './ground.ts'
+import { DeadProcess } from './medium.ts'
+import { NOTHING } from './rules.ts'
+import { SimulatedWorld, type SimulationParts } from './world.ts'
+
+/** Errors are frequent in simulated runs, and recording where each came from is much of what they cost. */
+const STACK_FRAMES = 3
+/** Cycles of a run by default. */
+const CYCLES = 30
+
+export interface SimulateOptions extends Partial<SimulationOptions>, Pick<SimulationParts, 'rewrite'> {
+  seed: number
+  /** Plugins that take part, with what they need. */
+  plugins?: readonly PluginDefinition[]
+  /** Their toolkits, configuration and profiles. */
+  project?: Partial<SimulatedProject>
+}
+
+const opener: Opener = {
+  async open({ also = [], ...options }) {
+    // Loaded when a run needs them: most tests need a few modules.
+    const { BUILTINS } = await import('../../../builtins/index.ts')
+    return openKernel({ builtins: [...BUILTINS, ...also], pluginFiles: 'all', ...options })
+  },
+}
+let prepared: Promise<Ground> | undefined
+
+/**
+ * Runs the whole service from a seed in this process, while faults are injected: without network, disk or waiting. The same
+ * seed gives the same event log.
+ * @returns what happened; `violation` is the first invariant that was violated
+ * @throws SimulationStuckError when code waits for what is not simulated
+ */
+export async function simulate(options: SimulateOptions): Promise<SimulatedRun> {
+  return runWatched(await simulatedWorld(options))
+}
+
+/** Prepares a run of `simulate`. */
+export async function simulatedWorld({
+  plugins = [],
+  project = {},
+  rewrite,
+  ...options
+}: SimulateOptions): Promise<SimulatedWorld> {
+  prepared ??= Ground.prepare(opener, turn)
+  const ground = await prepared
+  // What the last run left is only given back between two turns of the event loop.
+  await turn()
+  const needs = plugins.flatMap(plugin => plugin.needs ?? [])
+  const belongings = { ...NOTHING, needs, ...project }
+  const parts = { opener, ground, also: plugins, belongings, ...(rewrite ? { rewrite } : {}) }
+  return new SimulatedWorld({ cycles: CYCLES, faults: 'some', ...options }, parts)
+}
+
+/**
+ * Simulates runs of an open project, with its plugins and profiles, one after another with consecutive seeds. Ends when the
+ * signal is aborted.
+ * @throws SimulationStuckError, ProfileNotFoundError
+ */
+export async function* simulateProject(
+  kernel: Kernel,
+  { seeds, ...options }: SimulationOptions & { seeds: number },
+  signal: AbortSignal,
+): AsyncGenerator<SimulatedRun> {
+  const parts = {
+    opener: kernel.use(OpenerToken),
+    ground: await Ground.prepare(kernel.use(OpenerToken), turn),
+    also: kernel.use(HostToken).ofFiles(),
+    belongings: await projectOf(kernel, options.presets ?? []),
+  }
+  for (let n = 0; n < seeds && !signal.aborted; n++) {
+    const world = new SimulatedWorld({ ...options, seed: options.seed + n }, parts)
+    const run = await runWatched(world, signal).catch(error => {
+      if (!signal.aborted) throw error
+    })
+    if (run) yield run
+    await turn()
+  }
+}
+
+/** Runs a world. An uncaught error in it violates an invariant, and does not end this process. */
+export async function runWatched(world: SimulatedWorld, signal?: AbortSignal): Promise<SimulatedRun> {
+  const uncaught = (error: unknown) => {
+    if (!(error instanceof DeadProcess)) world.checker.uncaught(error)
+  }
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = STACK_FRAMES
+  process.on('unhandledRejection', uncaught)
+  try {
+    const run = await world.live(turn, signal)
+    // Node reports unhandled rejections only when nothing else is left to do, which in a simulation is never.
+    await turn()
+    return { ...run, violation: world.checker.violation }
+  } finally {
+    process.off('unhandledRejection', uncaught)
+    Error.stackTraceLimit = stackTraceLimit
+  }
+}
+
+/** Returns what a project's plugins and the chosen presets bring into its runs. */
+async function projectOf(kernel: Kernel, presets: readonly string[]): Promise<SimulatedProject> {
+  const profiles: Record<string, string> = {}
+  for (const name of presets) {
+    const { skills: _, ...profile } = await kernel.use(Profiles).read(name)
+    // The scripted model answers, whichever model the profile names.
+    profiles[name] = JSON.stringify({ ...profile, model: '', fallback: [] })
+  }
+  const owners = new Set(
+    kernel
+      .use(HostToken)
+      .ofFiles()
+      .map(({ name }) => name),
+  )
+  const toolkits = kernel.points.list(Toolkits).filter(({ owner }) => owners.has(owner))
+  const plugins = kernel.config.tree('persisted').plugins as { config?: Record<string, unknown> } | undefined
+  return {
+    profiles,
+    pluginConfig: plugins?.config ?? {},
+    needs: owners.size > 0 || presets.length > 0 ? 'everything' : [],
+    toolkits: toolkits.map(({ value }) => value.name),
+    tools: toolkits.flatMap(({ value }) => value.tools.map(({ name }) => name)),
+  }
+}
