@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 // @ts-expect-error It is no TypeScript: the build needs it before there is any.
 import { lazyFieldsInTests } from './build/build-pieces.js'
+import { MODULES } from './build/modules.js'
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
@@ -35,6 +36,7 @@ export default defineConfig({
       { find: /^svc$/, replacement: file('index.ts') },
       { find: /^svc\/client$/, replacement: file('builtins/interfaces/rest/client.ts') },
       { find: /^svc\/testing$/, replacement: file('test/support/index.ts') },
+      ...Object.entries(MODULES).map(([name, path]) => ({ find: `svc/${name}`, replacement: file(path) })),
       { find: /^#kernel$/, replacement: file('kernel/index.ts') },
       { find: /^#(.+)$/, replacement: `${file('builtins')}/$1.ts` },
     ],

@@ -11,6 +11,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import { build } from 'esbuild'
 import { lazyFields, scriptOf, small } from './build-pieces.js'
+import { MODULES } from './modules.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { version } = createRequire(import.meta.url)('../package.json')
@@ -29,6 +30,7 @@ const ENTRIES = {
   index: 'index.ts',
   testing: 'test/support/index.ts',
   commands: 'builtins/interfaces/cli/built.ts',
+  ...Object.fromEntries(Object.entries(MODULES).map(([name, file]) => [`module-${name}`, file])),
 }
 
 /** The API client, which is a file of its own. */
@@ -142,6 +144,7 @@ try {
     bundle().then(writeCommands),
     bundleClient(),
     writeTypes(),
+    writeModuleTypes(),
     bundleDashboard(made),
     copyExplorers(),
     copyLifeEvents(),
@@ -314,6 +317,15 @@ async function writeTypes() {
   const child = spawn(process.execPath, [tsc, '-p', config], { cwd: root, stdio: 'inherit' })
   await new Promise((done, failed) => child.once('error', failed).once('exit', done))
   await rm(config)
+}
+
+/** The types of each `svc/<module>`, by its name. */
+async function writeModuleTypes() {
+  const folder = join(made, 'types', 'modules')
+  await mkdir(folder, { recursive: true })
+  for (const [name, file] of Object.entries(MODULES)) {
+    await writeFile(join(folder, `${name}.d.ts`), `export * from '../${file.replace(/ts$/, 'js')}'\n`)
+  }
 }
 
 /** Builds may run at the same time: the last one to end is the one that stays. */

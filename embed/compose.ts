@@ -57,7 +57,7 @@ export interface KernelOptions {
   /** Called before any plugin is there: what is added to a point then comes before what they add. */
   prepare?: (kernel: Kernel) => void
   /** Modules that plugin files import by name. */
-  modules?: () => Promise<Record<string, unknown>>
+  modules?: () => Promise<Record<string, object>>
 }
 
 const RootConfig = z.object({

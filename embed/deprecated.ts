@@ -80,3 +80,15 @@ export type DemoHouse = DemoTrial
 export type Checked = CheckedText
 /** @deprecated Use `WatchedPath`. */
 export type Watched = WatchedPath
+
+// Parts of the program, which no module publishes any more.
+/** @deprecated Nothing stands in its place. */
+export { facesOf, type Place, readUsage } from '#interfaces/cli/parsing/usage'
+/** @deprecated Nothing stands in its place. */
+export { Heartbeat, type HeartbeatParts } from '#platform/heartbeat/heartbeat'
+/** @deprecated Nothing stands in its place. */
+export { type CycleParts, runPhases } from '#platform/heartbeat/phases'
+/** @deprecated Nothing stands in its place. */
+export { PluginsConfig } from '#platform/plugin-files/config'
+/** @deprecated Nothing stands in its place. */
+export { Config, type ConfigOptions } from '#platform/settings/config'

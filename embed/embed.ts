@@ -25,6 +25,7 @@ import type { RunDetail } from '#observability/runs/contract'
 import { type Guard, Guards, type Phase } from '#platform/heartbeat/contract'
 import { registeredGuard } from '#platform/heartbeat/guards'
 import { openKernel } from './compose.ts'
+import { importable } from './importable.ts'
 import { type StartOptions, SvcDaemon } from './svc-daemon.ts'
 
 /** By whom it says that guards and handlers are. */
@@ -112,8 +113,7 @@ export class Svc {
       throw new NoProjectError({ at: resolve(root), searched: 'there', remedy })
     }
     const { BUILTINS } = await import('../builtins/index.ts')
-    const modules = async () => ({ svc: await import('../index.ts') })
-    return new Svc(await openKernel({ root, roles, builtins: BUILTINS, modules, ...options }))
+    return new Svc(await openKernel({ root, roles, builtins: BUILTINS, modules: importable, ...options }))
   }
 
   /** Spawns an agent from a preset. @throws ProfileNotFoundError */

@@ -1,7 +1,8 @@
 // Memories found by what they mean: searches of the memory then take the mean of the words' and the vectors' nearness.
 // With `base_url`, such as http://127.0.0.1:11434/v1, vectors come from a server with an OpenAI-compatible /embeddings and
 // the key in OPENAI_API_KEY. Without, they are made here of the words' parts, which finds "rotating" by "rotation".
-import { definePlugin, MemoryEmbeddings, z } from 'svc'
+import { definePlugin, z } from 'svc'
+import { MemoryEmbeddings } from 'svc/memory'
 
 const Answer = z.object({ data: z.array(z.object({ index: z.number(), embedding: z.array(z.number()) })) })
 

@@ -1,6 +1,7 @@
 // A service in place of a builtin's: presets come from a table in code (it could be a team's database), not from files.
 // The newest provider of a token is used by everyone, until its plugin leaves; then the one before is back.
-import { definePlugin, Profile, ProfileNotFoundError, Profiles } from 'svc'
+import { definePlugin, ProfileNotFoundError, Profiles } from 'svc'
+import { Profile } from 'svc/profiles'
 
 const PRESETS = [
   Profile.parse({ name: 'gardener', role: 'Looks after a garden', max_steps: 5 }),

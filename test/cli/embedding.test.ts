@@ -457,6 +457,30 @@ describe('the package, as a program elsewhere has it', () => {
     expect(ran).toEqual({ stdout, stderr: '', code: 0 })
   })
 
+  it('has the rest of each module at svc/<module>, the same values as svc and its own types', async () => {
+    await using dir = await tempDir({
+      'program.mjs': `import { Agents, ProfileNotFoundError, z } from 'svc'
+        import * as agents from 'svc/agents'
+        import * as kernel from 'svc/kernel'
+        import { pluralize } from 'svc/lib'
+        import { Stressors } from 'svc/suffering'
+        console.log(agents.Agents === Agents, kernel.z === z, pluralize(2, 'tide'), Stressors.name)`,
+      'types.ts': `import type { AgentDetail } from 'svc/agents'
+        import { Moods, type InnerState } from 'svc/suffering'
+        export const load = (state: InnerState, agent: AgentDetail): number => state.load + agent.agent_id.length
+        export const name: number = Moods.name`,
+      'tsconfig.json': TSCONFIG,
+      'package.json': '{"type": "module"}',
+    })
+    await install(dir.path, 'svc', '@types/node')
+    const stdout = 'true true 2 tides stressors'
+    expect(await program(dir.path, 'program.mjs')).toEqual({ stdout: `${stdout}\n`, stderr: '', code: 0 })
+    const { output } = await tsc(dir.path)
+    expect([...output.matchAll(/^\w+\.ts\(\d+,\d+\): .*/gm)].map(([line]) => line)).toEqual([
+      expect.stringMatching(/^types\.ts\(4,\d+\): .*'string' is not assignable to type 'number'/),
+    ])
+  })
+
   it('lives on when its log cannot be written, and tells it on standard error', async () => {
     await using dir = await project(FAST)
     await dir.write({

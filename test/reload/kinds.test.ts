@@ -6,6 +6,7 @@ import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, Operations, token } from '#kernel'
 import { type Cycle, PHASES } from '#platform/heartbeat/contract'
+import { Stressors } from '#society/suffering/contract'
 import { asksForGoal, spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import {
   leakLedger,
@@ -281,4 +282,30 @@ it('what lives in other rooms comes and goes too: a model provider', async () =>
   expect(await listModels()).toContain('parrot')
   await removePlugin(home, 'parrot.ts')
   expect(await listModels()).not.toContain('parrot')
+})
+
+it('a name that svc gave before is given from its module, and the log names that; a name of the module is the same value', async () => {
+  const plugins = {
+    'before.ts': `import { definePlugin, Stressors, turns } from 'svc'
+      export default definePlugin({
+        name: 'before',
+        setup(svc) {
+          svc.add(Stressors, { name: 'draught', description: 'It is cold.', condition: 'It is warm.' })
+          svc.log.info({}, typeof turns)
+        },
+      })`,
+    'now.ts': `import { definePlugin, token } from 'svc'
+      import { Stressors } from 'svc/suffering'
+      export default definePlugin({ name: 'now', setup: svc => void svc.provide(token('point'), Stressors) })`,
+  }
+  await using home = await testHost({ plugins })
+  expect(home.kernel.host.list().map(({ name, state }) => [name, state])).toEqual([
+    ['before', 'live'],
+    ['now', 'live'],
+  ])
+  expect(home.kernel.use(token('point'))).toBe(Stressors)
+  expect(home.log.filter(({ level }) => level > 30).map(({ msg }) => msg)).toEqual([
+    expect.stringMatching(/before\.ts: Stressors has moved; import it from 'svc\/suffering'$/),
+  ])
+  expect(home.logged('function')).toHaveLength(1)
 })

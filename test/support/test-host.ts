@@ -6,6 +6,7 @@ import type { Kernel, PluginDefinition, Ports, Role } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { systemPorts } from '#lib/system-ports'
 import { openKernel } from '../../embed/compose.ts'
+import { importable } from '../../embed/importable.ts'
 import { HeldClock } from './clock.ts'
 import { TempDir, tempDir } from './temp.ts'
 
@@ -131,7 +132,7 @@ export async function testHost(options: TestHostOptions = {}): Promise<TestHost>
         ...options.ports,
       },
       log: { level: 'debug', write: line => void log.push(JSON.parse(line) as LogLine) },
-      modules: async () => ({ svc: await import('../../index.ts') }),
+      modules: importable,
     })
     const drop = temporary ? elsewhere?.drop : undefined
     return new TestHost({ kernel, dir, temporary, clock, seed, log, drop })

@@ -131,7 +131,7 @@ export const CannotWriteError = defineError({
   sentence: (p: { path: string; problem: string; remedy: string }) =>
     `${p.path} cannot be written: ${p.problem}; ${p.remedy}.`,
 })
-export const ReplacedError = defineError({
+export const ReplacedByPluginError = defineError({
   code: 'replaced_by_plugin',
   status: 503,
   title: 'Replaced by a plugin',

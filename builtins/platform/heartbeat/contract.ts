@@ -366,8 +366,11 @@ type NamedHook<In> = { readonly taps: readonly TapOptions[] } & {
 export type HookSet = { readonly [H in keyof Tapped]: NamedHook<Tapped[H]> } & {
   readonly [name: string]: NamedHook<never>
 } & {
+  /** @deprecated Use `svc.on`. */
   on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void
+  /** @deprecated Use `svc.off`. */
   off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void
+  /** @deprecated Use `svc.guard`. */
   registerGuard(phase: Phase | '*', guard: Guard, options?: GuardOptions): void
 }
 

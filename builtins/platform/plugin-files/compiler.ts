@@ -45,20 +45,25 @@ export interface Runner {
 /**
  * @param fsCache the folder where what is compiled is kept
  * @param modules what files import by these names
+ * @param onMoved called with a file that takes a name from where it no longer is, and with the module that has it
  */
-export async function openRunner(fsCache: string, modules: Record<string, unknown>): Promise<Runner> {
+export async function openRunner(
+  fsCache: string,
+  modules: Record<string, object>,
+  onMoved: (file: string, name: string, module: string) => void,
+): Promise<Runner> {
   const { createJiti } = await import('jiti')
-  const virtualModules = Object.fromEntries(
-    Object.entries(modules).map(([name, module]) => [name, strict(name, module as object)]),
-  )
   const compiler = createJiti(import.meta.url, { ...OPTIONS, fsCache })
   const transform = (each: TransformOptions) => ({
     code: withTimers(compiler.transform(each), each.async === true),
   })
   return {
     async import(file, sources, timers) {
-      const scope = { [SCOPE]: scopeOf(timers) }
-      const options = { ...OPTIONS, fsCache: false, transform, virtualModules: { ...virtualModules, ...scope } }
+      const virtualModules: Record<string, unknown> = { [SCOPE]: scopeOf(timers) }
+      for (const name of Object.keys(modules)) {
+        virtualModules[name] = strict(name, modules, (key, place) => onMoved(file, key, place))
+      }
+      const options = { ...OPTIONS, fsCache: false, transform, virtualModules }
       return modulesOf(createJiti(import.meta.url, options), sources)[file]?.exports
     },
   }
@@ -127,12 +132,23 @@ function withDefault(exports: unknown): unknown {
   return Object.defineProperty(exports, 'default', { value: exports, configurable: true })
 }
 
-/** A module whose names are checked where they are used: what is compiled takes one that is not there for undefined. */
-function strict(name: string, module: object): object {
-  return new Proxy(module, {
+/**
+ * A module whose names are checked where they are used: what is compiled takes one that is not there for undefined. What `svc`
+ * gave before it was at `svc/<module>` is given from there.
+ */
+function strict(name: string, modules: Record<string, object>, onMoved: (key: string, place: string) => void): object {
+  const moved = new Map<string, unknown>()
+  return new Proxy(modules[name]!, {
     get(target, key) {
       // Awaiting a module looks for `then`.
       if (typeof key === 'symbol' || key in target || key === 'then') return Reflect.get(target, key)
+      if (moved.has(key)) return moved.get(key)
+      const [place, other] = (name === 'svc' && Object.entries(modules).find(([, each]) => key in each)) || []
+      if (place !== undefined && other !== undefined) {
+        onMoved(key, place)
+        moved.set(key, Reflect.get(other, key))
+        return moved.get(key)
+      }
       throw new TypeError(`"${name}" exports no "${key}"; ${meant(key, Object.keys(target), 'your editor')}`)
     },
   })

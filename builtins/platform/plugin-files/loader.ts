@@ -34,8 +34,8 @@ export interface LoaderParts {
   project: Project
   log: Log
   allowlist: () => readonly string[]
-  /** Modules that plugin files import by name: the package's entry point as `svc`. */
-  modules: () => Promise<Record<string, unknown>>
+  /** Modules that plugin files import by name, such as `svc`. */
+  modules: () => Promise<Record<string, object>>
   /** Why no plugin file may run now; undefined where they may. Asked where there are some. */
   hindrance: (found?: number) => Promise<string | undefined>
   /** Called with what code is about to run, and when it gave back control. */
@@ -240,7 +240,9 @@ export class Loader {
   }
 
   #getRunner(): Promise<Runner> {
-    this.#runner ??= this.#parts.modules().then(modules => openRunner(this.#cache, modules))
+    const onMoved = (file: string, name: string, module: string) =>
+      this.#parts.log.warn({}, `${file}: ${name} has moved; import it from '${module}'`)
+    this.#runner ??= this.#parts.modules().then(modules => openRunner(this.#cache, modules, onMoved))
     return this.#runner
   }
 }

@@ -2,8 +2,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { GoalStrategies } from '#core/goals/contract'
+import { DoctorChecks } from '#interfaces/doctor/contract'
+import { McpResources } from '#interfaces/mcp/contract'
+import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
-import * as face from '../../../index.ts'
+import { type InnerState, type LotFacts, Moods, Stressors } from '#society/suffering/contract'
+import { SwarmPolicies } from '#society/swarm/contract'
+import { importable } from '../../../embed/importable.ts'
 import { memoryScheduler, runHeartbeat, tempDir, testHost, until } from '../../support/index.ts'
 import { install, ROOT, tsc } from '../authors.ts'
 
@@ -31,6 +36,7 @@ it('all of it has the right types, by the strictest rules, as authors are given 
     svc: types('index.d.ts'),
     'svc/client': types('builtins/interfaces/rest/client.d.ts'),
     'svc/testing': types('test/support/index.d.ts'),
+    'svc/*': types('modules/*.d.ts'),
   }
   const compilerOptions = { noEmit: true, rootDir: '/', customConditions: [], paths }
   await dir.write({
@@ -61,14 +67,19 @@ describe('its test', async () => {
   await import(join(dir.path, 'plugins/attendance.test.ts'))
 })
 
-it('it names every point that there is', () => {
-  const points = Object.entries(face).filter(
-    ([, value]) => typeof value === 'object' && 'options' in value && 'name' in value,
-  )
+it('it names every point that there is, and the module that it is imported from', async () => {
+  const isPoint = (value: unknown) =>
+    typeof value === 'object' && value !== null && 'options' in value && 'name' in value
   const guide = readFileSync(join(ROOT, 'plugins/README.md'), 'utf8')
   const own = new Set(['Operations', 'Guards', 'WakeSources', 'GoalStrategies', 'Toolkits'])
+  const rows = guide.split('\n').filter(line => line.startsWith('| `'))
+  const points = Object.entries(await importable()).flatMap(([module, names]) =>
+    Object.entries(names).flatMap(([name, value]) => (isPoint(value) && module !== 'svc' ? [{ module, name }] : [])),
+  )
   expect(points.length).toBeGreaterThan(30)
-  expect(points.map(([name]) => name).filter(name => !own.has(name) && !guide.includes(`\`${name}\``))).toEqual([])
+  const isNamed = ({ module, name }: { module: string; name: string }) =>
+    own.has(name) || rows.some(row => row.includes(`\`${name}\``) && row.includes(`\`${module}\``))
+  expect(points.filter(each => !isNamed(each))).toEqual([])
 })
 
 it('what it adds to rooms does what it says', async () => {
@@ -76,22 +87,22 @@ it('what it adds to rooms does what it says', async () => {
   const sources = Object.fromEntries(names.map(name => [name, plugins[name]!]))
   await using home = await testHost({ builtins: [rest], plugins: sources, roles: ['server'] })
   const { kernel } = home
-  const { url } = await kernel.use(face.Rest).listen({ host: '127.0.0.1', port: 0 })
+  const { url } = await kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   const ring = (body: string) =>
     fetch(`${url}/bell`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-  expect(await kernel.points.find(face.DoctorChecks, 'bell')!.run()).toMatchObject({ level: 'warn' })
+  expect(await kernel.points.find(DoctorChecks, 'bell')!.run()).toMatchObject({ level: 'warn' })
   expect(await (await ring('{"who": "Ada"}')).text()).toBe('ring 1\n')
   expect((await ring('{"who": ""}')).status).toBe(422)
   expect(await (await fetch(`${url}/bell/rings`)).json()).toEqual(['Ada'])
-  expect(await kernel.points.find(face.DoctorChecks, 'bell')!.run()).toMatchObject({ level: 'ok' })
-  expect(kernel.points.find(face.McpResources, 'svc://bell')).toMatchObject({ operation: 'bell.rings' })
-  const facts = (completed: number) => ({ goals: { ended: 4, completed, abandoned: 0 } }) as face.LotFacts
-  const pressed = kernel.points.find(face.Stressors, 'pressed')!
+  expect(await kernel.points.find(DoctorChecks, 'bell')!.run()).toMatchObject({ level: 'ok' })
+  expect(kernel.points.find(McpResources, 'svc://bell')).toMatchObject({ operation: 'bell.rings' })
+  const facts = (completed: number) => ({ goals: { ended: 4, completed, abandoned: 0 } }) as LotFacts
+  const pressed = kernel.points.find(Stressors, 'pressed')!
   expect([await pressed.sense?.(facts(1)), await pressed.sense?.(facts(3))]).toEqual(['raise', 'resolve'])
-  const state = { agent_id: 'ada', load: 0.7, crisis: false } as face.InnerState
-  expect(await kernel.points.ask(face.Moods, state)).toBe('pressed')
+  const state = { agent_id: 'ada', load: 0.7, crisis: false } as InnerState
+  expect(await kernel.points.ask(Moods, state)).toBe('pressed')
   const situation = { best: () => ({ agent_id: 'ada', goal_id: 'g', objective: 'o', result: 'r' }) }
-  expect(kernel.points.find(face.SwarmPolicies, 'translators')!.act(situation as never)).toMatchObject([
+  expect(kernel.points.find(SwarmPolicies, 'translators')!.act(situation as never)).toMatchObject([
     { kind: 'route', agent_id: 'ada' },
   ])
 })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Kernel, LogOptions } from '#kernel'
 import type { CliProgram, Context } from '../context.ts'
-import { type CommandTree, type OperationRef, ReplacedError } from '../contract.ts'
+import { type CommandTree, type OperationRef, ReplacedByPluginError } from '../contract.ts'
 import { warningsOn } from '../process/warnings.ts'
 import { sayUntrusted } from '../project/trust.ts'
 
@@ -29,7 +29,7 @@ export async function openReading(
     ...{ root, pluginFiles: 'none', log: { level: 'warn', write: warningsOn(context.terminal) }, ...options },
     prepare(kernel) {
       for (const { service, plugin, file } of replaced) {
-        kernel.services.withhold(service, () => new ReplacedError({ service, plugin, file }))
+        kernel.services.withhold(service, () => new ReplacedByPluginError({ service, plugin, file }))
       }
     },
   })

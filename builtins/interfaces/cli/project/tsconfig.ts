@@ -9,7 +9,9 @@ export function tsconfig(root: string, packageRoot: string): string {
   const types = join(packageRoot, 'dist', 'types')
   const paths = {
     svc: [join(types, 'index.d.ts')],
+    'svc/client': [join(types, 'builtins', 'interfaces', 'rest', 'client.d.ts')],
     'svc/testing': [join(types, 'test', 'support', 'index.d.ts')],
+    'svc/*': [join(types, 'modules', '*.d.ts')],
   }
   const installed = isInstalled(root)
   const node = find(root, '@types/node') ?? find(packageRoot, '@types/node')
