@@ -10,7 +10,7 @@ import { MODULES } from './build/modules.js'
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 /** What starts processes, browsers and servers, or ends them. */
-const APART = ['simulation', 'faults', 'safety', 'cluster', 'cli', 'browser', 'reload', 'examples']
+const APART = ['simulation', 'faults', 'safety', 'cli', 'browser', 'reload', 'examples']
 /** What a process has done before shows in the processor time of the one, and in the errors that the other finds defined. */
 const ALONE = ['safety/guardrails-quality', 'reference'].map(name => `test/spec/${name}.test.ts`)
 
@@ -47,6 +47,8 @@ export default defineConfig({
         extends: true,
         test: { name: 'apart', include: [...APART.map(folder => `test/${folder}/**/*.test.ts`), ...ALONE, AUTHORS] },
       },
+      // What takes minutes by its nature: kills, soaks, thousands of simulated runs, several machines.
+      { extends: true, test: { name: 'trials', include: ['test/**/*.trial.ts'] } },
       {
         extends: true,
         // What lives within one process shares it: to load and compile all rooms anew for each file takes as long as the tests.

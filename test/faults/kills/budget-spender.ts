@@ -8,7 +8,7 @@ import models from '#core/models/index'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import store from '#platform/store/index'
 import budget from '#safety/budget/index'
-import { openKernel } from '../../embed/compose.ts'
+import { openKernel } from '../../../embed/compose.ts'
 
 const [, , root = '', seed] = process.argv
 const kernel = await openKernel({

@@ -1,0 +1,8 @@
+/** Number of runs, and the first seed. `npm run simulate` sets others. */
+const RUNS = Number(process.env.SVC_TEST_WORLDS ?? 2_000)
+const FIRST = Number(process.env.SVC_TEST_SEED_FROM ?? 1)
+
+/** Returns the even seeds or the odd ones, so that two cores simulate them. */
+export function everyOther(rest: 0 | 1): number[] {
+  return Array.from({ length: RUNS }, (_, n) => FIRST + n).filter(seed => seed % 2 === rest)
+}

@@ -1,3 +1,0 @@
-import { everyOther } from './run-seeds.ts'
-
-everyOther(1)

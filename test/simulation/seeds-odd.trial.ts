@@ -1,0 +1,4 @@
+import { everyOther } from './many-seeds.ts'
+import { runSeeds } from './run-seeds.ts'
+
+runSeeds(everyOther(1))
