@@ -1,4 +1,5 @@
 import { definePlugin, type PluginHandle } from '#kernel'
+import { MIGRATIONS } from '#migrations'
 import { SchedulerToken } from '#platform/heartbeat/contract'
 import { type ConfigCheck, ConfigChecks } from '#platform/settings/contract'
 import { StoreConfig } from './config.ts'
@@ -16,7 +17,6 @@ import {
 } from './contract.ts'
 import { openEmbedded } from './embedded.ts'
 import { databaseImages } from './images.ts'
-import { MIGRATIONS } from './migrations/index.ts'
 import { backupOperation } from './operations.ts'
 import { effectPlanner } from './planner.ts'
 

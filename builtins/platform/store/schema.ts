@@ -1,6 +1,9 @@
 import { crashPoint } from '#lib/crash-point'
-import { APPLICATION_ID, MIGRATIONS } from './migrations/index.ts'
+import { MIGRATIONS } from '#migrations'
 import type { Database } from './sqlite/database.ts'
+
+/** `svc1` in ASCII: tells our files from another program's. */
+export const APPLICATION_ID = 0x73766331
 
 /**
  * The whole schema in a file that has none yet: all steps in one transaction, since there is nothing between them to keep.

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { MIGRATIONS } from '#migrations'
 import daemon from '#platform/daemon/index'
 import { passedSlots, slotAfter, timeOf } from '#platform/schedules/calendar'
 import type { Schedule } from '#platform/schedules/contract'
 import schedules from '#platform/schedules/index'
-import { MIGRATIONS } from '#platform/store/migrations/index'
 import guardrails from '#safety/guardrails/index'
 import {
   heldClock,

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { definePlugin, z } from '#kernel'
+import { MIGRATIONS } from '#migrations'
 import { type Lease, SchedulerToken } from '#platform/heartbeat/contract'
 import {
   appendEvent,
@@ -14,8 +15,8 @@ import {
   wakeAgents,
 } from '#platform/store/contract'
 import store from '#platform/store/index'
-import { APPLICATION_ID, MIGRATIONS } from '#platform/store/migrations/index'
 import { NEVER } from '#platform/store/scheduler'
+import { APPLICATION_ID } from '#platform/store/schema'
 import { tempDir, testHost } from '../../support/index.ts'
 import Sqlite from '../../support/sqlite.ts'
 

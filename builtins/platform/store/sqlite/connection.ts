@@ -1,6 +1,7 @@
 import type { Clock } from '#kernel'
+import { MIGRATIONS } from '#migrations'
 import { DatabaseUnusableError, type Medium } from '../contract.ts'
-import { APPLICATION_ID, MIGRATIONS } from '../migrations/index.ts'
+import { APPLICATION_ID } from '../schema.ts'
 import { isOwn, OTHER } from './damage.ts'
 import { Database } from './database.ts'
 import { engine, notLoaded } from './engine.ts'

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import type { Ports } from '#kernel'
 import { DatabaseUnusableError } from '../contract.ts'
-import { APPLICATION_ID } from '../migrations/index.ts'
+import { APPLICATION_ID } from '../schema.ts'
 import { openParts, type Part } from './holders.ts'
 
 const MAGIC = 'SQLite format 3\0'

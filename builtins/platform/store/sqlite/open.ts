@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
+import { MIGRATIONS } from '#migrations'
 import { DatabaseUnusableError, type Medium } from '../contract.ts'
-import { MIGRATIONS } from '../migrations/index.ts'
 import { createSchema } from '../schema.ts'
 import { connect, identify } from './connection.ts'
 import { FROM_BACKUP, unusable } from './damage.ts'

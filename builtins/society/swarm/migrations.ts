@@ -1,11 +1,6 @@
-/** What patterns may cost; what agents are good at, what was learned from it, and what was done about it. */
-export const society = `
--- null: no limit. What was spent is written when it ends.
-ALTER TABLE a2a_patterns ADD COLUMN max_micros INTEGER;
-ALTER TABLE a2a_patterns ADD COLUMN max_tokens INTEGER;
-ALTER TABLE a2a_patterns ADD COLUMN spent_micros INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE a2a_patterns ADD COLUMN spent_tokens INTEGER NOT NULL DEFAULT 0;
-
+/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+export const MIGRATIONS = {
+  '016-society': `
 -- One row for each goal that has ended, in the order in which they did.
 CREATE TABLE specialization_records (
   seq INTEGER PRIMARY KEY, goal_id TEXT NOT NULL UNIQUE,
@@ -28,4 +23,5 @@ CREATE TABLE swarm_effects (
 CREATE INDEX swarm_effects_by_report ON swarm_effects (report_id);
 CREATE INDEX swarm_effects_by_agent ON swarm_effects (agent_id, status);
 CREATE UNIQUE INDEX swarm_effects_once ON swarm_effects (kind, topic, agent_id) WHERE status NOT IN ('ended', 'lifted');
-`
+`,
+}

@@ -1,7 +1,8 @@
-/** How agents suffer: where each stands now, and where it stood. */
-export const suffering = `
--- version: of the row, so that two writers do not lose each other's work. seq: up to which event it is told. heard_at: when
--- somebody addressed the agent last. at: up to when it was awake.
+/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+export const MIGRATIONS = {
+  '013-suffering': `
+-- version: of the row, so that two writers do not lose each other's work. seq: up to which event it is taken in. heard_at:
+-- when the agent was addressed last. at: up to when it was awake.
 CREATE TABLE inner_lives (
   agent_id TEXT PRIMARY KEY REFERENCES agents (agent_id) ON DELETE CASCADE, version INTEGER NOT NULL, at INTEGER NOT NULL,
   seq INTEGER NOT NULL, heard_at INTEGER NOT NULL, state TEXT NOT NULL
@@ -15,4 +16,10 @@ CREATE TABLE suffering_history (
 ) STRICT;
 CREATE INDEX suffering_history_by_agent ON suffering_history (agent_id, at);
 CREATE INDEX suffering_history_by_time ON suffering_history (at);
-`
+`,
+  /** `passed`: how many of its passed cycles an inner life has taken in. `look_at`: when it is looked at again though nothing happens. */
+  '019-rest': `
+ALTER TABLE inner_lives ADD COLUMN passed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE inner_lives ADD COLUMN look_at INTEGER NOT NULL DEFAULT 0;
+`,
+}

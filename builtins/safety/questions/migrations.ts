@@ -1,8 +1,10 @@
-/**
- * What agents ask the operator, a row for each call of `ask_operator`. `options`: a JSON array of answers to choose from. An open
- * question keeps its goal from being pursued; one whose goal has ended is expired.
- */
-export const questions = `
+/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+export const MIGRATIONS = {
+  /**
+   * What agents ask the operator, a row for each call of `ask_operator`. `options`: a JSON array of answers to choose from. An open
+   * question keeps its goal from being pursued; one whose goal has ended is expired.
+   */
+  '041-questions': `
 CREATE TABLE questions (
   question_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL REFERENCES agents (agent_id) ON DELETE CASCADE, goal_id TEXT NOT NULL,
   call_id TEXT NOT NULL UNIQUE, question TEXT NOT NULL, options TEXT NOT NULL, free_text INTEGER NOT NULL,
@@ -12,4 +14,5 @@ CREATE INDEX questions_open ON questions (goal_id) WHERE answered_at IS NULL;
 CREATE INDEX questions_overdue ON questions (default_at) WHERE answered_at IS NULL;
 CREATE INDEX questions_by_agent ON questions (agent_id);
 CREATE INDEX questions_by_age ON questions (asked_at, question_id);
-`
+`,
+}

@@ -1,17 +1,6 @@
-/** One-shot tasks with what they said and did, and sessions that count what their tasks cost. */
-export const tasks = `
--- A user has at most one running session by each key: the newest of those that older versions let be.
-UPDATE sessions SET status = 'closed' WHERE status = 'completed';
-UPDATE sessions SET status = 'closed', completed_at = last_active WHERE status = 'running' AND session_key IS NOT NULL AND EXISTS
-  (SELECT 1 FROM sessions newer WHERE newer.user_id = sessions.user_id AND newer.session_key = sessions.session_key
-   AND newer.status = 'running' AND (newer.created_at > sessions.created_at
-     OR newer.created_at = sessions.created_at AND newer.session_id > sessions.session_id));
-ALTER TABLE sessions ADD COLUMN cost_micros INTEGER NOT NULL DEFAULT 0;
-CREATE UNIQUE INDEX sessions_by_key ON sessions (user_id, session_key) WHERE status = 'running';
-CREATE INDEX sessions_by_user ON sessions (user_id, created_at);
-CREATE INDEX sessions_idle ON sessions (last_active) WHERE status = 'running';
-CREATE INDEX sessions_by_agent ON sessions (agent_id);
-
+/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+export const MIGRATIONS = {
+  '004-tasks': `
 -- A process that runs a task holds its row by (owner, epoch) until lease_until; a detached one goes on without its client.
 CREATE TABLE task_runs (
   task_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL REFERENCES agents (agent_id) ON DELETE CASCADE,
@@ -39,7 +28,23 @@ CREATE TABLE task_texts (
   task_id TEXT NOT NULL REFERENCES task_runs (task_id) ON DELETE CASCADE, until INTEGER NOT NULL, text TEXT NOT NULL,
   PRIMARY KEY (task_id, until)
 ) STRICT, WITHOUT ROWID;
-
-ALTER TABLE tool_calls ADD COLUMN task_id TEXT;
-CREATE INDEX tool_calls_by_task ON tool_calls (task_id, started_at) WHERE task_id IS NOT NULL;
-`
+`,
+  '012-sub-agents': `
+CREATE INDEX task_runs_by_end ON task_runs (ended_at) WHERE ended_at IS NOT NULL;
+`,
+  /** The JSON Schema that a task's answer is to fit, and the answer as an object, both as JSON. */
+  '017-structured-tasks': `
+ALTER TABLE task_runs ADD COLUMN response_schema TEXT;
+ALTER TABLE task_runs ADD COLUMN parsed TEXT;
+`,
+  /** How the model of a task answers, as JSON; null where the task does not say. */
+  '032-task-parameters': `
+ALTER TABLE task_runs ADD COLUMN parameters TEXT;
+`,
+  /** A JSON array of what the first message of a task shows. */
+  '033-images': `
+ALTER TABLE task_runs ADD COLUMN images TEXT;
+CREATE INDEX task_runs_with_images ON task_runs (agent_id) WHERE images IS NOT NULL;
+CREATE INDEX task_messages_with_images ON task_messages (task_id) WHERE message LIKE '%"images":[{%';
+`,
+}

@@ -1,11 +1,17 @@
-/** Sub-agents: what each is for, how it ended and what its parent was told; who pays. Indices by which old rows are found. */
-export const subAgents = `
-ALTER TABLE agents ADD COLUMN root_agent_id TEXT;
-UPDATE agents SET root_agent_id = spawned_by WHERE spawned_by IN (SELECT agent_id FROM agents);
-UPDATE agents SET root_agent_id = (SELECT p.root_agent_id FROM agents p WHERE p.agent_id = agents.root_agent_id)
-  WHERE EXISTS (SELECT 1 FROM agents p WHERE p.agent_id = agents.root_agent_id AND p.root_agent_id IS NOT NULL);
-CREATE INDEX agents_by_spawner ON agents (spawned_by) WHERE spawned_by IS NOT NULL;
+import { childTable } from '#lib/child-table'
 
+const subAgents = childTable(
+  'sub_agents',
+  `sub_agent_id TEXT PRIMARY KEY, parent_agent_id TEXT NOT NULL @, task TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'running', result TEXT NOT NULL DEFAULT '', depth INTEGER NOT NULL DEFAULT 1,
+    max_cycles INTEGER NOT NULL DEFAULT 10, created_at INTEGER NOT NULL, completed_at INTEGER`,
+)
+
+/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+export const MIGRATIONS = {
+  '001-first': subAgents.created,
+  '002-cascading-deletes': subAgents.cascading,
+  '012-sub-agents': `
 -- goal_id: its task. call_id: the call that asked for it, so that the same call makes it once. cycles: how often it worked.
 ALTER TABLE sub_agents ADD COLUMN goal_id TEXT;
 ALTER TABLE sub_agents ADD COLUMN profile TEXT;
@@ -25,10 +31,12 @@ CREATE TABLE sub_agent_instructions (
   message TEXT NOT NULL, created_at INTEGER NOT NULL, delivered_at INTEGER
 ) STRICT;
 CREATE INDEX sub_agent_instructions_waiting ON sub_agent_instructions (sub_agent_id, created_at);
-
-CREATE INDEX nudges_by_delivery ON nudges (delivered_at) WHERE delivered_at IS NOT NULL;
-CREATE INDEX sessions_by_end ON sessions (completed_at) WHERE status <> 'running';
-CREATE INDEX task_runs_by_end ON task_runs (ended_at) WHERE ended_at IS NOT NULL;
-CREATE INDEX tool_calls_by_end ON tool_calls (ended_at) WHERE ended_at IS NOT NULL;
-CREATE INDEX tool_calls_by_approval ON tool_calls (approval_id) WHERE approval_id IS NOT NULL;
-`
+`,
+  '029-removed-sub-agents': `
+ALTER TABLE sub_agents ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE sub_agents ADD COLUMN role TEXT NOT NULL DEFAULT '';
+UPDATE sub_agents SET name = coalesce((SELECT name FROM agents a WHERE a.agent_id = sub_agents.sub_agent_id), ''),
+  role = coalesce((SELECT role FROM agents a WHERE a.agent_id = sub_agents.sub_agent_id), '');
+CREATE INDEX sub_agents_by_end ON sub_agents (completed_at) WHERE status <> 'running';
+`,
+}

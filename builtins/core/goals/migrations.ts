@@ -1,0 +1,121 @@
+import { childTable } from '#lib/child-table'
+
+const goals = childTable(
+  'goals',
+  `goal_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL @, objective TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'active',
+    priority INTEGER NOT NULL DEFAULT 4, parent_goal_id TEXT, created_at INTEGER NOT NULL, completed_at INTEGER,
+    steps_completed INTEGER NOT NULL DEFAULT 0`,
+)
+
+/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+export const MIGRATIONS = {
+  '001-first': goals.created,
+  '002-cascading-deletes': goals.cascading,
+  '003-durable-agents': `
+ALTER TABLE goals ADD COLUMN origin TEXT NOT NULL DEFAULT 'generated';
+ALTER TABLE goals ADD COLUMN reasoning TEXT;
+ALTER TABLE goals ADD COLUMN result TEXT;
+ALTER TABLE goals ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX goals_by_agent ON goals (agent_id, created_at, goal_id);
+CREATE INDEX goals_by_parent ON goals (parent_goal_id);
+CREATE INDEX goals_active ON goals (agent_id, priority DESC, created_at) WHERE status = 'active';
+
+CREATE TABLE pursuit_transcripts (
+  goal_id TEXT NOT NULL REFERENCES goals (goal_id) ON DELETE CASCADE, seq INTEGER NOT NULL,
+  agent_id TEXT NOT NULL REFERENCES agents (agent_id) ON DELETE CASCADE, v INTEGER NOT NULL DEFAULT 1,
+  message TEXT NOT NULL, created_at INTEGER NOT NULL, PRIMARY KEY (goal_id, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX transcripts_by_agent ON pursuit_transcripts (agent_id);
+`,
+  '005-approvals': `
+-- When the end of a subgoal was reported to the parent's model.
+ALTER TABLE goals ADD COLUMN told_at INTEGER;
+
+-- An agent whose model found nothing to do is not asked again before ask_again_at, unless its world is another or it was woken
+-- since: wakes is the count of its lease when its model was asked.
+CREATE TABLE idle_agents (
+  agent_id TEXT PRIMARY KEY REFERENCES agents (agent_id) ON DELETE CASCADE, times INTEGER NOT NULL, world TEXT NOT NULL,
+  wakes INTEGER NOT NULL, asked_at INTEGER NOT NULL, ask_again_at INTEGER NOT NULL
+) STRICT;
+`,
+  /** Transcripts are removed with their goals, so they are not found by their agents. */
+  '021-fewer-pages': `
+CREATE TABLE transcripts_moved (
+  goal_id TEXT NOT NULL REFERENCES goals (goal_id) ON DELETE CASCADE, seq INTEGER NOT NULL, agent_id TEXT NOT NULL,
+  v INTEGER NOT NULL DEFAULT 1, message TEXT NOT NULL, created_at INTEGER NOT NULL, PRIMARY KEY (goal_id, seq)
+) STRICT, WITHOUT ROWID;
+INSERT INTO transcripts_moved SELECT goal_id, seq, agent_id, v, message, created_at FROM pursuit_transcripts;
+DROP TABLE pursuit_transcripts;
+ALTER TABLE transcripts_moved RENAME TO pursuit_transcripts;
+`,
+  /**
+   * Transcripts of goals that have ended, until retention removes them. `said` and `refused`: why an agent that rests has no goal, in
+   * words of its model, and the objective that was refused.
+   */
+  '026-ended-transcripts': `
+CREATE TABLE ended_transcripts (
+  goal_id TEXT NOT NULL REFERENCES goals (goal_id) ON DELETE CASCADE, seq INTEGER NOT NULL, message TEXT NOT NULL,
+  created_at INTEGER NOT NULL, ended_at INTEGER NOT NULL, PRIMARY KEY (goal_id, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX ended_transcripts_by_end ON ended_transcripts (ended_at);
+ALTER TABLE idle_agents ADD COLUMN said TEXT;
+ALTER TABLE idle_agents ADD COLUMN refused TEXT;
+`,
+  /**
+   * A transcript outlives the sub-agent that retention removes, and belongs to an agent: `agent_id` is whose goal it was, or the
+   * agent at the top of one that was removed.
+   */
+  '029-removed-sub-agents': `
+CREATE TABLE transcripts_moved (
+  goal_id TEXT NOT NULL, seq INTEGER NOT NULL, message TEXT NOT NULL, created_at INTEGER NOT NULL, ended_at INTEGER NOT NULL,
+  agent_id TEXT NOT NULL REFERENCES agents (agent_id) ON DELETE CASCADE, PRIMARY KEY (goal_id, seq)
+) STRICT, WITHOUT ROWID;
+INSERT INTO transcripts_moved (goal_id, seq, message, created_at, ended_at, agent_id)
+  SELECT e.goal_id, e.seq, e.message, e.created_at, e.ended_at, g.agent_id FROM ended_transcripts e JOIN goals g ON g.goal_id = e.goal_id;
+DROP TABLE ended_transcripts;
+ALTER TABLE transcripts_moved RENAME TO ended_transcripts;
+CREATE INDEX ended_transcripts_by_end ON ended_transcripts (ended_at);
+CREATE INDEX ended_transcripts_by_agent ON ended_transcripts (agent_id);
+`,
+  /** `images` of a goal: a JSON array of what its first message shows. The indexes find messages with images without reading others. */
+  '033-images': `
+ALTER TABLE goals ADD COLUMN images TEXT;
+CREATE INDEX goals_with_images ON goals (agent_id) WHERE images IS NOT NULL;
+CREATE INDEX pursuit_transcripts_with_images ON pursuit_transcripts (agent_id) WHERE message LIKE '%"images":[{%';
+CREATE INDEX ended_transcripts_with_images ON ended_transcripts (agent_id) WHERE message LIKE '%"images":[{%';
+`,
+  /**
+   * The lease's epoch of the cycle that last wrote to a goal's transcript; NULL where no cycle did, or something else has since. The
+   * process that had this lease need not read the transcript again.
+   */
+  '034-transcript-epochs': `
+ALTER TABLE goals ADD COLUMN transcript_epoch INTEGER;
+`,
+  /** Transcripts of a goal from before a checkpoint restored it: earlier versions removed them when the goal ended again. */
+  '036-restored-transcripts': `
+DELETE FROM ended_transcripts WHERE goal_id IN (SELECT goal_id FROM goals WHERE status = 'active');
+`,
+  /**
+   * `acceptance`: a JSON array of what must hold before a goal counts as reached, each with the result of the last check. `refusals`:
+   * how often its end was refused for that. `claims_refused`: whether it was refused for missing evidence.
+   */
+  '042-acceptance': `
+ALTER TABLE goals ADD COLUMN acceptance TEXT;
+ALTER TABLE goals ADD COLUMN refusals INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE goals ADD COLUMN claims_refused INTEGER NOT NULL DEFAULT 0;
+`,
+  /**
+   * `plan`: a JSON array of the steps that an agent wrote down for a goal. `deadline_at`: when the goal ends as not reached. A goal
+   * waits for those that it comes after while they are active.
+   */
+  '043-plans': `
+ALTER TABLE goals ADD COLUMN plan TEXT;
+ALTER TABLE goals ADD COLUMN deadline_at INTEGER;
+CREATE INDEX goals_by_deadline ON goals (deadline_at) WHERE status = 'active' AND deadline_at IS NOT NULL;
+
+CREATE TABLE goal_dependencies (
+  goal_id TEXT NOT NULL REFERENCES goals (goal_id) ON DELETE CASCADE, after_goal_id TEXT NOT NULL,
+  PRIMARY KEY (goal_id, after_goal_id)
+) STRICT;
+`,
+}
