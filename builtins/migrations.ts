@@ -58,6 +58,7 @@ export const STEPS = [
   '041-questions',
   '042-acceptance',
   '043-plans',
+  '046-views',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

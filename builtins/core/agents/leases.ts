@@ -1,6 +1,6 @@
 import type { PluginHandle } from '#kernel'
 import { Daemon } from '#platform/daemon/contract'
-import { NEVER } from './repository.ts'
+import { NEVER } from '#platform/store/statements'
 
 /** Up to when leases are over: until now; all of them where nobody lives who drives agents, however it ended. */
 export async function leasesOver(svc: PluginHandle): Promise<number> {

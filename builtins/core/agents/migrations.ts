@@ -75,4 +75,10 @@ CREATE INDEX nudges_with_images ON nudges (agent_id) WHERE images IS NOT NULL;
   '038-given-folders': `
 ALTER TABLE agents ADD COLUMN folders TEXT;
 `,
+  /** What other modules read. */
+  '046-views': `
+CREATE VIEW agents_view AS SELECT agent_id, name, role, model, spawned_at, error, spawned_by, max_cycles, preset, paused_at,
+  died_at, waiting_for, failures, held_by, root_agent_id, given_role, folders FROM agents;
+CREATE VIEW nudges_view AS SELECT nudge_id, agent_id, message, created_at, delivered_at, images FROM nudges;
+`,
 }

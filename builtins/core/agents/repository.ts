@@ -2,11 +2,9 @@ import { isBlocked } from '#core/goals/contract'
 import { ImageRef, readImages, writeImages } from '#core/images/contract'
 import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
+import { insertLease, parkLease, unparkLease } from '#platform/store/statements'
 import { GivenFolder } from '#safety/sandbox/contract'
 import { type AgentFilter, type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } from './contract.ts'
-
-/** `run_at` of what never comes due by itself; the store parks leases there. */
-export const NEVER = Number.MAX_SAFE_INTEGER
 
 /** Of the pending approvals, those that hold the daemon's work on an agent: not those of tasks, nor leave to call a model. */
 const HOLDING = "status = 'pending' AND task_id IS NULL AND tool_name <> 'model:call'"
@@ -15,14 +13,14 @@ const HOLDING = "status = 'pending' AND task_id IS NULL AND tool_name <> 'model:
 const STATUS = `CASE
   WHEN a.died_at IS NOT NULL THEN 'dead'
   WHEN a.paused_at IS NOT NULL THEN 'paused'
-  WHEN EXISTS (SELECT 1 FROM approvals WHERE agent_id = a.agent_id AND ${HOLDING}) THEN 'waiting_approval'
+  WHEN EXISTS (SELECT 1 FROM approvals_view WHERE agent_id = a.agent_id AND ${HOLDING}) THEN 'waiting_approval'
   WHEN l.owner IS NOT NULL AND l.run_at > ? THEN 'working'
   WHEN a.waiting_for IS NOT NULL THEN 'waiting'
   ELSE 'idle' END`
 
 /** Of the goal that an agent pursues: one that waits for nothing, the highest priority first, then the oldest. */
 function ofActiveGoal(column: string): string {
-  return `(SELECT ${column} FROM goals f WHERE agent_id = a.agent_id AND status = 'active' ORDER BY ${isBlocked('f')},
+  return `(SELECT ${column} FROM goals_view f WHERE agent_id = a.agent_id AND status = 'active' ORDER BY ${isBlocked('f')},
     priority DESC, created_at, goal_id LIMIT 1)`
 }
 
@@ -30,9 +28,9 @@ const ROW = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset,
   a.waiting_for, a.held_by, a.failures, a.spawned_by, a.workspace, a.folders,
   coalesce(a.root_agent_id, a.agent_id) AS root_agent_id, a.spawned_at AS created_at, nullif(l.claimed_at, 0) AS last_active, g.goal_id, g.objective,
   l.run_at, coalesce(l.cycle_num, 0) AS cycle_num,
-  EXISTS (SELECT 1 FROM schedules s WHERE s.agent_id = a.agent_id AND enabled = 1 AND every_n_cycles IS NOT NULL) AS counts_cycles
-  FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
-  LEFT JOIN goals g ON g.goal_id = ${ofActiveGoal('goal_id')}`
+  EXISTS (SELECT 1 FROM schedules_view s WHERE s.agent_id = a.agent_id AND enabled = 1 AND every_n_cycles IS NOT NULL) AS counts_cycles
+  FROM agents a LEFT JOIN leases_view l ON l.id = a.agent_id
+  LEFT JOIN goals_view g ON g.goal_id = ${ofActiveGoal('goal_id')}`
 
 const BY_ID = `${ROW} WHERE a.agent_id = ?`
 const BY_AGE = 'ORDER BY a.spawned_at, a.rowid'
@@ -73,7 +71,7 @@ export function listSummaries(
 ): Promise<SummaryRow[]> {
   return store.many<SummaryRow>(
     `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, ${ofActiveGoal('objective')} AS goal, a.spawned_at, a.rowid AS n
-     FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
+     FROM agents a LEFT JOIN leases_view l ON l.id = a.agent_id
      WHERE (a.spawned_at, a.rowid) > (?, ?)${all ? '' : ` AND NOT (${ENDED_SUB_AGENT})`}${status ? ` AND ${STATUS} = ?` : ''}
      ${BY_AGE} LIMIT ? OFFSET ?`,
     [over, after.spawned_at, after.n, ...(status ? [over, status] : []), limit, offset],
@@ -144,18 +142,19 @@ export function listFleet(
   after: Pick<FleetRow, 'created_at' | 'n'>,
   limit: number,
 ): Promise<FleetRow[]> {
-  const spent = (what: string) => `(SELECT coalesce(sum(${what}), 0) FROM spend WHERE spend.agent_id = a.agent_id)`
+  const spent = (what: string) =>
+    `(SELECT coalesce(sum(${what}), 0) FROM spend_view spend WHERE spend.agent_id = a.agent_id)`
   return store.many<FleetRow>(
     `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, g.objective AS goal, g.steps_completed AS steps,
        a.failures, a.error, a.waiting_for, a.held_by, a.spawned_by,
-       (SELECT count(*) FROM approvals p WHERE p.agent_id = a.agent_id AND p.status = 'pending' AND p.task_id IS NULL) AS approvals,
+       (SELECT count(*) FROM approvals_view p WHERE p.agent_id = a.agent_id AND p.status = 'pending' AND p.task_id IS NULL) AS approvals,
        ask.tool_name AS asks_for, substr(ask.arguments, 1, ${GLANCE}) AS asks_with, length(ask.arguments) AS asks_chars,
        ${spent('cost_micros')} AS cost_micros, ${spent('input_tokens + output_tokens')} AS tokens,
        coalesce(l.cycle_num, 0) AS cycle_count, l.run_at, nullif(l.claimed_at, 0) AS last_active,
        a.spawned_at AS created_at, a.rowid AS n
-     FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
-     LEFT JOIN goals g ON g.goal_id = ${ofActiveGoal('goal_id')}
-     LEFT JOIN approvals ask ON ask.approval_id = (SELECT p.approval_id FROM approvals p WHERE p.agent_id = a.agent_id
+     FROM agents a LEFT JOIN leases_view l ON l.id = a.agent_id
+     LEFT JOIN goals_view g ON g.goal_id = ${ofActiveGoal('goal_id')}
+     LEFT JOIN approvals_view ask ON ask.approval_id = (SELECT p.approval_id FROM approvals_view p WHERE p.agent_id = a.agent_id
        AND p.status = 'pending' AND p.task_id IS NULL ORDER BY p.created_at + 0, p.approval_id LIMIT 1)
      WHERE (a.spawned_at, a.rowid) > (?, ?) ${BY_AGE} LIMIT ?`,
     [over, after.created_at, after.n, limit],
@@ -176,9 +175,9 @@ export async function countAgents(
   )
   const busy = await store.all<{ status: AgentStatus; n: number; waiting: number }>(
     `SELECT ${STATUS} AS status, count(*) AS n, count(a.waiting_for) AS waiting
-     FROM agents a LEFT JOIN leases l ON l.id = a.agent_id
-     WHERE a.agent_id IN (SELECT agent_id FROM approvals WHERE ${HOLDING}
-       UNION SELECT agent_id FROM leases WHERE kind = 'agent' AND owner IS NOT NULL) GROUP BY 1`,
+     FROM agents a LEFT JOIN leases_view l ON l.id = a.agent_id
+     WHERE a.agent_id IN (SELECT agent_id FROM approvals_view WHERE ${HOLDING}
+       UNION SELECT agent_id FROM leases_view WHERE kind = 'agent' AND owner IS NOT NULL) GROUP BY 1`,
     [over],
   )
   const { total = 0, dead = 0, paused = 0, waiting: waits = 0, goals_active = 0 } = all ?? {}
@@ -201,7 +200,7 @@ export const GLANCE_CHARS = 60
 /** The newest agents: bounded, so that a prompt does not grow with their number. */
 export function listPeers(store: Store, agent_id: string, limit: number) {
   return store.all<{ name: string; role: string; objective: string | null }>(
-    `SELECT a.name, substr(a.role, 1, ${GLANCE_CHARS}) AS role, (SELECT substr(objective, 1, ${GLANCE_CHARS}) FROM goals WHERE agent_id = a.agent_id
+    `SELECT a.name, substr(a.role, 1, ${GLANCE_CHARS}) AS role, (SELECT substr(objective, 1, ${GLANCE_CHARS}) FROM goals_view WHERE agent_id = a.agent_id
        AND status = 'active' ORDER BY priority DESC, created_at LIMIT 1) AS objective
      FROM agents a WHERE a.agent_id <> ? AND a.died_at IS NULL ORDER BY a.rowid DESC LIMIT ?`,
     [agent_id, limit],
@@ -211,7 +210,7 @@ export function listPeers(store: Store, agent_id: string, limit: number) {
 export async function spendOf(store: Store, agent_id: string): Promise<{ cost_micros: number; tokens: number }> {
   const row = await store.get<{ cost_micros: number; tokens: number }>(
     `SELECT coalesce(sum(cost_micros), 0) AS cost_micros, coalesce(sum(input_tokens + output_tokens), 0) AS tokens
-     FROM spend WHERE agent_id = ?`,
+     FROM spend_view WHERE agent_id = ?`,
     [agent_id],
   )
   return row ?? { cost_micros: 0, tokens: 0 }
@@ -256,10 +255,7 @@ export const insertAgent = defineEffect({
         ...[agent.workspace, spawned_by, writeFolders(agent.folders), spawned_by, spawned_by, now],
       ],
     },
-    {
-      sql: 'INSERT INTO leases (id, agent_id, run_at) VALUES (?, ?, ?)',
-      params: [agent_id, agent_id, now],
-    },
+    insertLease(agent_id, now),
   ],
 })
 
@@ -302,7 +298,7 @@ export const agentDied = defineEffect({
       sql: 'UPDATE agents SET died_at = coalesce(died_at, ?), waiting_for = NULL WHERE agent_id = ?',
       params: [now, agent_id],
     },
-    { sql: 'UPDATE leases SET run_at = ? WHERE id = ? AND owner IS NULL', params: [NEVER, agent_id] },
+    parkLease(agent_id),
   ],
 })
 
@@ -315,7 +311,7 @@ export const pauseAgent = defineEffect({
       sql: 'UPDATE agents SET paused_at = coalesce(paused_at, ?) WHERE agent_id = ? AND died_at IS NULL',
       params: [now, agent_id],
     },
-    { sql: 'UPDATE leases SET run_at = ? WHERE id = ? AND owner IS NULL', params: [NEVER, agent_id] },
+    parkLease(agent_id),
   ],
 })
 
@@ -324,11 +320,10 @@ export const resumeAgent = defineEffect({
   schema: z.object({ agent_id: z.string() }),
   statements: ({ agent_id }, now) => [
     { sql: 'UPDATE agents SET paused_at = NULL WHERE agent_id = ? AND died_at IS NULL', params: [agent_id] },
-    {
-      sql: `UPDATE leases SET run_at = max(?, rested_at) WHERE id = ? AND owner IS NULL AND run_at = ?
-            AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND a.died_at IS NOT NULL)`,
-      params: [now, agent_id, NEVER],
-    },
+    unparkLease(agent_id, now, {
+      where: 'NOT EXISTS (SELECT 1 FROM agents WHERE agent_id = ? AND died_at IS NOT NULL)',
+      params: [agent_id],
+    }),
   ],
 })
 
@@ -367,7 +362,7 @@ export const agentHeld = defineEffect({
 export async function crowd(store: Store, now: number): Promise<{ running: number; due: number }> {
   const row = await store.get<{ running: number; due: number }>(
     `SELECT count(*) FILTER (WHERE owner IS NOT NULL AND run_at > ?) AS running, count(*) FILTER (WHERE owner IS NULL AND run_at <= ?) AS due
-     FROM leases WHERE kind = 'agent' AND (owner IS NOT NULL OR run_at <= ?)`,
+     FROM leases_view WHERE kind = 'agent' AND (owner IS NOT NULL OR run_at <= ?)`,
     [now, now, now],
   )
   return row ?? { running: 0, due: 0 }

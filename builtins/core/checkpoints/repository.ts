@@ -1,10 +1,9 @@
 import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
+import { returnLease, takeLease } from '#platform/store/statements'
 
 /** How long an agent is held while it is put back, in milliseconds; the process that dies over it holds it no longer. */
 const HOLD_MS = 15_000
-/** `run_at` of what never comes due by itself. */
-const NEVER = Number.MAX_SAFE_INTEGER
 
 const Hold = z.object({ agent_id: z.string(), owner: z.string() })
 
@@ -13,13 +12,7 @@ export const holdAgent = defineEffect({
   name: 'checkpoints.hold',
   mustChange: true,
   schema: Hold,
-  statements: ({ agent_id, owner }, now) => [
-    {
-      sql: `UPDATE leases SET owner = ?, epoch = epoch + 1, run_at = ? WHERE id = ? AND EXISTS
-              (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND a.died_at IS NULL)`,
-      params: [owner, now + HOLD_MS, agent_id],
-    },
-  ],
+  statements: ({ agent_id, owner }, now) => [takeLease(agent_id, owner, now + HOLD_MS)],
 })
 
 /** Releases it; refused when another process has taken it meanwhile. */
@@ -27,20 +20,13 @@ export const releaseAgent = defineEffect({
   name: 'checkpoints.release',
   mustChange: true,
   schema: Hold,
-  statements: ({ agent_id, owner }, now) => [
-    {
-      sql: `UPDATE leases SET owner = NULL, woken = 0, run_at = CASE WHEN EXISTS (SELECT 1 FROM agents a
-              WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL)) THEN ? ELSE ? END
-            WHERE id = ? AND owner = ?`,
-      params: [NEVER, now, agent_id, owner],
-    },
-  ],
+  statements: ({ agent_id, owner }, now) => [returnLease(agent_id, owner, now)],
 })
 
 /** Returns live agents up to a limit, the latest active first. */
 export function liveAgents(store: Store, limit: number): Promise<{ agent_id: string }[]> {
   return store.all(
-    `SELECT a.agent_id FROM agents a JOIN leases l ON l.id = a.agent_id WHERE a.died_at IS NULL
+    `SELECT a.agent_id FROM agents_view a JOIN leases_view l ON l.id = a.agent_id WHERE a.died_at IS NULL
      ORDER BY l.claimed_at DESC, a.agent_id LIMIT ?`,
     [limit],
   )

@@ -93,7 +93,7 @@ export interface GoalRow extends Omit<Goal, GoalDetail> {
  */
 export function isBlocked(goal: string): string {
   return `(EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = ${goal}.goal_id AND sub.status = 'active')
-    OR EXISTS (SELECT 1 FROM questions q WHERE q.goal_id = ${goal}.goal_id AND q.answered_at IS NULL)
+    OR EXISTS (SELECT 1 FROM questions_view q WHERE q.goal_id = ${goal}.goal_id AND q.answered_at IS NULL)
     OR EXISTS (SELECT 1 FROM goal_dependencies d JOIN goals first ON first.goal_id = d.after_goal_id
       WHERE d.goal_id = ${goal}.goal_id AND first.status = 'active'))`
 }

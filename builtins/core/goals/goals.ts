@@ -1,10 +1,10 @@
 import type { Effect, PluginHandle } from '#kernel'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
+import { overdueGoals } from './acceptance/terms-repository.ts'
 import { GoalEndedError, GoalNotFoundError, type GoalRow, type NewGoal, TooManySubgoalsError } from './contract.ts'
 import { wokeUp } from './generation/idle.ts'
 import { ended } from './pursuit/outcome.ts'
 import { activeBelow, depthOf, findGoal, insertGoal } from './repository.ts'
-import { overdueGoals } from './terms-repository.ts'
 
 /** Subgoals of subgoals, and no further. */
 const MAX_DEPTH = 3

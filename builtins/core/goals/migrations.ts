@@ -118,4 +118,11 @@ CREATE TABLE goal_dependencies (
   PRIMARY KEY (goal_id, after_goal_id)
 ) STRICT;
 `,
+  /** What other modules read. */
+  '046-views': `
+CREATE VIEW ended_transcripts_view AS SELECT goal_id, seq, message, created_at FROM ended_transcripts;
+CREATE VIEW goals_view AS SELECT goal_id, agent_id, objective, status, priority, parent_goal_id, created_at, completed_at,
+  steps_completed, reasoning, result, unconfirmed, told_at, images FROM goals;
+CREATE VIEW pursuit_transcripts_view AS SELECT goal_id, seq, message, created_at FROM pursuit_transcripts;
+`,
 }

@@ -4,10 +4,10 @@ import { appendEvent, DatedPage, Instant, isoTime, type ListWindow, Store, wakeA
 import { CommandError } from '#tools/toolkits/shell/contract'
 import { refuseUncheckable } from './acceptance/acceptance.ts'
 import { readAcceptance, setAcceptance } from './acceptance/repository.ts'
+import { readPlan, setTerms, type WaitsFor, waitsOf } from './acceptance/terms-repository.ts'
 import { Acceptance, Goal, GoalEndedError, GoalNotFoundError, type GoalRow, TooManySubgoalsError } from './contract.ts'
 import { abandoned, added, parentFor } from './goals.ts'
 import { activeGoals, findGoal, type GoalFilter, listGoals, numberOfGoals, setPriority } from './repository.ts'
-import { readPlan, setTerms, type WaitsFor, waitsOf } from './terms-repository.ts'
 import { line, renderGoal } from './views/render.ts'
 
 const id = AgentRef

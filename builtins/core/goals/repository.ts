@@ -1,5 +1,6 @@
 import { ImageRef, writeImages } from '#core/images/contract'
 import { type Message, Message as MessageSchema } from '#core/models/contract'
+import { CallIntent, endCall, insertCall } from '#core/runtime/statements'
 import { z } from '#kernel'
 import {
   allOf,
@@ -8,7 +9,6 @@ import {
   datesIn,
   defineEffect,
   type ListWindow,
-  RUN_OF,
   type Store,
 } from '#platform/store/contract'
 import { type Goal, type GoalRow, isBlocked, type PursuedGoal } from './contract.ts'
@@ -17,21 +17,21 @@ export const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, 
   steps_completed, acceptance, refusals, claims_refused, plan, deadline_at, created_at, completed_at`
 
 const BLOCKED = isBlocked('g')
-const QUESTION = `(SELECT question_id FROM questions q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL
+const QUESTION = `(SELECT question_id FROM questions_view q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL
   ORDER BY asked_at, question_id LIMIT 1)`
 const UNTOLD = "sub.status <> 'active' AND sub.told_at IS NULL"
 const FIRST = 'ORDER BY blocked, priority DESC, created_at, goal_id LIMIT 1'
 
 /** What a pursuit asks of its goal before each step. */
 const NOW = `${BLOCKED} AS blocked,
-  EXISTS (SELECT 1 FROM nudges WHERE nudges.agent_id = g.agent_id AND delivered_at IS NULL) AS nudged,
+  EXISTS (SELECT 1 FROM nudges_view n WHERE n.agent_id = g.agent_id AND delivered_at IS NULL) AS nudged,
   EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNTOLD}) AS untold,
-  coalesce((SELECT wakes FROM leases WHERE leases.id = g.agent_id), 0) AS wakes`
+  coalesce((SELECT wakes FROM leases_view l WHERE l.id = g.agent_id), 0) AS wakes`
 
 const ACTIVE = `SELECT ${COLUMNS}, images, transcript_epoch, ${NOW}, ${QUESTION} AS question_id,
   EXISTS (SELECT 1 FROM goal_dependencies d WHERE d.goal_id = g.goal_id) AS follows FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
 const AT_HAND = `SELECT goal_id, ${NOW}
-  FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents a
+  FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents_view a
     WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`
 const ONE = `SELECT ${COLUMNS} FROM goals WHERE goal_id = ?`
 const UNTOLD_OF = `SELECT ${COLUMNS} FROM goals sub WHERE parent_goal_id = ? AND ${UNTOLD} ORDER BY completed_at, goal_id LIMIT 20`
@@ -94,9 +94,9 @@ export function activeGoals(store: Store, agent_id?: string): Promise<{ goal_id:
 /** Of all agents but those that wait for an approval, and not those that wait for an answer. */
 export function unheldGoals(store: Store): Promise<{ goal_id: string; agent_id: string }[]> {
   return store.all(
-    `SELECT goal_id, agent_id FROM goals g WHERE status = 'active' AND NOT EXISTS (SELECT 1 FROM approvals p
+    `SELECT goal_id, agent_id FROM goals g WHERE status = 'active' AND NOT EXISTS (SELECT 1 FROM approvals_view p
        WHERE p.agent_id = g.agent_id AND p.status = 'pending' AND p.task_id IS NULL)
-       AND NOT EXISTS (SELECT 1 FROM questions q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL) ORDER BY created_at, goal_id`,
+       AND NOT EXISTS (SELECT 1 FROM questions_view q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL) ORDER BY created_at, goal_id`,
   )
 }
 
@@ -257,7 +257,7 @@ export function goalMessages(store: Store, goal_id: string) {
 /** The newest event that says how room was made in a conversation of the agent. */
 export function lastCompaction(store: Store, agent_id: string): Promise<{ at: number; data: string } | undefined> {
   return store.get(
-    "SELECT at, data FROM events WHERE agent_id = ? AND type = 'context_compacted' ORDER BY seq DESC LIMIT 1",
+    "SELECT at, data FROM events_view WHERE agent_id = ? AND type = 'context_compacted' ORDER BY seq DESC LIMIT 1",
     [agent_id],
   )
 }
@@ -280,19 +280,21 @@ export function goalCalls(store: Store, goal_id: string, longest: number, limit:
   return store.all<CallRow>(
     `SELECT call_id, step, tool, substr(arguments, 1, ?) AS arguments, state, substr(outcome, 1, ?) AS output, is_error,
        approval_id, started_at, ended_at
-     FROM tool_calls WHERE goal_id = ? ORDER BY started_at DESC, call_id DESC LIMIT ? OFFSET ?`,
+     FROM tool_calls_view WHERE goal_id = ? ORDER BY started_at DESC, call_id DESC LIMIT ? OFFSET ?`,
     [longest, longest, goal_id, limit, offset],
   )
 }
 
 export async function numberOfCalls(store: Store, goal_id: string): Promise<number> {
-  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM tool_calls WHERE goal_id = ?', [goal_id]))?.n ?? 0
+  return (
+    (await store.get<{ n: number }>('SELECT count(*) AS n FROM tool_calls_view WHERE goal_id = ?', [goal_id]))?.n ?? 0
+  )
 }
 
 /** This goal's calls whose outcome was never written: the journal's ids by the id that the model knows, and which of them never began. */
 export async function unansweredCalls(store: Store, goal_id: string) {
   const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(
-    "SELECT model_call_id, call_id, state FROM tool_calls WHERE goal_id = ? AND state <> 'done' ORDER BY started_at, call_id",
+    "SELECT model_call_id, call_id, state FROM tool_calls_view WHERE goal_id = ? AND state <> 'done' ORDER BY started_at, call_id",
     [goal_id],
   )
   return {
@@ -301,8 +303,6 @@ export async function unansweredCalls(store: Store, goal_id: string) {
   }
 }
 
-const INSERT_CALL = `INSERT INTO tool_calls (call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash,
-  state, started_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${RUN_OF})`
 const Rows = z.array(z.object({ seq: z.number().int(), message: MessageSchema }))
 
 /** The model's answer: what it heard and said, and what it is about to do. */
@@ -315,18 +315,7 @@ export const recordAnswer = defineEffect({
     rows: Rows,
     /** Messages of a lower seq than `from` are no longer kept, but for the first and the summary. */
     kept: z.object({ from: z.number().int(), summary: z.number().int().nullable() }).nullable(),
-    intents: z.array(
-      z.object({
-        call_id: z.string(),
-        id: z.string(),
-        name: z.string(),
-        arguments: z.unknown(),
-        args_hash: z.string(),
-        step: z.number(),
-        /** `planned`: it begins once the gate lets it. */
-        state: z.enum(['planned', 'started']),
-      }),
-    ),
+    intents: z.array(CallIntent),
   }),
   statements: ({ goal_id, agent_id, epoch, rows, kept, intents }, now) => [
     {
@@ -342,13 +331,7 @@ export const recordAnswer = defineEffect({
             params: [goal_id, kept.from, kept.summary ?? 0],
           },
         ]),
-    ...intents.map(intent => ({
-      sql: INSERT_CALL,
-      params: [
-        ...[intent.call_id, intent.id, agent_id, goal_id, epoch, intent.step, intent.name],
-        ...[JSON.stringify(intent.arguments) ?? 'null', intent.args_hash, intent.state, now, null],
-      ],
-    })),
+    ...intents.map(intent => insertCall({ agent_id, goal_id, epoch }, intent, now)),
   ],
 })
 
@@ -377,10 +360,7 @@ export const recordOutcome = defineEffect({
     ...(epoch === null
       ? []
       : [{ sql: 'UPDATE goals SET transcript_epoch = ? WHERE goal_id = ?', params: [epoch, goal_id] }]),
-    {
-      sql: "UPDATE tool_calls SET state = 'done', outcome = ?, is_error = ?, ended_at = ? WHERE call_id = ?",
-      params: [row.message.content, row.message.is_error ?? false, now, call_id],
-    },
+    endCall(call_id, row.message, now),
     append(goal_id, agent_id, [row], now),
   ],
 })

@@ -24,7 +24,7 @@ export async function round(store: Store): Promise<Round> {
 /** Agents in the order of their ids. */
 export async function agentsAfter(store: Store, after: string, limit: number): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
-    'SELECT agent_id FROM agents WHERE agent_id > ? ORDER BY agent_id LIMIT ?',
+    'SELECT agent_id FROM agents_view WHERE agent_id > ? ORDER BY agent_id LIMIT ?',
     [after, limit],
   )
   return rows.map(({ agent_id }) => agent_id)
@@ -53,13 +53,13 @@ const PIECE = 100
 export async function* completedAfter(store: Store, after: number): AsyncGenerator<Achievement> {
   for (let from = after, isLast = false; !isLast; ) {
     const events = await store.all<{ seq: number; run_id: string | null; data: string }>(
-      "SELECT seq, run_id, data FROM events WHERE type = 'goal_completed' AND seq > ? ORDER BY seq LIMIT ?",
+      "SELECT seq, run_id, data FROM events_view WHERE type = 'goal_completed' AND seq > ? ORDER BY seq LIMIT ?",
       [from, PIECE],
     )
     for (const { seq, run_id, data } of events) {
       const { goal_id } = JSON.parse(data) as { goal_id: string }
       const goal = await store.get<Omit<Achievement, 'seq' | 'run_id'>>(
-        "SELECT goal_id, agent_id, objective, result, unconfirmed FROM goals WHERE goal_id = ? AND status = 'completed'",
+        "SELECT goal_id, agent_id, objective, result, unconfirmed FROM goals_view WHERE goal_id = ? AND status = 'completed'",
         [goal_id],
       )
       if (goal) yield { ...goal, seq, run_id }

@@ -29,7 +29,7 @@ export interface SessionRow {
 
 /** Nothing was done in it since `?`, and no task of it is under way or waits for the operator. */
 const IDLE = `status = 'running' AND last_active < ? AND NOT EXISTS
-  (SELECT 1 FROM task_runs t WHERE t.session_id = sessions.session_id AND t.ended_at IS NULL)`
+  (SELECT 1 FROM task_runs_view t WHERE t.session_id = sessions.session_id AND t.ended_at IS NULL)`
 
 /** A session idle since before `idle_before` shows as expired, whether or not that is written yet. */
 const ROW = `SELECT session_id, agent_id, user_id, session_key, task, started_at, last_active, completed_at, cost_micros,
@@ -103,7 +103,7 @@ export const openSession = defineEffect({
   statements: ({ session_id, agent_id, user_id, session_key, task, metadata }, now) => [
     {
       sql: `INSERT INTO sessions (session_id, agent_id, user_id, session_key, task, metadata, started_at, created_at, last_active)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ? AND died_at IS NULL)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL)
             ON CONFLICT DO NOTHING`,
       params: [
         ...[session_id, agent_id, user_id, session_key, task, metadata && JSON.stringify(metadata)],

@@ -17,7 +17,7 @@ export function sessionsForget(svc: PluginHandle, book: SessionBook): void {
     name: 'sessions',
     key: 'session_id',
     stage: 10,
-    where: `status <> 'running' AND coalesce(completed_at, last_active) < ? AND NOT EXISTS (SELECT 1 FROM task_runs t
+    where: `status <> 'running' AND coalesce(completed_at, last_active) < ? AND NOT EXISTS (SELECT 1 FROM task_runs_view t
       WHERE t.session_id = sessions.session_id AND (t.ended_at IS NULL OR t.ended_at >= ?))`,
   })
 }

@@ -1,3 +1,4 @@
+import { adoptGoal, passTranscripts } from '#core/goals/statements'
 import { z } from '#kernel'
 import { AMONG, defineEffect, listed, type Store } from '#platform/store/contract'
 import { MAX_CHILDREN, MAX_DEPTH, SUB_AGENT_STATUSES, type SubAgent } from './contract.ts'
@@ -11,8 +12,8 @@ export interface SubAgentRow extends Omit<SubAgent, 'cost_usd' | 'created_at' | 
 
 const ROW = `SELECT s.sub_agent_id, s.parent_agent_id, coalesce(a.name, s.name) AS name, coalesce(a.role, s.role) AS role, s.task, s.status,
   s.result, s.ending, s.depth, s.cycles, s.max_cycles, s.goal_id, s.profile, s.created_at, s.completed_at,
-  (SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE spend.agent_id = s.sub_agent_id) AS cost_micros
-  FROM sub_agents s LEFT JOIN agents a ON a.agent_id = s.sub_agent_id`
+  (SELECT coalesce(sum(cost_micros), 0) FROM spend_view spend WHERE spend.agent_id = s.sub_agent_id) AS cost_micros
+  FROM sub_agents s LEFT JOIN agents_view a ON a.agent_id = s.sub_agent_id`
 
 /** An agent's sub-agents, newest first. */
 export function subAgentsOf(store: Store, parent_agent_id: string): Promise<SubAgentRow[]> {
@@ -45,7 +46,7 @@ export function standing(
   | undefined
 > {
   return store.get(
-    `SELECT a.spawned_by, s.status, s.profile, s.cycles, s.max_cycles FROM agents a
+    `SELECT a.spawned_by, s.status, s.profile, s.cycles, s.max_cycles FROM agents_view a
      LEFT JOIN sub_agents s ON s.sub_agent_id = a.agent_id WHERE a.agent_id = ?`,
     [agent_id],
   )
@@ -54,7 +55,7 @@ export function standing(
 /** Of these agents, those that work for another. */
 export async function spawnedAmong(store: Store, agents: readonly string[]): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
-    `SELECT agent_id FROM agents WHERE spawned_by IS NOT NULL AND agent_id ${AMONG}`,
+    `SELECT agent_id FROM agents_view WHERE spawned_by IS NOT NULL AND agent_id ${AMONG}`,
     [listed(agents)],
   )
   return rows.map(({ agent_id }) => agent_id)
@@ -77,8 +78,8 @@ export function over(store: Store, now: number): Promise<EndingRow[]> {
   return store.all<EndingRow>(
     `SELECT s.sub_agent_id, s.parent_agent_id, s.max_cycles, s.cycles, a.agent_id IS NULL AS gone,
        l.owner IS NOT NULL AND l.run_at > ? AS working, g.status AS goal_status, g.result AS goal_result
-     FROM sub_agents s LEFT JOIN agents a ON a.agent_id = s.sub_agent_id LEFT JOIN goals g ON g.goal_id = s.goal_id
-     LEFT JOIN leases l ON l.id = s.sub_agent_id
+     FROM sub_agents s LEFT JOIN agents_view a ON a.agent_id = s.sub_agent_id LEFT JOIN goals_view g ON g.goal_id = s.goal_id
+     LEFT JOIN leases_view l ON l.id = s.sub_agent_id
      WHERE s.status = 'running' AND (a.agent_id IS NULL OR a.died_at IS NOT NULL OR g.goal_id IS NULL OR g.status <> 'active'
        OR s.cycles >= s.max_cycles)`,
     [now],
@@ -90,15 +91,15 @@ export function orphans(store: Store): Promise<{ agent_id: string; spawned_by: s
   return store.all(
     `SELECT agent_id, spawned_by, EXISTS (SELECT 1 FROM sub_agents s WHERE s.sub_agent_id = a.agent_id
        AND s.status = 'running') AS listed
-     FROM agents a WHERE spawned_by IS NOT NULL AND died_at IS NULL AND NOT EXISTS
-       (SELECT 1 FROM agents p WHERE p.agent_id = a.spawned_by AND p.died_at IS NULL)`,
+     FROM agents_view a WHERE spawned_by IS NOT NULL AND died_at IS NULL AND NOT EXISTS
+       (SELECT 1 FROM agents_view p WHERE p.agent_id = a.spawned_by AND p.died_at IS NULL)`,
   )
 }
 
 /** What it did last, newest first. */
 export function lastDeeds(store: Store, agent_id: string, limit: number) {
   return store.all<{ tool: string; arguments: string; outcome: string | null; is_error: number | null }>(
-    `SELECT tool, arguments, outcome, is_error FROM tool_calls WHERE agent_id = ? ORDER BY started_at DESC, call_id DESC LIMIT ?`,
+    `SELECT tool, arguments, outcome, is_error FROM tool_calls_view WHERE agent_id = ? ORDER BY started_at DESC, call_id DESC LIMIT ?`,
     [agent_id, limit],
   )
 }
@@ -107,7 +108,7 @@ export function lastDeeds(store: Store, agent_id: string, limit: number) {
 export const TOLD_AT_ONCE = 20
 
 const UNTOLD = `${ROW} WHERE s.parent_agent_id = ? AND s.status <> 'running' AND s.told_at IS NULL AND NOT EXISTS
-    (SELECT 1 FROM goals g WHERE g.goal_id = s.goal_id AND g.parent_goal_id IS NOT NULL)
+    (SELECT 1 FROM goals_view g WHERE g.goal_id = s.goal_id AND g.parent_goal_id IS NOT NULL)
   ORDER BY s.completed_at, s.sub_agent_id LIMIT ${TOLD_AT_ONCE}`
 
 /** Returns ended ones that their parent was not told of; a goal that waits learns of them by its pursuit. */
@@ -122,7 +123,7 @@ export interface InstructionRow {
 }
 
 const INSTRUCTIONS = `SELECT i.instruction_id, i.message, p.name AS parent FROM sub_agent_instructions i
-    JOIN agents a ON a.agent_id = i.sub_agent_id JOIN agents p ON p.agent_id = a.spawned_by
+    JOIN agents_view a ON a.agent_id = i.sub_agent_id JOIN agents_view p ON p.agent_id = a.spawned_by
   WHERE i.sub_agent_id = ? AND i.delivered_at IS NULL ORDER BY i.created_at, i.instruction_id LIMIT ${TOLD_AT_ONCE}`
 
 export function instructionsFor(store: Store, sub_agent_id: string): Promise<InstructionRow[]> {
@@ -148,9 +149,9 @@ export const takePlace = defineEffect({
     {
       sql: `INSERT INTO sub_agents (sub_agent_id, parent_agent_id, name, role, task, depth, max_cycles, goal_id, profile, call_id, created_at)
             SELECT ?, agent_id, ?, ?, ?, depth + 1, ?, ?, ?, ?, ? FROM (SELECT agent_id, died_at,
-              coalesce((SELECT depth FROM sub_agents WHERE sub_agent_id = agents.agent_id), 0) AS depth,
-              (SELECT count(*) FROM sub_agents WHERE parent_agent_id = agents.agent_id AND status = 'running') AS running
-              FROM agents WHERE agent_id = ?) parent
+              coalesce((SELECT depth FROM sub_agents WHERE sub_agent_id = a.agent_id), 0) AS depth,
+              (SELECT count(*) FROM sub_agents WHERE parent_agent_id = a.agent_id AND status = 'running') AS running
+              FROM agents_view a WHERE agent_id = ?) parent
             WHERE died_at IS NULL AND depth < ? AND running < ? ON CONFLICT DO NOTHING`,
       params: [
         ...[
@@ -213,11 +214,12 @@ export const waitFor = defineEffect({
   name: 'sub_agents.wait_for',
   schema: z.object({ goal_id: z.string(), parent_agent_id: z.string(), sub_agent_ids: z.array(z.string()) }),
   statements: ({ goal_id, parent_agent_id, sub_agent_ids }) =>
-    sub_agent_ids.map(id => ({
-      sql: `UPDATE goals SET parent_goal_id = ? WHERE status = 'active' AND goal_id = (SELECT goal_id FROM sub_agents
-            WHERE sub_agent_id = ? AND parent_agent_id = ? AND status = 'running')`,
-      params: [goal_id, id, parent_agent_id],
-    })),
+    sub_agent_ids.map(id =>
+      adoptGoal(goal_id, {
+        sql: "SELECT goal_id FROM sub_agents WHERE sub_agent_id = ? AND parent_agent_id = ? AND status = 'running'",
+        params: [id, parent_agent_id],
+      }),
+    ),
 })
 
 export const instruct = defineEffect({
@@ -243,7 +245,7 @@ export const instructed = defineEffect({
 
 /** Those that ended before a time and whose results no goal waits for any more. */
 const REMOVABLE = `agents a WHERE a.spawned_by IS NOT NULL AND a.died_at < ? AND NOT EXISTS
-  (SELECT 1 FROM goals g JOIN goals above ON above.goal_id = g.parent_goal_id WHERE g.agent_id = a.agent_id AND above.status = 'active')`
+  (SELECT 1 FROM goals_view g JOIN goals_view above ON above.goal_id = g.parent_goal_id WHERE g.agent_id = a.agent_id AND above.status = 'active')`
 
 export async function numberOfRemovable(store: Store, before: number): Promise<number> {
   return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM ${REMOVABLE}`, [before]))?.n ?? 0
@@ -262,16 +264,10 @@ export const keepOfRemoved = defineEffect({
   name: 'sub_agents.keep_of_removed',
   schema: z.object({ sub_agent_id: z.string() }),
   statements: ({ sub_agent_id }, now) => [
-    {
-      sql: `UPDATE ended_transcripts SET agent_id = (SELECT p.agent_id FROM agents a JOIN agents p ON p.agent_id = a.root_agent_id
-              WHERE a.agent_id = ended_transcripts.agent_id)
-            WHERE agent_id = ? AND EXISTS (SELECT 1 FROM agents a JOIN agents p ON p.agent_id = a.root_agent_id
-              WHERE a.agent_id = ended_transcripts.agent_id)`,
-      params: [sub_agent_id],
-    },
+    passTranscripts(sub_agent_id),
     {
       sql: `UPDATE sub_agents SET told_at = coalesce(told_at, ?) WHERE sub_agent_id = ? AND EXISTS
-              (SELECT 1 FROM goals g WHERE g.goal_id = sub_agents.goal_id AND g.parent_goal_id IS NOT NULL)`,
+              (SELECT 1 FROM goals_view g WHERE g.goal_id = sub_agents.goal_id AND g.parent_goal_id IS NOT NULL)`,
       params: [now, sub_agent_id],
     },
   ],

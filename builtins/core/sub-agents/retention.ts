@@ -25,7 +25,7 @@ export function subAgentsForget(svc: PluginHandle): void {
     name: 'sub_agents',
     key: 'sub_agent_id',
     where: `status <> 'running' AND completed_at < ? AND told_at IS NOT NULL AND NOT EXISTS
-      (SELECT 1 FROM agents a WHERE a.agent_id = sub_agents.sub_agent_id)`,
+      (SELECT 1 FROM agents_view a WHERE a.agent_id = sub_agents.sub_agent_id)`,
     stage: 1,
   })
   forgets(svc, { name: 'sub_agent_instructions', key: 'instruction_id', where: 'delivered_at < ?' })

@@ -1,5 +1,6 @@
 import { ImageRef, writeImages } from '#core/images/contract'
 import { Message, ModelParameters } from '#core/models/contract'
+import { CallIntent, endCall, insertCall } from '#core/runtime/statements'
 import { Problem } from '#interfaces/rest/contract'
 import { type Effect, z } from '#kernel'
 import { defineEffect, type Statement } from '#platform/store/contract'
@@ -37,7 +38,7 @@ export const insertTask = defineEffect({
       sql: `INSERT INTO task_runs (task_id, agent_id, session_id, user_id, instruction, max_steps, text, request_id,
               response_schema, parameters, idempotency_key, request_hash, detached, owner, lease_until, created_at, images)
             SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
-            (SELECT 1 FROM agents WHERE agent_id = ? AND died_at IS NULL) ON CONFLICT DO NOTHING`,
+            (SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL) ON CONFLICT DO NOTHING`,
       params: [
         ...[task.task_id, task.agent_id, task.session_id, task.user_id, task.instruction, task.max_steps, task.text],
         ...[
@@ -134,19 +135,6 @@ const Used = z.object({
   output_tokens: z.number().int(),
 })
 
-/** A call of a tool, before it is made. */
-const Intent = z.object({
-  call_id: z.string(),
-  id: z.string(),
-  name: z.string(),
-  arguments: z.unknown(),
-  args_hash: z.string(),
-  step: z.number(),
-  /** `planned`: the gate has not let it yet. */
-  state: z.enum(['started', 'planned']),
-})
-export type Intent = z.infer<typeof Intent>
-
 /** The model's answer: what it read and said, what it is about to do, and what it cost. */
 export const recordAnswer = defineEffect({
   name: 'tasks.record_answer',
@@ -156,19 +144,12 @@ export const recordAnswer = defineEffect({
     epoch: z.number().int(),
     run_id: z.string().nullable(),
     rows: z.array(Row),
-    intents: z.array(Intent),
+    intents: z.array(CallIntent),
   }),
   statements: ({ task_id, agent_id, epoch, run_id, rows, intents, ...used }, now) => [
     charge(task_id, used, 1),
     ...rows.map(row => append(task_id, row, now)),
-    ...intents.map(intent => ({
-      sql: `INSERT INTO tool_calls (call_id, model_call_id, agent_id, task_id, epoch, step, tool, arguments, args_hash, state,
-              run_id, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      params: [
-        ...[intent.call_id, intent.id, agent_id, task_id, epoch, intent.step, intent.name],
-        ...[JSON.stringify(intent.arguments) ?? 'null', intent.args_hash, intent.state, run_id, now],
-      ],
-    })),
+    ...intents.map(intent => insertCall({ agent_id, task_id, epoch, run_id }, intent, now)),
   ],
 })
 
@@ -178,10 +159,7 @@ export const recordOutcome = defineEffect({
   schema: z.object({ task_id: z.string(), call_id: z.string(), row: Row }),
   statements: ({ task_id, call_id, row }, now) => [
     { sql: 'UPDATE task_runs SET tool_calls_made = tool_calls_made + 1 WHERE task_id = ?', params: [task_id] },
-    {
-      sql: "UPDATE tool_calls SET state = 'done', outcome = ?, is_error = ?, ended_at = ? WHERE call_id = ?",
-      params: [row.message.content, row.message.is_error ?? false, now, call_id],
-    },
+    endCall(call_id, row.message, now),
     append(task_id, row, now),
   ],
 })

@@ -47,4 +47,10 @@ ALTER TABLE task_runs ADD COLUMN images TEXT;
 CREATE INDEX task_runs_with_images ON task_runs (agent_id) WHERE images IS NOT NULL;
 CREATE INDEX task_messages_with_images ON task_messages (task_id) WHERE message LIKE '%"images":[{%';
 `,
+  /** What other modules read. */
+  '046-views': `
+CREATE VIEW task_messages_view AS SELECT task_id, seq, message, created_at FROM task_messages;
+CREATE VIEW task_runs_view AS SELECT task_id, agent_id, session_id, user_id, instruction, status, output, text, cost_micros,
+  input_tokens, output_tokens, duration_ms, created_at, ended_at FROM task_runs;
+`,
 }

@@ -150,7 +150,7 @@ export async function countMessages(store: Store, session_id: string): Promise<n
 /** The journal's ids of this task's calls that have no outcome, by the id that the model knows; `waiting`: those that never began. */
 export async function unansweredCalls(store: Store, task_id: string) {
   const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(
-    "SELECT model_call_id, call_id, state FROM tool_calls WHERE task_id = ? AND state <> 'done' ORDER BY started_at",
+    "SELECT model_call_id, call_id, state FROM tool_calls_view WHERE task_id = ? AND state <> 'done' ORDER BY started_at",
     [task_id],
   )
   return {
@@ -197,7 +197,9 @@ export async function decidedTasks(store: Store, task_id?: string): Promise<stri
     [task_id, task_id],
   )
   if (waiting.length === 0) return []
-  const rows = await store.all<{ approval_id: string }>("SELECT approval_id FROM approvals WHERE status = 'pending'")
+  const rows = await store.all<{ approval_id: string }>(
+    "SELECT approval_id FROM approvals_view WHERE status = 'pending'",
+  )
   const pending = new Set(rows.map(({ approval_id }) => approval_id))
   const isDecided = (ids: string) => !(JSON.parse(ids) as string[]).some(id => pending.has(id))
   return waiting.filter(({ approval_ids }) => isDecided(approval_ids)).map(({ task_id }) => task_id)

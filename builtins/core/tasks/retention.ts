@@ -1,15 +1,16 @@
 import { ImageHolders, imagesIn, readImages, WITH_IMAGES } from '#core/images/contract'
+import { deleteTaskCalls } from '#core/runtime/statements'
 import type { PluginHandle } from '#kernel'
 import { forgets } from '#platform/retention/contract'
-import { AMONG, listed, Store } from '#platform/store/contract'
+import { Store } from '#platform/store/contract'
 
 /** Removes tasks of sessions that ended, with all messages and calls. */
 export function tasksForget(svc: PluginHandle): void {
   forgets(svc, {
     name: 'task_runs',
     key: 'task_id',
-    where: "ended_at < ? AND session_id IN (SELECT session_id FROM sessions WHERE status <> 'running')",
-    also: keys => [{ sql: `DELETE FROM tool_calls WHERE task_id ${AMONG}`, params: [listed(keys)] }],
+    where: "ended_at < ? AND session_id IN (SELECT session_id FROM sessions_view WHERE status <> 'running')",
+    also: keys => [deleteTaskCalls(keys)],
   })
   svc.add(ImageHolders, {
     name: 'tasks',

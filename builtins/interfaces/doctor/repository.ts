@@ -2,13 +2,13 @@ import type { Store } from '#platform/store/contract'
 
 /** Returns the number of events. Counting reads them all, so it is done only where there may be more than the limit. */
 export async function eventCount(store: Store, many: number): Promise<number> {
-  const most = await store.get<{ n: number }>('SELECT coalesce(max(seq) - min(seq) + 1, 0) AS n FROM events')
+  const most = await store.get<{ n: number }>('SELECT coalesce(max(seq) - min(seq) + 1, 0) AS n FROM events_view')
   if (!most || most.n <= many) return most?.n ?? 0
-  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM events'))?.n ?? 0
+  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM events_view'))?.n ?? 0
 }
 
 /** Agents whose last cycles failed, and are not paused; the one that failed most often first. */
 export function failingAgents(store: Store): Promise<{ agent_id: string; failures: number; error: string }[]> {
-  return store.all(`SELECT agent_id, failures, error FROM agents
-    WHERE failures > 0 AND died_at IS NULL AND paused_at IS NULL ORDER BY failures DESC, rowid`)
+  return store.all(`SELECT agent_id, failures, error FROM agents_view
+    WHERE failures > 0 AND died_at IS NULL AND paused_at IS NULL ORDER BY failures DESC, spawned_at, agent_id`)
 }

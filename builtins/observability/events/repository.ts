@@ -8,7 +8,7 @@ export interface EventFilter {
 
 /** The seq of the oldest event that is kept; 0 when there is none. */
 export async function oldestSeq(store: Store): Promise<number> {
-  return (await store.get<{ seq: number | null }>('SELECT min(seq) AS seq FROM events'))?.seq ?? 0
+  return (await store.get<{ seq: number | null }>('SELECT min(seq) AS seq FROM events_view'))?.seq ?? 0
 }
 
 /** Events after one seq and up to another, oldest first. The span of seqs bounds the work, whatever the filter finds. */
@@ -20,7 +20,7 @@ export async function eventsBetween(
 ): Promise<EventEnvelope[]> {
   const { sql, params } = conditionOf(filter)
   const rows = await store.all<EventRow>(
-    `SELECT ${EVENT_COLUMNS} FROM events WHERE seq > ? AND seq <= ?${sql} ORDER BY seq`,
+    `SELECT ${EVENT_COLUMNS} FROM events_view WHERE seq > ? AND seq <= ?${sql} ORDER BY seq`,
     [after, upTo, ...params],
   )
   return rows.map(shownEvent)
@@ -36,7 +36,7 @@ export async function newestSeqs(
 ): Promise<number[]> {
   const { sql, params } = conditionOf(filter)
   const rows = await store.all<{ seq: number }>(
-    `SELECT seq FROM events WHERE seq > ? AND seq <= ?${sql} ORDER BY seq DESC LIMIT ?`,
+    `SELECT seq FROM events_view WHERE seq > ? AND seq <= ?${sql} ORDER BY seq DESC LIMIT ?`,
     [after, upTo, ...params, limit],
   )
   return rows.map(({ seq }) => seq)
@@ -51,7 +51,7 @@ export async function eventsOfAgent(
   limit: number,
 ): Promise<EventEnvelope[]> {
   const rows = await store.all<EventRow>(
-    `SELECT ${EVENT_COLUMNS} FROM events WHERE ${agent_id === '' ? 'agent_id IS NULL' : 'agent_id = ?'} AND seq > ? AND seq <= ?
+    `SELECT ${EVENT_COLUMNS} FROM events_view WHERE ${agent_id === '' ? 'agent_id IS NULL' : 'agent_id = ?'} AND seq > ? AND seq <= ?
      ORDER BY seq LIMIT ?`,
     [...(agent_id === '' ? [] : [agent_id]), after, upTo, limit],
   )
@@ -67,7 +67,7 @@ export async function latestEvents(
 ): Promise<EventEnvelope[]> {
   const { sql, params } = conditionOf(filter)
   const rows = await store.all<EventRow>(
-    `SELECT ${EVENT_COLUMNS} FROM events WHERE true${sql} ORDER BY seq DESC LIMIT ? OFFSET ?`,
+    `SELECT ${EVENT_COLUMNS} FROM events_view WHERE true${sql} ORDER BY seq DESC LIMIT ? OFFSET ?`,
     [...params, limit, offset],
   )
   return rows.map(shownEvent)
@@ -75,7 +75,7 @@ export async function latestEvents(
 
 export async function countEvents(store: Store, filter: EventFilter): Promise<number> {
   const { sql, params } = conditionOf(filter)
-  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM events WHERE true${sql}`, params))?.n ?? 0
+  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM events_view WHERE true${sql}`, params))?.n ?? 0
 }
 
 function conditionOf({ agent_id, types = [] }: EventFilter): { sql: string; params: unknown[] } {

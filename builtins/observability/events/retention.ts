@@ -1,6 +1,7 @@
 import { type PluginHandle, z } from '#kernel'
 import { EventReaders, RetentionRules } from '#platform/retention/contract'
 import { defineEffect, Effects, newestSeq, Store } from '#platform/store/contract'
+import { deleteEvents } from '#platform/store/statements'
 
 /** Number of newest events that are always kept, for readers that resume a stream. */
 const KEPT = 10_000
@@ -8,7 +9,7 @@ const KEPT = 10_000
 const removeEvents = defineEffect({
   name: 'events.remove',
   schema: z.object({ upTo: z.number().int() }),
-  statements: ({ upTo }) => [{ sql: 'DELETE FROM events WHERE seq <= ?', params: [upTo] }],
+  statements: ({ upTo }) => [deleteEvents(upTo)],
 })
 
 /** Removes the oldest events of the log, up to the first one that is still needed or not old enough. */
@@ -20,7 +21,7 @@ export function eventsForget(svc: PluginHandle): void {
     const read = await Promise.all(svc.list(EventReaders).map(reader => reader.seq()))
     const floor = Math.min((await newestSeq(store)) - KEPT, ...read)
     const first = await store.get<{ seq: number | null }>(
-      'SELECT min(seq) AS seq FROM (SELECT seq FROM events WHERE seq <= ? AND at >= ? ORDER BY seq LIMIT 1) oldest',
+      'SELECT min(seq) AS seq FROM (SELECT seq FROM events_view WHERE seq <= ? AND at >= ? ORDER BY seq LIMIT 1) oldest',
       [floor, before],
     )
     return first?.seq == null ? floor : first.seq - 1
@@ -31,12 +32,13 @@ export function eventsForget(svc: PluginHandle): void {
     async count(before) {
       const upTo = await end(before)
       return (
-        (await svc.use(Store).get<{ n: number }>('SELECT count(*) AS n FROM events WHERE seq <= ?', [upTo]))?.n ?? 0
+        (await svc.use(Store).get<{ n: number }>('SELECT count(*) AS n FROM events_view WHERE seq <= ?', [upTo]))?.n ??
+        0
       )
     },
     async piece(before, limit) {
       const store = svc.use(Store)
-      const rows = await store.all<{ seq: number }>('SELECT seq FROM events WHERE seq <= ? ORDER BY seq LIMIT ?', [
+      const rows = await store.all<{ seq: number }>('SELECT seq FROM events_view WHERE seq <= ? ORDER BY seq LIMIT ?', [
         await end(before),
         limit,
       ])

@@ -13,7 +13,7 @@ export interface GoalRow {
 
 /** What is known of goals, as far as their agents still are there. */
 export function goalsOf(store: Store, ids: readonly string[]): Promise<GoalRow[]> {
-  return store.all<GoalRow>(`SELECT goal_id, reasoning, result FROM goals WHERE goal_id ${AMONG}`, [listed(ids)])
+  return store.all<GoalRow>(`SELECT goal_id, reasoning, result FROM goals_view WHERE goal_id ${AMONG}`, [listed(ids)])
 }
 
 export interface CallRow {
@@ -25,7 +25,7 @@ export interface CallRow {
 /** What tools were given and gave, at greater length than the log has it. */
 export function callsOf(store: Store, ids: readonly string[]): Promise<CallRow[]> {
   const columns = `call_id, substr(arguments, 1, ${LONGEST_TEXT}) AS arguments, substr(outcome, 1, ${LONGEST_TEXT}) AS outcome`
-  return store.all<CallRow>(`SELECT ${columns} FROM tool_calls WHERE call_id ${AMONG}`, [listed(ids)])
+  return store.all<CallRow>(`SELECT ${columns} FROM tool_calls_view WHERE call_id ${AMONG}`, [listed(ids)])
 }
 
 export interface SaidRow {
@@ -39,8 +39,8 @@ export interface SaidRow {
 export async function goalTalk(store: Store, ids: readonly string[], from: number, to: number, limit: number) {
   const rows = await store.all<SaidRow>(
     `SELECT goal_id AS about, message, created_at AS at
-     FROM (SELECT goal_id, seq, message, created_at FROM pursuit_transcripts
-       UNION ALL SELECT goal_id, seq, message, created_at FROM ended_transcripts) said
+     FROM (SELECT goal_id, seq, message, created_at FROM pursuit_transcripts_view
+       UNION ALL SELECT goal_id, seq, message, created_at FROM ended_transcripts_view) said
      WHERE goal_id ${AMONG} AND created_at BETWEEN ? AND ?
      ORDER BY created_at DESC, goal_id, seq DESC LIMIT ?`,
     [listed(ids.slice(-RECENT)), from, to, limit],
@@ -50,7 +50,7 @@ export async function goalTalk(store: Store, ids: readonly string[], from: numbe
 
 export async function taskTalk(store: Store, task_id: string, limit: number): Promise<SaidRow[]> {
   const rows = await store.all<SaidRow>(
-    'SELECT task_id AS about, message, created_at AS at FROM task_messages WHERE task_id = ? ORDER BY seq DESC LIMIT ?',
+    'SELECT task_id AS about, message, created_at AS at FROM task_messages_view WHERE task_id = ? ORDER BY seq DESC LIMIT ?',
     [task_id, limit],
   )
   return rows.reverse()
@@ -66,7 +66,7 @@ export interface TaskRow {
 export function findTask(store: Store, task_id: string): Promise<TaskRow | undefined> {
   return store.get<TaskRow>(
     `SELECT task_id, substr(instruction, 1, ${LONGEST_TEXT}) AS instruction, substr(output, 1, ${LONGEST_TEXT}) AS output, status
-     FROM task_runs WHERE task_id = ?`,
+     FROM task_runs_view WHERE task_id = ?`,
     [task_id],
   )
 }
@@ -84,7 +84,7 @@ export interface MailRow {
 export async function mailOf(store: Store, agents: readonly string[], from: number, to: number, limit: number) {
   const some = listed(agents.slice(-RECENT))
   const rows = await store.all<MailRow>(
-    `SELECT type, from_agent, to_agent, subject, substr(body, 1, ${LONGEST_TEXT}) AS body, created_at AS at FROM a2a_messages
+    `SELECT type, from_agent, to_agent, subject, substr(body, 1, ${LONGEST_TEXT}) AS body, created_at AS at FROM a2a_messages_view
      WHERE created_at BETWEEN ? AND ? AND (from_agent ${AMONG} OR to_agent ${AMONG})
      ORDER BY seq DESC LIMIT ?`,
     [from, to, some, some, limit],

@@ -10,7 +10,7 @@ export async function eventsOf(store: Store, run_id: string, after = 0): Promise
   const rows: EventRow[] = []
   for (;;) {
     const more = await store.all<EventRow>(
-      `SELECT ${EVENT_COLUMNS} FROM events
+      `SELECT ${EVENT_COLUMNS} FROM events_view
        WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ${PIECE}`,
       [run_id, rows.at(-1)?.seq ?? after],
     )

@@ -67,7 +67,7 @@ export class RecordingService implements Recordings {
     const run = await this.#svc
       .use(Store)
       .get<{ run_id: string; kind: string }>(
-        "SELECT run_id, kind FROM runs WHERE kind = 'daemon' AND ended_at IS NULL AND pid = ? ORDER BY started_at DESC LIMIT 1",
+        "SELECT run_id, kind FROM runs_view WHERE kind = 'daemon' AND ended_at IS NULL AND pid = ? ORDER BY started_at DESC LIMIT 1",
         [process.pid],
       )
     if (!run) return undefined
@@ -173,7 +173,7 @@ export class RecordingService implements Recordings {
     await this.#live?.waitUntilNoted()
     const [all, runs] = await Promise.all([
       this.shelf.list(),
-      this.#svc.use(Store).all<{ run_id: string }>('SELECT run_id FROM runs'),
+      this.#svc.use(Store).all<{ run_id: string }>('SELECT run_id FROM runs_view'),
     ])
     const there = new Set(runs.map(({ run_id }) => run_id))
     // What is kept for the tasks that it holds has no event log of its own any more; that of a fork lies beside it.

@@ -26,4 +26,8 @@ CREATE TABLE run_agents (
 CREATE TABLE run_settings (settings_id TEXT PRIMARY KEY, facts TEXT NOT NULL, used_at INTEGER NOT NULL) STRICT;
 ALTER TABLE runs ADD COLUMN settings_id TEXT;
 `,
+  /** What other modules read. */
+  '046-views': `
+CREATE VIEW runs_view AS SELECT run_id, kind, pid, started_at, ended_at, agents, cycles FROM runs;
+`,
 }

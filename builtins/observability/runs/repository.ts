@@ -128,7 +128,7 @@ export async function oldRuns(store: Store, keep: number): Promise<string[]> {
  */
 export async function countedUpTo(store: Store): Promise<number> {
   const row = await store.get<{ seq: number | null }>(
-    `SELECT min(first) AS seq FROM (SELECT (SELECT min(seq) FROM events WHERE events.run_id = runs.run_id AND seq > runs.counted_seq) AS first
+    `SELECT min(first) AS seq FROM (SELECT (SELECT min(seq) FROM events_view e WHERE e.run_id = runs.run_id AND seq > runs.counted_seq) AS first
        FROM runs WHERE ended_at IS NULL) uncounted`,
   )
   return row?.seq == null ? Number.MAX_SAFE_INTEGER : row.seq - 1
@@ -152,13 +152,15 @@ export function findRunAgents(store: Store, run_id: string, ref: string): Promis
 }
 
 export function agentNamed(store: Store, agent_id: string) {
-  return store.get<{ name: string; model: string }>('SELECT name, model FROM agents WHERE agent_id = ?', [agent_id])
+  return store.get<{ name: string; model: string }>('SELECT name, model FROM agents_view WHERE agent_id = ?', [
+    agent_id,
+  ])
 }
 
 /** A run's events after `seq`, oldest first. */
 export function runEvents(store: Store, run_id: string, after: number, limit: number): Promise<RunEventRow[]> {
   return store.all<RunEventRow>(
-    `SELECT ${EVENT_COLUMNS} FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
+    `SELECT ${EVENT_COLUMNS} FROM events_view WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
     [run_id, after, limit],
   )
 }
@@ -166,19 +168,21 @@ export function runEvents(store: Store, run_id: string, after: number, limit: nu
 /** The events of several runs, run by run, oldest first. */
 export function eventsOf(store: Store, run_ids: readonly string[], limit: number): Promise<RunEventRow[]> {
   return store.many<RunEventRow>(
-    `SELECT ${EVENT_COLUMNS} FROM events WHERE run_id ${AMONG} ORDER BY run_id, seq LIMIT ?`,
+    `SELECT ${EVENT_COLUMNS} FROM events_view WHERE run_id ${AMONG} ORDER BY run_id, seq LIMIT ?`,
     [listed(run_ids), limit],
   )
 }
 
 /** The runs that have events after `seq`. */
 export async function runsSince(store: Store, seq: number): Promise<string[]> {
-  const rows = await store.all<{ run_id: string | null }>('SELECT DISTINCT run_id FROM events WHERE seq > ?', [seq])
+  const rows = await store.all<{ run_id: string | null }>('SELECT DISTINCT run_id FROM events_view WHERE seq > ?', [
+    seq,
+  ])
   return rows.flatMap(({ run_id }) => run_id ?? [])
 }
 
 export async function lastEventAt(store: Store, run_id: string): Promise<number | undefined> {
-  const row = await store.get<{ at: number }>('SELECT at FROM events WHERE run_id = ? ORDER BY seq DESC LIMIT 1', [
+  const row = await store.get<{ at: number }>('SELECT at FROM events_view WHERE run_id = ? ORDER BY seq DESC LIMIT 1', [
     run_id,
   ])
   return row?.at
@@ -187,7 +191,7 @@ export async function lastEventAt(store: Store, run_id: string): Promise<number 
 /** What goals are about, as far as their agents still are there. */
 export async function objectivesOf(store: Store, goal_ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await store.all<{ goal_id: string; objective: string }>(
-    `SELECT goal_id, objective FROM goals WHERE goal_id ${AMONG}`,
+    `SELECT goal_id, objective FROM goals_view WHERE goal_id ${AMONG}`,
     [listed(goal_ids)],
   )
   return new Map(rows.map(({ goal_id, objective }) => [goal_id, objective]))
@@ -272,8 +276,8 @@ export const countRun = defineEffect({
   statements: ({ run_id, from, to, totals, agents }) => [
     ...agents.map(({ agent_id, first_at, last_at, counts }) => ({
       sql: `INSERT INTO run_agents (run_id, agent_id, name, model, first_at, last_at, ${TOTALS})
-            VALUES (?, ?, coalesce((SELECT name FROM agents WHERE agent_id = ?), ''),
-              coalesce((SELECT model FROM agents WHERE agent_id = ?), ''), ?, ?, ${COUNTED.map(() => '?').join(', ')})
+            VALUES (?, ?, coalesce((SELECT name FROM agents_view WHERE agent_id = ?), ''),
+              coalesce((SELECT model FROM agents_view WHERE agent_id = ?), ''), ?, ?, ${COUNTED.map(() => '?').join(', ')})
             ON CONFLICT (run_id, agent_id) DO UPDATE SET last_at = ?, ${addColumns('run_agents')}`,
       params: [
         ...[run_id, agent_id, agent_id, agent_id, first_at, last_at, ...valuesOf(counts)],

@@ -3,7 +3,7 @@ import type { PluginHandle } from '#kernel'
 import { FencedError } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 
-const HELD = "EXISTS (SELECT 1 FROM leases WHERE id = ? AND kind = 'agent' AND owner = ? AND cycle_num = ?)"
+const HELD = "EXISTS (SELECT 1 FROM leases_view WHERE id = ? AND kind = 'agent' AND owner = ? AND cycle_num = ?)"
 
 /**
  * Stops model calls of a cycle whose agent another daemon has taken over, as after the machine slept, or that was

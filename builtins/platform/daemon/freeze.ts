@@ -1,28 +1,24 @@
 import type { CallLimit } from '#core/models/contract'
 import { z } from '#kernel'
-import { appendEvent, defineEffect, type Store } from '#platform/store/contract'
+import { appendEvent, defineEffect, getValue, type Store } from '#platform/store/contract'
+import { deleteValue, renewIdleLeases, swapValue } from '#platform/store/statements'
 import { DaemonFrozenError } from './contract.ts'
 
-const ROW = ['daemon', 'frozen'] as const
+const ROW = { namespace: 'daemon', key: 'frozen' }
 
 /** Keeps the time of the first freeze; refused when it holds already. */
 const freezeDaemon = defineEffect({
   name: 'daemon.freeze',
   mustChange: true,
   schema: z.object({}),
-  statements: (_, now) => [
-    {
-      sql: 'INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key) DO NOTHING',
-      params: [...ROW, String(now)],
-    },
-  ],
+  statements: (_, now) => [swapValue(ROW, null, String(now))],
 })
 /** Refused when nothing is frozen. */
 const thawDaemon = defineEffect({
   name: 'daemon.thaw',
   mustChange: true,
   schema: z.object({}),
-  statements: () => [{ sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ?', params: ROW }],
+  statements: () => [deleteValue(ROW)],
 })
 /**
  * Changes the lease of agents that are not driven: one that had nothing to do just before the freeze, and was about to
@@ -31,22 +27,22 @@ const thawDaemon = defineEffect({
 const lookAnew = defineEffect({
   name: 'daemon.look_anew',
   schema: z.object({}),
-  statements: () => [{ sql: "UPDATE leases SET epoch = epoch + 1 WHERE kind = 'agent' AND owner IS NULL", params: [] }],
+  statements: () => [renewIdleLeases()],
 })
 export const FREEZE_EFFECTS = [freezeDaemon, thawDaemon, lookAnew]
 
-const IS_FROZEN = `EXISTS (SELECT 1 FROM plugin_values WHERE namespace = '${ROW[0]}' AND key = '${ROW[1]}')`
-const SINCE = 'SELECT value FROM plugin_values WHERE namespace = ? AND key = ?'
+const IS_FROZEN = `EXISTS (SELECT 1 FROM plugin_values_view WHERE namespace = '${ROW.namespace}' AND key = '${ROW.key}')`
+const SINCE = 'SELECT value FROM plugin_values_view WHERE namespace = ? AND key = ?'
 
 /** Since when the daemon is frozen, in milliseconds; null when it is not. */
 export async function frozenSince(store: Store): Promise<number | null> {
-  const row = await store.get<{ value: string }>(SINCE, ROW)
-  return row ? Number(row.value) : null
+  const since = await getValue(store, ROW)
+  return since === undefined ? null : Number(since)
 }
 
 /** Whether a phase may be entered; at once where the engine can tell. */
 export function isThawed(store: Store): boolean | Promise<boolean> {
-  const row = store.glance<{ value: string }>(SINCE, ROW)
+  const row = store.glance<{ value: string }>(SINCE, [ROW.namespace, ROW.key])
   return row instanceof Promise ? row.then(found => found === undefined) : row === undefined
 }
 

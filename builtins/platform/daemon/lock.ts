@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { type PluginHandle, type Undo, z } from '#kernel'
 import { defineEffect, Store } from '#platform/store/contract'
+import { swapValue } from '#platform/store/statements'
 import { DaemonRunningError, type Holder } from './contract.ts'
 import { findDaemon, isAlive, parseHolder } from './holder.ts'
 import { others } from './nodes.ts'
@@ -14,28 +15,13 @@ export const takeDaemon = defineEffect({
   name: 'daemon.take',
   schema: z.object({ key: z.string(), holder: z.string(), instead: z.string().nullable() }),
   mustChange: true,
-  statements: ({ key, holder, instead }) => [
-    instead === null
-      ? {
-          sql: 'INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key) DO NOTHING',
-          params: [NAMESPACE, key, holder],
-        }
-      : {
-          sql: 'UPDATE plugin_values SET value = ? WHERE namespace = ? AND key = ? AND value = ?',
-          params: [holder, NAMESPACE, key, instead],
-        },
-  ],
+  statements: ({ key, holder, instead }) => [swapValue({ namespace: NAMESPACE, key }, instead, holder)],
 })
 /** Leaves the place, if it is still this holder's. */
 export const leaveDaemon = defineEffect({
   name: 'daemon.leave',
   schema: z.object({ key: z.string(), holder: z.string() }),
-  statements: ({ key, holder }) => [
-    {
-      sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ? AND value = ?',
-      params: [NAMESPACE, key, holder],
-    },
-  ],
+  statements: ({ key, holder }) => [swapValue({ namespace: NAMESPACE, key }, holder, null)],
 })
 
 /** Listens on a socket of this process's own, which the system closes however it ends. @returns the release */
@@ -73,10 +59,10 @@ async function take(svc: PluginHandle, holder: Holder): Promise<void> {
   const store = svc.use(Store)
   const key = keyOf(store)
   for (;;) {
-    const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
-      NAMESPACE,
-      key,
-    ])
+    const row = await store.get<{ value: string }>(
+      'SELECT value FROM plugin_values_view WHERE namespace = ? AND key = ?',
+      [NAMESPACE, key],
+    )
     const other = row && parseHolder(row.value)
     if (other && (await isAlive(ports, project.svc, other))) throw new DaemonRunningError({ pid: other.pid })
     const taken = await store.apply([takeDaemon({ key, holder: JSON.stringify(holder), instead: row?.value ?? null })])

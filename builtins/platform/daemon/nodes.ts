@@ -10,7 +10,7 @@ import { findDaemons, isAlive, parseHolder } from './holder.ts'
  */
 const namespaceOf = ({ place }: Store) => (place ? `daemon_processes ${place}` : 'daemon_processes')
 
-const OTHERS = 'SELECT key, value FROM plugin_values WHERE namespace = ? AND key <> ?'
+const OTHERS = 'SELECT key, value FROM plugin_values_view WHERE namespace = ? AND key <> ?'
 
 interface Node {
   owner: string

@@ -47,4 +47,10 @@ ALTER TABLE alarms ADD COLUMN created_by TEXT NOT NULL DEFAULT 'agent';
 CREATE INDEX alarms_due ON alarms (fire_at) WHERE status = 'pending';
 CREATE INDEX alarms_by_agent ON alarms (agent_id, fire_at);
 `,
+  /** What other modules read. */
+  '046-views': `
+CREATE VIEW alarms_view AS SELECT alarm_id, agent_id, description, fire_at, status, created_at FROM alarms;
+CREATE VIEW schedules_view AS SELECT schedule_id, agent_id, objective, every_n_cycles, enabled, created_at, priority, held_by
+  FROM schedules;
+`,
 }

@@ -30,8 +30,8 @@ export interface ScheduleRow {
 
 const ROW = `SELECT s.schedule_id, s.agent_id, s.objective, s.every_n_cycles, s.every_ms, s.cron, s.time_zone, s.priority, s.missed,
   s.enabled, s.created_by, s.created_at, s.next_at, s.last_fired_cycle, s.held_by, s.fired, s.skipped, s.last_skip, s.last_fired_at,
-  s.last_goal_id, EXISTS (SELECT 1 FROM goals g WHERE g.goal_id = s.last_goal_id AND g.status = 'active') AS busy FROM schedules s`
-const AWAKE = 'JOIN agents a ON a.agent_id = s.agent_id AND a.died_at IS NULL AND a.paused_at IS NULL'
+  s.last_goal_id, EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = s.last_goal_id AND g.status = 'active') AS busy FROM schedules s`
+const AWAKE = 'JOIN agents_view a ON a.agent_id = s.agent_id AND a.died_at IS NULL AND a.paused_at IS NULL'
 
 export function findSchedule(store: Store, schedule_id: string): Promise<ScheduleRow | undefined> {
   return store.get<ScheduleRow>(`${ROW} WHERE s.schedule_id = ?`, [schedule_id])
@@ -61,7 +61,7 @@ export function dueSchedules(store: Store, now: number, limit: number): Promise<
 /** Those of paused agents whose slot has come, unless that is noted already. */
 export function heldSchedules(store: Store, now: number): Promise<{ schedule_id: string }[]> {
   return store.all(
-    `SELECT s.schedule_id FROM schedules s JOIN agents a ON a.agent_id = s.agent_id AND a.died_at IS NULL
+    `SELECT s.schedule_id FROM schedules s JOIN agents_view a ON a.agent_id = s.agent_id AND a.died_at IS NULL
      WHERE s.enabled = 1 AND s.next_at <= ? AND s.held_by IS NULL AND a.paused_at IS NOT NULL LIMIT 100`,
     [now],
   )
@@ -79,7 +79,7 @@ export async function dueByCycle(store: Store, agent_id: string, cycle_num: numb
 /** Agents for whom their next cycle makes a slot due. */
 export async function agentsDueByCycle(store: Store): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
-    `SELECT DISTINCT s.agent_id FROM schedules s JOIN leases l ON l.agent_id = s.agent_id
+    `SELECT DISTINCT s.agent_id FROM schedules s JOIN leases_view l ON l.agent_id = s.agent_id
      WHERE s.enabled = 1 AND s.every_n_cycles IS NOT NULL AND l.cycle_num + 1 - s.last_fired_cycle >= s.every_n_cycles`,
   )
   return rows.map(({ agent_id }) => agent_id)
@@ -104,7 +104,7 @@ export async function nextTime(store: Store): Promise<number | null> {
 }
 
 export async function cycleOf(store: Store, agent_id: string): Promise<number> {
-  return (await store.get<{ n: number }>('SELECT cycle_num AS n FROM leases WHERE id = ?', [agent_id]))?.n ?? 0
+  return (await store.get<{ n: number }>('SELECT cycle_num AS n FROM leases_view WHERE id = ?', [agent_id]))?.n ?? 0
 }
 
 export function toSchedule(row: ScheduleRow): Schedule {

@@ -69,7 +69,7 @@ export const RUN_OF = `coalesce(?, ${newestRun(`AND pid = ${process.pid}`)}, ${n
 
 /** In the order of an index: to sort by what is both would take a table of its own for each row that is written. */
 function newestRun(and: string): string {
-  return `(SELECT run_id FROM runs WHERE kind = 'daemon' AND ended_at IS NULL ${and} ORDER BY started_at DESC LIMIT 1)`
+  return `(SELECT run_id FROM runs_view WHERE kind = 'daemon' AND ended_at IS NULL ${and} ORDER BY started_at DESC LIMIT 1)`
 }
 
 const NewEvent = z.object({

@@ -52,4 +52,11 @@ CREATE TABLE svc_recorder (owner TEXT PRIMARY KEY, pid INTEGER NOT NULL) STRICT,
 
 CREATE TABLE svc_told (n INTEGER PRIMARY KEY AUTOINCREMENT, statements TEXT NOT NULL) STRICT;
 `,
+  /** What other modules read. */
+  '046-views': `
+CREATE VIEW events_view AS SELECT seq, type, v, at, agent_id, cycle_num, run_id, data FROM events;
+CREATE VIEW leases_view AS SELECT id, kind, agent_id, run_at, owner, epoch, woken, cycle_num, claimed_at, wakes, passed FROM
+  leases;
+CREATE VIEW plugin_values_view AS SELECT namespace, key, value FROM plugin_values;
+`,
 }

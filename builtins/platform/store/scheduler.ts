@@ -2,14 +2,12 @@ import type { Effect } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import type { CommitResult, Due, Lease, Next, Scheduler } from '#platform/heartbeat/contract'
 import type { Database } from './sqlite/database.ts'
+import { NEVER } from './statements.ts'
 
 /** How long a lease lasts without being renewed or committed, in milliseconds. */
 const LEASE_MS = 15_000
-/** `run_at` of what never comes due by itself: paused and dead agents. */
-export const NEVER = Number.MAX_SAFE_INTEGER
-
 const PARKED =
-  'EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
+  'EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
 
 const DUE_SYS = "SELECT id FROM leases WHERE kind = 'sys' AND run_at <= ?"
 const NEXT = `SELECT min(run_at) AS run_at FROM (SELECT run_at FROM leases WHERE kind = 'sys' UNION ALL SELECT run_at FROM

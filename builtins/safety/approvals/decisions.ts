@@ -14,8 +14,8 @@ import {
   resolveApproval,
   settledByThemselves,
 } from './repository.ts'
-import { insertRule, type RuleRow, useRule } from './rule-repository.ts'
-import { isMatch } from './rules.ts'
+import { insertRule, type RuleRow, useRule } from './rules/repository.ts'
+import { isMatch } from './rules/rules.ts'
 
 export interface Decision {
   decision: 'approve' | 'deny'

@@ -18,8 +18,8 @@ import {
   takeApproval,
 } from './repository.ts'
 import { review } from './review.ts'
-import { rulesFor, useRule } from './rule-repository.ts'
-import { isMatch } from './rules.ts'
+import { rulesFor, useRule } from './rules/repository.ts'
+import { isMatch } from './rules/rules.ts'
 
 /** How often others may be faster before it is given up. Each time means that another call or decision went through. */
 const TRIES = 20

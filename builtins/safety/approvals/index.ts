@@ -14,8 +14,8 @@ import { approvalOperations } from './operations.ts'
 import { permit } from './permits.ts'
 import { APPROVAL_EFFECTS, heldAmong, holding, isHeld } from './repository.ts'
 import { approvalsForget } from './retention.ts'
-import { ruleOperations } from './rule-operations.ts'
-import { RULE_EFFECTS } from './rule-repository.ts'
+import { ruleOperations } from './rules/operations.ts'
+import { RULE_EFFECTS } from './rules/repository.ts'
 
 export default definePlugin({
   name: 'approvals',

@@ -31,4 +31,9 @@ CREATE TABLE approval_rules (
 CREATE INDEX approval_rules_by_tool ON approval_rules (tool_name) WHERE revoked_at IS NULL;
 CREATE INDEX approval_rules_by_agent ON approval_rules (agent_id);
 `,
+  /** What other modules read. */
+  '046-views': `
+CREATE VIEW approvals_view AS SELECT approval_id, agent_id, session_id, goal_id, tool_name, arguments, status, reason,
+  created_at, task_id FROM approvals;
+`,
 }

@@ -4,8 +4,8 @@ import { canonical } from './canonical.ts'
 import type { ApprovalConfig } from './config.ts'
 import type { Permit, PermitRequest } from './contract.ts'
 import { askOnce, hasAgent, lastFor } from './repository.ts'
-import { rulesFor, useRule } from './rule-repository.ts'
-import { isMatch } from './rules.ts'
+import { rulesFor, useRule } from './rules/repository.ts'
+import { isMatch } from './rules/rules.ts'
 
 /** Returns whether an operator allows something for all agents; asks once where that was not decided yet. */
 export async function permit(svc: PluginHandle, config: ApprovalConfig, request: PermitRequest): Promise<Permit> {

@@ -1,3 +1,4 @@
+import { attachApproval, parkCallFor, startApprovedCall, startCall } from '#core/runtime/statements'
 import { z } from '#kernel'
 import { AMONG, defineEffect, listed, type Statement, type Store } from '#platform/store/contract'
 import { MODEL_CALL } from './contract.ts'
@@ -27,7 +28,7 @@ export interface ApprovalRow {
 
 const COLUMNS = `approval_id, agent_id, session_id, goal_id, task_id, tool_name, danger, arguments, original_arguments, args_hash,
   status, reason, created_at, resolved_at, resolved_by, used_at, used_by,
-  (SELECT a.folders FROM agents a WHERE a.agent_id = approvals.agent_id) AS folders`
+  (SELECT a.folders FROM agents_view a WHERE a.agent_id = approvals.agent_id) AS folders`
 
 export function findApproval(store: Store, approval_id: string): Promise<ApprovalRow | undefined> {
   return store.get<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals WHERE approval_id = ?`, [approval_id])
@@ -39,7 +40,7 @@ export async function callBefore(
   call_id: string,
 ): Promise<{ state: string | undefined; approval: ApprovalRow | undefined }> {
   const call = await store.get<{ state: string; approval_id: string | null }>(
-    'SELECT state, approval_id FROM tool_calls WHERE call_id = ?',
+    'SELECT state, approval_id FROM tool_calls_view WHERE call_id = ?',
     [call_id],
   )
   const approval = call?.approval_id ? await findApproval(store, call.approval_id) : undefined
@@ -76,7 +77,7 @@ export function lastFor(
 
 /** Whether the project has an agent of this id. */
 export async function hasAgent(store: Store, agent_id: string): Promise<boolean> {
-  return (await store.get('SELECT 1 FROM agents WHERE agent_id = ?', [agent_id])) !== undefined
+  return (await store.get('SELECT 1 FROM agents_view WHERE agent_id = ?', [agent_id])) !== undefined
 }
 
 export interface Filter {
@@ -150,8 +151,8 @@ export async function heldAmong(store: Store, agents: readonly string[]): Promis
  */
 export function settledByThemselves(store: Store, overdue: number | null): Promise<(ApprovalRow & { moot: number })[]> {
   return store.all(
-    `SELECT ${COLUMNS}, moot FROM (SELECT p.*, EXISTS (SELECT 1 FROM goals g WHERE g.goal_id = p.goal_id
-       AND g.status <> 'active') OR EXISTS (SELECT 1 FROM task_runs t WHERE t.task_id = p.task_id
+    `SELECT ${COLUMNS}, moot FROM (SELECT p.*, EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = p.goal_id
+       AND g.status <> 'active') OR EXISTS (SELECT 1 FROM task_runs_view t WHERE t.task_id = p.task_id
        AND t.ended_at IS NOT NULL) AS moot FROM approvals p WHERE p.status = 'pending') approvals
      WHERE moot OR created_at <= ? ORDER BY created_at, approval_id`,
     [overdue ?? -1],
@@ -159,7 +160,7 @@ export function settledByThemselves(store: Store, overdue: number | null): Promi
 }
 
 const OF_THE_DEAD = `status = 'pending' AND EXISTS
-  (SELECT 1 FROM agents a WHERE a.agent_id = approvals.agent_id AND a.died_at IS NOT NULL)`
+  (SELECT 1 FROM agents_view a WHERE a.agent_id = approvals.agent_id AND a.died_at IS NOT NULL)`
 
 /** Pending ones of agents that are dead. */
 export function pendingOfDead(store: Store, limit: number): Promise<ApprovalRow[]> {
@@ -266,11 +267,10 @@ export const parkCall = defineEffect({
   mustChange: true,
   schema: z.object({ call_id: z.string(), approval_id: z.string() }),
   statements: ({ call_id, approval_id }) => [
-    {
-      sql: `UPDATE tool_calls SET state = 'parked', approval_id = ? WHERE call_id = ? AND state <> 'done'
-            AND EXISTS (SELECT 1 FROM approvals WHERE approval_id = ? AND status = 'pending')`,
-      params: [approval_id, call_id, approval_id],
-    },
+    parkCallFor(approval_id, call_id, {
+      where: "EXISTS (SELECT 1 FROM approvals WHERE approval_id = ? AND status = 'pending')",
+      params: [approval_id],
+    }),
   ],
 })
 
@@ -278,12 +278,7 @@ export const parkCall = defineEffect({
 export const attachDecision = defineEffect({
   name: 'approvals.attach',
   schema: z.object({ call_id: z.string(), approval_id: z.string() }),
-  statements: ({ call_id, approval_id }) => [
-    {
-      sql: "UPDATE tool_calls SET approval_id = ? WHERE call_id = ? AND state <> 'done'",
-      params: [approval_id, call_id],
-    },
-  ],
+  statements: ({ call_id, approval_id }) => [attachApproval(approval_id, call_id)],
 })
 
 /** The call begins without an approval, though one was needed when it was planned. */
@@ -291,12 +286,7 @@ export const beginCall = defineEffect({
   name: 'approvals.begin',
   mustChange: true,
   schema: z.object({ call_id: z.string() }),
-  statements: ({ call_id }, now) => [
-    {
-      sql: "UPDATE tool_calls SET state = 'started', started_at = ? WHERE call_id = ? AND state = 'planned'",
-      params: [now, call_id],
-    },
-  ],
+  statements: ({ call_id }, now) => [startCall(call_id, 'planned', now)],
 })
 
 /** The call begins with its approval, which is used up by that: both, or neither. What was approved is what the journal says. */
@@ -309,13 +299,12 @@ export const takeApproval = defineEffect({
       sql: "UPDATE approvals SET status = 'consumed', used_at = ?, used_by = ? WHERE approval_id = ? AND status = 'approved'",
       params: [now, call_id, approval_id],
     },
-    {
-      sql: `UPDATE tool_calls SET state = 'started', started_at = ?, approval_id = ?,
-              arguments = (SELECT arguments FROM approvals WHERE approval_id = ?),
-              args_hash = (SELECT args_hash FROM approvals WHERE approval_id = ?)
-            WHERE call_id = ? AND state <> 'done'`,
-      params: [now, approval_id, approval_id, approval_id, call_id],
-    },
+    startApprovedCall(
+      approval_id,
+      call_id,
+      { sql: 'SELECT arguments, args_hash FROM approvals WHERE approval_id = ?', params: [approval_id] },
+      now,
+    ),
   ],
 })
 

@@ -16,7 +16,7 @@ export function approvalsForget(svc: PluginHandle): void {
     name: 'approvals',
     key: 'approval_id',
     where: `status <> 'pending' AND coalesce(resolved_at, created_at) < ? AND NOT EXISTS
-      (SELECT 1 FROM tool_calls c WHERE c.approval_id = approvals.approval_id AND c.state <> 'done')`,
+      (SELECT 1 FROM tool_calls_view c WHERE c.approval_id = approvals.approval_id AND c.state <> 'done')`,
   })
   forgets(svc, { name: 'approval_rules', key: 'rule_id', where: 'coalesce(revoked_at, until) < ?' })
 }

@@ -1,7 +1,7 @@
 import { isoTime } from '#platform/store/contract'
 import type { Approval, ApprovalRule, ApprovalSummary } from './contract.ts'
 import type { ApprovalRow } from './repository.ts'
-import type { RuleRow } from './rule-repository.ts'
+import type { RuleRow } from './rules/repository.ts'
 
 /** Longer arguments stand in lists by their length and hash only. */
 const SHORT = 2_000

@@ -16,10 +16,10 @@ import { noteExhausted, pursuitSpend, type TotalLimit, totalOf } from './reposit
 import { dollars } from './status.ts'
 
 const ABOVE = `WITH RECURSIVE above(agent_id, spawned_by, distance) AS (
-    SELECT agent_id, spawned_by, 0 FROM agents WHERE agent_id = ?
-    UNION ALL SELECT a.agent_id, a.spawned_by, distance + 1 FROM agents a JOIN above ON a.agent_id = above.spawned_by)
+    SELECT agent_id, spawned_by, 0 FROM agents_view WHERE agent_id = ?
+    UNION ALL SELECT a.agent_id, a.spawned_by, distance + 1 FROM agents_view a JOIN above ON a.agent_id = above.spawned_by)
   SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by FROM above
-  JOIN agents a ON a.agent_id = above.agent_id ORDER BY distance`
+  JOIN agents_view a ON a.agent_id = above.agent_id ORDER BY distance`
 
 /**
  * The total limits that a call in the name of this agent must keep: its own and those of the agents above it, nearest first.

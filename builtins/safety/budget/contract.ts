@@ -215,7 +215,7 @@ function modelCalled(spend: z.output<typeof BookedSpend>, now: number): Statemen
 
 const BOOK = `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, run_id, kind, model, cost_micros, input_tokens,
     output_tokens, cached_tokens, cache_write_tokens, priced, estimated, attempts, duration_ms, at, budget_window)
-  VALUES (?, ?, coalesce(?, (SELECT root_agent_id FROM agents WHERE agent_id = ?), ?), ?, ${RUN_OF}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+  VALUES (?, ?, coalesce(?, (SELECT root_agent_id FROM agents_view WHERE agent_id = ?), ?), ?, ${RUN_OF}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     ?, (SELECT budget_window FROM budget))
   ON CONFLICT (call_id) DO UPDATE SET cost_micros = excluded.cost_micros, input_tokens = excluded.input_tokens,
     output_tokens = excluded.output_tokens, cached_tokens = excluded.cached_tokens,

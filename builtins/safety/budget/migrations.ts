@@ -82,4 +82,9 @@ CREATE TABLE exhausted_limits (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX spend_presumed ON spend (budget_window) WHERE presumed = 1;
 `,
+  /** What other modules read. */
+  '046-views': `
+CREATE VIEW spend_view AS SELECT call_id, agent_id, goal_id, kind, model, cost_micros, input_tokens, output_tokens, at,
+  root_agent_id, run_id FROM spend;
+`,
 }

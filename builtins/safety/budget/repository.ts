@@ -59,8 +59,8 @@ export interface TotalLimit {
 }
 
 /** In SQL: whether a row is of an agent or of one below it; both parameters are that agent. Removed ones count by `root_agent_id`. */
-const OF_AGENT = `(root_agent_id = ? OR agent_id IN (WITH RECURSIVE family(agent_id) AS (SELECT agent_id FROM agents WHERE agent_id = ?
-    UNION SELECT a.agent_id FROM agents a JOIN family ON a.spawned_by = family.agent_id) SELECT agent_id FROM family))`
+const OF_AGENT = `(root_agent_id = ? OR agent_id IN (WITH RECURSIVE family(agent_id) AS (SELECT agent_id FROM agents_view WHERE agent_id = ?
+    UNION SELECT a.agent_id FROM agents_view a JOIN family ON a.spawned_by = family.agent_id) SELECT agent_id FROM family))`
 const TOTAL_SPENT = `(SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE ${OF_AGENT})`
 const TOTAL_HELD = `(SELECT coalesce(sum(bound_micros), 0) FROM budget_reservations WHERE ${OF_AGENT})`
 
@@ -167,7 +167,7 @@ export const holdSpend = defineEffect({
       {
         sql: `INSERT INTO budget_reservations (call_id, owner, by_daemon, agent_id, root_agent_id, goal_id, kind, model, priced,
                 cost_micros, tokens, bound_micros, held_at, expires_at)
-              SELECT ?, ?, ?, ?, coalesce(?, (SELECT root_agent_id FROM agents WHERE agent_id = ?), ?), ?, ?, ?, ?, ?, ?, ?, ?, ?
+              SELECT ?, ?, ?, ?, coalesce(?, (SELECT root_agent_id FROM agents_view WHERE agent_id = ?), ?), ?, ?, ?, ?, ?, ?, ?, ?, ?
               FROM budget WHERE ${conditions.join(' AND ') || 'true'}
               ON CONFLICT (call_id) DO UPDATE SET cost_micros = budget_reservations.cost_micros + excluded.cost_micros,
                 tokens = budget_reservations.tokens + excluded.tokens,
@@ -207,9 +207,9 @@ export const releaseAttempt = defineEffect({
 /** By how much the clocks of two machines may seem to differ, in milliseconds. */
 const SKEW_MS = 2_000
 /** Calls of a cycle whose agent was taken over since, or whose lease ran out: what they cost is booked all the same if it comes. */
-const LOST = `(by_daemon = 1 AND (kind IN ('goal_pursuit', 'goal_generation') OR kind = 'summary' AND goal_id IS NOT NULL) AND EXISTS (SELECT 1 FROM leases
-  WHERE leases.id = budget_reservations.agent_id AND (leases.claimed_at > budget_reservations.held_at + ${SKEW_MS}
-    OR leases.owner IS NOT NULL AND leases.run_at <= ?)))`
+const LOST = `(by_daemon = 1 AND (kind IN ('goal_pursuit', 'goal_generation') OR kind = 'summary' AND goal_id IS NOT NULL) AND EXISTS (SELECT 1 FROM leases_view l
+  WHERE l.id = budget_reservations.agent_id AND (l.claimed_at > budget_reservations.held_at + ${SKEW_MS}
+    OR l.owner IS NOT NULL AND l.run_at <= ?)))`
 /** What seems to be held from the future on was held before the clock was set back. */
 const ABANDONED = `(expires_at <= ? OR held_at > ? OR (? = 1 AND by_daemon = 1 AND owner <> ?) OR ${LOST})`
 const abandonedBy = (now: number, daemon: string | null) => [now, now, daemon !== null, daemon, now]
@@ -312,7 +312,7 @@ export const noteExhausted = defineEffect({
   schema: z.object({ agent_id: z.string(), key: z.string(), limit_micros: z.number().int() }),
   statements: ({ agent_id, key, limit_micros }) => [
     {
-      sql: `INSERT INTO exhausted_limits (agent_id, key, limit_micros) SELECT agent_id, ?, ? FROM agents WHERE agent_id = ?
+      sql: `INSERT INTO exhausted_limits (agent_id, key, limit_micros) SELECT agent_id, ?, ? FROM agents_view WHERE agent_id = ?
             ON CONFLICT (agent_id, key) DO UPDATE SET limit_micros = excluded.limit_micros
             WHERE exhausted_limits.limit_micros <> excluded.limit_micros`,
       params: [key, limit_micros, agent_id],

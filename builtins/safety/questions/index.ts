@@ -27,7 +27,7 @@ export default definePlugin({
       name: 'questions',
       key: 'question_id',
       where: `coalesce(answered_at, asked_at) < ? AND NOT EXISTS
-        (SELECT 1 FROM goals g WHERE g.goal_id = questions.goal_id AND g.status = 'active')`,
+        (SELECT 1 FROM goals_view g WHERE g.goal_id = questions.goal_id AND g.status = 'active')`,
     })
     svc.on('beat', () => applyDefaults(svc))
     svc.start(() => applyNowAndThen(svc), { in: ['server'] })

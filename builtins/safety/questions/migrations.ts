@@ -15,4 +15,9 @@ CREATE INDEX questions_overdue ON questions (default_at) WHERE answered_at IS NU
 CREATE INDEX questions_by_agent ON questions (agent_id);
 CREATE INDEX questions_by_age ON questions (asked_at, question_id);
 `,
+  /** What other modules read. */
+  '046-views': `
+CREATE VIEW questions_view AS SELECT question_id, agent_id, goal_id, call_id, question, asked_at, answer, answered_at FROM
+  questions;
+`,
 }

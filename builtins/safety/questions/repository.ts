@@ -1,3 +1,4 @@
+import { parkCall, startCall } from '#core/runtime/statements'
 import { z } from '#kernel'
 import { defineEffect, isoTime, type Store } from '#platform/store/contract'
 import type { Question } from './contract.ts'
@@ -19,8 +20,8 @@ interface QuestionRow {
   answered_at: number | null
 }
 
-const QUESTIONS = `(SELECT q.*, CASE WHEN q.answered_at IS NOT NULL THEN 'answered' WHEN EXISTS (SELECT 1 FROM goals g
-    JOIN agents a ON a.agent_id = g.agent_id WHERE g.goal_id = q.goal_id AND g.status = 'active' AND a.died_at IS NULL)
+const QUESTIONS = `(SELECT q.*, CASE WHEN q.answered_at IS NOT NULL THEN 'answered' WHEN EXISTS (SELECT 1 FROM goals_view g
+    JOIN agents_view a ON a.agent_id = g.agent_id WHERE g.goal_id = q.goal_id AND g.status = 'active' AND a.died_at IS NULL)
     THEN 'open' ELSE 'expired' END AS status FROM questions q)`
 const COLUMNS = `question_id, agent_id, goal_id, question, options, free_text, default_answer, default_at, status, answer,
   answered_by, asked_at, answered_at`
@@ -128,21 +129,14 @@ export const parkAskingCall = defineEffect({
   name: 'questions.park_call',
   mustChange: true,
   schema: z.object({ call_id: z.string() }),
-  statements: ({ call_id }) => [
-    { sql: "UPDATE tool_calls SET state = 'parked' WHERE call_id = ? AND state <> 'done'", params: [call_id] },
-  ],
+  statements: ({ call_id }) => [parkCall(call_id)],
 })
 
 /** Begins an asking call whose question is answered, so that the journal says so before the tool runs. */
 export const beginAskingCall = defineEffect({
   name: 'questions.begin_call',
   schema: z.object({ call_id: z.string() }),
-  statements: ({ call_id }, now) => [
-    {
-      sql: "UPDATE tool_calls SET state = 'started', started_at = ? WHERE call_id = ? AND state = 'parked'",
-      params: [now, call_id],
-    },
-  ],
+  statements: ({ call_id }, now) => [startCall(call_id, 'parked', now)],
 })
 
 /** Answers an open question; refused when it is not open any more. */
@@ -153,7 +147,7 @@ export const answerQuestion = defineEffect({
   statements: ({ question_id, answer, answered_by }, now) => [
     {
       sql: `UPDATE questions SET answer = ?, answered_by = ?, answered_at = ? WHERE question_id = ? AND answered_at IS NULL
-            AND EXISTS (SELECT 1 FROM goals g WHERE g.goal_id = questions.goal_id AND g.status = 'active')`,
+            AND EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = questions.goal_id AND g.status = 'active')`,
       params: [answer, answered_by, now, question_id],
     },
   ],

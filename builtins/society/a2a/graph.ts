@@ -60,7 +60,7 @@ interface NamedRow {
 }
 
 function namesOf(store: Store, ids: readonly string[]): Promise<NamedRow[]> {
-  return store.all<NamedRow>(`SELECT agent_id, name, died_at FROM agents WHERE agent_id ${AMONG}`, [listed(ids)])
+  return store.all<NamedRow>(`SELECT agent_id, name, died_at FROM agents_view WHERE agent_id ${AMONG}`, [listed(ids)])
 }
 
 /** The graph of who talks to whom, as a dashboard draws it. */

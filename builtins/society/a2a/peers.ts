@@ -13,7 +13,7 @@ interface PeerRow {
   objective: string | null
 }
 
-const OBJECTIVE = `(SELECT objective FROM goals WHERE agent_id = a.agent_id AND status = 'active'
+const OBJECTIVE = `(SELECT objective FROM goals_view WHERE agent_id = a.agent_id AND status = 'active'
   ORDER BY priority DESC, created_at LIMIT 1)`
 
 export function peers(svc: PluginHandle): Peers {
@@ -25,7 +25,7 @@ export function peers(svc: PluginHandle): Peers {
       const rows = await svc.use(Store).all<PeerRow & { total: number }>(
         `SELECT agent_id, name, role, objective, count(*) OVER () AS total FROM
            (SELECT a.agent_id, a.name, substr(a.role, 1, 120) AS role, substr(${OBJECTIVE}, 1, 120) AS objective, a.spawned_at,
-              ${fit} AS fit FROM agents a WHERE a.agent_id <> ? AND a.died_at IS NULL) found
+              ${fit} AS fit FROM agents_view a WHERE a.agent_id <> ? AND a.died_at IS NULL) found
          WHERE fit > 0 ORDER BY fit DESC, spawned_at DESC, agent_id LIMIT ?`,
         [...wanted.map(word => `%${word}%`), agent_id, limit],
       )

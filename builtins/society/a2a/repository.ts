@@ -12,6 +12,7 @@ import {
   type Statement,
   type Store,
 } from '#platform/store/contract'
+import { raiseValue } from '#platform/store/statements'
 import { type A2AMessage, type MessageFilter, MessageType, OPERATOR } from './contract.ts'
 
 const COLUMNS = `seq, message_id, type, from_agent, coalesce(to_agent, '${OPERATOR}') AS to_agent, subject, body, reply_to,
@@ -216,7 +217,7 @@ function inserting(message: z.output<typeof NewMessage>, now: number): Statement
       sql: `INSERT INTO a2a_messages (message_id, type, from_agent, to_agent, subject, body, reply_to, thread_id, priority,
               expects_reply, metadata, pattern_id, taken_from, created_at, read_at)
             SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
-            WHERE ? IS NULL OR EXISTS (SELECT 1 FROM agents WHERE agent_id = ?) ON CONFLICT (message_id) DO NOTHING`,
+            WHERE ? IS NULL OR EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?) ON CONFLICT (message_id) DO NOTHING`,
       params: [
         ...[message_id, type, from_agent, to, subject, body, reply_to, thread_id, priority, expects_reply],
         ...[JSON.stringify(message.metadata), message.pattern_id, message.taken_from, now, message.read ? now : null],
@@ -260,13 +261,10 @@ const HORIZON = { namespace: 'a2a', key: 'pruned_before' }
 
 /** Notes from when the messages are that go: a mailbox that is read anew must not bring them back. */
 export function noteHorizon(message_ids: readonly string[]): Statement {
-  return {
-    sql: `INSERT INTO plugin_values (namespace, key, value) SELECT ?, ?, CAST(max(created_at) + 1 AS TEXT) FROM a2a_messages
-          WHERE message_id ${AMONG} HAVING count(*) > 0
-          ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value
-          WHERE CAST(plugin_values.value AS INTEGER) < CAST(excluded.value AS INTEGER)`,
-    params: [HORIZON.namespace, HORIZON.key, listed(message_ids)],
-  }
+  return raiseValue(HORIZON, {
+    sql: `SELECT max(created_at) + 1 AS value FROM a2a_messages WHERE message_id ${AMONG} HAVING count(*) > 0`,
+    params: [listed(message_ids)],
+  })
 }
 
 /** Messages from before this time may be gone, in milliseconds. */
@@ -290,7 +288,7 @@ export const mailboxTaken = defineEffect({
   statements: ({ agent_id, box, inode, taken }) => [
     {
       sql: `INSERT INTO a2a_mailboxes (agent_id, box, inode, taken) SELECT ?, ?, ?, ?
-            WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)
+            WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)
             ON CONFLICT (agent_id, box) DO UPDATE SET inode = excluded.inode, taken = excluded.taken`,
       params: [agent_id, box, inode, taken, agent_id],
     },

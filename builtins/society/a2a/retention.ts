@@ -8,7 +8,7 @@ export function forgetMessages(svc: PluginHandle): void {
     name: 'a2a_messages',
     key: 'message_id',
     where: `created_at < ? AND (read_at IS NOT NULL OR to_agent IS NULL) AND NOT EXISTS
-      (SELECT 1 FROM a2a_patterns p WHERE p.pattern_id = a2a_messages.pattern_id AND p.status = 'running')`,
+      (SELECT 1 FROM a2a_patterns_view p WHERE p.pattern_id = a2a_messages.pattern_id AND p.status = 'running')`,
     also: message_ids => [noteHorizon(message_ids)],
   })
 }

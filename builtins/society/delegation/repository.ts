@@ -56,7 +56,7 @@ export async function countAllDelegations(store: Store): Promise<number> {
 /** How much both sides have to do: the active goals of the one, the open delegations of the other. */
 export async function loadOf(store: Store, from_agent: string, to_agent: string) {
   const row = await store.get<{ goals: number; pending: number }>(
-    `SELECT (SELECT count(*) FROM goals WHERE agent_id = ? AND status = 'active') AS goals,
+    `SELECT (SELECT count(*) FROM goals_view WHERE agent_id = ? AND status = 'active') AS goals,
        (SELECT count(*) FROM delegations WHERE coalesce(from_agent, '${OPERATOR}') = ? AND status = 'pending') AS pending`,
     [to_agent, from_agent],
   )
@@ -67,12 +67,12 @@ export async function loadOf(store: Store, from_agent: string, to_agent: string)
 export function goalsAbove(store: Store, goal_id: string) {
   return store.all<{ goal_id: string; agent_id: string; objective: string; status: string; delegated: number }>(
     `WITH RECURSIVE above (goal_id, n) AS (
-       SELECT goal_id, 0 FROM goals WHERE goal_id = ?
-       UNION SELECT p.goal_id, above.n + 1 FROM above JOIN goals g ON g.goal_id = above.goal_id
+       SELECT goal_id, 0 FROM goals_view WHERE goal_id = ?
+       UNION SELECT p.goal_id, above.n + 1 FROM above JOIN goals_view g ON g.goal_id = above.goal_id
          LEFT JOIN delegations d ON d.goal_id = g.goal_id
-         JOIN goals p ON p.goal_id = coalesce(g.parent_goal_id, d.from_goal_id) WHERE above.n < 50)
+         JOIN goals_view p ON p.goal_id = coalesce(g.parent_goal_id, d.from_goal_id) WHERE above.n < 50)
      SELECT g.goal_id, g.agent_id, g.objective, g.status, EXISTS (SELECT 1 FROM delegations d WHERE d.goal_id = g.goal_id) AS delegated
-     FROM above JOIN goals g ON g.goal_id = above.goal_id ORDER BY above.n`,
+     FROM above JOIN goals_view g ON g.goal_id = above.goal_id ORDER BY above.n`,
     [goal_id],
   )
 }
@@ -90,7 +90,7 @@ export function endedDelegations(store: Store, older_than: number) {
   return store.all<DelegationRow & { goal_status: string | null; goal_result: string | null }>(
     `SELECT ${COLUMNS}, goal_status, goal_result FROM (SELECT d.*,
        g.status AS goal_status, g.result AS goal_result
-     FROM delegations d LEFT JOIN goals g ON g.goal_id = d.goal_id
+     FROM delegations d LEFT JOIN goals_view g ON g.goal_id = d.goal_id
      WHERE d.status = 'pending' AND (g.status IS NULL OR g.status <> 'active' OR d.created_at < ?)
      ORDER BY d.created_at LIMIT 100) ended ORDER BY created_at`,
     [older_than],

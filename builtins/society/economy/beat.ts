@@ -74,7 +74,7 @@ export async function sweep(svc: PluginHandle, config: EconomyConfig, beat?: num
   const store = svc.use(Store)
   const gone = await orphanedAccounts(store)
   const dead = await store.all<{ agent_id: string }>(
-    'SELECT j.agent_id FROM world_jobs j JOIN agents a ON a.agent_id = j.agent_id WHERE a.died_at IS NOT NULL',
+    'SELECT j.agent_id FROM world_jobs j JOIN agents_view a ON a.agent_id = j.agent_id WHERE a.died_at IS NOT NULL',
   )
   if (gone.length + dead.length > 0) {
     await store.apply([

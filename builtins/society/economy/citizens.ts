@@ -120,7 +120,7 @@ export const hire = defineEffect({
       sql: `INSERT INTO world_jobs (job_id, agent_id, since_beat) SELECT ?, ?, ?
             WHERE NOT EXISTS (SELECT 1 FROM world_jobs WHERE agent_id = ?)
             ON CONFLICT (job_id) DO UPDATE SET agent_id = excluded.agent_id, since_beat = excluded.since_beat
-            WHERE EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = world_jobs.agent_id AND a.died_at IS NOT NULL)`,
+            WHERE EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = world_jobs.agent_id AND a.died_at IS NOT NULL)`,
       params: [job_id, agent_id, beat, agent_id],
     },
   ],

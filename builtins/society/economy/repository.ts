@@ -24,11 +24,11 @@ export interface CitizenRow {
 
 const ROW = `SELECT c.agent_id, coalesce(w.balance, 0) AS balance, j.job_id, c.happiness, c.health, c.reputation, c.energy, c.happiest,
   c.saddest, c.cycles_alive, c.worked_beat, c.worked, c.plays, c.wins, c.sheltered, c.insolvencies
-  FROM world_citizens c JOIN agents a ON a.agent_id = c.agent_id
+  FROM world_citizens c JOIN agents_view a ON a.agent_id = c.agent_id
   LEFT JOIN world_accounts w ON w.account = 'agent:' || c.agent_id LEFT JOIN world_jobs j ON j.agent_id = c.agent_id`
 
 /** In SQL: an agent whose time passes. It is alive, awake, no sub-agent, and does not wait for the operator. */
-const AWAKE = `a.died_at IS NULL AND a.paused_at IS NULL AND a.spawned_by IS NULL AND NOT EXISTS (SELECT 1 FROM approvals p
+const AWAKE = `a.died_at IS NULL AND a.paused_at IS NULL AND a.spawned_by IS NULL AND NOT EXISTS (SELECT 1 FROM approvals_view p
   WHERE p.agent_id = a.agent_id AND p.status = 'pending' AND p.task_id IS NULL)`
 
 export function findCitizen(store: Store, agent_id: string): Promise<CitizenRow | undefined> {
@@ -43,14 +43,14 @@ export function awakeCitizens(store: Store): Promise<CitizenRow[]> {
 /** Agents that have not entered the world yet, oldest first. */
 export function newcomers(store: Store): Promise<{ agent_id: string }[]> {
   return store.all(
-    `SELECT a.agent_id FROM agents a WHERE ${AWAKE}
+    `SELECT a.agent_id FROM agents_view a WHERE ${AWAKE}
      AND NOT EXISTS (SELECT 1 FROM world_citizens c WHERE c.agent_id = a.agent_id) ORDER BY a.spawned_at, a.agent_id`,
   )
 }
 
 /** Returns whether an agent may enter: alive and no sub-agent. */
 export async function mayEnter(store: Store, agent_id: string): Promise<boolean> {
-  const sql = 'SELECT 1 FROM agents WHERE agent_id = ? AND died_at IS NULL AND spawned_by IS NULL'
+  const sql = 'SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL AND spawned_by IS NULL'
   return (await store.get(sql, [agent_id])) !== undefined
 }
 
@@ -69,7 +69,7 @@ export async function skillsOf(store: Store, agent_id: string): Promise<Readonly
 /** Who has which job; a dead agent has none. */
 export function jobHolders(store: Store): Promise<{ job_id: string; agent_id: string; name: string }[]> {
   return store.all(
-    `SELECT j.job_id, j.agent_id, a.name FROM world_jobs j JOIN agents a ON a.agent_id = j.agent_id
+    `SELECT j.job_id, j.agent_id, a.name FROM world_jobs j JOIN agents_view a ON a.agent_id = j.agent_id
      WHERE a.died_at IS NULL ORDER BY j.job_id`,
   )
 }
@@ -145,7 +145,7 @@ export function totalsOf(
 export function orphanedAccounts(store: Store): Promise<{ account: string }[]> {
   return store.all(
     `SELECT account FROM world_accounts w WHERE w.agent_id IS NOT NULL
-     AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = w.agent_id) ORDER BY account`,
+     AND NOT EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = w.agent_id) ORDER BY account`,
   )
 }
 

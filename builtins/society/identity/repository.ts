@@ -51,8 +51,8 @@ export async function worldviewOf(store: Store, id: string): Promise<string | un
 /** Returns those of these agents that have events after the end of their story. */
 export async function untoldAmong(store: Store, agents: readonly string[]): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
-    `SELECT a.agent_id FROM agents a WHERE a.agent_id ${AMONG}
-       AND coalesce((SELECT max(seq) FROM events e WHERE e.agent_id = a.agent_id), 0)
+    `SELECT a.agent_id FROM agents_view a WHERE a.agent_id ${AMONG}
+       AND coalesce((SELECT max(seq) FROM events_view e WHERE e.agent_id = a.agent_id), 0)
          > coalesce((SELECT seq FROM identities i WHERE i.agent_id = a.agent_id), 0)`,
     [listed(agents)],
   )
@@ -107,8 +107,8 @@ interface PartRow {
 const TOLD_TO = 'coalesce((SELECT seq FROM identities WHERE agent_id = ?), 0)'
 const PARTS = `SELECT 'story' AS part, seq AS n, worldview AS about, narrative AS text, entries AS count, coalesce(since, 0) AS at,
     coalesce(until, 0) AS until, first_line AS first, last_line AS last FROM identities WHERE agent_id = ?
-  UNION ALL SELECT 'newest', coalesce(max(seq), 0), '', '', 0, 0, 0, '', '' FROM events WHERE agent_id = ?
-  UNION ALL SELECT 'event', seq, type, data, 0, at, 0, '', '' FROM (SELECT seq, type, data, at FROM events
+  UNION ALL SELECT 'newest', coalesce(max(seq), 0), '', '', 0, 0, 0, '', '' FROM events_view WHERE agent_id = ?
+  UNION ALL SELECT 'event', seq, type, data, 0, at, 0, '', '' FROM (SELECT seq, type, data, at FROM events_view
     WHERE agent_id = ? AND seq > ${TOLD_TO} AND type ${AMONG} ORDER BY seq LIMIT ?) since
   UNION ALL SELECT 'chapter', n, '', summary, entry_count, started_at, ended_at, '', '' FROM identity_chapters WHERE agent_id = ?
   UNION ALL SELECT 'opinion', 0, domain, opinion, 0, formed_at, 0, '', '' FROM identity_opinions WHERE agent_id = ?
@@ -149,7 +149,7 @@ function storyOf({ n, text, count, at, until, first, last }: PartRow): Story {
 
 export function goalsOf(store: Store, goal_ids: readonly string[]) {
   return store.all<{ goal_id: string; objective: string; result: string | null }>(
-    `SELECT goal_id, objective, result FROM goals WHERE goal_id ${AMONG}`,
+    `SELECT goal_id, objective, result FROM goals_view WHERE goal_id ${AMONG}`,
     [listed(goal_ids)],
   )
 }
@@ -157,7 +157,7 @@ export function goalsOf(store: Store, goal_ids: readonly string[]) {
 export async function countGoals(store: Store, id: string): Promise<{ completed: number; abandoned: number }> {
   const row = await store.get<{ completed: number; abandoned: number }>(
     `SELECT count(*) FILTER (WHERE status = 'completed') AS completed, count(*) FILTER (WHERE status = 'abandoned') AS abandoned
-     FROM goals WHERE agent_id = ?`,
+     FROM goals_view WHERE agent_id = ?`,
     [id],
   )
   return row ?? { completed: 0, abandoned: 0 }
@@ -165,7 +165,7 @@ export async function countGoals(store: Store, id: string): Promise<{ completed:
 
 /** There is a row for the agent, if there is such an agent. */
 const ensureIdentity = (id: string): Statement => ({
-  sql: `INSERT INTO identities (agent_id) SELECT ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)
+  sql: `INSERT INTO identities (agent_id) SELECT ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)
         ON CONFLICT (agent_id) DO NOTHING`,
   params: [id, id],
 })
@@ -178,7 +178,7 @@ export const tellStory = defineEffect({
     ...(sealed.length > 0 ? sealing(id, from, sealed) : []),
     {
       sql: `INSERT INTO identities (agent_id, ${STORY}) SELECT ?, ?, ?, ?, ?, ?, ?, ?
-            WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)
+            WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)
             ON CONFLICT (agent_id) DO UPDATE SET seq = excluded.seq, narrative = excluded.narrative, entries = excluded.entries,
               since = excluded.since, until = excluded.until, first_line = excluded.first_line, last_line = excluded.last_line
             WHERE identities.seq = ?`,
@@ -211,7 +211,7 @@ function insertNotes(id: string, at: number, kind: IdentityRow['notes'][number][
   return [
     {
       sql: `INSERT INTO identity_notes (agent_id, at, kind, note) SELECT ?, ?, ?, ?
-            WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)`,
+            WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)`,
       params: [id, at, kind, note, id],
     },
     {
@@ -288,7 +288,7 @@ export const restoreIdentity = defineEffect({
       ...cleared,
       {
         sql: `INSERT INTO identities (agent_id, ${STORY}, worldview)
-              VALUES (?, (SELECT coalesce(max(seq), 0) FROM events WHERE agent_id = ?), ?, ?, ?, ?, ?, ?, ?)`,
+              VALUES (?, (SELECT coalesce(max(seq), 0) FROM events_view WHERE agent_id = ?), ?, ?, ?, ?, ?, ?, ?)`,
         params: [
           ...[id, id, story.narrative, story.entries, story.since, story.until, story.first_line, story.last_line],
           worldview,

@@ -1,11 +1,12 @@
 import { z } from '#kernel'
 import { AMONG, defineEffect, isoTime, listed, type Statement, type Store, usdOf } from '#platform/store/contract'
 import type { A2AMessage } from '#society/a2a/contract'
+import { withdrawMessages } from '#society/a2a/statements'
 import { PATTERN_ENDS, type PatternRun } from './contract.ts'
 
 const COLUMNS = `pattern_id, name, initiator, participants, task, rounds, max_micros, max_tokens, spent_micros, spent_tokens, status,
   result, created_at, deadline, ended_at,
-  (SELECT count(*) FROM a2a_messages m WHERE m.pattern_id = p.pattern_id) AS messages`
+  (SELECT count(*) FROM a2a_messages_view m WHERE m.pattern_id = p.pattern_id) AS messages`
 
 export interface PatternRow {
   pattern_id: string
@@ -39,19 +40,19 @@ export interface SpendSum {
  */
 export async function spentOn(store: Store, pattern_id: string): Promise<SpendSum> {
   const row = await store.get<{ micros: number | null; tokens: number | null }>(
-    `SELECT sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens FROM spend s WHERE EXISTS (
-       SELECT 1 FROM a2a_messages q WHERE q.pattern_id = ? AND q.expects_reply = 1 AND q.to_agent = s.agent_id
-         AND s.at >= q.created_at AND s.at <= coalesce((SELECT min(r.created_at) FROM a2a_messages r WHERE
+    `SELECT sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens FROM spend_view s WHERE EXISTS (
+       SELECT 1 FROM a2a_messages_view q WHERE q.pattern_id = ? AND q.expects_reply = 1 AND q.to_agent = s.agent_id
+         AND s.at >= q.created_at AND s.at <= coalesce((SELECT min(r.created_at) FROM a2a_messages_view r WHERE
            r.reply_to = q.message_id AND r.from_agent = q.to_agent AND r.type <> 'ack'), s.at)
          AND (s.goal_id IS NULL OR EXISTS
-           (SELECT 1 FROM goals g WHERE g.goal_id = s.goal_id AND g.created_at >= q.created_at)))
+           (SELECT 1 FROM goals_view g WHERE g.goal_id = s.goal_id AND g.created_at >= q.created_at)))
      AND s.at >= (SELECT created_at FROM a2a_patterns WHERE pattern_id = ?)`,
     [pattern_id, pattern_id],
   )
   return { micros: row?.micros ?? 0, tokens: row?.tokens ?? 0 }
 }
 
-const WAITING = `FROM a2a_patterns p JOIN a2a_messages q ON q.pattern_id = p.pattern_id
+const WAITING = `FROM a2a_patterns p JOIN a2a_messages_view q ON q.pattern_id = p.pattern_id
   WHERE p.status = 'running' AND (p.max_micros IS NOT NULL OR p.max_tokens IS NOT NULL) AND q.to_agent = ? AND q.expects_reply = 1`
 
 /** The expression that is true where a running pattern with a limit waits for an answer of this agent. */
@@ -67,7 +68,7 @@ export function waitingFor(store: Store, agent_id: string): Promise<{ pattern_id
 /** Which of these agents are not alive. */
 export async function goneOf(store: Store, agents: readonly string[]): Promise<Set<string>> {
   const rows = await store.all<{ agent_id: string }>(
-    `SELECT agent_id FROM agents WHERE died_at IS NULL AND agent_id ${AMONG}`,
+    `SELECT agent_id FROM agents_view WHERE died_at IS NULL AND agent_id ${AMONG}`,
     [listed(agents)],
   )
   const alive = new Set(rows.map(({ agent_id }) => agent_id))
@@ -77,8 +78,8 @@ export async function goneOf(store: Store, agents: readonly string[]): Promise<S
 /** The delegated goals of a run that are not done. */
 export function openGoals(store: Store, pattern_id: string): Promise<{ goal_id: string; agent_id: string }[]> {
   return store.all(
-    `SELECT g.goal_id, g.agent_id FROM delegations d JOIN a2a_messages m ON m.message_id = d.message_id
-     JOIN goals g ON g.goal_id = d.goal_id WHERE m.pattern_id = ? AND d.status = 'pending' AND g.status = 'active'`,
+    `SELECT g.goal_id, g.agent_id FROM delegations_view d JOIN a2a_messages_view m ON m.message_id = d.message_id
+     JOIN goals_view g ON g.goal_id = d.goal_id WHERE m.pattern_id = ? AND d.status = 'pending' AND g.status = 'active'`,
     [pattern_id],
   )
 }
@@ -137,7 +138,7 @@ export function running(store: Store): Promise<{ pattern_id: string }[]> {
 export async function messagesOf(store: Store, pattern_id: string): Promise<A2AMessage[]> {
   const rows = await store.all<Omit<A2AMessage, 'ts' | 'metadata' | 'read' | 'expects_reply'> & { at: number }>(
     `SELECT message_id, type, from_agent, coalesce(to_agent, 'operator') AS to_agent, subject, body, reply_to, thread_id,
-       priority, created_at AS at FROM a2a_messages WHERE pattern_id = ? ORDER BY seq`,
+       priority, created_at AS at FROM a2a_messages_view WHERE pattern_id = ? ORDER BY seq`,
     [pattern_id],
   )
   return rows.map(({ at, ...row }) => ({ ...row, expects_reply: false, read: true, metadata: {}, ts: isoTime(at) }))
@@ -192,12 +193,7 @@ export const endRun = defineEffect({
 export const withdraw = defineEffect({
   name: 'patterns.withdraw',
   schema: z.object({ pattern_id: z.string() }),
-  statements: ({ pattern_id }, now) => [
-    {
-      sql: 'UPDATE a2a_messages SET read_at = ? WHERE pattern_id = ? AND read_at IS NULL AND expects_reply = 1',
-      params: [now, pattern_id],
-    },
-  ],
+  statements: ({ pattern_id }, now) => [withdrawMessages(pattern_id, now)],
 })
 
 export const PATTERN_EFFECTS = [insertRun, endRun, withdraw]

@@ -3,7 +3,7 @@ import type { CheckpointPart } from '#core/checkpoints/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { findLot, restoreLife } from './repository.ts'
-import { Inner, newborn } from './state.ts'
+import { Inner, newborn } from './state/state.ts'
 
 /** An inner life as it stood. Base and stressors are kept, never what they amount to: that would become the base of the next. */
 export function checkpointPart(svc: PluginHandle): CheckpointPart {

@@ -10,10 +10,10 @@ import {
   Stressors,
   type StressorVerdict,
 } from './contract.ts'
-import { applyVerdict, easeStressor, laid, type Settings } from './dynamics.ts'
 import { afterOutcome } from './persona.ts'
 import { endOfGoal, type HappenedRow, type LotRow } from './repository.ts'
-import type { Inner } from './state.ts'
+import { applyVerdict, easeStressor, laid, type Settings } from './state/dynamics.ts'
+import type { Inner } from './state/state.ts'
 
 /** Number of ended goals that are considered. */
 const OUTCOMES = 10

@@ -3,9 +3,9 @@ import { operation, type PluginHandle, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import type { SufferingConfig } from './config.ts'
 import { PERSONA_FIELDS, PersonaFields, SufferingMoment, SufferingState } from './contract.ts'
-import { thresholdsOf } from './dynamics.ts'
 import { barOf, plotOf } from './plot.ts'
 import { countMoments, listMoments } from './repository.ts'
+import { thresholdsOf } from './state/dynamics.ts'
 import type { SufferingService } from './suffering-service.ts'
 
 const Thresholds = z.object({

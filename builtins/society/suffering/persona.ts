@@ -1,8 +1,8 @@
 import type { Profile } from '#core/profiles/contract'
 import type { SufferingConfig } from './config.ts'
 import { PERSONA_FIELDS, type PersonaField, type PersonaFields } from './contract.ts'
-import { thresholdsOf } from './dynamics.ts'
-import { clamp, DEFAULT_HOME, eachField, type Inner, loadOf } from './state.ts'
+import { thresholdsOf } from './state/dynamics.ts'
+import { clamp, DEFAULT_HOME, eachField, type Inner, loadOf } from './state/state.ts'
 
 /** What the end of a goal does to the base. */
 export const OUTCOME: Readonly<Record<'completed' | 'abandoned', Partial<PersonaFields>>> = {

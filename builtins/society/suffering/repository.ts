@@ -2,7 +2,7 @@ import type { NewAgent } from '#core/agents/contract'
 import { z } from '#kernel'
 import { AMONG, defineEffect, isoTime, listed, type Store } from '#platform/store/contract'
 import { PersonaFields, type SufferingMoment } from './contract.ts'
-import { Inner } from './state.ts'
+import { Inner } from './state/state.ts'
 
 /** Of what it sent, so much is looked at. */
 const LOOKED_AT = 20
@@ -31,12 +31,12 @@ export interface LotRow extends NewAgent {
 }
 
 const LOT = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
-    coalesce(i.passed, 0) AS passed_before, coalesce((SELECT passed FROM leases l WHERE l.id = a.agent_id), 0) AS passed,
+    coalesce(i.passed, 0) AS passed_before, coalesce((SELECT passed FROM leases_view l WHERE l.id = a.agent_id), 0) AS passed,
     coalesce(i.seq, 0) AS seq, coalesce(i.heard_at, 0) AS heard_at,
-    EXISTS (SELECT 1 FROM goals WHERE agent_id = a.agent_id AND status = 'active') AS busy,
-    (SELECT count(*) FROM (SELECT created_at FROM a2a_messages WHERE from_agent = ? ORDER BY seq DESC LIMIT ${LOOKED_AT}) sent
+    EXISTS (SELECT 1 FROM goals_view WHERE agent_id = a.agent_id AND status = 'active') AS busy,
+    (SELECT count(*) FROM (SELECT created_at FROM a2a_messages_view WHERE from_agent = ? ORDER BY seq DESC LIMIT ${LOOKED_AT}) sent
       WHERE sent.created_at > coalesce(i.heard_at, 0)) AS unanswered
-  FROM agents a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id WHERE a.agent_id = ?`
+  FROM agents_view a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id WHERE a.agent_id = ?`
 
 type StoredLot = Omit<LotRow, 'inner'> & { state: string | null }
 
@@ -59,7 +59,7 @@ export interface HappenedRow {
 
 const LIFE = `WITH lot AS MATERIALIZED (${LOT})
   SELECT lot.*, e.seq AS event_seq, e.type AS event_type, e.at AS event_at, e.data AS event_data
-  FROM lot LEFT JOIN events e ON e.agent_id = lot.agent_id AND e.seq > lot.seq ORDER BY e.seq LIMIT ?`
+  FROM lot LEFT JOIN events_view e ON e.agent_id = lot.agent_id AND e.seq > lot.seq ORDER BY e.seq LIMIT ?`
 
 type LifeRow = StoredLot &
   ({ event_seq: number; event_type: string; event_at: number; event_data: string } | { event_seq: null })
@@ -83,7 +83,7 @@ export async function findLife(
 /** In how many steps a goal came to its end, and whether it was the model that declined. */
 export async function endOfGoal(store: Store, goal_id: string): Promise<{ steps: number; declined: boolean }> {
   const row = await store.get<{ steps: number; result: string | null }>(
-    'SELECT steps_completed AS steps, result FROM goals WHERE goal_id = ?',
+    'SELECT steps_completed AS steps, result FROM goals_view WHERE goal_id = ?',
     [goal_id],
   )
   return { steps: row?.steps ?? 0, declined: row?.result?.startsWith('The model declined') ?? false }
@@ -109,7 +109,7 @@ export const lived = defineEffect({
       return [
         {
           sql: `INSERT INTO inner_lives (agent_id, version, at, seq, heard_at, passed, look_at, state)
-                SELECT ?, 1, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)
+                SELECT ?, 1, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)
                 ON CONFLICT (agent_id) DO NOTHING`,
           params: [agent_id, now, seq, heard_at, passed, look_at, state, agent_id],
         },
@@ -131,7 +131,7 @@ export const restoreLife = defineEffect({
   statements: ({ agent_id, inner }, now) => [
     {
       sql: `INSERT INTO inner_lives (agent_id, version, at, seq, heard_at, state)
-            VALUES (?, 1, ?, (SELECT coalesce(max(seq), 0) FROM events WHERE agent_id = ?), ?, ?)
+            VALUES (?, 1, ?, (SELECT coalesce(max(seq), 0) FROM events_view WHERE agent_id = ?), ?, ?)
             ON CONFLICT (agent_id) DO UPDATE SET version = inner_lives.version + 1, at = excluded.at, seq = excluded.seq,
               look_at = 0, state = excluded.state`,
       params: [agent_id, now, agent_id, now, JSON.stringify(inner)],
@@ -142,9 +142,9 @@ export const restoreLife = defineEffect({
 /** Of these agents, those to whom something has happened, or in whom by now something has moved that one could see. */
 export async function stirredAmong(store: Store, agents: readonly string[], now: number): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
-    `SELECT a.agent_id FROM agents a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id AND i.at <= ? AND i.look_at > ?
+    `SELECT a.agent_id FROM agents_view a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id AND i.at <= ? AND i.look_at > ?
      WHERE a.agent_id ${AMONG}
-       AND (i.seq IS NULL OR i.seq < coalesce((SELECT max(seq) FROM events e WHERE e.agent_id = a.agent_id), 0))`,
+       AND (i.seq IS NULL OR i.seq < coalesce((SELECT max(seq) FROM events_view e WHERE e.agent_id = a.agent_id), 0))`,
     [now, now, listed(agents)],
   )
   return rows.map(({ agent_id }) => agent_id)
@@ -166,7 +166,7 @@ export const recordMoment = defineEffect({
     {
       sql: `INSERT INTO suffering_history (agent_id, at, hourly, load, happiness, crisis, mood, severities, persona, base)
             SELECT ?, ?, CASE WHEN EXISTS (SELECT 1 FROM suffering_history WHERE agent_id = ? AND at >= ?) THEN 0 ELSE 1 END, ?, ?, ?, ?, ?, ?, ?
-            WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)`,
+            WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)`,
       params: [
         ...[agent_id, now, agent_id, now - (now % HOUR_MS), load, persona.happiness, crisis, mood],
         ...[JSON.stringify(severities), JSON.stringify(persona), JSON.stringify(base), agent_id],

@@ -3,7 +3,7 @@ import { type Due, idsOf } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import { Stressors } from './contract.ts'
 import { stirredAmong } from './repository.ts'
-import { BUILT_IN } from './stressors.ts'
+import { BUILT_IN } from './state/stressors.ts'
 
 /** Of these agents, those whose inner life is to be looked at. What plugins' stressors go by is not known: they are asked each time. */
 export async function agentsWithWork(svc: PluginHandle, due: readonly Due[]): Promise<string[]> {

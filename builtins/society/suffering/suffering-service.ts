@@ -13,13 +13,13 @@ import {
   type Suffering,
   type SufferingState,
 } from './contract.ts'
-import { pass, type Settings, stillFor, thresholdsOf } from './dynamics.ts'
 import { applyEvents, budgetLeft, factsOf, runStressors } from './facts.ts'
-import { feelingOf, moodOf } from './mood.ts'
 import { baseOf, effectiveOf, homeOf, shapedBy } from './persona.ts'
 import { findLife, findLot, type LotRow, lived, recordMoment } from './repository.ts'
-import { eachField, type Inner, loadOf, newborn, type ReportedState } from './state.ts'
-import { DEFAULT_RATE } from './stressors.ts'
+import { pass, type Settings, stillFor, thresholdsOf } from './state/dynamics.ts'
+import { feelingOf, moodOf } from './state/mood.ts'
+import { eachField, type Inner, loadOf, newborn, type ReportedState } from './state/state.ts'
+import { DEFAULT_RATE } from './state/stressors.ts'
 
 /** A change of the load, or of a field of the persona, that is worth telling, and how often at most. */
 const WORTH_TELLING = 0.02

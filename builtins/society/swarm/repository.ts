@@ -38,7 +38,7 @@ export async function endedAfter(
   limit: number,
 ): Promise<{ goals: EndedGoal[]; last: number }> {
   const events = await store.all<{ seq: number; data: string }>(
-    `SELECT seq, data FROM events WHERE type IN ('goal_completed', 'goal_abandoned') AND seq > ? ORDER BY seq LIMIT ?`,
+    `SELECT seq, data FROM events_view WHERE type IN ('goal_completed', 'goal_abandoned') AND seq > ? ORDER BY seq LIMIT ?`,
     [after, limit],
   )
   const goals: EndedGoal[] = []
@@ -47,11 +47,11 @@ export async function endedAfter(
     const goal = await store.get<Omit<EndedGoal, 'seq' | 'tools'>>(
       `SELECT goal_id, agent_id, objective, status, steps_completed AS steps,
          max(0, coalesce(completed_at, created_at) - created_at) AS duration_ms, coalesce(completed_at, created_at) AS at
-       FROM goals WHERE goal_id = ? AND status <> 'active'`,
+       FROM goals_view WHERE goal_id = ? AND status <> 'active'`,
       [goal_id],
     )
     const tools = await store.all<{ tool: string }>(
-      'SELECT DISTINCT tool FROM tool_calls WHERE goal_id = ? ORDER BY tool',
+      'SELECT DISTINCT tool FROM tool_calls_view WHERE goal_id = ? ORDER BY tool',
       [goal_id],
     )
     if (goal) goals.push({ seq, ...goal, tools: tools.map(({ tool }) => tool) })
@@ -63,7 +63,7 @@ export async function endedAfter(
 export async function typesOf(store: Store, agent_id?: string): Promise<Map<string, TaskTypeRecord[]>> {
   const rows = await store.all<{ agent_id: string; task_type: string; goals: number; completed: number; mean: number }>(
     `SELECT r.agent_id, task_type, count(*) AS goals, sum(success) AS completed, avg(duration_ms) AS mean
-     FROM specialization_records r JOIN agents a ON a.agent_id = r.agent_id AND a.died_at IS NULL
+     FROM specialization_records r JOIN agents_view a ON a.agent_id = r.agent_id AND a.died_at IS NULL
      ${agent_id === undefined ? '' : 'WHERE r.agent_id = ?'} GROUP BY r.agent_id, task_type ORDER BY r.agent_id, task_type`,
     agent_id === undefined ? [] : [agent_id],
   )
@@ -78,9 +78,9 @@ export async function typesOf(store: Store, agent_id?: string): Promise<Map<stri
 /** Returns the outcomes of each live agent's latest ended goals. */
 export function recentOutcomes(store: Store, goals: number): Promise<AgentOutcomes[]> {
   return store.all<AgentOutcomes>(
-    `SELECT a.agent_id, (SELECT count(*) FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active,
+    `SELECT a.agent_id, (SELECT count(*) FROM goals_view g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active,
        coalesce(sum(r.success), 0) AS completed, coalesce(sum(1 - r.success), 0) AS abandoned
-     FROM agents a LEFT JOIN (SELECT agent_id, success, row_number() OVER (PARTITION BY agent_id ORDER BY seq DESC) AS n
+     FROM agents_view a LEFT JOIN (SELECT agent_id, success, row_number() OVER (PARTITION BY agent_id ORDER BY seq DESC) AS n
        FROM specialization_records) r ON r.agent_id = a.agent_id AND r.n <= ?
      WHERE a.died_at IS NULL GROUP BY a.agent_id ORDER BY a.agent_id`,
     [goals],
@@ -90,7 +90,7 @@ export function recentOutcomes(store: Store, goals: number): Promise<AgentOutcom
 /** The last goal of a kind that an agent completed, as far as it is still there. */
 export function lastCompleted(store: Store, agent_id: string, task_type: string) {
   return store.get<{ goal_id: string; objective: string; result: string | null }>(
-    `SELECT g.goal_id, g.objective, g.result FROM specialization_records r JOIN goals g ON g.goal_id = r.goal_id
+    `SELECT g.goal_id, g.objective, g.result FROM specialization_records r JOIN goals_view g ON g.goal_id = r.goal_id
      WHERE r.agent_id = ? AND r.task_type = ? AND r.success = 1 ORDER BY r.seq DESC LIMIT 1`,
     [agent_id, task_type],
   )
@@ -99,8 +99,8 @@ export function lastCompleted(store: Store, agent_id: string, task_type: string)
 /** Returns agents that a task may be given to: alive, not paused, and no sub-agents. */
 export function takers(store: Store): Promise<{ agent_id: string; active: number }[]> {
   return store.all(
-    `SELECT agent_id, (SELECT count(*) FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active
-     FROM agents a WHERE died_at IS NULL AND paused_at IS NULL AND spawned_by IS NULL ORDER BY agent_id`,
+    `SELECT agent_id, (SELECT count(*) FROM goals_view g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active
+     FROM agents_view a WHERE died_at IS NULL AND paused_at IS NULL AND spawned_by IS NULL ORDER BY agent_id`,
   )
 }
 

@@ -29,7 +29,7 @@ export const recordGoals = defineEffect({
   statements: ({ goals }) => [
     ...goals.map(goal => ({
       sql: `INSERT INTO specialization_records (seq, goal_id, agent_id, task_type, success, duration_ms, steps, tools, at)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?) ON CONFLICT DO NOTHING`,
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?) ON CONFLICT DO NOTHING`,
       params: [
         ...[goal.seq, goal.goal_id, goal.agent_id, goal.task_type, goal.success, goal.duration_ms, goal.steps],
         ...[JSON.stringify(goal.tools), goal.at, goal.agent_id],
@@ -75,7 +75,7 @@ export const insertEffects = defineEffect({
   statements: ({ report_id, effects: done }, now) =>
     done.map(({ effect_id, kind, topic, agent_id, text }) => ({
       sql: `INSERT INTO swarm_effects (effect_id, report_id, kind, topic, agent_id, detail, status, created_at)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents WHERE agent_id = ?) ON CONFLICT DO NOTHING`,
+            SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?) ON CONFLICT DO NOTHING`,
       params: [
         ...[effect_id, report_id, kind, topic, agent_id, JSON.stringify({ text })],
         ...[kind === 'memory' ? 'planned' : 'in_force', now, agent_id],

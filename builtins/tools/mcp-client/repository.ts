@@ -8,7 +8,7 @@ const NAMESPACE = 'mcp-client'
 export async function allKnown(svc: PluginHandle): Promise<Map<string, KnownTools>> {
   const rows = await svc
     .use(Store)
-    .all<{ key: string; value: string }>('SELECT key, value FROM plugin_values WHERE namespace = ?', [NAMESPACE])
+    .all<{ key: string; value: string }>('SELECT key, value FROM plugin_values_view WHERE namespace = ?', [NAMESPACE])
   return new Map(
     rows.flatMap(({ key, value }) => {
       const known = KnownTools.safeParse(JSON.parse(value))

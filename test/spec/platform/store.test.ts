@@ -15,8 +15,8 @@ import {
   wakeAgents,
 } from '#platform/store/contract'
 import store from '#platform/store/index'
-import { NEVER } from '#platform/store/scheduler'
 import { APPLICATION_ID } from '#platform/store/schema'
+import { NEVER } from '#platform/store/statements'
 import { tempDir, testHost } from '../../support/index.ts'
 import Sqlite from '../../support/sqlite.ts'
 

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { Profile } from '#core/profiles/contract'
 import { SufferingConfig } from '#society/suffering/config'
 import { PERSONA_FIELDS, type PersonaFields } from '#society/suffering/contract'
-import { applyVerdict, easeStressor, GONE, laid, pass, type Settings, thresholdsOf } from '#society/suffering/dynamics'
-import { circumplex, feelingOf } from '#society/suffering/mood'
+import { applyVerdict, easeStressor, GONE, laid, pass, type Settings, thresholdsOf } from '#society/suffering/state/dynamics'
+import { circumplex, feelingOf } from '#society/suffering/state/mood'
 import { afterOutcome, baseOf, crisisShare, effectiveOf, shapedBy } from '#society/suffering/persona'
-import { DEFAULT_HOME, eachField, type Inner, loadOf, newborn } from '#society/suffering/state'
-import { BUILT_IN, DEFAULT_RATE } from '#society/suffering/stressors'
+import { DEFAULT_HOME, eachField, type Inner, loadOf, newborn } from '#society/suffering/state/state'
+import { BUILT_IN, DEFAULT_RATE } from '#society/suffering/state/stressors'
 
 const HOUR = 3_600_000
 const config = SufferingConfig.parse({})

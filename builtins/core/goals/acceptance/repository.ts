@@ -33,7 +33,7 @@ export const ACCEPTANCE_EFFECTS = [setAcceptance, claimsRefused]
 /** The arguments, as JSON, of a goal's calls that ran a command or a script. */
 export async function commandsOf(store: Store, goal_id: string): Promise<string[]> {
   const rows = await store.all<{ arguments: string }>(
-    `SELECT arguments FROM tool_calls WHERE goal_id = ? AND state = 'done'
+    `SELECT arguments FROM tool_calls_view WHERE goal_id = ? AND state = 'done'
      AND (arguments LIKE '%"command"%' OR arguments LIKE '%"script"%')`,
     [goal_id],
   )

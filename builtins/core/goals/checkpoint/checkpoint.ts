@@ -1,7 +1,10 @@
 import type { CheckpointPart } from '#core/checkpoints/contract'
 import { Message } from '#core/models/contract'
+import { callsSince, closeCalls } from '#core/runtime/statements'
 import { type PluginHandle, z } from '#kernel'
-import { AMONG, appendEvent, defineEffect, listed, type Statement, Store } from '#platform/store/contract'
+import { appendEvent, defineEffect, type Statement, Store } from '#platform/store/contract'
+import { denyRequests } from '#safety/approvals/statements'
+import { withdrawQuestions } from '#safety/questions/statements'
 import { ended } from '../pursuit/outcome.ts'
 import { activeBelow, activeGoals, findGoal } from '../repository.ts'
 
@@ -54,7 +57,8 @@ export const restoreGoal = defineEffect({
   schema: z.object({ agent_id: z.string(), goal_id: z.string(), goal: KeptGoal }),
   statements: ({ agent_id, goal_id, goal }, now) => {
     const { objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at, transcript } = goal
-    const open = listed(openCalls(transcript))
+    const since = callsSince(goal_id, openCalls(transcript))
+    const calls = { sql: `SELECT call_id FROM tool_calls_view WHERE ${since.where}`, params: since.params }
     return [
       {
         sql: `INSERT INTO goals (goal_id, agent_id, objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at)
@@ -69,24 +73,13 @@ export const restoreGoal = defineEffect({
         ],
       },
       ...writeTranscript(goal_id, agent_id, transcript),
-      {
-        sql: `UPDATE approvals SET status = 'denied', reason = ?, resolved_at = ?, resolved_by = 'checkpoint'
-              WHERE status = 'pending' AND approval_id IN (SELECT approval_id FROM tool_calls WHERE ${SINCE})`,
-        params: [SET_BACK, now, goal_id, open],
-      },
-      {
-        sql: `DELETE FROM questions WHERE answered_at IS NULL AND call_id IN (SELECT call_id FROM tool_calls WHERE ${SINCE})`,
-        params: [goal_id, open],
-      },
-      {
-        sql: `UPDATE tool_calls SET state = 'done', outcome = ?, is_error = 1, ended_at = ? WHERE ${SINCE}`,
-        params: [SET_BACK, now, goal_id, open],
-      },
+      denyRequests(calls, { reason: SET_BACK, resolved_by: 'checkpoint' }, now),
+      withdrawQuestions(calls),
+      closeCalls(since, SET_BACK, now),
     ]
   },
 })
 const SET_BACK = 'The agent was put back to an earlier checkpoint.'
-const SINCE = `goal_id = ? AND state <> 'done' AND model_call_id NOT ${AMONG}`
 
 function openCalls(transcript: KeptGoal['transcript']): string[] {
   const last = transcript.findLast(({ message }) => message.role === 'assistant')

@@ -34,8 +34,8 @@ interface Standing extends World {
 export async function standingOf(svc: PluginHandle, { agent_id, profile, model }: Sleeper): Promise<Standing> {
   const row = await svc.use(Store).get<{ wakes: number; noted_at: number | null; nudged: number } & Nullable<IdleRow>>(
     `SELECT l.wakes, i.wakes AS noted_at, i.times, i.world, i.asked_at, i.ask_again_at,
-       EXISTS (SELECT 1 FROM nudges WHERE agent_id = l.id AND delivered_at IS NULL) AS nudged
-     FROM leases l LEFT JOIN idle_agents i ON i.agent_id = l.id WHERE l.id = ?`,
+       EXISTS (SELECT 1 FROM nudges_view WHERE agent_id = l.id AND delivered_at IS NULL) AS nudged
+     FROM leases_view l LEFT JOIN idle_agents i ON i.agent_id = l.id WHERE l.id = ?`,
     [agent_id],
   )
   const world = fingerprint(svc, profile, model)
@@ -99,7 +99,7 @@ export async function restless(
   if (!idle_backoff || svc.list(News).some(({ portion }) => portion === undefined)) return agents
   const now = svc.clock.ms()
   const sleeping = await svc.use(Store).all<Sleeping>(
-    `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, i.world FROM agents a JOIN leases l ON l.id = a.agent_id
+    `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, i.world FROM agents_view a JOIN leases_view l ON l.id = a.agent_id
      JOIN idle_agents i ON i.agent_id = a.agent_id AND i.wakes = l.wakes AND i.asked_at <= ? AND i.ask_again_at > ?
      WHERE a.agent_id ${AMONG} AND a.failures = 0 AND a.waiting_for IS NULL AND a.held_by IS NULL
        AND NOT EXISTS (SELECT 1 FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active')`,
@@ -210,7 +210,7 @@ export function lastSearch(
   agent_id: string,
 ): Promise<(NoGoal & { ask_again_at: number }) | undefined> {
   return svc.use(Store).get(
-    `SELECT i.ask_again_at, i.said, i.refused FROM idle_agents i JOIN leases l ON l.id = i.agent_id AND l.wakes = i.wakes
+    `SELECT i.ask_again_at, i.said, i.refused FROM idle_agents i JOIN leases_view l ON l.id = i.agent_id AND l.wakes = i.wakes
      WHERE i.agent_id = ?`,
     [agent_id],
   )

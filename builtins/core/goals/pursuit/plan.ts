@@ -2,8 +2,8 @@ import type { Message } from '#core/models/contract'
 import { z } from '#kernel'
 import { appendEvent } from '#platform/store/contract'
 import { type Tool, type ToolCall, tool } from '#tools/toolkits/contract'
+import { setPlan } from '../acceptance/terms-repository.ts'
 import { PlanStep } from '../contract.ts'
-import { setPlan } from '../terms-repository.ts'
 
 /** The tool by which an agent writes down how it goes about its goal. */
 export const UPDATE_PLAN = 'update_plan'

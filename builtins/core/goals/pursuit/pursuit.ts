@@ -22,6 +22,7 @@ import { Approvals } from '#safety/approvals/contract'
 import { ASK_OPERATOR, Questions } from '#safety/questions/contract'
 import type { Tool } from '#tools/toolkits/contract'
 import { Ending, NotAcceptedError } from '../acceptance/ending.ts'
+import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
 import { assembled } from '../context/assembly.ts'
 import { heard, newsFor, passed, told } from '../context/guarded.ts'
@@ -42,7 +43,6 @@ import {
   unansweredCalls,
   untoldSubgoals,
 } from '../repository.ts'
-import { goalsBefore, readPlan } from '../terms-repository.ts'
 import { ended, fared, restAfter, spent } from './outcome.ts'
 import { Plan, planReminder, UPDATE_PLAN } from './plan.ts'
 import { Summaries } from './summary.ts'

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { toolResult } from '#core/goals/contract'
 import type { Message, Spend } from '#core/models/contract'
 import { canonicalJson, type PlannedCall, type RunEvent } from '#core/runtime/contract'
+import type { CallIntent } from '#core/runtime/statements'
 import { sessionUsed } from '#core/sessions/contract'
 import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
 import { recordInput } from '#lib/recording-context'
@@ -12,7 +13,6 @@ import {
   chargeTask,
   endTask,
   holdTask,
-  type Intent,
   recordAnswer,
   recordOutcome,
   recordSummary,
@@ -112,7 +112,7 @@ export class TaskJournal {
   }
 
   /** Writes an answer after which the work goes on. @throws LostTask */
-  async goesOn(calls: readonly (PlannedCall & Pick<Intent, 'state'>)[] = []): Promise<void> {
+  async goesOn(calls: readonly (PlannedCall & Pick<CallIntent, 'state'>)[] = []): Promise<void> {
     const last = this.#last
     if (!last) return
     this.#last = undefined

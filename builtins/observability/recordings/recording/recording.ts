@@ -111,7 +111,7 @@ export class LiveRecording {
     await this.#close()
     await this.listenNoMore()
     const last = await this.#store().get<{ seq: number | null }>(
-      'SELECT max(seq) AS seq FROM events WHERE run_id = ?',
+      'SELECT max(seq) AS seq FROM events_view WHERE run_id = ?',
       [this.about.events_of],
     )
     this.about.last_seq = this.about.cut === null ? (last?.seq ?? 0) : null

@@ -14,6 +14,7 @@ import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { OpenerToken } from '#lib/opener'
 import { type Tape, TapeToken } from '#lib/recording-context'
 import type { Tree } from '#lib/tree'
+import { moveOpenRuns } from '#observability/runs/statements'
 import { Effects, Store } from '#platform/store/contract'
 import { NotReplayableError, type Recording } from '../contract.ts'
 import { statements } from '../recording/effects.ts'
@@ -29,8 +30,6 @@ const OfflineError = defineError({
   title: 'Offline',
   sentence: (p: { what: string }) => `A replay reaches nothing outside it, and this was asked of it: ${p.what}.`,
 })
-
-const OURS = 'UPDATE runs SET pid = ? WHERE pid = ? AND ended_at IS NULL'
 
 export interface ReplayKernel extends AsyncDisposable {
   readonly kernel: Kernel
@@ -89,7 +88,7 @@ export async function openReplayKernel(
       also: [...hadAtFirst(svc, about), ...(options.also ?? []), playing(tape)],
     })
     // Its process tells a run from those of other daemons.
-    await kernel.use(Store).apply([statements([{ sql: OURS, params: [process.pid, about.pid] }])])
+    await kernel.use(Store).apply([statements([moveOpenRuns(about.pid, process.pid)])])
     const close = async () => {
       await kernel.close()
       await leave()

@@ -37,8 +37,8 @@ const ROW = `SELECT life_event_id, agent_id, beat, event, category, origin, situ
 /** Those that wait for a choice and whose agent is awake, oldest first. */
 export function waitingEvents(store: Store, now: number, limit: number): Promise<LifeRow[]> {
   return store.all<LifeRow>(
-    `${ROW} WHERE l.status = 'waiting' AND l.asked_until <= ? AND EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = l.agent_id
-       AND a.died_at IS NULL AND a.paused_at IS NULL) AND NOT EXISTS (SELECT 1 FROM approvals p
+    `${ROW} WHERE l.status = 'waiting' AND l.asked_until <= ? AND EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = l.agent_id
+       AND a.died_at IS NULL AND a.paused_at IS NULL) AND NOT EXISTS (SELECT 1 FROM approvals_view p
        WHERE p.agent_id = l.agent_id AND p.status = 'pending' AND p.task_id IS NULL)
      ORDER BY l.beat, l.agent_id LIMIT ?`,
     [now, limit],

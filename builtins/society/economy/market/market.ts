@@ -27,7 +27,7 @@ export interface OrderRow {
   due_beat: number
 }
 
-const OFFER = `SELECT o.offer_id, o.agent_id, a.name, o.title, o.price FROM world_offers o JOIN agents a ON a.agent_id = o.agent_id
+const OFFER = `SELECT o.offer_id, o.agent_id, a.name, o.title, o.price FROM world_offers o JOIN agents_view a ON a.agent_id = o.agent_id
   AND a.died_at IS NULL`
 const ORDER = 'SELECT order_id, title, seller, buyer, price, request, status, result, due_beat FROM world_orders'
 
@@ -134,9 +134,9 @@ export const ordersTold = defineEffect({
 /** Returns the writes that give back the escrow of work that will not be delivered. */
 export async function endOrders(store: Store, beat: number): Promise<Effect[]> {
   const late = await store.all<{ order_id: string; buyer: string | null; price: number }>(
-    `SELECT o.order_id, o.price, (SELECT a.agent_id FROM agents a WHERE a.agent_id = o.buyer) AS buyer FROM world_orders o
+    `SELECT o.order_id, o.price, (SELECT a.agent_id FROM agents_view a WHERE a.agent_id = o.buyer) AS buyer FROM world_orders o
      WHERE o.status = 'open' AND (o.due_beat <= ? OR NOT EXISTS
-       (SELECT 1 FROM agents a WHERE a.agent_id = o.seller AND a.died_at IS NULL)) ORDER BY o.order_id`,
+       (SELECT 1 FROM agents_view a WHERE a.agent_id = o.seller AND a.died_at IS NULL)) ORDER BY o.order_id`,
     [beat],
   )
   return late.flatMap(({ order_id, buyer, price }) => [

@@ -71,7 +71,7 @@ export function lifeSummary(svc: PluginHandle): LifeSummary {
 async function goalsOf(store: Store, agent_id: string): Promise<{ goals_completed: number; goals_abandoned: number }> {
   const row = await store.get<{ completed: number; abandoned: number }>(
     `SELECT count(*) FILTER (WHERE status = 'completed') AS completed, count(*) FILTER (WHERE status = 'abandoned') AS abandoned
-     FROM goals WHERE agent_id = ?`,
+     FROM goals_view WHERE agent_id = ?`,
     [agent_id],
   )
   return { goals_completed: row?.completed ?? 0, goals_abandoned: row?.abandoned ?? 0 }
@@ -102,7 +102,7 @@ export async function writeLife(svc: PluginHandle, agent: AgentRow): Promise<voi
 export async function writeLives(svc: PluginHandle, whose: 'dead' | 'all'): Promise<void> {
   const store = svc.use(Store)
   const rows = await store.all<{ agent_id: string; died_at: number | null }>(
-    `SELECT c.agent_id, a.died_at FROM world_citizens c JOIN agents a ON a.agent_id = c.agent_id
+    `SELECT c.agent_id, a.died_at FROM world_citizens c JOIN agents_view a ON a.agent_id = c.agent_id
      WHERE c.farewell = 0 ${whose === 'dead' ? 'AND a.died_at IS NOT NULL' : ''} ORDER BY c.agent_id`,
   )
   for (const { agent_id, died_at } of rows) {

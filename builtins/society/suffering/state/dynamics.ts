@@ -1,5 +1,5 @@
-import type { SufferingConfig } from './config.ts'
-import type { StressorVerdict } from './contract.ts'
+import type { SufferingConfig } from '../config.ts'
+import type { StressorVerdict } from '../contract.ts'
 import { type ActiveRow, clamp, eachField, type Inner, loadOf } from './state.ts'
 
 /** A stressor that fades is gone below this severity. */

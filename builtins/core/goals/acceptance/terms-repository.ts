@@ -1,7 +1,7 @@
 import { z } from '#kernel'
 import { AMONG, defineEffect, listed, type Store } from '#platform/store/contract'
-import { type GoalRow, PlanStep } from './contract.ts'
-import { COLUMNS } from './repository.ts'
+import { type GoalRow, PlanStep } from '../contract.ts'
+import { COLUMNS } from '../repository.ts'
 
 const Plan = z.array(PlanStep)
 
@@ -69,7 +69,7 @@ export async function waitsOf(store: Store, goal_ids: readonly string[]): Promis
       ids,
     ),
     store.all<{ goal_id: string; question_id: string }>(
-      `SELECT goal_id, question_id FROM questions WHERE answered_at IS NULL AND goal_id ${AMONG} ORDER BY asked_at, question_id`,
+      `SELECT goal_id, question_id FROM questions_view WHERE answered_at IS NULL AND goal_id ${AMONG} ORDER BY asked_at, question_id`,
       ids,
     ),
   ])

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { PERSONA_FIELDS, type PersonaFields } from './contract.ts'
+import { PERSONA_FIELDS, type PersonaFields } from '../contract.ts'
 
 const number = z.number()
 const amount = number.min(0)

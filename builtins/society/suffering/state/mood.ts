@@ -1,5 +1,5 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
-import { type InnerState, type MoodModel, Moods, type PersonaFields } from './contract.ts'
+import { type InnerState, type MoodModel, Moods, type PersonaFields } from '../contract.ts'
 import { clamp, type Inner, loadOf } from './state.ts'
 
 const MARKED = 0.3

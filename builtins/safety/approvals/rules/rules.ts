@@ -1,5 +1,5 @@
 import { canonicalJson } from '#core/runtime/contract'
-import { type ArgumentMatches, ArgumentPattern } from './contract.ts'
+import { type ArgumentMatches, ArgumentPattern } from '../contract.ts'
 
 /** Whether a call's arguments are such as a rule lets through: every argument is named by it, and every one that it names is there. */
 export function isMatch(matches: ArgumentMatches | null, args: unknown): boolean {

@@ -1,4 +1,4 @@
-import type { Stressor } from './contract.ts'
+import type { Stressor } from '../contract.ts'
 
 /** Of a stressor that says nothing of it, per hour. */
 export const DEFAULT_RATE = 0.03

@@ -2,17 +2,17 @@ import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/co
 import { defineError, operation, type PluginHandle, z } from '#kernel'
 import { whoAsks } from '#lib/asker'
 import { Instant, Store } from '#platform/store/contract'
-import type { ApprovalConfig } from './config.ts'
+import type { ApprovalConfig } from '../config.ts'
 import {
   AgentCannotDecideError,
   ApprovalRule,
   ArgumentMatches,
   ArgumentPattern,
   RuleNotFoundError,
-} from './contract.ts'
-import { refuseAgents, release, settle } from './decisions.ts'
-import { findRule, insertRule, listRules, revokeRule } from './rule-repository.ts'
-import { renderRules, ruleLine, shownRule } from './view.ts'
+} from '../contract.ts'
+import { refuseAgents, release, settle } from '../decisions.ts'
+import { renderRules, ruleLine, shownRule } from '../view.ts'
+import { findRule, insertRule, listRules, revokeRule } from './repository.ts'
 
 const EndlessRuleError = defineError({
   code: 'endless_rule',

@@ -1,0 +1,102 @@
+/** What the writes of other modules may do to the journal of tool calls. */
+import type { Message } from '#core/models/contract'
+import { z } from '#kernel'
+import { AMONG, type Condition, listed, RUN_OF, type Statement } from '#platform/store/contract'
+
+/** A planned call, as the journal begins with it. */
+export const CallIntent = z.object({
+  call_id: z.string(),
+  id: z.string(),
+  name: z.string(),
+  arguments: z.unknown(),
+  args_hash: z.string(),
+  step: z.number(),
+  /** `planned`: it begins once the gate lets it. */
+  state: z.enum(['planned', 'started']),
+})
+export type CallIntent = z.infer<typeof CallIntent>
+
+/** Where a call belongs. Of a goal's call the run is the daemon's; of a task's it is given. */
+type CallOwner = { agent_id: string; epoch: number } & (
+  | { goal_id: string }
+  | { task_id: string; run_id: string | null }
+)
+
+/** Writes down a call before it runs. */
+export function insertCall(owner: CallOwner, intent: CallIntent, now: number): Statement {
+  const { call_id, id, name, args_hash, step, state } = intent
+  const [column, of] = 'goal_id' in owner ? ['goal_id', owner.goal_id] : ['task_id', owner.task_id]
+  const run = 'goal_id' in owner ? { sql: RUN_OF, id: null } : { sql: '?', id: owner.run_id }
+  return {
+    sql: `INSERT INTO tool_calls (call_id, model_call_id, agent_id, ${column}, epoch, step, tool, arguments, args_hash,
+            state, started_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${run.sql})`,
+    params: [
+      ...[call_id, id, owner.agent_id, of, owner.epoch, step, name],
+      ...[JSON.stringify(intent.arguments) ?? 'null', args_hash, state, now, run.id],
+    ],
+  }
+}
+
+/** Writes down a call's outcome. */
+export function endCall(call_id: string, { content, is_error }: Message, now: number): Statement {
+  return {
+    sql: "UPDATE tool_calls SET state = 'done', outcome = ?, is_error = ?, ended_at = ? WHERE call_id = ?",
+    params: [content, is_error ?? false, now, call_id],
+  }
+}
+
+/** Has a call wait for an approval, if the condition holds and it has not ended. */
+export function parkCallFor(approval_id: string, call_id: string, { where, params }: Condition): Statement {
+  return {
+    sql: `UPDATE tool_calls SET state = 'parked', approval_id = ? WHERE call_id = ? AND state <> 'done' AND ${where}`,
+    params: [approval_id, call_id, ...params],
+  }
+}
+
+/** Has a call wait that has not ended. */
+export function parkCall(call_id: string): Statement {
+  return { sql: "UPDATE tool_calls SET state = 'parked' WHERE call_id = ? AND state <> 'done'", params: [call_id] }
+}
+
+/** Attaches a decision to a call that has not ended. */
+export function attachApproval(approval_id: string, call_id: string): Statement {
+  return {
+    sql: "UPDATE tool_calls SET approval_id = ? WHERE call_id = ? AND state <> 'done'",
+    params: [approval_id, call_id],
+  }
+}
+
+/** Begins a call that was planned or waited. */
+export function startCall(call_id: string, from: 'planned' | 'parked', now: number): Statement {
+  return {
+    sql: "UPDATE tool_calls SET state = 'started', started_at = ? WHERE call_id = ? AND state = ?",
+    params: [now, call_id, from],
+  }
+}
+
+/** Begins a call with its approval. @param approved the query of its arguments and their hash, as they were approved */
+export function startApprovedCall(approval_id: string, call_id: string, approved: Statement, now: number): Statement {
+  return {
+    sql: `UPDATE tool_calls SET state = 'started', started_at = ?, approval_id = ?, (arguments, args_hash) = (${approved.sql})
+          WHERE call_id = ? AND state <> 'done'`,
+    params: [now, approval_id, ...(approved.params ?? []), call_id],
+  }
+}
+
+/** The calls of a goal that have not ended, but for those that stood open, by the model's ids, when a checkpoint was taken. */
+export function callsSince(goal_id: string, open: readonly string[]): Condition {
+  return { where: `goal_id = ? AND state <> 'done' AND model_call_id NOT ${AMONG}`, params: [goal_id, listed(open)] }
+}
+
+/** Ends such calls, with this as their outcome. */
+export function closeCalls({ where, params }: Condition, outcome: string, now: number): Statement {
+  return {
+    sql: `UPDATE tool_calls SET state = 'done', outcome = ?, is_error = 1, ended_at = ? WHERE ${where}`,
+    params: [outcome, now, ...params],
+  }
+}
+
+/** Removes the calls of tasks. */
+export function deleteTaskCalls(task_ids: readonly string[]): Statement {
+  return { sql: `DELETE FROM tool_calls WHERE task_id ${AMONG}`, params: [listed(task_ids)] }
+}
