@@ -65,6 +65,7 @@ export const STEPS = [
 export const OWNERS: Record<string, Record<string, string>> = {
   'platform/store': store,
   'core/agents': agents,
+  'safety/questions': questions,
   'core/goals': goals,
   'core/runtime': runtime,
   'core/sub-agents': subAgents,
@@ -75,7 +76,6 @@ export const OWNERS: Record<string, Record<string, string>> = {
   'tools/toolkits/task': taskToolkit,
   'safety/budget': budget,
   'safety/approvals': approvals,
-  'safety/questions': questions,
   'observability/runs': runs,
   'interfaces/rest': rest,
   'society/a2a': a2a,

@@ -345,3 +345,6 @@ export const AgentDeadError = defineError({
   title: 'Agent dead',
   sentence: (p: { agent_id: string }) => `Agent ${p.agent_id} is dead and stays so; it can only be deleted.`,
 })
+
+/** The agent of the running cycle, as it was when the cycle began. */
+export const ActiveAgent = token<AgentRow>('active_agent')

@@ -1,10 +1,12 @@
-import { ActiveAgent } from '#core/goals/contract'
-import { ModelUsers } from '#core/models/contract'
+import { CallLimits, Models, ModelUsers, mergeParameters } from '#core/models/contract'
 import { definePlugin, z } from '#kernel'
+import { DaemonStatusParts } from '#platform/daemon/contract'
 import { type Cycle, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
+import { Sandbox } from '#safety/sandbox/contract'
 import { AgentDirectory } from './agents.ts'
-import { Agents, Holds, NudgeReceived, ProfileShapes } from './contract.ts'
+import { fenceLimit, freezeLimit } from './call-limits.ts'
+import { ActiveAgent, AgentFacets, Agents, Holds, NudgeReceived, ProfileShapes } from './contract.ts'
 import { noteGuard, ownHolds } from './next.ts'
 import { agentOperations } from './operations.ts'
 import { AGENT_EFFECTS, modelsOfLiving } from './repository.ts'
@@ -29,6 +31,31 @@ export default definePlugin({
     })
     svc.add(ModelUsers, { name: 'agents', models: () => modelsOfLiving(svc.use(Store)) })
     for (const hold of ownHolds(svc)) svc.add(Holds, hold)
+    svc.add(DaemonStatusParts, {
+      name: 'agents',
+      async read() {
+        const { goals_active: _, total: __, ...counts } = await agents.counts()
+        return { agents: counts }
+      },
+    })
+    for (const limit of [freezeLimit(svc), fenceLimit(svc)]) svc.add(CallLimits, limit)
+    svc.add(AgentFacets, {
+      name: 'sandbox',
+      read: async ({ folders }) => (folders.length > 0 && svc.has(Sandbox) ? svc.use(Sandbox).status() : null),
+    })
+    svc.add(AgentFacets, {
+      name: 'parameters',
+      async read(agent) {
+        const profile = await agents.profileOf(agent)
+        // A server that is asked for its model may not be there.
+        const facts = await svc
+          .use(Models)
+          .describe(agent.model || profile.model || null)
+          .catch(() => null)
+        const { parameters, temperature, max_tokens } = profile
+        return facts && mergeParameters(parameters, facts.parameters, { temperature, max_tokens })
+      },
+    })
     // Read once a cycle, before all that goes by it. One that is gone is reported where the cycle needs it.
     svc.tap('approval_gate', { name: 'agents', stage: -500, busy: neverHasWork }, async (cycle: Cycle) => {
       const agent = await agents.find(cycle.agent_id).catch(() => undefined)

@@ -2,7 +2,6 @@ import type { PluginHandle } from '#kernel'
 import { Daemon, Freeze } from '#platform/daemon/contract'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { isoTime, Store } from '#platform/store/contract'
-import { Budget } from '#safety/budget/contract'
 import { type AgentRow, type Hold, Holds, type NextRun } from './contract.ts'
 import { agentHeld, crowd } from './repository.ts'
 
@@ -80,14 +79,6 @@ export function ownHolds(svc: PluginHandle): Hold[] {
         agent.failures === 0
           ? undefined
           : { reason: `Its last ${times(agent.failures)} failed, so it rests: ${agent.error}`, at: timeOf(agent) },
-    },
-    {
-      name: 'budget',
-      stage: 40,
-      async why() {
-        if (!svc.has(Budget) || !(await svc.use(Budget).isExceeded())) return undefined
-        return { reason: (await svc.use(Budget).status()).message, at: null }
-      },
     },
     {
       name: 'waiting',

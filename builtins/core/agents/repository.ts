@@ -1,4 +1,3 @@
-import { isBlocked } from '#core/goals/contract'
 import { ImageRef, readImages, writeImages } from '#core/images/contract'
 import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
@@ -20,7 +19,7 @@ const STATUS = `CASE
 
 /** Of the goal that an agent pursues: one that waits for nothing, the highest priority first, then the oldest. */
 function ofActiveGoal(column: string): string {
-  return `(SELECT ${column} FROM goals_view f WHERE agent_id = a.agent_id AND status = 'active' ORDER BY ${isBlocked('f')},
+  return `(SELECT ${column} FROM goals_view f WHERE agent_id = a.agent_id AND status = 'active' ORDER BY blocked,
     priority DESC, created_at, goal_id LIMIT 1)`
 }
 

@@ -5,7 +5,8 @@ import { afterCycle, atShutdown } from './automatic.ts'
 import { bundleOperations } from './bundle-operations.ts'
 import { CheckpointService } from './checkpoint-service.ts'
 import { CheckpointsConfig } from './config.ts'
-import { CheckpointRestored, CheckpointSaved, Checkpoints } from './contract.ts'
+import { BundleParts, CheckpointRestored, CheckpointSaved, Checkpoints } from './contract.ts'
+import { imagesBundle } from './images.ts'
 import { checkpointOperations } from './operations.ts'
 import { CHECKPOINT_EFFECTS } from './repository.ts'
 import { checkpointsForget } from './retention.ts'
@@ -22,6 +23,7 @@ export default definePlugin({
     for (const effect of CHECKPOINT_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of checkpointOperations(svc, config, service)) svc.operation(operation)
     for (const operation of bundleOperations(svc)) svc.operation(operation)
+    svc.add(BundleParts, imagesBundle(svc))
     svc.event('checkpoint_saved', CheckpointSaved)
     svc.event('checkpoint_restored', CheckpointRestored)
     svc.event(

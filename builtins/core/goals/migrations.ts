@@ -121,8 +121,13 @@ CREATE TABLE goal_dependencies (
   /** What other modules read. */
   '046-views': `
 CREATE VIEW ended_transcripts_view AS SELECT goal_id, seq, message, created_at FROM ended_transcripts;
+-- blocked: whether a goal waits for a subgoal, for an answer, or for a goal that it comes after.
 CREATE VIEW goals_view AS SELECT goal_id, agent_id, objective, status, priority, parent_goal_id, created_at, completed_at,
-  steps_completed, reasoning, result, unconfirmed, told_at, images FROM goals;
+  steps_completed, reasoning, result, unconfirmed, told_at, images,
+  (EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = goals.goal_id AND sub.status = 'active')
+    OR EXISTS (SELECT 1 FROM questions_view q WHERE q.goal_id = goals.goal_id AND q.answered_at IS NULL)
+    OR EXISTS (SELECT 1 FROM goal_dependencies d JOIN goals first ON first.goal_id = d.after_goal_id
+      WHERE d.goal_id = goals.goal_id AND first.status = 'active')) AS blocked FROM goals;
 CREATE VIEW pursuit_transcripts_view AS SELECT goal_id, seq, message, created_at FROM pursuit_transcripts;
 `,
 }

@@ -1,7 +1,5 @@
-import { BundleParts } from '#core/checkpoints/contract'
 import { definePlugin } from '#kernel'
 import { Effects } from '#platform/store/contract'
-import { imagesBundle } from './bundle.ts'
 import { Images } from './contract.ts'
 import { KeptImages } from './images.ts'
 import { imageOperations } from './operations.ts'
@@ -16,7 +14,6 @@ export default definePlugin({
     svc.provide(Images, new KeptImages(svc))
     for (const effect of [keepImage, removeImages]) svc.add(Effects, effect.kind)
     imagesForget(svc)
-    svc.add(BundleParts, imagesBundle(svc))
     for (const operation of imageOperations(svc)) svc.operation(operation)
   },
 })

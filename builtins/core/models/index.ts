@@ -1,7 +1,6 @@
-import { AgentFacets, Agents } from '#core/agents/contract'
 import { definePlugin, type PluginHandle } from '#kernel'
+import { Metrics } from '#lib/metric'
 import { recordInput } from '#lib/recording-context'
-import { Metrics } from '#observability/metrics/contract'
 import { ConfigChecks } from '#platform/settings/contract'
 import { Caller } from './call/caller.ts'
 import { Governors } from './call/governors.ts'
@@ -23,7 +22,6 @@ import {
 } from './contract.ts'
 import { modelMetrics } from './metrics.ts'
 import { modelsList } from './operations.ts'
-import { mergeParameters } from './parameters/contract.ts'
 import { anthropic } from './providers/anthropic.ts'
 import { anthropicEndpoint, endpoints } from './providers/endpoints.ts'
 import { openaiCompatible } from './providers/openai.ts'
@@ -57,16 +55,6 @@ export default definePlugin({
 
     const inUse = () => modelsInUse(svc, { catalogue, resolve, config })
     const describe = async (name: string | null) => factsOf(await catalogue(), await resolve(name), config)
-    svc.add(AgentFacets, {
-      name: 'parameters',
-      async read(agent) {
-        const profile = await svc.use(Agents).profileOf(agent)
-        // A server that is asked for its model may not be there.
-        const facts = await describe(agent.model || profile.model || null).catch(() => null)
-        const { parameters, temperature, max_tokens } = profile
-        return facts && mergeParameters(parameters, facts.parameters, { temperature, max_tokens })
-      },
-    })
     svc.add(ModelUsers, {
       name: 'configuration',
       // Goals are chosen, and summaries written, by the agents' own models where none is named.

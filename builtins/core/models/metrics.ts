@@ -1,4 +1,4 @@
-import type { Metric, Sample } from '#observability/metrics/contract'
+import type { Metric, Sample } from '#lib/metric'
 import type { Governor, GovernorState } from './call/governor.ts'
 
 const BREAKERS = ['closed', 'open', 'half_open'] as const

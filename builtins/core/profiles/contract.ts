@@ -4,6 +4,15 @@ import { FolderInput } from '#safety/sandbox/contract'
 
 const unit = z.number().min(0).max(1)
 
+/** The five fields of a persona that move, each from 0 to 1. */
+export const PERSONA_FIELDS = [
+  'risk_tolerance',
+  'social_drive',
+  'concentration',
+  'autonomy_level',
+  'happiness',
+] as const
+
 /** Parts of an agent's inner life that prompts hold. */
 export const INNER_LIFE = ['persona', 'mood', 'economy'] as const
 export type InnerLife = (typeof INNER_LIFE)[number]
@@ -87,6 +96,13 @@ export const Profile = z.object({
   autonomy: z.string().default('medium').describe('Taken and passed over: persona.autonomy_level is what counts'),
 })
 export type Profile = z.infer<typeof Profile>
+
+/** What knows the names of toolkits and tools. */
+export interface ToolNames {
+  /** Returns what is wrong with each name that none has. */
+  unknownNames(kind: 'toolkit' | 'tool', names: readonly string[]): string[]
+}
+export const ToolNames = token<ToolNames>('tool_names')
 
 export interface Profiles {
   /** The profile as it is on disk now, for whoever starts something new from it. @throws ProfileNotFoundError, BadFileError */

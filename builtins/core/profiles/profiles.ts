@@ -1,9 +1,8 @@
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Runtime } from '#core/runtime/contract'
 import { type Issue, type PluginHandle, sentenceOf } from '#kernel'
 import type { YamlFile } from '#lib/yaml'
-import { type Profile, ProfileNotFoundError, type Profiles } from './contract.ts'
+import { type Profile, ProfileNotFoundError, type Profiles, ToolNames } from './contract.ts'
 import { parseProfile } from './profile.ts'
 import { Shelf } from './shelf.ts'
 
@@ -138,12 +137,12 @@ export class ProfileFiles implements Profiles {
   }
 
   #toolFaults(profile: Profile, file: string): Issue[] {
-    if (!this.#svc.has(Runtime)) return []
-    const runtime = this.#svc.use(Runtime)
+    if (!this.#svc.has(ToolNames)) return []
+    const names = this.#svc.use(ToolNames)
     return (['toolkits', 'core', 'tools'] as const).flatMap(key => {
       const line = this.#lines.get(profile)?.([key])
       const path = line === undefined ? file : `${file}:${line}`
-      return runtime
+      return names
         .unknownNames(key === 'tools' ? 'tool' : 'toolkit', profile[key] ?? [])
         .map(fault => ({ path, message: `${key} ${fault}` }))
     })

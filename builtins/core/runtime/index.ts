@@ -1,5 +1,6 @@
 import { Images } from '#core/images/contract'
 import { Models } from '#core/models/contract'
+import { ToolNames } from '#core/profiles/contract'
 import { definePlugin } from '#kernel'
 import { RuntimeConfig } from './config.ts'
 import { Runtime, Schemas } from './contract.ts'
@@ -22,6 +23,8 @@ export default definePlugin({
     for (const operation of runtimeOperations(svc, config, toolsFor)) svc.operation(operation)
     svc.provide(Schemas, schemas)
     const summaries = new SummaryWriter(svc)
+    const names = { unknownNames: unknownNames(svc) }
+    svc.provide(ToolNames, names)
     svc.provide(Runtime, {
       run: request =>
         runLoop(request, {
@@ -31,7 +34,7 @@ export default definePlugin({
         }),
       summarize: (call, wanted) => summaries.summarize(call, wanted),
       toolsFor: (profile, toolkits) => guardedTools(svc, toolsFor(profile, toolkits)),
-      unknownNames: unknownNames(svc),
+      ...names,
     })
   },
 })

@@ -89,3 +89,10 @@ export const OtherAgentSessionError = defineError({
   sentence: (p: { session: string; agent_id: string }) =>
     `The session ${p.session} belongs to agent ${p.agent_id}; a session has one agent. Use another key, or that agent.`,
 })
+
+/** What runs in sessions. */
+export interface SessionTasks {
+  /** Cancels what runs, or waits, in a session. */
+  cancelIn(session_id: string): Promise<void>
+}
+export const SessionTasks = token<SessionTasks>('session_tasks')

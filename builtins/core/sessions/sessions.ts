@@ -1,5 +1,4 @@
 import { AgentDeadError, AgentNotFoundError, Agents } from '#core/agents/contract'
-import { Tasks } from '#core/tasks/contract'
 import type { Effect, PluginHandle } from '#kernel'
 import { isoTime, Store, usdOf } from '#platform/store/contract'
 import type { SessionsConfig } from './config.ts'
@@ -9,6 +8,7 @@ import {
   SessionClosedError,
   SessionNotFoundError,
   type Sessions,
+  SessionTasks,
   type SessionWanted,
 } from './contract.ts'
 import {
@@ -79,7 +79,7 @@ export class SessionBook implements Sessions {
   async close(session_id: string, tenant: string): Promise<void> {
     await this.get(session_id, tenant)
     await this.#store.apply([closeSession({ session_id })])
-    if (this.#svc.has(Tasks)) await this.#svc.use(Tasks).cancelIn(session_id)
+    if (this.#svc.has(SessionTasks)) await this.#svc.use(SessionTasks).cancelIn(session_id)
   }
 
   async expire(): Promise<number> {

@@ -1,5 +1,5 @@
-import { ProfileShapes } from '#core/agents/contract'
-import { ActiveAgent, News } from '#core/goals/contract'
+import { ActiveAgent, ProfileShapes } from '#core/agents/contract'
+import { News } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Busy, type Cycle, idsOf } from '#platform/heartbeat/contract'

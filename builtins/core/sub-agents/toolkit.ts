@@ -1,6 +1,6 @@
-import { sanitize } from '#core/goals/contract'
 import { type PluginHandle, z } from '#kernel'
 import { pluralize } from '#lib/pluralize'
+import { sanitize } from '#lib/sanitize'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'

@@ -122,11 +122,7 @@ export interface Tasks {
 }
 export const Tasks = token<Tasks>('tasks')
 
-/** Works on a task that is held already: for replays. Resolves when it has begun. */
-export interface TaskDriver {
-  drive(task_id: string): Promise<{ ended: Promise<void> }>
-}
-export const TaskDriver = token<TaskDriver>('task-driver')
+export { TaskDriver } from '#observability/recordings/contract'
 
 declare module '#kernel' {
   interface Events {

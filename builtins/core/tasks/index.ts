@@ -1,3 +1,4 @@
+import { SessionTasks } from '#core/sessions/contract'
 import { definePlugin } from '#kernel'
 import { ConfigChecks } from '#platform/settings/contract'
 import { Effects } from '#platform/store/contract'
@@ -24,6 +25,7 @@ export default definePlugin({
     for (const operation of taskOperations(svc, service)) svc.operation(operation)
     svc.provide(Tasks, tasksService(svc, service))
     svc.provide(TaskDriver, service)
+    svc.provide(SessionTasks, service)
     svc.event('task_started', TaskStarted)
     svc.event('task_ended', TaskEnded)
     svc.on('agent_deleted', ({ agent_id }) => service.forget(agent_id))

@@ -1,5 +1,5 @@
-import { type DoctorCheck, finding } from '#interfaces/doctor/contract'
 import type { PluginHandle } from '#kernel'
+import { type DoctorCheck, finding } from '#lib/doctor-check'
 import { Daemon } from '#platform/daemon/contract'
 import type { FoundServer, ServerConfig, TcpAddress } from './contract.ts'
 import { resolveHost } from './listener/hosts.ts'

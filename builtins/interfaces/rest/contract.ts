@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { defineError, type OperationCall, type Ports, point, type SvcError, token, z } from '#kernel'
+import type { TcpAddress } from '#platform/daemon/contract'
 
 /** The section `server`. All of it is read at start. */
 export const ServerConfig = z.object({
@@ -51,12 +52,8 @@ function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text
 }
 
-/** A TCP port (0: the system chooses) of a host. */
-export interface TcpAddress {
-  host: string
-  port: number
-}
-/** The same, or the path of a unix socket. */
+export type { TcpAddress } from '#platform/daemon/contract'
+/** An address of a host, or the path of a unix socket. */
 export type Address = TcpAddress | { socket: string }
 
 export interface Listening {

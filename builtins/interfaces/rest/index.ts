@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { DoctorChecks } from '#interfaces/doctor/contract'
 import { definePlugin, Operations, ROLES, sentenceOf, type Undo } from '#kernel'
+import { DoctorChecks } from '#lib/doctor-check'
 import { secretMasker } from '#lib/secrets'
+import { DaemonListener } from '#platform/daemon/contract'
 import { Effects } from '#platform/store/contract'
 import { keyCheck } from './checks.ts'
 import {
@@ -63,7 +64,7 @@ export default definePlugin({
       })
     }
     const addresses = () => [...open].flatMap(({ tcp }) => tcp ?? [])
-    svc.provide(Rest, {
+    const rest: Rest = {
       async listen(address, { described = false } = {}) {
         measured ??= measure()
         await measured
@@ -80,7 +81,9 @@ export default definePlugin({
         return served
       },
       addresses,
-    })
+    }
+    svc.provide(Rest, rest)
+    svc.provide(DaemonListener, rest)
     svc.onChange(Operations, () => apps.outdate())
     svc.onChange(StaticRoutes, () => apps.outdate())
     svc.onChange(ProtocolRoutes, () => apps.outdate())

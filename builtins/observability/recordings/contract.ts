@@ -175,3 +175,9 @@ export const NotReplayableError = defineError({
   title: 'Not replayable',
   sentence: (p: { run_id: string; why: string }) => `The run ${p.run_id} cannot be repeated: ${p.why}.`,
 })
+
+/** Works on a task that is held already: for replays. Resolves when it has begun. */
+export interface TaskDriver {
+  drive(task_id: string): Promise<{ ended: Promise<void> }>
+}
+export const TaskDriver = token<TaskDriver>('task-driver')

@@ -1,5 +1,5 @@
 import { type Log, sentenceOf } from '#kernel'
-import type { Metric } from '#observability/metrics/contract'
+import type { Metric } from '#lib/metric'
 import { SIGNALS, type Signal } from './config.ts'
 
 interface Outcome {

@@ -1,5 +1,5 @@
 import { definePlugin } from '#kernel'
-import { Metrics } from '#observability/metrics/contract'
+import { Metrics } from '#lib/metric'
 import { TelemetrySection } from './config.ts'
 import { Deliveries } from './deliveries.ts'
 import { beginTelemetry, isOn } from './telemetry.ts'

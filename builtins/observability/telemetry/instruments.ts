@@ -1,7 +1,7 @@
 import type { Attributes, Meter } from '@opentelemetry/api'
 import type { ObservedCall, Spend } from '#core/models/contract'
 import { type PluginHandle, sentenceOf } from '#kernel'
-import { Metrics } from '#observability/metrics/contract'
+import { Metrics } from '#lib/metric'
 import { modelOf } from './attributes.ts'
 
 /** The bounds that the conventions advise: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/ */

@@ -1,4 +1,4 @@
-import { type DoctorCheck, finding } from '#interfaces/doctor/contract'
+import { type DoctorCheck, finding } from '#lib/doctor-check'
 import type { Nodes } from './nodes.ts'
 import { warningsOf } from './operations.ts'
 

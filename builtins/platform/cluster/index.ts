@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
-import { DoctorChecks } from '#interfaces/doctor/contract'
 import { definePlugin } from '#kernel'
+import { DoctorChecks } from '#lib/doctor-check'
 import { Effects, SharedFiles, StoreEngines } from '#platform/store/contract'
 import { ClusterConfig } from './config.ts'
 import { clusterCheck } from './doctor.ts'

@@ -1,6 +1,5 @@
 // No zod here: the command line reads this before it knows whether it needs a kernel.
 
-import type { TcpAddress } from '#interfaces/rest/contract'
 import { defineError, point, token, type Undo } from '#kernel'
 import type { DaemonStatus } from './shape.ts'
 
@@ -13,6 +12,20 @@ export type { DaemonStatus } from './shape.ts'
 export const OWN_NAME = 'daemon'
 /** Exists while the daemon is being stopped, with its PID: it must not be started again then. */
 export const STOP_FILE = 'daemon.stop'
+
+/** A TCP port (0: the system chooses) of a host. */
+export interface TcpAddress {
+  host: string
+  port: number
+}
+
+/** What answers requests at the daemon's socket. */
+export interface DaemonListener {
+  listen(address: { socket: string }): Promise<{ close(): Promise<void> }>
+  /** The hosts and ports where it answers in this process too. */
+  addresses(): TcpAddress[]
+}
+export const DaemonListener = token<DaemonListener>('daemon_listener')
 
 /** The daemon as it described itself. Paths are relative to `.svc/` unless that would be too long for a socket. */
 export interface Holder {
@@ -79,6 +92,8 @@ export interface Freeze {
   isFrozen(): Promise<boolean>
   /** Since when, in milliseconds; null while nothing is frozen. */
   since(): Promise<number | null>
+  /** The same as a condition in SQL, asked with what a model call asks. Absent where another plugin provides this. */
+  readonly condition?: string
 }
 export const Freeze = token<Freeze>('freeze')
 
@@ -100,6 +115,16 @@ export interface DaemonStart {
 export const DaemonStarts = point<DaemonStart>('daemon_starts', {
   key: start => start.name,
   has: { name: 'text', begin: 'function' },
+})
+
+/** What another module knows of the daemon's status. */
+export interface DaemonStatusPart {
+  name: string
+  read(): Promise<Partial<DaemonStatus>>
+}
+export const DaemonStatusParts = point<DaemonStatusPart>('daemon_status_parts', {
+  key: part => part.name,
+  has: { name: 'text', read: 'function' },
 })
 
 export const DaemonFrozenError = defineError({

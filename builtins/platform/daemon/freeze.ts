@@ -1,8 +1,6 @@
-import type { CallLimit } from '#core/models/contract'
 import { z } from '#kernel'
 import { appendEvent, defineEffect, getValue, type Store } from '#platform/store/contract'
 import { deleteValue, renewIdleLeases, swapValue } from '#platform/store/statements'
-import { DaemonFrozenError } from './contract.ts'
 
 const ROW = { namespace: 'daemon', key: 'frozen' }
 
@@ -31,7 +29,8 @@ const lookAnew = defineEffect({
 })
 export const FREEZE_EFFECTS = [freezeDaemon, thawDaemon, lookAnew]
 
-const IS_FROZEN = `EXISTS (SELECT 1 FROM plugin_values_view WHERE namespace = '${ROW.namespace}' AND key = '${ROW.key}')`
+/** Holds in SQL while the daemon is frozen. */
+export const IS_FROZEN = `EXISTS (SELECT 1 FROM plugin_values_view WHERE namespace = '${ROW.namespace}' AND key = '${ROW.key}')`
 const SINCE = 'SELECT value FROM plugin_values_view WHERE namespace = ? AND key = ?'
 
 /** Since when the daemon is frozen, in milliseconds; null when it is not. */
@@ -63,16 +62,4 @@ export async function freeze(store: Store): Promise<number> {
 /** Ends the freeze, if there is one. */
 export async function thaw(store: Store): Promise<void> {
   await store.apply([thawDaemon({}), appendEvent({ type: 'daemon_resumed', agent_id: null, data: {} })])
-}
-
-/** Stops a pursuit that is under way before its next model call. A one-shot task goes on. */
-export function freezeLimit(): CallLimit {
-  return {
-    name: 'freeze',
-    question: ({ kind, task_id }) => (kind === 'task' || task_id !== undefined ? undefined : { sql: IS_FROZEN }),
-    async hold(_, frozen) {
-      if (frozen) throw new DaemonFrozenError()
-    },
-    async settle() {},
-  }
 }

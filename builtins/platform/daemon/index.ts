@@ -1,10 +1,8 @@
-import { CallLimits } from '#core/models/contract'
 import { definePlugin, z } from '#kernel'
 import { type Busy, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Daemon, Freeze } from './contract.ts'
-import { fenceLimit } from './fence.ts'
-import { FREEZE_EFFECTS, freezeLimit, frozenSince, isThawed } from './freeze.ts'
+import { FREEZE_EFFECTS, frozenSince, IS_FROZEN, isThawed } from './freeze.ts'
 import { findDaemon, findDaemons } from './holder.ts'
 import { DaemonLife } from './life.ts'
 import { leaveDaemon, takeDaemon } from './lock.ts'
@@ -32,11 +30,9 @@ export default definePlugin({
 
     const since = () => frozenSince(svc.use(Store))
     const isFrozen = async () => (await since()) !== null
-    svc.provide(Freeze, { since, isFrozen })
+    svc.provide(Freeze, { since, isFrozen, condition: IS_FROZEN })
     const busy: Busy = async due => ((await isThawed(svc.use(Store))) ? [] : idsOf(due))
     svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) }, { busy })
-    svc.add(CallLimits, freezeLimit())
-    svc.add(CallLimits, fenceLimit(svc))
     svc.event('daemon_paused', z.object({}).describe('The operator froze all agents'))
     svc.event('daemon_resumed', z.object({}).describe('The freeze has ended'))
 

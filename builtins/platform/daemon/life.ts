@@ -1,5 +1,4 @@
 import { isAbsolute, join, resolve } from 'node:path'
-import { Rest } from '#interfaces/rest/contract'
 import { type PluginHandle, sentenceOf, type Undo } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { identityOf } from '#lib/identity'
@@ -8,7 +7,7 @@ import { inRound, sleepToRound } from '#lib/poller'
 import { replaceFile } from '#lib/yaml'
 import { RestartToken } from '#platform/plugin-files/contract'
 import { Store } from '#platform/store/contract'
-import { DaemonRunningError, DaemonStarts, type Holder, OWN_NAME, STOP_FILE } from './contract.ts'
+import { DaemonListener, DaemonRunningError, DaemonStarts, type Holder, OWN_NAME, STOP_FILE } from './contract.ts'
 import { holdLock, socketPlace, takePlace } from './lock.ts'
 import { bury, enter, isAccompanied, others } from './nodes.ts'
 
@@ -69,8 +68,8 @@ export class DaemonLife {
     const name = joined ? id : OWN_NAME
     crashPoint('daemon begun')
     this.#undo.push(await this.#writeFiles(name, holder))
-    if (this.#svc.has(Rest)) {
-      const listening = await this.#svc.use(Rest).listen({ socket: resolve(project.svc, holder.socket) })
+    if (this.#svc.has(DaemonListener)) {
+      const listening = await this.#svc.use(DaemonListener).listen({ socket: resolve(project.svc, holder.socket) })
       this.#undo.push(() => listening.close())
     }
     this.#undo.push(this.#touchRepeatedly(join(project.svc, name), holder), this.#watchOthers())
@@ -112,7 +111,7 @@ export class DaemonLife {
 
   async #writeFiles(name: string, holder: Holder): Promise<Undo> {
     const { ports, project, log } = this.#svc
-    const [serves] = this.#svc.has(Rest) ? this.#svc.use(Rest).addresses() : []
+    const [serves] = this.#svc.has(DaemonListener) ? this.#svc.use(DaemonListener).addresses() : []
     // Of a stop that was itself interrupted: its PID may be this one's by now.
     await ports.files.rm(join(project.svc, STOP_FILE), { force: true }).catch(() => {})
     const files: [string, string][] = [

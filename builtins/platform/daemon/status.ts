@@ -1,19 +1,19 @@
-import { Agents } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { Budget } from '#safety/budget/contract'
-import type { FoundDaemon } from './contract.ts'
+import { DaemonStatusParts, type FoundDaemon } from './contract.ts'
 import { frozenSince } from './freeze.ts'
 import { findDaemons } from './holder.ts'
 import type { DaemonStatus } from './shape.ts'
+
+const NO_AGENTS = { working: 0, waiting_approval: 0, waiting: 0, idle: 0, paused: 0, dead: 0 }
 
 /** The project's daemon, read from what it left in `.svc/`: the answer is the same in every process, and also when it hangs. */
 export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
   const all = await findDaemons(svc.ports, svc.project.svc)
   const found = all.find(({ alive }) => alive) ?? all[0]
   const now = svc.clock.ms()
-  const counts = await svc.use(Agents).counts()
-  const { goals_active: _, total: __, ...agents } = counts
+  const parts = await Promise.all(svc.list(DaemonStatusParts).map(part => part.read()))
+  const { agents = NO_AGENTS, budget = null } = Object.assign({}, ...parts) as Partial<DaemonStatus>
   const frozen = await frozenSince(svc.use(Store))
   return {
     running: found?.alive ?? false,
@@ -23,9 +23,9 @@ export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
     heartbeat_s: Number(svc.config.get('daemon.heartbeat')),
     frozen: frozen !== null,
     frozen_since: frozen === null ? null : isoTime(frozen),
-    in_flight: svc.heartbeat.live ? svc.heartbeat.inFlight.length : counts.working,
+    in_flight: svc.heartbeat.live ? svc.heartbeat.inFlight.length : agents.working,
     agents,
-    budget: svc.has(Budget) ? (await svc.use(Budget).status()).message : null,
+    budget,
   }
 }
 

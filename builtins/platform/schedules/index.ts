@@ -3,6 +3,7 @@ import { News } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
+import { Reminders } from '#tools/toolkits/shell/contract'
 import { ALARM_EFFECTS } from './alarm-repository.ts'
 import { AlarmBook, alarmMessages } from './alarms.ts'
 import { alarmsBundle, schedulesBundle } from './bundle.ts'
@@ -34,6 +35,7 @@ export default definePlugin({
     const alarms = new AlarmBook(svc, config)
     svc.provide(Schedules, schedules)
     svc.provide(Alarms, alarms)
+    svc.provide(Reminders, alarms)
     for (const effect of [...SCHEDULE_EFFECTS, ...ALARM_EFFECTS]) svc.add(Effects, effect.kind)
     for (const operation of scheduleOperations(svc, schedules)) svc.operation(operation)
     for (const operation of alarmOperations(svc, alarms)) svc.operation(operation)

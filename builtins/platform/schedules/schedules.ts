@@ -1,5 +1,5 @@
-import { sanitize } from '#core/goals/contract'
 import type { Effect, PluginHandle } from '#kernel'
+import { sanitize } from '#lib/sanitize'
 import { appendEvent, isoTime, Store } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
 import { checkCron, slotAfter } from './calendar.ts'

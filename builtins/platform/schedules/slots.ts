@@ -1,5 +1,5 @@
-import { Agents } from '#core/agents/contract'
-import { ActiveAgent, Goals } from '#core/goals/contract'
+import { ActiveAgent, Agents } from '#core/agents/contract'
+import { Goals } from '#core/goals/contract'
 import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
 import { Freeze } from '#platform/daemon/contract'
 import type { Cycle } from '#platform/heartbeat/contract'

@@ -1,6 +1,6 @@
-import { type DoctorCheck, finding } from '#interfaces/doctor/contract'
 import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
 import { HostToken, meant, type PluginHandle } from '#kernel'
+import { type DoctorCheck, finding } from '#lib/doctor-check'
 import { stemOf } from '#lib/plugin-file'
 import type { ConfigCheck } from './contract.ts'
 

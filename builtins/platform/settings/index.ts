@@ -1,5 +1,5 @@
-import { DoctorChecks } from '#interfaces/doctor/contract'
 import { definePlugin } from '#kernel'
+import { DoctorChecks } from '#lib/doctor-check'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { disabledNamesCheck, settingsCheck, warnOfSettings } from './checks.ts'
 import { ConfigChecks } from './contract.ts'

@@ -1,7 +1,7 @@
 import { definePlugin, type PluginHandle } from '#kernel'
+import { type ConfigCheck, ConfigChecks } from '#lib/config-check'
 import { MIGRATIONS } from '#migrations'
 import { SchedulerToken } from '#platform/heartbeat/contract'
-import { type ConfigCheck, ConfigChecks } from '#platform/settings/contract'
 import { StoreConfig } from './config.ts'
 import {
   appendEvent,

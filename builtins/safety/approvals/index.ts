@@ -1,5 +1,4 @@
-import { Holds } from '#core/agents/contract'
-import { ActiveAgent } from '#core/goals/contract'
+import { ActiveAgent, Holds } from '#core/agents/contract'
 import { definePlugin, type PluginHandle, sentenceOf, z } from '#kernel'
 import { eachRound } from '#lib/poller'
 import { DaemonStarts } from '#platform/daemon/contract'

@@ -1,8 +1,8 @@
-import { AgentFacets } from '#core/agents/contract'
+import { AgentFacets, Holds } from '#core/agents/contract'
 import { CallLimits } from '#core/models/contract'
-import { DoctorChecks } from '#interfaces/doctor/contract'
 import { definePlugin } from '#kernel'
-import { DaemonStarts } from '#platform/daemon/contract'
+import { DoctorChecks } from '#lib/doctor-check'
+import { DaemonStarts, DaemonStatusParts } from '#platform/daemon/contract'
 import { type Busy, idsOf } from '#platform/heartbeat/contract'
 import { Effects } from '#platform/store/contract'
 import { agentBudget } from './agent-limits.ts'
@@ -39,6 +39,13 @@ export default definePlugin({
 
     svc.add(AgentFacets, { name: 'budget', read: agent => agentBudget(svc, agent).catch(() => null) })
     svc.add(DoctorChecks, { name: 'prices', run: () => pricesFinding(svc, config) })
+    svc.add(DaemonStatusParts, { name: 'budget', read: async () => ({ budget: (await ledger.status()).message }) })
+    svc.add(Holds, {
+      name: 'budget',
+      stage: 40,
+      why: async () =>
+        (await ledger.isExceeded()) ? { reason: (await ledger.status()).message, at: null } : undefined,
+    })
     svc.add(DaemonStarts, { name: 'budget', begin: () => ledger.begin() })
     svc.on('cycle_end', () => ledger.report())
     svc.on('beat', () => ledger.tidy())

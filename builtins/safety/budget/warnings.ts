@@ -1,6 +1,6 @@
 import { type ModelFacts, Models } from '#core/models/contract'
-import type { DoctorFinding } from '#interfaces/doctor/contract'
 import type { PluginHandle } from '#kernel'
+import type { DoctorFinding } from '#lib/doctor-check'
 import { Approvals } from '#safety/approvals/contract'
 import { type BudgetConfig, microsOf } from './config.ts'
 import type { BudgetWarning } from './contract.ts'

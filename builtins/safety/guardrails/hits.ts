@@ -1,5 +1,5 @@
 import type { PluginHandle } from '#kernel'
-import type { Metric, Sample } from '#observability/metrics/contract'
+import type { Metric, Sample } from '#lib/metric'
 
 /** How often which stage did what, in this process. */
 export function hits(svc: PluginHandle): Metric {

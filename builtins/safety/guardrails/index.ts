@@ -1,5 +1,5 @@
 import { definePlugin } from '#kernel'
-import { Metrics } from '#observability/metrics/contract'
+import { Metrics } from '#lib/metric'
 import { GuardrailsConfig } from './config.ts'
 import { GuardrailHit, GuardrailRules, Guardrails } from './contract.ts'
 import { guardrails } from './guardrails.ts'

@@ -1,7 +1,7 @@
 import { Agents } from '#core/agents/contract'
-import { sanitize } from '#core/goals/contract'
 import type { Verdict } from '#core/runtime/contract'
 import { type PluginHandle, sentenceOf } from '#kernel'
+import { sanitize } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { GuardrailBlockedError, Guardrails, type Stage } from '#safety/guardrails/contract'
 import {

@@ -1,4 +1,3 @@
-import { AgentFacets } from '#core/agents/contract'
 import { definePlugin } from '#kernel'
 import { SandboxConfig } from './config.ts'
 import { Jail, Sandbox } from './contract.ts'
@@ -15,9 +14,5 @@ export default definePlugin({
     svc.provide(Jail, new FileJail(svc.ports))
     svc.provide(Sandbox, new Processes(svc, config))
     svc.operation(sandboxStatus(svc))
-    svc.add(AgentFacets, {
-      name: 'sandbox',
-      read: async ({ folders }) => (folders.length === 0 ? null : svc.use(Sandbox).status()),
-    })
   },
 })

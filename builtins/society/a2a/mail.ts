@@ -1,6 +1,6 @@
 import { AgentDeadError, type AgentRow, Agents } from '#core/agents/contract'
-import { sanitize } from '#core/goals/contract'
 import { type Effect, type PluginHandle, parse, z } from '#kernel'
+import { sanitize } from '#lib/sanitize'
 import { appendEvent, isoTime, type ListWindow, Store, wakeAgents } from '#platform/store/contract'
 import { GuardrailBlockedError, Guardrails } from '#safety/guardrails/contract'
 import type { A2AConfig } from './config.ts'

@@ -1,5 +1,5 @@
-import { sanitize } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
+import { sanitize } from '#lib/sanitize'
 import { Store } from '#platform/store/contract'
 import type { Peers } from './contract.ts'
 

@@ -1,5 +1,6 @@
-import { Goals, sanitize } from '#core/goals/contract'
+import { Goals } from '#core/goals/contract'
 import { type Effect, type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { sanitize } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
 import { Mail, OPERATOR } from '#society/a2a/contract'

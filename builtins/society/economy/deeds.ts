@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Agents } from '#core/agents/contract'
-import { sanitize } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
+import { sanitize } from '#lib/sanitize'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { stands } from './beat.ts'
 import {

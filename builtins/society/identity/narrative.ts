@@ -1,4 +1,4 @@
-import { sanitizeLine } from '#core/goals/contract'
+import { sanitizeLine } from '#lib/sanitize'
 import { isoTime } from '#platform/store/contract'
 
 /** A narrative that would be longer becomes a chapter, in characters. */

@@ -1,6 +1,6 @@
-import { sanitize } from '#core/goals/contract'
 import { type PluginHandle, z } from '#kernel'
 import { pluralize } from '#lib/pluralize'
+import { sanitize } from '#lib/sanitize'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { CollaborationPatterns, PatternRunNotFoundError } from './contract.ts'
 import { participantsOf } from './repository.ts'

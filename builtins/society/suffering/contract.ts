@@ -1,14 +1,8 @@
 import type { AgentRow } from '#core/agents/contract'
+import type { PERSONA_FIELDS } from '#core/profiles/contract'
 import { type Effect, parse, point, token, z } from '#kernel'
 
-/** The five fields of a persona that move, each from 0 to 1. */
-export const PERSONA_FIELDS = [
-  'risk_tolerance',
-  'social_drive',
-  'concentration',
-  'autonomy_level',
-  'happiness',
-] as const
+export { PERSONA_FIELDS } from '#core/profiles/contract'
 export type PersonaField = (typeof PERSONA_FIELDS)[number]
 const unit = z.number().min(0).max(1)
 export const PersonaFields = z.object({

@@ -1,5 +1,6 @@
-import { type PromptSection, sanitizeLine } from '#core/goals/contract'
+import type { PromptSection } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
+import { sanitizeLine } from '#lib/sanitize'
 import { Store } from '#platform/store/contract'
 import { openEffects } from './repository.ts'
 import type { Swarm } from './swarm.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { sanitize } from '#core/goals/contract'
 import { Memory } from '#core/memory/contract'
 import { type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { sanitize } from '#lib/sanitize'
 import { Freeze } from '#platform/daemon/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { SwarmConfig } from './config.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '#kernel'
-import type { Distribution } from '#observability/metrics/contract'
+import type { Distribution } from '#lib/metric'
 import type { ModelError } from '../contract.ts'
 
 /** Upper bounds of the durations of attempts, in seconds: up to the longest that `model.total_timeout` allows by default. */

@@ -1,4 +1,3 @@
-import { TaskDriver } from '#core/tasks/contract'
 import { type Clock, type Kernel, sentenceOf } from '#kernel'
 import {
   type Asked,
@@ -10,7 +9,7 @@ import {
   type Tape,
 } from '#lib/recording-context'
 import { Store } from '#platform/store/contract'
-import { type Divergence, Mirrors } from '../contract.ts'
+import { type Divergence, Mirrors, TaskDriver } from '../contract.ts'
 import type { Digester } from '../recording/digest.ts'
 import { statements } from '../recording/effects.ts'
 import { type Entry, errorOf, MODEL } from '../recording/entries.ts'

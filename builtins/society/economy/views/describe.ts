@@ -1,5 +1,5 @@
-import { sanitize } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
+import { sanitize } from '#lib/sanitize'
 import { Store } from '#platform/store/contract'
 import type { EconomyConfig } from '../config.ts'
 import { amount, type Citizen, centsOf, creditsOf, USABLE, type World } from '../contract.ts'

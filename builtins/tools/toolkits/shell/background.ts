@@ -2,11 +2,10 @@ import { join } from 'node:path'
 import { type PluginHandle, sentenceOf, z } from '#kernel'
 import { RESULT_CHARS } from '#lib/output-limit'
 import { replaceFile } from '#lib/yaml'
-import { Alarms } from '#platform/schedules/contract'
 import { isoTime, Store } from '#platform/store/contract'
 import { type ProcessEnd, type ProcessRequest, Sandbox } from '#safety/sandbox/contract'
 import { BackgroundLog } from './background-log.ts'
-import { CommandError } from './contract.ts'
+import { CommandError, Reminders } from './contract.ts'
 
 /** Processes that one agent may have at a time, and ended ones that are remembered until they are read. */
 const MAX_RUNNING = 5
@@ -128,11 +127,11 @@ export class BackgroundProcesses {
 
   /** Wakes the agent by an alarm: it is kept until the agent has read it. */
   async #announceEnd({ agent_id, record, end }: Background): Promise<void> {
-    if (!this.#svc.has(Alarms)) return
+    if (!this.#svc.has(Reminders)) return
     const command = record.command.slice(0, 200)
     const description = `Your background process ${record.process_id} (${command}) has ${end}. Read its output with process_output.`
     const at = this.#svc.clock.ms() + SOON_MS
-    const { effects } = await this.#svc.use(Alarms).make({ agent_id, description, at, created_by: 'agent' })
+    const { effects } = await this.#svc.use(Reminders).make({ agent_id, description, at, created_by: 'agent' })
     await this.#svc.use(Store).apply(effects)
   }
 

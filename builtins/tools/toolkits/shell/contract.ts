@@ -1,4 +1,4 @@
-import { defineError, token } from '#kernel'
+import { defineError, type Effect, token } from '#kernel'
 import type { Reach } from '#safety/sandbox/contract'
 
 /** What came of a command. */
@@ -17,6 +17,18 @@ export interface Shell {
   run(command: string, at: Reach & { signal: AbortSignal }): Promise<ShellResult>
 }
 export const Shell = token<Shell>('shell')
+
+/** What wakes an agent at a time with a message. */
+export interface Reminders {
+  /** Returns the writes that do so. @param at milliseconds */
+  make(reminder: {
+    agent_id: string
+    description: string
+    at: number
+    created_by: 'agent'
+  }): Promise<{ effects: Effect[] }>
+}
+export const Reminders = token<Reminders>('reminders')
 
 export const CommandError = defineError({
   code: 'command_refused',

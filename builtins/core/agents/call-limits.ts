@@ -1,7 +1,24 @@
 import type { CallLimit } from '#core/models/contract'
 import type { PluginHandle } from '#kernel'
+import { DaemonFrozenError, Freeze } from '#platform/daemon/contract'
 import { FencedError } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
+
+/** Stops a pursuit that is under way before its next model call. A one-shot task goes on. */
+export function freezeLimit(svc: PluginHandle): CallLimit {
+  return {
+    name: 'freeze',
+    question({ kind, task_id }) {
+      if (kind === 'task' || task_id !== undefined || !svc.has(Freeze)) return undefined
+      const { condition } = svc.use(Freeze)
+      return condition === undefined ? undefined : { sql: condition }
+    },
+    async hold(_, frozen) {
+      if (frozen) throw new DaemonFrozenError()
+    },
+    async settle() {},
+  }
+}
 
 const HELD = "EXISTS (SELECT 1 FROM leases_view WHERE id = ? AND kind = 'agent' AND owner = ? AND cycle_num = ?)"
 

@@ -1,6 +1,6 @@
-import type { BundlePart } from '#core/checkpoints/contract'
+import { ImageHolders, ImageInput, Images } from '#core/images/contract'
 import { type PluginHandle, z } from '#kernel'
-import { ImageHolders, ImageInput, Images } from './contract.ts'
+import type { BundlePart } from './contract.ts'
 
 const PackedImages = z.array(ImageInput.pick({ data: true })).max(1_000)
 type PackedImages = z.infer<typeof PackedImages>
@@ -11,11 +11,13 @@ export function imagesBundle(svc: PluginHandle): BundlePart {
     name: 'images',
     schema: PackedImages,
     async pack(agent_id) {
+      if (!svc.has(Images)) return undefined
       const held = await Promise.all(svc.list(ImageHolders).map(holder => holder.heldHashes(agent_id)))
       const kept = await svc.use(Images).load([...new Set(held.flat())])
       return kept.size > 0 ? [...kept.values()].map(data => ({ data })) : undefined
     },
     async unpack(_, images) {
+      if (!svc.has(Images)) return { effects: [] }
       // Messages name them by the hash of their bytes, which is the same here; retention removes those that none names.
       await svc.use(Images).keepAll(images)
       return { effects: [] }
