@@ -2,7 +2,7 @@ import { crashPoint } from '#lib/crash-point'
 import { MIGRATIONS } from '#migrations'
 import type { Database } from './sqlite/database.ts'
 
-/** `svc1` in ASCII: tells our files from another program's. */
+/** `svc1` in ASCII: marks a file as a database of this program. */
 export const APPLICATION_ID = 0x73766331
 
 /**

@@ -1,7 +1,7 @@
 /** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
 export const MIGRATIONS = {
   '015-economy': `
--- The last beat of the world: each happens once, whole or not at all.
+-- The last step of the world: each happens once, whole or not at all.
 CREATE TABLE world_clock (id INTEGER PRIMARY KEY, beat INTEGER NOT NULL) STRICT;
 INSERT INTO world_clock (id, beat) VALUES (1, 0);
 
