@@ -137,8 +137,8 @@ const MOST_ISSUES = 20
 
 /** Issues as one sentence, each with its path. */
 export function describeIssues(issues: readonly Issue[]): string {
-  const told = issues.slice(0, MOST_ISSUES).map(({ path, message }) => (path ? `${cut(path)}: ${message}` : message))
-  return [...told, ...(issues.length > MOST_ISSUES ? [`and ${issues.length - MOST_ISSUES} more`] : [])].join('; ')
+  const listed = issues.slice(0, MOST_ISSUES).map(({ path, message }) => (path ? `${cut(path)}: ${message}` : message))
+  return [...listed, ...(issues.length > MOST_ISSUES ? [`and ${issues.length - MOST_ISSUES} more`] : [])].join('; ')
 }
 
 /** A name that somebody else gave, no longer than is of use. */

@@ -106,13 +106,13 @@ export class Points {
     registry.contributions.push(contribution)
     registry.byKey.set(key, contribution)
     for (const claim of claims) this.#byClaim.set(claim, contribution)
-    this.#tell(registry)
+    this.#notify(registry)
     return () => {
       void untap?.()
       registry.contributions = registry.contributions.filter(other => other !== contribution)
       if (registry.byKey.get(key) === contribution) registry.byKey.delete(key)
       for (const claim of claims) if (this.#byClaim.get(claim) === contribution) this.#byClaim.delete(claim)
-      this.#tell(registry)
+      this.#notify(registry)
     }
   }
 
@@ -172,7 +172,7 @@ export class Points {
     return registry
   }
 
-  #tell(registry: Registry): void {
+  #notify(registry: Registry): void {
     for (const listener of registry.listeners) listener()
   }
 }

@@ -261,9 +261,10 @@ describe('where a newcomer finds things', () => {
     const first = read('docs/dependencies.md')
       .split('\n')
       .map(row => row.split('|')[1] ?? '')
-    const told = first.flatMap(cell => cell.split(',').map(name => name.trim()))
+    const documented = first.flatMap(cell => cell.split(',').map(name => name.trim()))
     const names = Object.keys({ ...dependencies, ...peerDependencies })
-    const isDocumented = (name: string) => told.includes(name) || told.includes(name.replace('@opentelemetry/', ''))
+    const isDocumented = (name: string) =>
+      documented.includes(name) || documented.includes(name.replace('@opentelemetry/', ''))
     expect(names.filter(name => !isDocumented(name))).toEqual([])
   })
 

@@ -123,7 +123,7 @@ export class Version implements LoadedPlugin {
   hide(): void {
     this.isShown = false
     this.interceptor?.close()
-    void this.#registrations.hide().then(failures => this.#tell(failures))
+    void this.#registrations.hide().then(failures => this.#logFailures(failures))
   }
 
   /** Ends what still runs: calls, for their callers, and what came into being by loading it. */
@@ -150,9 +150,9 @@ export class Version implements LoadedPlugin {
   /** Stops the resources, last first. One that does not end is left behind, and said so. */
   async stop(): Promise<void> {
     const closed = this.#resources.close()
-    if (this.origin === 'builtin') return this.#tell(await closed)
+    if (this.origin === 'builtin') return this.#logFailures(await closed)
     const limit = within(this.#parts.ports.clock, RESOURCE_LIMIT_MS, `Stopping "${this.name}"`, closed)
-    this.#tell(await limit.catch(error => [error]))
+    this.#logFailures(await limit.catch(error => [error]))
   }
 
   #run<R>(what: string, fn: () => R): R {
@@ -163,7 +163,7 @@ export class Version implements LoadedPlugin {
     return this.#registrations.resources.filter(resource => resource.in.some(role => this.#parts.roles.has(role)))
   }
 
-  #tell(failures: readonly unknown[]): void {
+  #logFailures(failures: readonly unknown[]): void {
     for (const failure of failures) this.#parts.log.error({ plugin: this.name }, sentenceOf(failure))
   }
 }

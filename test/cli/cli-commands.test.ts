@@ -70,21 +70,21 @@ describe('svc agent chat', () => {
     await svc(['spawn', 'coder'], { cwd: dir.path })
     const chat = async (text: string) => {
       const child = spawn(process.execPath, [PROGRAM, 'agent', 'chat', 'coder'], { cwd: dir.path })
-      let told = ''
+      let printed = ''
       child.stdout.on('data', part => {
-        told += part
+        printed += part
       })
       child.stdin.end(text)
       const code = await new Promise(done => child.once('close', done))
-      return { code, told }
+      return { code, output: printed }
     }
     const first = await chat('/session\nSay hello\n')
     expect(first.code).toBe(0)
-    expect(first.told).toMatch(/hello/)
-    const [session] = first.told.split('\n')
+    expect(first.output).toMatch(/hello/)
+    const [session] = first.output.split('\n')
     const second = await chat('/session\n/history\n/tools\n/quit\n')
-    expect(second.told.startsWith(`${session}\nuser: Say hello\nassistant: `)).toBe(true)
-    expect(second.told).toMatch(/^finish_goal {2}|^file_read {2}/m)
+    expect(second.output.startsWith(`${session}\nuser: Say hello\nassistant: `)).toBe(true)
+    expect(second.output).toMatch(/^finish_goal {2}|^file_read {2}/m)
   })
 })
 

@@ -106,15 +106,15 @@ describe('a text that was laid out', () => {
   } as unknown as AgentDetail
 
   it('an agent in full is told in sections, without JSON, and fits', () => {
-    const told = fold(agentPage(agent), 80)
+    const folded = fold(agentPage(agent), 80)
     for (const title of ['Now', 'Who', 'Persona', 'How it fares', 'Work and money'])
-      expect(told).toContain(`\n\n${title}\n`)
-    expect(told).toMatch(/^ {2}happiness +█{9}· 0\.90, at first 0\.50$/m)
-    expect(told).toMatch(/^ {2}weighs on it +futility 0\.25$/m)
-    expect(told).toMatch(/^ {2}has +1 chapter$/m)
-    expect(told).toContain('Write it Role forged (goal-1)')
-    expect(told).not.toMatch(/[{}[\]]|undefined|null|World/)
-    expect(Math.max(...told.split('\n').map(widthOf))).toBeLessThanOrEqual(80)
+      expect(folded).toContain(`\n\n${title}\n`)
+    expect(folded).toMatch(/^ {2}happiness +█{9}· 0\.90, at first 0\.50$/m)
+    expect(folded).toMatch(/^ {2}weighs on it +futility 0\.25$/m)
+    expect(folded).toMatch(/^ {2}has +1 chapter$/m)
+    expect(folded).toContain('Write it Role forged (goal-1)')
+    expect(folded).not.toMatch(/[{}[\]]|undefined|null|World/)
+    expect(Math.max(...folded.split('\n').map(widthOf))).toBeLessThanOrEqual(80)
   })
 
   it('all agents stand with their ids whole, whatever they are at', () => {
@@ -144,9 +144,9 @@ describe('help', () => {
   })
 
   it('tells every exit code that a command can have', () => {
-    const told = section('x', TOPICS['exit-codes']!.rows, paper(80))
+    const shown = section('x', TOPICS['exit-codes']!.rows, paper(80))
     for (const code of new Set([0, 1, 130, ...Object.values(tree.exits)]))
-      expect(told).toMatch(new RegExp(`^ +${code} `, 'm'))
+      expect(shown).toMatch(new RegExp(`^ +${code} `, 'm'))
   })
 })
 

@@ -273,19 +273,19 @@ describe('a start for some cycles', () => {
 describe('hooks of a program', () => {
   it('are told what happens until they are taken off', async () => {
     const svc = await openProject()
-    const told: string[] = []
-    const handler = ({ agent_id }: { agent_id: string }) => told.push(agent_id)
+    const reported: string[] = []
+    const handler = ({ agent_id }: { agent_id: string }) => reported.push(agent_id)
     svc.hooks.on('agent_spawned', handler)
     svc.hooks.on('agent_spawned', handler)
     const { agent_id } = await svc.spawn('worker')
-    await until(() => told.length > 0)
+    await until(() => reported.length > 0)
     svc.hooks.off('agent_spawned', handler)
     let other = 0
     const undo = svc.hooks.on('agent_spawned', () => ++other)
     await svc.spawn('worker')
     await until(() => other === 1)
     await undo()
-    expect(told).toEqual([agent_id])
+    expect(reported).toEqual([agent_id])
     expect(() => svc.hooks.on('agent_spwned' as 'agent_spawned', handler)).toThrow('agent_spawned')
     expect(() => svc.hooks.on('agent_spawned', agent_id as never)).toThrow('needs handler()')
   })

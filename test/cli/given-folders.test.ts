@@ -47,8 +47,8 @@ describe('svc spawn --workspace', () => {
     const { stdout } = await svc(['spawn', 'worker', '--root', dir.path, '-w', '.', '--folder', '../data'], {
       cwd: below,
     })
-    const told = [`workspace: ${own}/project (read-write)`, `folder: ${own}/data (read-only)`, 'programs: ']
-    for (const line of told) expect(stdout).toContain(line)
+    const expected = [`workspace: ${own}/project (read-write)`, `folder: ${own}/data (read-only)`, 'programs: ']
+    for (const line of expected) expect(stdout).toContain(line)
     const [agent_id = ''] = stdout.split(' ')
     const shown = await run('agent', agent_id)
     expect(shown.stdout).toMatch(new RegExp(`workspace +${own}/project \\(read-write\\)`))

@@ -87,12 +87,12 @@ export default definePlugin({ name: 'loud', setup(svc) {
 describe('svc mcp', () => {
   it('from an empty folder to a running daemon and back, with the official client', async () => {
     await using dir = await tempDir()
-    const { client, call, told } = await connectClient(overStdio(dir.path))
+    const { client, call, notified } = await connectClient(overStdio(dir.path))
     // A daemon outlives the client, and is not to outlive a test that fails.
     await using _daemon = { [Symbol.asyncDispose]: async () => void (await svc(['stop'], { cwd: dir.path })) }
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['svc_init'])
     expect((await call('svc_init')).text).toContain(`Project: ${dir.path}`)
-    expect(told).toContain('tools')
+    expect(notified).toContain('tools')
     const names = (await client.listTools()).tools.map(({ name }) => name)
     const known = ['init', 'start', 'stop', 'status', 'spawn', 'kill', 'nudge', 'logs', 'models']
     expect(names).toEqual(expect.arrayContaining(known.map(name => `svc_${name}`)))
@@ -107,7 +107,7 @@ describe('svc mcp', () => {
     expect(agents[0]).toMatchObject({ agent_id })
     // What another process does is seen here.
     await client.subscribeResource({ uri: `svc://agents/${agent_id}` })
-    await until(() => told.includes(`svc://agents/${agent_id}`))
+    await until(() => notified.includes(`svc://agents/${agent_id}`))
 
     expect((await call('svc_stop')).text).toContain(`The daemon (PID ${pid}) has stopped.`)
     expect((await call('svc_stop')).text).toBe('The daemon is not running.')
@@ -164,14 +164,14 @@ describe('svc mcp', () => {
 
   it('ends with SIGTERM, and when nobody reads what it writes', async () => {
     await using dir = await project(FAST)
-    await using told = new Raw(dir.path)
+    await using client = new Raw(dir.path)
     await using deaf = new Raw(dir.path)
-    for (const each of [told, deaf]) each.send(INITIALIZE)
-    await Promise.all([told.answer('first'), deaf.answer('first')])
-    told.process.kill('SIGTERM')
+    for (const each of [client, deaf]) each.send(INITIALIZE)
+    await Promise.all([client.answer('first'), deaf.answer('first')])
+    client.process.kill('SIGTERM')
     deaf.process.stdout!.destroy()
     deaf.send({ jsonrpc: '2.0', id: 1, method: 'ping' })
-    expect(await told.ended).toBe(0)
+    expect(await client.ended).toBe(0)
     expect(await deaf.ended).toBe(0)
   })
 })

@@ -51,8 +51,8 @@ describe('what Node made of the program', () => {
     await chmod(join(caches, 'svc', 'compiled'), 0o777)
     await writeFile(join(dir.path, 'a-file'), '')
     for (const place of [caches, join(dir.path, 'a-file')]) {
-      const told = await svc(['--version'], { cwd: dir.path, env: { XDG_CACHE_HOME: place } })
-      expect(told).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^\d+\.\d+\.\d+/) })
+      const printed = await svc(['--version'], { cwd: dir.path, env: { XDG_CACHE_HOME: place } })
+      expect(printed).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^\d+\.\d+\.\d+/) })
     }
     const [folder = ''] = await readdir(join(caches, 'svc', 'compiled'))
     expect(await readdir(join(caches, 'svc', 'compiled', folder))).toEqual([])

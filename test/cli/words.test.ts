@@ -157,12 +157,12 @@ describe('what is said', () => {
     await using dir = await project()
     const program = join(process.cwd(), 'dist/svc.js')
     const shell = spawn('bash', ['-c', `set -o pipefail; node ${program} --help | head -1`], { cwd: dir.path })
-    let told = ''
+    let printed = ''
     shell.stderr.on('data', text => {
-      told += text
+      printed += text
     })
     const code = await new Promise(done => shell.once('close', done))
-    expect({ code, told }).toEqual({ code: 0, told: '' })
+    expect({ code, printed }).toEqual({ code: 0, printed: '' })
   })
 
   it('more than a pipe holds arrives whole', async () => {
@@ -173,12 +173,12 @@ describe('what is said', () => {
     })
     const program = join(process.cwd(), 'dist/svc.js')
     const shell = spawn('bash', ['-c', `node ${program} long --json | wc -c`], { cwd: dir.path })
-    let told = ''
+    let printed = ''
     shell.stdout.on('data', text => {
-      told += text
+      printed += text
     })
     await new Promise(done => shell.once('close', done))
-    expect(told.trim()).toBe('300003')
+    expect(printed.trim()).toBe('300003')
   })
 
   it('no text of an agent passes for a line of a list', async () => {
@@ -237,12 +237,12 @@ async function cpuOf(words: readonly string[]): Promise<number> {
     const shell = spawn('bash', ['-c', script, 'bash', process.execPath, ...words], {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
-    let told = ''
+    let printed = ''
     shell.stderr.on('data', text => {
-      told += text
+      printed += text
     })
     await new Promise(done => shell.once('close', done))
-    const [user = 0, system = 0] = told.trim().split(' ').map(Number)
+    const [user = 0, system = 0] = printed.trim().split(' ').map(Number)
     costs.push(Math.round((user + system) * 1000))
   }
   return Math.min(...costs)

@@ -17,11 +17,11 @@ async function serving(url: string, seed: number) {
   const { runs, plugin } = recordingTools()
   const lives = steps(toolCall('send', { to: 'ann' }), finish())
   let tell = () => {}
-  const told = new Promise<void>(resolve => {
+  const received = new Promise<void>(resolve => {
     tell = resolve
   })
   const script = (request: ModelServerRequest) => {
-    if (request.prompt.includes('Tell me slowly')) return told.then(() => text(TALE))
+    if (request.prompt.includes('Tell me slowly')) return received.then(() => text(TALE))
     return request.prompt.includes('Tell me') ? text(TALE) : lives(request)
   }
   const home = await testHostWithModel(script, {

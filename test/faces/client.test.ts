@@ -146,8 +146,8 @@ describe('a call', () => {
     expect(broken).toMatchObject({ code: 'unreachable', status: 503 })
     const signal = AbortSignal.abort(new Error('enough'))
     await expect(answering(half).agents.get({ id: 'ada' }, { signal })).rejects.toThrow('enough')
-    for (const told of [null, { code: 502, detail: ['no route'] }]) {
-      const elsewhere = answering(() => Response.json(told, { status: 502 }))
+    for (const body of [null, { code: 502, detail: ['no route'] }]) {
+      const elsewhere = answering(() => Response.json(body, { status: 502 }))
       const error = await elsewhere.agents.list().catch(thrown => thrown)
       expect(error).toMatchObject({ code: 'unknown', status: 502, message: 'The server answered with status 502.' })
     }

@@ -153,8 +153,8 @@ it('nothing of a server remains when the process is killed that it belongs to', 
   const program = join(import.meta.dirname, 'mcp-client-daemon.ts')
   const flags = ['--conditions=svc-source', '--import', 'tsx']
   const owner = spawn(process.execPath, [...flags, program, dir.path], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const pids = await new Promise<number[]>((told, failed) => {
-    owner.stdout.once('data', line => told(String(line).trim().split(' ').map(Number)))
+  const pids = await new Promise<number[]>((resolved, failed) => {
+    owner.stdout.once('data', line => resolved(String(line).trim().split(' ').map(Number)))
     owner.once('exit', code => failed(new Error(`it ended with ${code}`)))
   })
   expect(pids.map(isAlive)).toEqual([true, true])

@@ -8,7 +8,7 @@ type Work = (cycle: Cycle, svc: PluginHandle) => unknown
 /** A test host with one agent, whose phases do what is given; `told` are the lifecycle events, in order. */
 async function agentWith(work: Partial<Record<Phase, Work>>, config: Record<string, unknown> = {}) {
   const leases = memoryScheduler(['ada'])
-  const told: string[] = []
+  const calls: string[] = []
   const worker = definePlugin({
     name: 'worker',
     setup(svc) {
@@ -16,14 +16,14 @@ async function agentWith(work: Partial<Record<Phase, Work>>, config: Record<stri
         const does = work[phase]
         if (does) svc.tap(phase, 'work', cycle => does(cycle, svc))
       }
-      svc.on('cycle_start', ({ cycle_num }) => void told.push(`start ${cycle_num}`))
-      svc.on('phase_enter', ({ phase }) => void told.push(`> ${phase}`))
-      svc.on('phase_exit', ({ phase, outcome }) => void told.push(`< ${phase} ${outcome}`))
-      svc.on('cycle_end', ({ result }) => void told.push(`end ${result}`))
+      svc.on('cycle_start', ({ cycle_num }) => void calls.push(`start ${cycle_num}`))
+      svc.on('phase_enter', ({ phase }) => void calls.push(`> ${phase}`))
+      svc.on('phase_exit', ({ phase, outcome }) => void calls.push(`< ${phase} ${outcome}`))
+      svc.on('cycle_end', ({ result }) => void calls.push(`end ${result}`))
     },
   })
   const home = await testHost({ builtins: [worker, leases.plugin], config: { daemon: config } })
-  return { home, leases, told, [Symbol.asyncDispose]: () => home.close() }
+  return { home, leases, calls, [Symbol.asyncDispose]: () => home.close() }
 }
 
 const pursue: Work = cycle => {
@@ -40,30 +40,30 @@ it('an idle agent generates a goal: the phases run in order, each entered and le
   await waitUntilIdle(ada.home)
   const phases = ['approval_gate', 'suffering_escalation', 'context_assembly', 'goal_generation', 'cleanup']
   const steps = phases.flatMap(phase => [`> ${phase}`, `< ${phase} ok`])
-  expect(ada.told).toEqual(['start 1', ...steps, 'end generated'])
+  expect(ada.calls).toEqual(['start 1', ...steps, 'end generated'])
 })
 
 it('an agent with a goal pursues it instead', async () => {
   await using ada = await agentWith({ context_assembly: pursue, goal_pursuit: setResult('completed') })
   await waitUntilIdle(ada.home)
-  expect(ada.told).toContain('> goal_pursuit')
-  expect(ada.told).not.toContain('> goal_generation')
-  expect(ada.told.at(-1)).toBe('end completed')
+  expect(ada.calls).toContain('> goal_pursuit')
+  expect(ada.calls).not.toContain('> goal_generation')
+  expect(ada.calls.at(-1)).toBe('end completed')
 })
 
 it.each(['completed', 'abandoned', 'max_steps', 'parked'] as const)('a pursuit may end as %s', async result => {
   await using ada = await agentWith({ context_assembly: pursue, goal_pursuit: setResult(result) })
   await waitUntilIdle(ada.home)
-  expect(ada.told.at(-1)).toBe(`end ${result}`)
+  expect(ada.calls.at(-1)).toBe(`end ${result}`)
 })
 
 it('a cycle in which nothing happened was idle, and the next one comes a heartbeat later', async () => {
   await using ada = await agentWith({})
   await waitUntilIdle(ada.home)
-  expect(ada.told.at(-1)).toBe('end idle')
+  expect(ada.calls.at(-1)).toBe('end idle')
   expect(ada.leases.commits).toMatchObject([{ next: { run_at: ada.home.clock.ms() + 10_000 } }])
   await runHeartbeat(ada.home)
-  expect(ada.told.filter(line => line.startsWith('start'))).toEqual(['start 1', 'start 2'])
+  expect(ada.calls.filter(line => line.startsWith('start'))).toEqual(['start 1', 'start 2'])
 })
 
 it('a phase that decides that nothing more is to be done skips to cleanup', async () => {
@@ -75,7 +75,7 @@ it('a phase that decides that nothing more is to be done skips to cleanup', asyn
   })
   await waitUntilIdle(ada.home)
   const steps = ['> approval_gate', '< approval_gate ok', '> cleanup', '< cleanup ok']
-  expect(ada.told).toEqual(['start 1', ...steps, 'end parked'])
+  expect(ada.calls).toEqual(['start 1', ...steps, 'end parked'])
 })
 
 it('a phase that throws ends the cycle as an error; cleanup runs, and the agent has its next heartbeat', async () => {
@@ -86,7 +86,7 @@ it('a phase that throws ends the cycle as an error; cleanup runs, and the agent 
     },
   })
   await waitUntilIdle(ada.home)
-  expect(ada.told.slice(-5)).toEqual([
+  expect(ada.calls.slice(-5)).toEqual([
     '> context_assembly',
     '< context_assembly error',
     '> cleanup',
@@ -95,7 +95,7 @@ it('a phase that throws ends the cycle as an error; cleanup runs, and the agent 
   ])
   expect(ada.home.logged('context_assembly: lost my notes')).toMatchObject([{ agent_id: 'ada', cycle_num: 1 }])
   await runHeartbeat(ada.home)
-  expect(ada.told.at(-1)).toBe('end idle')
+  expect(ada.calls.at(-1)).toBe('end idle')
 })
 
 it('a cycle that takes too long is told so by its signal, ends as a timeout, and cleans up', async () => {
@@ -111,14 +111,14 @@ it('a cycle that takes too long is told so by its signal, ends as a timeout, and
     },
     { cycle_timeout: 30 },
   )
-  await until(() => ada.told.includes('> goal_pursuit'))
+  await until(() => ada.calls.includes('> goal_pursuit'))
   await ada.home.clock.advance(29_999)
-  expect(ada.told.at(-1)).toBe('> goal_pursuit')
+  expect(ada.calls.at(-1)).toBe('> goal_pursuit')
   await ada.home.clock.advance(1)
-  await until(() => ada.told.includes('end timeout'))
+  await until(() => ada.calls.includes('end timeout'))
   expect(reason).toMatchObject({ code: 'cycle_timeout' })
-  expect(ada.told.slice(7, 11)).toEqual(['> goal_pursuit', '< goal_pursuit timeout', '> cleanup', '< cleanup ok'])
-  expect(ada.told[11]).toBe('end timeout')
+  expect(ada.calls.slice(7, 11)).toEqual(['> goal_pursuit', '< goal_pursuit timeout', '> cleanup', '< cleanup ok'])
+  expect(ada.calls[11]).toBe('end timeout')
 })
 
 it('a cycle timeout of 0 sets none', async () => {
@@ -135,7 +135,7 @@ it('a cycle timeout of 0 sets none', async () => {
   )
   await until(() => signal)
   await ada.home.clock.advance(3_600_000)
-  await until(() => ada.told.includes('end idle'))
+  await until(() => ada.calls.includes('end idle'))
   expect(signal?.aborted).toBe(false)
 })
 
@@ -147,7 +147,7 @@ it('phase_exit tells how long the phase took, whatever the wall clock does', asy
     },
   })
   const left = until(ada.home, 'phase_exit', ({ phase }) => phase === 'context_assembly')
-  await until(() => ada.told.includes('> context_assembly'))
+  await until(() => ada.calls.includes('> context_assembly'))
   await ada.home.clock.advance(1500)
   await expect(left).resolves.toMatchObject({ agent_id: 'ada', cycle_num: 1, duration_ms: 1500 })
 })
@@ -207,8 +207,8 @@ it('a cycle whose agent another process took over writes nothing more, not even 
       await cycle.save([{ effect: 'note', payload: 'too late' }])
     },
   })
-  await until(() => ada.told.includes('end fenced'))
-  expect(ada.told).not.toContain('> cleanup')
+  await until(() => ada.calls.includes('end fenced'))
+  expect(ada.calls).not.toContain('> cleanup')
   expect(ada.leases.commits.map(({ result }) => result)).toEqual(['fenced'])
 })
 
@@ -217,7 +217,7 @@ it('an agent that is taken over in the last moment is fenced too', async () => {
     cleanup: () => ada.leases.takeOver('ada'),
     goal_generation: setResult('generated'),
   })
-  await until(() => ada.told.includes('end fenced'))
+  await until(() => ada.calls.includes('end fenced'))
   expect(ada.leases.commits).toMatchObject([{ result: 'fenced' }])
 })
 

@@ -13,20 +13,20 @@ const guarding = (
 /** A test host with one agent; `asBuiltin` guards come up as builtins do, the others as an author's. */
 async function testHostWithGuard(guard: PluginDefinition, { asBuiltin = false, config = {} } = {}) {
   const leases = memoryScheduler()
-  const told: string[] = []
+  const calls: string[] = []
   const trace = definePlugin({
     name: 'trace',
     setup(svc) {
-      svc.on('phase_enter', ({ phase }) => void told.push(phase))
-      svc.on('cycle_end', ({ result }) => void told.push(result))
-      svc.on('guard_failed', ({ guard: name, phase, error }) => void told.push(`${name} failed at ${phase}: ${error}`))
+      svc.on('phase_enter', ({ phase }) => void calls.push(phase))
+      svc.on('cycle_end', ({ result }) => void calls.push(result))
+      svc.on('guard_failed', ({ guard: name, phase, error }) => void calls.push(`${name} failed at ${phase}: ${error}`))
     },
   })
   const builtins = [trace, leases.plugin, ...(asBuiltin ? [guard] : [])]
   const home = await testHost({ builtins, config: { daemon: config } })
   if (!asBuiltin) await home.kernel.host.add(guard)
   leases.add('ada')
-  return { home, told, [Symbol.asyncDispose]: () => home.close() }
+  return { home, calls, [Symbol.asyncDispose]: () => home.close() }
 }
 
 const ALL = ['approval_gate', 'suffering_escalation', 'context_assembly', 'goal_generation', 'cleanup']
@@ -36,20 +36,20 @@ it('a guard that lets pass changes nothing, and is told who and where', async ()
   const gates: Gate[] = []
   await using ada = await testHostWithGuard(guarding('goal_generation', gate => gates.push(gate) > 0))
   await waitUntilIdle(ada.home)
-  expect(ada.told).toEqual([...ALL, 'idle'])
+  expect(ada.calls).toEqual([...ALL, 'idle'])
   expect(gates).toEqual([{ phase: 'goal_generation', agent_id: 'ada', cycle_num: 1, at: ada.home.clock.now() }])
 })
 
 it('a veto skips its phase: the cycle ends as guarded and still cleans up', async () => {
   await using ada = await testHostWithGuard(guarding('goal_generation', async () => false))
   await waitUntilIdle(ada.home)
-  expect(ada.told).toEqual([...WITHOUT_GENERATION, 'guarded'])
+  expect(ada.calls).toEqual([...WITHOUT_GENERATION, 'guarded'])
 })
 
 it('a veto of all phases lets none be entered', async () => {
   await using ada = await testHostWithGuard(guarding('*', () => false))
   await waitUntilIdle(ada.home)
-  expect(ada.told).toEqual(['guarded'])
+  expect(ada.calls).toEqual(['guarded'])
 })
 
 it('one veto among many guards is enough, and no later guard is asked then', async () => {
@@ -67,7 +67,7 @@ it('one veto among many guards is enough, and no later guard is asked then', asy
   await using ada = await testHostWithGuard(many)
   await waitUntilIdle(ada.home)
   expect(asked).toEqual(['first', 'second'])
-  expect(ada.told.at(-1)).toBe('guarded')
+  expect(ada.calls.at(-1)).toBe('guarded')
 })
 
 const failures: [string, Guard['shouldProceed'], RegExp][] = [
@@ -80,7 +80,7 @@ const failures: [string, Guard['shouldProceed'], RegExp][] = [
 it.each(failures)("a plugin's guard that %s lets the phase pass and is named in the log", async (_, guard, reason) => {
   await using ada = await testHostWithGuard(guarding('goal_generation', guard))
   await waitUntilIdle(ada.home)
-  expect(ada.told).toEqual([...ALL, 'idle'])
+  expect(ada.calls).toEqual([...ALL, 'idle'])
   const [line] = ada.home.log.filter(({ level }) => level === 50)
   expect(line).toMatchObject({ plugin: 'guarding', agent_id: 'ada', cycle_num: 1 })
   expect(line?.msg).toMatch(/^guard "guarding" of goal_generation: /)
@@ -100,8 +100,8 @@ it.each(failures)(
 it.each(failures)('a fail-closed guard that %s blocks the phase, and that is an event', async (_, guard, reason) => {
   await using ada = await testHostWithGuard(guarding('goal_generation', guard, { failClosed: true }))
   await waitUntilIdle(ada.home)
-  expect(ada.told.filter(line => !line.startsWith('guarding'))).toEqual([...WITHOUT_GENERATION, 'guarded'])
-  const failed = ada.told.filter(line => line.startsWith('guarding failed at goal_generation'))
+  expect(ada.calls.filter(line => !line.startsWith('guarding'))).toEqual([...WITHOUT_GENERATION, 'guarded'])
+  const failed = ada.calls.filter(line => line.startsWith('guarding failed at goal_generation'))
   expect(failed).toEqual([expect.stringMatching(reason)])
 })
 
@@ -112,7 +112,7 @@ it.each([
   const failing = guarding('goal_generation', () => raise('no idea'))
   await using ada = await testHostWithGuard(failing, { asBuiltin: true, config: { guards_fail_closed } })
   await waitUntilIdle(ada.home)
-  expect(ada.told.at(-1)).toBe(result)
+  expect(ada.calls.at(-1)).toBe(result)
 })
 
 it.each([
@@ -120,9 +120,9 @@ it.each([
   [false, 'idle'],
 ])('a guard that never answers has failed after its limit; fail-closed: %s', async (failClosed, result) => {
   await using ada = await testHostWithGuard(guarding('goal_generation', () => new Promise(() => {}), { failClosed }))
-  await until(() => ada.told.includes('context_assembly'))
+  await until(() => ada.calls.includes('context_assembly'))
   await ada.home.clock.advance(HANDLER_LIMIT_MS)
-  await until(() => ada.told.includes(result))
+  await until(() => ada.calls.includes(result))
   expect(ada.home.logged('did not finish within 10 s')).toHaveLength(1)
 })
 
@@ -131,7 +131,7 @@ it('a guard leaves with its plugin', async () => {
   await waitUntilIdle(ada.home)
   await ada.home.kernel.host.remove('guarding')
   await runHeartbeat(ada.home)
-  expect(ada.told).toEqual(['guarded', ...ALL, 'idle'])
+  expect(ada.calls).toEqual(['guarded', ...ALL, 'idle'])
 })
 
 it('svc.hooks.registerGuard is the same by its other name', async () => {
@@ -141,7 +141,7 @@ it('svc.hooks.registerGuard is the same by its other name', async () => {
   })
   await using ada = await testHostWithGuard(other)
   await waitUntilIdle(ada.home)
-  expect(ada.told.at(-1)).toBe('guarded')
+  expect(ada.calls.at(-1)).toBe('guarded')
 })
 
 function raise(message: string): never {

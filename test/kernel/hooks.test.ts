@@ -127,14 +127,14 @@ it('a handler that hangs is cut off at its limit, also for the event of a plugin
   await using home = await testHost({ builtins: [hanger] })
   for (const event of ['goal_completed', 'fair_opened']) {
     let ended = false
-    const told = home.kernel.hooks.get(event).call({ agent_id: 'ada', goal_id: event, at: 'noon' })
-    void Promise.resolve(told).then(() => {
+    const emitted = home.kernel.hooks.get(event).call({ agent_id: 'ada', goal_id: event, at: 'noon' })
+    void Promise.resolve(emitted).then(() => {
       ended = true
     })
     await home.clock.advance(HANDLER_LIMIT_MS - 1)
     expect(ended).toBe(false)
     await home.clock.advance(1)
-    await told
+    await emitted
   }
   expect(seen).toEqual(['goal_completed'])
   expect(home.logged('did not finish within 10 s')).toMatchObject([

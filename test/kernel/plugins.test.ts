@@ -273,15 +273,15 @@ it('a plugin reads its own configuration under plugins.config', async () => {
 })
 
 it('resources start in processes of their roles only, and stop in reverse order', async () => {
-  const told: string[] = []
+  const calls: string[] = []
   const resource = (name: string, ...roles: ('daemon' | 'server')[]) =>
     definePlugin({
       name,
       setup(svc) {
         svc.start(
           () => {
-            told.push(`start ${name}`)
-            return () => void told.push(`stop ${name}`)
+            calls.push(`start ${name}`)
+            return () => void calls.push(`stop ${name}`)
           },
           roles.length > 0 ? { in: roles } : {},
         )
@@ -292,7 +292,7 @@ it('resources start in processes of their roles only, and stop in reverse order'
     builtins: [resource('by-default'), resource('first', 'server'), resource('second', 'daemon', 'server')],
   })
   await home.close()
-  expect(told).toEqual(['start first', 'start second', 'stop second', 'stop first'])
+  expect(calls).toEqual(['start first', 'start second', 'stop second', 'stop first'])
 })
 
 it('what is added after setup is there at once, and leaves with the rest', async () => {
@@ -313,24 +313,24 @@ it('what is added after setup is there at once, and leaves with the rest', async
 })
 
 it('closing twice is closing once, and undoes the last plugin first', async () => {
-  const told: string[] = []
+  const calls: string[] = []
   const builtins = ['one', 'two'].map(name =>
     definePlugin({
       name,
       setup: svc =>
         svc.start(() => () => {
-          told.push(name)
+          calls.push(name)
         }),
     }),
   )
   const home = await testHost({ builtins })
   await Promise.all([home.close(), home.kernel.close()])
-  expect(told).toEqual(['two', 'one'])
+  expect(calls).toEqual(['two', 'one'])
 })
 
 it('a start that fails undoes what had come up', async () => {
-  const told: string[] = []
-  const good = definePlugin({ name: 'good', setup: svc => svc.start(() => () => void told.push('undone')) })
+  const calls: string[] = []
+  const good = definePlugin({ name: 'good', setup: svc => svc.start(() => () => void calls.push('undone')) })
   const bad = definePlugin({
     name: 'bad',
     setup: svc =>
@@ -339,7 +339,7 @@ it('a start that fails undoes what had come up', async () => {
       }),
   })
   await expect(testHost({ builtins: [good, bad] })).rejects.toThrow('no luck')
-  expect(told).toEqual(['undone'])
+  expect(calls).toEqual(['undone'])
 })
 
 async function live(plugins: NonNullable<TestHostOptions['plugins']>): Promise<string[]> {

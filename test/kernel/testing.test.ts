@@ -8,8 +8,8 @@ import { heldClock, memoryScheduler, modelServer, runHeartbeat, tempDir, testHos
 it('a held clock advances only when asked, and fires timers in the order they fall due', async () => {
   const clock = heldClock()
   const began = clock.ms()
-  const told: string[] = []
-  const recordAs = (name: string) => () => void told.push(`${name} at ${clock.monotonic()}`)
+  const calls: string[] = []
+  const recordAs = (name: string) => () => void calls.push(`${name} at ${clock.monotonic()}`)
   clock.after(300, recordAs('late'))
   clock.after(100, () => {
     recordAs('early')()
@@ -18,9 +18,9 @@ it('a held clock advances only when asked, and fires timers in the order they fa
   clock.after(200, recordAs('middle'))
   clock.after(250, recordAs('cancelled'))()
   await clock.advance(250)
-  expect(told).toEqual(['early at 100', 'middle at 200', 'set on the way at 200'])
+  expect(calls).toEqual(['early at 100', 'middle at 200', 'set on the way at 200'])
   await clock.advance(50)
-  expect(told.at(-1)).toBe('late at 300')
+  expect(calls.at(-1)).toBe('late at 300')
   expect([clock.ms() - began, clock.pending]).toEqual([300, 0])
 })
 

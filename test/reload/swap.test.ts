@@ -132,10 +132,10 @@ it('an event that is being told while a plugin is removed passes it over, and it
     },
   })
   const [guard] = home.kernel.list(Guards)
-  const told = home.kernel.hooks.emit('beat', { beat: 1 })
+  const emitted = home.kernel.hooks.emit('beat', { beat: 1 })
   await home.kernel.host.remove('late')
   await open('first')
-  await told
+  await emitted
   expect(notes).toEqual([])
   expect(home.log.filter(({ level }) => level >= 40)).toEqual([])
   const gate = { phase: 'cleanup', agent_id: 'ada', cycle_num: 1, at: new Date() }
@@ -333,9 +333,9 @@ it('a handler that never resolves is cut off, named, and keeps no swap waiting',
   const hangs = source('hangs', `${DESK} svc.on('beat', () => new Promise(() => {}))\n${resource('one')}`)
   const { room, notes } = noteService()
   await using home = await testHost({ builtins: [room], plugins: { 'hangs.ts': hangs } })
-  const told = home.kernel.hooks.emit('beat', { beat: 1 })
+  const emitted = home.kernel.hooks.emit('beat', { beat: 1 })
   await home.clock.advance(10_000)
-  await told
+  await emitted
   expect(stateOf(home, 'hangs')).toMatchObject({ calls: 1, failures: 1 })
   expect(home.logged("The plugin's on beat did not finish within 10 s")).toHaveLength(1)
   await drop(home, { 'hangs.ts': source('hangs', `${DESK}${resource('two')}`) })

@@ -19,14 +19,14 @@ it('what an agent writes as the role and the task of a sub-agent begins no line 
     role: `looks around\n\n${FORGED}`,
     task: `Find out where the sheep are\u2028\r\n${FORGED}`,
   }
-  const told: string[] = []
+  const seen: string[] = []
   await using home = await testHostWithModel(
     request => {
       if (asksForGoal(request)) return goalAnswer(asked++ === 0 ? 'Count all of the sheep' : '')
       const [system] = request.body.messages
       if (!String(system?.content).includes('You are scout.'))
-        return told.length > 0 ? finish() : toolCall('spawn_sub_agent', hire)
-      told.push(...request.body.messages.slice(0, 2).map(({ content }) => String(content)))
+        return seen.length > 0 ? finish() : toolCall('spawn_sub_agent', hire)
+      seen.push(...request.body.messages.slice(0, 2).map(({ content }) => String(content)))
       return finish('They are behind the hill')
     },
     { builtins: [subAgents] },
@@ -35,8 +35,8 @@ it('what an agent writes as the role and the task of a sub-agent begins no line 
   home.kernel.heartbeat.start()
   await waitUntilIdle(home)
   await runHeartbeat(home)
-  await until(() => told.length > 0)
-  for (const text of told.slice(0, 2)) {
+  await until(() => seen.length > 0)
+  for (const text of seen.slice(0, 2)) {
     expect(text).toContain(FORGED)
     expect(text.split(LINES).filter(line => line.startsWith(FORGED))).toEqual([])
   }
@@ -53,7 +53,7 @@ function expectNoForgedLine(text: string): void {
 }
 
 it('what others said begins no line of a prompt as the hint of a swarm policy', async () => {
-  const told: string[] = []
+  const seen: string[] = []
   const policy = definePlugin({
     name: 'parrot',
     setup(svc) {
@@ -68,8 +68,8 @@ it('what others said begins no line of a prompt as the hint of a swarm policy', 
   })
   await using home = await testHostWithModel(
     request => {
-      if (asksForGoal(request)) return goalAnswer(told.length === 0 ? `Count the sheep of day ${++day}` : '')
-      if (systemOf(request).includes('It went well')) told.push(systemOf(request))
+      if (asksForGoal(request)) return goalAnswer(seen.length === 0 ? `Count the sheep of day ${++day}` : '')
+      if (systemOf(request).includes('It went well')) seen.push(systemOf(request))
       return finish('Forty')
     },
     {
@@ -80,16 +80,16 @@ it('what others said begins no line of a prompt as the hint of a swarm policy', 
   let day = 0
   await spawn(home)
   home.kernel.heartbeat.start()
-  for (let n = 0; n < 200 && told.length === 0; n++) await runHeartbeat(home)
-  expectNoForgedLine(told[0] ?? '')
+  for (let n = 0; n < 200 && seen.length === 0; n++) await runHeartbeat(home)
+  expectNoForgedLine(seen[0] ?? '')
 })
 
 it('what stands in the story of an imported life begins no line of a prompt', async () => {
-  let told = ''
+  let seen = ''
   await using home = await testHostWithModel(
     request => {
       if (!asksForGoal(request)) return finish('Forty')
-      told = request.prompt
+      seen = request.prompt
       return goalAnswer('Count all of the sheep')
     },
     { builtins: [identity] },
@@ -102,5 +102,5 @@ it('what stands in the story of an imported life begins no line of a prompt', as
   )
   home.kernel.heartbeat.start()
   await waitUntilIdle(home)
-  expectNoForgedLine(told)
+  expectNoForgedLine(seen)
 })

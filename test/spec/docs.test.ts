@@ -68,10 +68,10 @@ it('what the API guide shows is what a server answers, over curl and by the type
     }),
   )
   const printed = await shell(dir.path, { SVC: SVC!, SVC_API_KEY }, scripts)
-  const told = examples.map(({ text, shown }, n) => ({
+  const cases = examples.map(({ text, shown }, n) => ({
     text,
     shown: shown!,
     printed: printed[n]!.replaceAll(/\n\n+/g, '\n\n').trim(),
   }))
-  expect(told.filter(({ shown, printed }) => !pattern(shown).test(printed))).toEqual([])
+  expect(cases.filter(({ shown, printed }) => !pattern(shown).test(printed))).toEqual([])
 })

@@ -117,8 +117,8 @@ it('guides name files of the program that there are, and the kernel’s all that
   )
   expect(strange).toEqual([])
   const kernel = (await readdir(join(ROOT, 'kernel'))).filter(name => name.endsWith('.ts'))
-  const told = filesNamed(await readFile(join(ROOT, 'kernel/README.md'), 'utf8'))
-  expect(kernel.filter(name => !told.includes(name))).toEqual([])
+  const documented = filesNamed(await readFile(join(ROOT, 'kernel/README.md'), 'utf8'))
+  expect(kernel.filter(name => !documented.includes(name))).toEqual([])
 })
 
 /** As they are named in links. */

@@ -234,8 +234,8 @@ export function errorsPage(
   const MOST = 3
   const answeredBy = (wanted: string) => {
     const names = operations.filter(({ errors = [] }) => errors.some(({ code }) => code === wanted)).map(o => o.name)
-    const told = names.sort().slice(0, MOST).map(code).join(', ')
-    return names.length > MOST ? `${told}, and ${names.length - MOST} more` : told
+    const listed = names.sort().slice(0, MOST).map(code).join(', ')
+    return names.length > MOST ? `${listed}, and ${names.length - MOST} more` : listed
   }
   const statuses = groupBy(errors, ({ status }) => status)
   return page(
@@ -265,14 +265,14 @@ export function errorsPage(
 
 export function cliPage(commands: readonly CommandSpec[], moduleOf: (operation: string) => string): string {
   const entry = (spec: CommandSpec) => {
-    const told = [
+    const described = [
       ...spec.arguments.map(({ field, description }) => [code(field), sentence(description)]),
       ...spec.options.map(option => [code(flagsOf(option)), describe(option)]),
     ].filter(([, meaning]) => meaning !== '')
     return [
       `### \`${usageOf(spec)}\``,
       [sentence(spec.summary), sentence(spec.description)].filter(Boolean).join(' '),
-      ...(told.length > 0 ? [table(['Argument or option', 'Meaning'], told)] : []),
+      ...(described.length > 0 ? [table(['Argument or option', 'Meaning'], described)] : []),
     ]
   }
   const own = commands.filter(({ operation }) => operation === null)

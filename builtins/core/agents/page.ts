@@ -155,15 +155,15 @@ function factsOf(facts: Facts): Row[] {
 }
 
 function optional(name: string, value: unknown): Row[] {
-  const text = told(value)
+  const text = formatValue(value)
   return text === '' ? [] : [[spoken(name), text]]
 }
 
-function told(value: unknown): string {
+function formatValue(value: unknown): string {
   if (value === null || value === undefined) return ''
-  if (Array.isArray(value)) return value.map(told).filter(Boolean).join(', ')
+  if (Array.isArray(value)) return value.map(formatValue).filter(Boolean).join(', ')
   if (typeof value !== 'object') return oneLine(String(value))
-  const pairs = Object.entries(value).map(([name, each]) => [spoken(name), told(each)] as const)
+  const pairs = Object.entries(value).map(([name, each]) => [spoken(name), formatValue(each)] as const)
   return pairs
     .filter(([, text]) => text !== '')
     .map(pair => pair.join(' '))

@@ -137,8 +137,9 @@ export class CheckpointService implements Checkpoints {
     const { cycle_num } = await this.#svc.use(Agents).find(agent_id)
     const parts: [string, unknown][] = []
     for (const part of this.#svc.list(CheckpointParts)) {
-      const told = given[part.name]
-      const value = told === undefined ? await part.capture(agent_id) : parse(part.schema, told, `"${part.name}"`)
+      const provided = given[part.name]
+      const value =
+        provided === undefined ? await part.capture(agent_id) : parse(part.schema, provided, `"${part.name}"`)
       parts.push([part.name, value ?? null])
     }
     const created_at = isoTime(this.#svc.clock.ms())

@@ -105,7 +105,7 @@ export interface PursuedGoal extends GoalRow {
   /** Whether the operator has said something that no model has answered yet. */
   nudged: number
   /** Whether subgoals of it have ended of which its pursuit has not been told. */
-  untold: number
+  unreported: number
   /** How often its agent was woken. */
   wakes: number
   /** The images that its first message shows, as they are stored. */
@@ -305,7 +305,7 @@ export interface NewsSource {
    */
   portion?: number
   /** What the agent has not been told yet; `told` belongs into the commit that records the answer to the prompt that held it. */
-  news(agent_id: string): Promise<{ items: readonly NewsItem[]; told: readonly Effect[] }>
+  news(agent_id: string): Promise<{ items: readonly NewsItem[]; acknowledgements: readonly Effect[] }>
 }
 export const News = point<NewsSource>('news', {
   key: source => source.name,

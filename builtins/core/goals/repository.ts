@@ -19,13 +19,13 @@ export const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, 
 const BLOCKED = isBlocked('g')
 const QUESTION = `(SELECT question_id FROM questions_view q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL
   ORDER BY asked_at, question_id LIMIT 1)`
-const UNTOLD = "sub.status <> 'active' AND sub.told_at IS NULL"
+const UNREPORTED = "sub.status <> 'active' AND sub.told_at IS NULL"
 const FIRST = 'ORDER BY blocked, priority DESC, created_at, goal_id LIMIT 1'
 
 /** What a pursuit asks of its goal before each step. */
 const NOW = `${BLOCKED} AS blocked,
   EXISTS (SELECT 1 FROM nudges_view n WHERE n.agent_id = g.agent_id AND delivered_at IS NULL) AS nudged,
-  EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNTOLD}) AS untold,
+  EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNREPORTED}) AS unreported,
   coalesce((SELECT wakes FROM leases_view l WHERE l.id = g.agent_id), 0) AS wakes`
 
 const ACTIVE = `SELECT ${COLUMNS}, images, transcript_epoch, ${NOW}, ${QUESTION} AS question_id,
@@ -34,7 +34,7 @@ const AT_HAND = `SELECT goal_id, ${NOW}
   FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents_view a
     WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`
 const ONE = `SELECT ${COLUMNS} FROM goals WHERE goal_id = ?`
-const UNTOLD_OF = `SELECT ${COLUMNS} FROM goals sub WHERE parent_goal_id = ? AND ${UNTOLD} ORDER BY completed_at, goal_id LIMIT 20`
+const UNREPORTED_OF = `SELECT ${COLUMNS} FROM goals sub WHERE parent_goal_id = ? AND ${UNREPORTED} ORDER BY completed_at, goal_id LIMIT 20`
 
 /** The goal to pursue: highest priority first, then the oldest. A blocked one only when all are. */
 export function activeGoal(store: Store, agent_id: string): Promise<PursuedGoal | undefined> {
@@ -42,7 +42,7 @@ export function activeGoal(store: Store, agent_id: string): Promise<PursuedGoal 
 }
 
 /** What the agent would pursue if it began a cycle now, and whether there is something that it has not been told of. */
-export type AtHand = Pick<PursuedGoal, 'goal_id' | 'blocked' | 'nudged' | 'untold' | 'wakes'>
+export type AtHand = Pick<PursuedGoal, 'goal_id' | 'blocked' | 'nudged' | 'unreported' | 'wakes'>
 
 /** undefined when there is nothing to pursue, or when the agent is paused or dead. */
 export function goalAtHand(store: Store, agent_id: string): Promise<AtHand | undefined> {
@@ -124,13 +124,13 @@ export async function depthOf(store: Store, goal_id: string): Promise<number> {
 }
 
 /** Subgoals that have ended and of which the goal's own pursuit has not been told. */
-export function untoldSubgoals(store: Store, goal_id: string): Promise<GoalRow[]> {
-  return store.all<GoalRow>(UNTOLD_OF, [goal_id])
+export function unreportedSubgoals(store: Store, goal_id: string): Promise<GoalRow[]> {
+  return store.all<GoalRow>(UNREPORTED_OF, [goal_id])
 }
 
 /** Belongs into the commit that records the model's answer to the prompt that told of them. */
-export const subgoalsTold = defineEffect({
-  name: 'goals.told',
+export const markSubgoalsReported = defineEffect({
+  name: 'goals.mark_reported',
   schema: z.object({ goal_ids: z.array(z.string()) }),
   statements: ({ goal_ids }, now) =>
     goal_ids.map(goal_id => ({ sql: 'UPDATE goals SET told_at = ? WHERE goal_id = ?', params: [now, goal_id] })),
@@ -385,7 +385,7 @@ export const GOAL_EFFECTS = [
   goalShows,
   setPriority,
   endGoal,
-  subgoalsTold,
+  markSubgoalsReported,
   archiveTranscript,
   dropTranscript,
   recordAnswer,

@@ -1,17 +1,17 @@
 import type { NewsSource } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { instructed, instructionsFor, TOLD_AT_ONCE, toldOf, untold } from './repository.ts'
+import { instructed, instructionsFor, markReported, REPORTED_AT_ONCE, unreportedSubAgents } from './repository.ts'
 import { outcomeOf } from './toolkit.ts'
 
 /** Reports instructions of parents to sub-agents, and results of sub-agents to parents. */
 export function subAgentNews(svc: PluginHandle): NewsSource {
   return {
     name: 'sub-agents',
-    portion: TOLD_AT_ONCE,
+    portion: REPORTED_AT_ONCE,
     async news(agent_id) {
       const store = svc.use(Store)
-      const ended = await untold(store, agent_id)
+      const ended = await unreportedSubAgents(store, agent_id)
       const instructions = await instructionsFor(store, agent_id)
       return {
         items: [
@@ -24,8 +24,8 @@ export function subAgentNews(svc: PluginHandle): NewsSource {
             text: message,
           })),
         ],
-        told: [
-          ...(ended.length > 0 ? [toldOf({ sub_agent_ids: ended.map(each => each.sub_agent_id) })] : []),
+        acknowledgements: [
+          ...(ended.length > 0 ? [markReported({ sub_agent_ids: ended.map(each => each.sub_agent_id) })] : []),
           ...(instructions.length > 0
             ? [instructed({ instruction_ids: instructions.map(each => each.instruction_id) })]
             : []),

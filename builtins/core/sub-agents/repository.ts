@@ -105,15 +105,15 @@ export function lastDeeds(store: Store, agent_id: string, limit: number) {
 }
 
 /** Maximum number of each kind in one prompt. */
-export const TOLD_AT_ONCE = 20
+export const REPORTED_AT_ONCE = 20
 
-const UNTOLD = `${ROW} WHERE s.parent_agent_id = ? AND s.status <> 'running' AND s.told_at IS NULL AND NOT EXISTS
+const UNREPORTED = `${ROW} WHERE s.parent_agent_id = ? AND s.status <> 'running' AND s.told_at IS NULL AND NOT EXISTS
     (SELECT 1 FROM goals_view g WHERE g.goal_id = s.goal_id AND g.parent_goal_id IS NOT NULL)
-  ORDER BY s.completed_at, s.sub_agent_id LIMIT ${TOLD_AT_ONCE}`
+  ORDER BY s.completed_at, s.sub_agent_id LIMIT ${REPORTED_AT_ONCE}`
 
 /** Returns ended ones that their parent was not told of; a goal that waits learns of them by its pursuit. */
-export function untold(store: Store, parent_agent_id: string): Promise<SubAgentRow[]> {
-  return store.all<SubAgentRow>(UNTOLD, [parent_agent_id])
+export function unreportedSubAgents(store: Store, parent_agent_id: string): Promise<SubAgentRow[]> {
+  return store.all<SubAgentRow>(UNREPORTED, [parent_agent_id])
 }
 
 export interface InstructionRow {
@@ -124,7 +124,7 @@ export interface InstructionRow {
 
 const INSTRUCTIONS = `SELECT i.instruction_id, i.message, p.name AS parent FROM sub_agent_instructions i
     JOIN agents_view a ON a.agent_id = i.sub_agent_id JOIN agents_view p ON p.agent_id = a.spawned_by
-  WHERE i.sub_agent_id = ? AND i.delivered_at IS NULL ORDER BY i.created_at, i.instruction_id LIMIT ${TOLD_AT_ONCE}`
+  WHERE i.sub_agent_id = ? AND i.delivered_at IS NULL ORDER BY i.created_at, i.instruction_id LIMIT ${REPORTED_AT_ONCE}`
 
 export function instructionsFor(store: Store, sub_agent_id: string): Promise<InstructionRow[]> {
   return store.all<InstructionRow>(INSTRUCTIONS, [sub_agent_id])
@@ -199,8 +199,8 @@ export const countCycle = defineEffect({
   ],
 })
 
-export const toldOf = defineEffect({
-  name: 'sub_agents.told',
+export const markReported = defineEffect({
+  name: 'sub_agents.mark_reported',
   schema: z.object({ sub_agent_ids: z.array(z.string()) }),
   statements: ({ sub_agent_ids }, now) =>
     sub_agent_ids.map(id => ({
@@ -274,6 +274,6 @@ export const keepOfRemoved = defineEffect({
 })
 
 export const SUB_AGENT_EFFECTS = [
-  ...[takePlace, endSubAgent, countCycle, toldOf, waitFor, instruct, instructed],
+  ...[takePlace, endSubAgent, countCycle, markReported, waitFor, instruct, instructed],
   keepOfRemoved,
 ]

@@ -5,7 +5,7 @@ import { Store, wakeAgents } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { MAX_CHILDREN, type SubAgent } from './contract.ts'
-import { instruct, lastDeeds, toldOf, waitFor } from './repository.ts'
+import { instruct, lastDeeds, markReported, waitFor } from './repository.ts'
 import type { SubAgents } from './sub-agents.ts'
 
 /** Characters of one entry of a journal. */
@@ -98,7 +98,7 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
         async execute({ sub_agent_id }, call) {
           const found = await subAgents.find(call.agent_id, sub_agent_id)
           if (found.status === 'running') return `${found.sub_agent_id} is not done yet.`
-          call.effect(toldOf({ sub_agent_ids: [found.sub_agent_id] }))
+          call.effect(markReported({ sub_agent_ids: [found.sub_agent_id] }))
           return subAgents.passed(outcomeOf(found), call.agent_id)
         },
       }),

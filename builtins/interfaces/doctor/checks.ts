@@ -105,10 +105,10 @@ async function budget(svc: PluginHandle) {
 
 async function eventLog(svc: PluginHandle) {
   const count = await eventCount(svc.use(Store), EVENTS_MOST)
-  const told = pluralize(count, 'event')
-  if (count <= EVENTS_MOST) return ok(told)
+  const events = pluralize(count, 'event')
+  if (count <= EVENTS_MOST) return ok(events)
   return warn(
-    told,
+    events,
     'let those older than retention.days go: svc config set retention.enabled true, then: svc retention run',
   )
 }

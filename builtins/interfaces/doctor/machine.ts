@@ -81,13 +81,13 @@ export async function permissions(root: string, { files }: Ports): Promise<Docto
 export async function diskSpace(folder: string, { files }: Ports): Promise<DoctorFinding> {
   const { bavail, bsize, ffree, files: inodes } = await files.statfs(folder)
   const free = Math.floor((Number(bavail) * Number(bsize)) / MIB)
-  const told = free > 10 * 1024 ? `${Math.floor(free / 1024)} GiB free` : `${free} MiB free`
+  const amount = free > 10 * 1024 ? `${Math.floor(free / 1024)} GiB free` : `${free} MiB free`
   const remedy = 'make room: old files of .svc/attic/, .svc/backups/ and logs/runs/ may go; then: svc retention run'
-  if (free < FREE_FAIL) return fail(`Only ${told}`, remedy)
+  if (free < FREE_FAIL) return fail(`Only ${amount}`, remedy)
   // Some file systems have no fixed number of them, and say 0.
   if (Number(inodes) > 0 && Number(ffree) < 1000)
     return fail('The disk has almost no inodes left', 'remove small files')
-  return free < FREE_WARN ? warn(`Only ${told}`, remedy) : ok(told)
+  return free < FREE_WARN ? warn(`Only ${amount}`, remedy) : ok(amount)
 }
 
 export async function clock(root: string, { files, clock }: Ports): Promise<DoctorFinding> {

@@ -88,10 +88,10 @@ export async function logs(root: string, { files }: Ports): Promise<DoctorFindin
   for (const entry of await files.readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])) {
     if (entry.isFile()) bytes += (await files.stat(join(entry.parentPath, entry.name)).catch(() => ({ size: 0 }))).size
   }
-  const told = `${(bytes / MIB).toFixed(1)} MiB in ${folder}`
+  const usage = `${(bytes / MIB).toFixed(1)} MiB in ${folder}`
   return bytes > LOGS_MOST
-    ? warn(told, 'keep fewer runs: svc config set retention.max_runs 10, then: svc retention run')
-    : ok(told)
+    ? warn(usage, 'keep fewer runs: svc config set retention.max_runs 10, then: svc retention run')
+    : ok(usage)
 }
 
 /**
@@ -99,13 +99,13 @@ export async function logs(root: string, { files }: Ports): Promise<DoctorFindin
  * plugins.
  */
 export async function moduleChecks(patient: Patient, usable: boolean): Promise<DoctorReport[]> {
-  const told = usable ? await patient.askDaemon() : undefined
+  const answered = usable ? await patient.askDaemon() : undefined
   // Without a daemon the modules look at a copy: an opened database is written to.
   const file = join('root' in patient.project ? patient.project.root : '.', '.svc', 'svc.db')
-  const isHere = usable && told === undefined
+  const isHere = usable && answered === undefined
   const copy = isHere ? await (await patient.database()).snapshot(file, patient.ports) : undefined
   try {
-    return await look(patient, usable, told, copy?.file)
+    return await look(patient, usable, answered, copy?.file)
   } finally {
     await copy?.discard()
   }
@@ -114,7 +114,7 @@ export async function moduleChecks(patient: Patient, usable: boolean): Promise<D
 async function look(
   patient: Patient,
   usable: boolean,
-  told: readonly DoctorReport[] | undefined,
+  answered: readonly DoctorReport[] | undefined,
   copy: string | undefined,
 ): Promise<DoctorReport[]> {
   const opened = await patient.open(copy ? ['cli'] : [], copy).catch((error: unknown) => ({ error }))
@@ -128,7 +128,7 @@ async function look(
     const message = faults.length > 0 ? describeIssues(faults) : opened.error.message
     const remedy =
       'correct it; svc config unset <key> takes a key out of the file, .svc/schema/config.json says what each takes'
-    return [{ name: 'config', ...fail(message, remedy) }, ...(told ?? [])]
+    return [{ name: 'config', ...fail(message, remedy) }, ...(answered ?? [])]
   }
   const { kernel, warnings } = opened
   try {
@@ -146,7 +146,7 @@ async function look(
       },
     ]
     if (!usable) return config
-    const checks = told ?? ((await kernel.invoke('doctor.checks', {})) as DoctorReport[])
+    const checks = answered ?? ((await kernel.invoke('doctor.checks', {})) as DoctorReport[])
     const isReported = (line: string) => checks.some(({ message }) => message.includes(line))
     const others = warnings.filter(line => !unknown.some(({ path }) => line.includes(path)) && !isReported(line))
     const said = others.map((line): DoctorReport => ({ name: 'start', ...warn(line, 'see above') }))

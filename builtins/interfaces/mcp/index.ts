@@ -50,17 +50,17 @@ function changesOf(svc: PluginHandle) {
     resources: svc.contributions(McpResources),
     prompts: svc.contributions(McpPrompts),
   })
-  let told: ReturnType<typeof now> | undefined
+  let announced: ReturnType<typeof now> | undefined
   return {
     /** From here on; to be called before anybody is told. */
     begin() {
-      told ??= now()
+      announced ??= now()
     },
     /** The lists that are not as they were told. A list that nothing was added to or taken from is the same object. */
     take(): McpList[] {
-      const before = told
-      told = now()
-      return (Object.keys(told) as McpList[]).filter(list => before?.[list] !== told?.[list])
+      const before = announced
+      announced = now()
+      return (Object.keys(announced) as McpList[]).filter(list => before?.[list] !== announced?.[list])
     },
   }
 }

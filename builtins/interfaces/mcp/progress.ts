@@ -7,7 +7,7 @@ const LONGEST = 4_000
 export class Progress {
   readonly #send: (progress: number, message: string) => Promise<void>
   readonly #waiting: string[] = []
-  #told = 0
+  #sent = 0
   #sending: Promise<void> | undefined
 
   constructor(send: (progress: number, message: string) => Promise<void>) {
@@ -27,8 +27,8 @@ export class Progress {
 
   async #drain(): Promise<void> {
     for (let message = this.#waiting.shift(); message !== undefined; message = this.#waiting.shift()) {
-      this.#told++
-      await this.#send(this.#told, message).catch(() => {})
+      this.#sent++
+      await this.#send(this.#sent, message).catch(() => {})
     }
     this.#sending = undefined
   }

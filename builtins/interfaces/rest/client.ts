@@ -262,11 +262,11 @@ function isCut(error: unknown): boolean {
 
 /** Restores the error of a problem document. Of other answers, such as a proxy's, the status says all. */
 function errorOf(problem: unknown, answer?: Response): SvcError {
-  const told = Object(problem) as Partial<Record<'code' | 'title' | 'detail', string>> & {
+  const document = Object(problem) as Partial<Record<'code' | 'title' | 'detail', string>> & {
     status?: number
     errors?: SvcError['errors']
   }
-  const { code, status, title, detail, errors } = typeof told.code === 'string' ? told : {}
+  const { code, status, title, detail, errors } = typeof document.code === 'string' ? document : {}
   const known = status ?? answer?.status ?? 500
   const retryAfter = Number(answer?.headers.get('retry-after'))
   return new SvcError(detail ?? `The server answered with status ${known}.`, {

@@ -227,8 +227,10 @@ export type Problem = z.infer<typeof Problem>
 export function problemOf(error: SvcError, request_id: string): Problem {
   const { code, title, status, message: detail, errors } = error
   const problem = { type: `urn:svc:problem:${code}`, title, status, detail, code, request_id }
-  const told = errors.slice(0, MOST_ERRORS).map(({ path, message }) => ({ path: path.slice(0, LONGEST_PATH), message }))
-  return told.length > 0 ? { ...problem, errors: told } : problem
+  const listed = errors
+    .slice(0, MOST_ERRORS)
+    .map(({ path, message }) => ({ path: path.slice(0, LONGEST_PATH), message }))
+  return listed.length > 0 ? { ...problem, errors: listed } : problem
 }
 
 export const WideBindError = defineError({

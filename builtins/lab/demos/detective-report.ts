@@ -17,7 +17,7 @@ export interface Detective {
   name: string
   role: string
   /** One a round. */
-  told: TheoryAnswer[]
+  theories: TheoryAnswer[]
   cost_usd: number
   tokens: number
 }
@@ -33,12 +33,15 @@ export interface Score {
 }
 
 /** Returns how far a detective's theories were right. */
-export function scoreOf({ told }: Pick<Detective, 'told'>, { solution }: Pick<DetectiveCase, 'solution'>): Score {
-  const right = told.map(({ theory }) => theory?.suspect === solution.suspect)
-  const losses = told.map(({ theory }, n) => (theory ? (theory.confidence - (right[n] ? 1 : 0)) ** 2 : 1))
+export function scoreOf(
+  { theories }: Pick<Detective, 'theories'>,
+  { solution }: Pick<DetectiveCase, 'solution'>,
+): Score {
+  const right = theories.map(({ theory }) => theory?.suspect === solution.suspect)
+  const losses = theories.map(({ theory }, n) => (theory ? (theory.confidence - (right[n] ? 1 : 0)) ** 2 : 1))
   const brier = losses.reduce((sum, loss) => sum + loss, 0) / Math.max(1, losses.length)
   const solved = right.at(-1) === true
-  const motive = told.at(-1)?.theory?.motive === solution.motive
+  const motive = theories.at(-1)?.theory?.motive === solution.motive
   const points = (solved ? POINTS.suspect : 0) + (motive ? POINTS.motive : 0) + POINTS.calibration * (1 - brier)
   return { points: Math.round(points), solved, motive, brier, since: solved ? right.lastIndexOf(false) + 2 : null }
 }
@@ -66,8 +69,8 @@ export function caseReport(
     {
       kind: 'table',
       head: ['Detective', 'Points', 'Suspect', 'Motive', 'Brier', 'Right since'],
-      rows: scored.map(({ name, told, score }) => {
-        const last = told.at(-1)?.theory
+      rows: scored.map(({ name, theories, score }) => {
+        const last = theories.at(-1)?.theory
         const since = score.since === null ? 'never' : `round ${score.since}`
         return [
           ...[
@@ -84,14 +87,17 @@ export function caseReport(
     { kind: 'heading', text: 'How sure they were of the right one' },
     {
       ...{ kind: 'series', title: 'Probability given to the right suspect, round by round', unit: '%' },
-      lines: scored.map(({ name, told }) => ({ name, values: told.map(({ theory }) => beliefIn(suspect, theory)) })),
+      lines: scored.map(({ name, theories }) => ({
+        name,
+        values: theories.map(({ theory }) => beliefIn(suspect, theory)),
+      })),
     },
     { kind: 'heading', text: 'Round by round' },
     ...found.rounds.flatMap((clues, round): ReportBlock[] => [
       { kind: 'text', text: `Round ${round + 1} brought to light:` },
       { kind: 'list', items: clues },
-      ...detectives.map(({ name, told }): ReportBlock => {
-        const { theory } = told[round]!
+      ...detectives.map(({ name, theories }): ReportBlock => {
+        const { theory } = theories[round]!
         const text = theory ? theory.reasoning : 'No theory.'
         const by = theory ? `${name}: ${theory.suspect}, ${theory.motive}, ${percent(theory.confidence)} sure` : name
         return { kind: 'quote', text, by }

@@ -41,13 +41,15 @@ async function investigate(stage: DemoContext, found: DetectiveCase): Promise<De
     }
     ids.set(name, agent_id)
   }
-  const detectives = DETECTIVES.map(({ name, role }): Detective => ({ name, role, told: [], cost_usd: 0, tokens: 0 }))
+  const detectives = DETECTIVES.map(
+    ({ name, role }): Detective => ({ name, role, theories: [], cost_usd: 0, tokens: 0 }),
+  )
   say(`The case: ${found.title}`)
   const response_schema = z.toJSONSchema(theoryOf(found), { io: 'input' })
   for (const [round, clues] of found.rounds.entries()) {
     say(`Round ${round + 1} of ${found.rounds.length}`)
     for (const clue of clues) say(`  Clue: ${clue}`)
-    const before = detectives.map(({ name, told }) => ({ name, last: told.at(-1) }))
+    const before = detectives.map(({ name, theories }) => ({ name, last: theories.at(-1) }))
     for (const each of detectives) {
       signal.throwIfAborted()
       const instruction = question(
@@ -66,11 +68,11 @@ async function investigate(stage: DemoContext, found: DetectiveCase): Promise<De
       signal.throwIfAborted()
       const theory = theoryOf(found).safeParse(answer.parsed)
       const why = answer.error?.detail ?? 'the answer was no theory'
-      const told: TheoryAnswer = theory.success ? { theory: theory.data } : { theory: null, why }
-      each.told.push(told)
+      const theoryAnswer: TheoryAnswer = theory.success ? { theory: theory.data } : { theory: null, why }
+      each.theories.push(theoryAnswer)
       each.cost_usd += answer.cost_usd
       each.tokens += answer.tokens
-      say(`  ${each.name} ${describeAnswer(told)}`)
+      say(`  ${each.name} ${describeAnswer(theoryAnswer)}`)
     }
   }
   return detectives
@@ -112,8 +114,8 @@ function question(
     .join('\n\n')
 }
 
-function describeAnswer(told: TheoryAnswer): string {
-  if (!told.theory) return `has no theory: ${told.why}`
-  const { suspect, motive, confidence, reasoning } = told.theory
+function describeAnswer(answer: TheoryAnswer): string {
+  if (!answer.theory) return `has no theory: ${answer.why}`
+  const { suspect, motive, confidence, reasoning } = answer.theory
   return `suspects ${suspect} (${motive}), ${Math.round(confidence * 100)} % sure. ${reasoning}`
 }

@@ -6,9 +6,9 @@ const LONGEST = 400
 export function renderVerdict(verdict: ReplayVerdict): string {
   const { run_id, same, events, cycles, steps, hash, replayed_hash, duration_ms, divergence, notes } = verdict
   const size = `${pluralize(events, 'event')}, ${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}`
-  const told = notes.map(note => `note: ${note}`)
+  const lines = notes.map(note => `note: ${note}`)
   if (same)
-    return [`${run_id}: the same again (${size}, ${duration_ms / 1000} s)`, `sha256 ${hash}`, ...told].join('\n')
+    return [`${run_id}: the same again (${size}, ${duration_ms / 1000} s)`, `sha256 ${hash}`, ...lines].join('\n')
   const { agent_id, cycle_num, step, what, expected, got } = divergence!
   const where = [agent_id, cycle_num === null ? null : `cycle ${cycle_num}`, `after step ${step}`].filter(Boolean)
   return [
@@ -19,7 +19,7 @@ export function renderVerdict(verdict: ReplayVerdict): string {
     `got       ${got.slice(0, LONGEST)}`,
     `so far    ${size}`,
     `sha256    ${hash} recorded, ${replayed_hash} replayed`,
-    ...told,
+    ...lines,
   ].join('\n')
 }
 

@@ -130,11 +130,11 @@ export class ClusterScheduler implements Scheduler {
     const message = time.stale ? [this.claiming(limit), `SELECT ${time.sql} AS at`] : [this.claiming(limit)]
     let asked = 0
     const { rows } = await time.learn(async () => {
-      const [claimed, told] = await connections.trying(() => {
+      const [claimed, clockAnswer] = await connections.trying(() => {
         asked = clock.monotonic()
         return connections.ask(message)
       })
-      return { rows: claimed!.rows, at: told && Number(told.rows[0]?.at) }
+      return { rows: claimed!.rows, at: clockAnswer && Number(clockAnswer.rows[0]?.at) }
     })
     return this.#leases(rows, asked)
   }
@@ -285,10 +285,10 @@ export class ClusterScheduler implements Scheduler {
    * them.
    * It is a hint: a node that misses it polls.
    */
-  notifyWake(told = false): void {
+  notifyWake(notified = false): void {
     const { connections, clock } = this.#parts
     this.notify()
-    if (told) return
+    if (notified) return
     this.#cancelNotice ??= clock.after(COALESCED_MS, () => {
       this.#cancelNotice = undefined
       this.#noticed = clock.monotonic()

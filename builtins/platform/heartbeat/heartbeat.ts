@@ -233,8 +233,8 @@ export class Heartbeat implements HeartbeatControl {
   }
 
   async #taped(cycle: Cycle, abort: CycleEnd, before: readonly Promise<void>[]): Promise<void> {
-    const telling = this.#sweep.telling(cycle.agent_id)
-    if (telling || before.length > 0) await Promise.all([...before, telling])
+    const reporting = this.#sweep.reportingOf(cycle.agent_id)
+    if (reporting || before.length > 0) await Promise.all([...before, reporting])
     const who = this.#parts.tape()?.begin(cycle.lease, abort)
     await (who ? runInContext(who, () => this.#cycle(cycle, abort)) : this.#cycle(cycle, abort))
   }

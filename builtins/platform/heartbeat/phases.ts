@@ -21,8 +21,8 @@ export interface CycleParts {
 export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> {
   const { hooks, log } = parts
   const { agent_id, cycle_num } = cycle
-  const told = hooks.emit('cycle_start', { agent_id, cycle_num })
-  if (told) await told
+  const emitted = hooks.emit('cycle_start', { agent_id, cycle_num })
+  if (emitted) await emitted
   for (const phase of PHASES) {
     if (phase === 'goal_pursuit' && !cycle.pursuing) continue
     if (phase === 'goal_generation' && cycle.pursuing) continue

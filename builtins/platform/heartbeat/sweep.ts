@@ -24,9 +24,9 @@ export interface SweepParts extends CycleParts {
 export class Sweep {
   readonly #parts: SweepParts
   #again = 0
-  #telling: Promise<void> | undefined
+  #reporting: Promise<void> | undefined
   /** Agents whose events have not all been emitted yet. */
-  readonly #untold = new Set<string>()
+  readonly #unreported = new Set<string>()
 
   constructor(parts: SweepParts) {
     this.#parts = parts
@@ -36,13 +36,13 @@ export class Sweep {
   async run(driven: readonly string[]): Promise<number> {
     const { log, ports } = this.#parts
     // Handlers are still busy with the events of the last sweep.
-    if (this.#telling || (driven.length > 0 && ports.clock.monotonic() < this.#again)) return 0
+    if (this.#reporting || (driven.length > 0 && ports.clock.monotonic() < this.#again)) return 0
     try {
       const passed = await this.#pass(new Set(driven))
       if (passed.length === 0) this.#again = ports.clock.monotonic() + AGAIN_MS
       else {
-        for (const { id } of passed) this.#untold.add(id)
-        this.#telling = this.#tell(passed).finally(() => (this.#telling = undefined))
+        for (const { id } of passed) this.#unreported.add(id)
+        this.#reporting = this.#report(passed).finally(() => (this.#reporting = undefined))
       }
       return passed.length
     } catch (error) {
@@ -53,13 +53,13 @@ export class Sweep {
   }
 
   /** Returns when the events of this agent's passed cycle are all emitted, which its next one waits for; undefined when they are. */
-  telling(agent_id: string): Promise<void> | undefined {
-    return this.#untold.has(agent_id) ? this.#telling : undefined
+  reportingOf(agent_id: string): Promise<void> | undefined {
+    return this.#unreported.has(agent_id) ? this.#reporting : undefined
   }
 
   /** Resolves when all events have been emitted. */
   async over(): Promise<void> {
-    await this.#telling
+    await this.#reporting
   }
 
   async #pass(driven: ReadonlySet<string>): Promise<Due[]> {
@@ -98,7 +98,7 @@ export class Sweep {
     return asked
   }
 
-  async #tell(passed: readonly Due[]): Promise<void> {
+  async #report(passed: readonly Due[]): Promise<void> {
     const { hooks } = this.#parts
     const isHeard = (event: EventName) => hooks.get(event).taps.length > 0
     for (const { id: agent_id, cycle_num: last } of passed) {
@@ -111,7 +111,7 @@ export class Sweep {
         }
       }
       await hooks.emit('cycle_end', { ...cycle, result: 'idle' })
-      this.#untold.delete(agent_id)
+      this.#unreported.delete(agent_id)
     }
   }
 }

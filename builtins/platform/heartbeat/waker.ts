@@ -21,7 +21,7 @@ export class Waker {
   readonly #agents = new Set<string>()
   readonly #reasons = new Set<string>()
   #all = false
-  #telling: Promise<void> | undefined
+  #waking: Promise<void> | undefined
   #last = Number.NEGATIVE_INFINITY
 
   constructor(parts: WakerParts) {
@@ -72,7 +72,7 @@ export class Waker {
           return
         }
       }
-      await this.#telling
+      await this.#waking
       // A source that always answers at once must not spin the loop; one that fails for a while must not be lost.
       await clock.sleep(GAP_MS * 2 ** failures, signal)
     }
@@ -86,11 +86,11 @@ export class Waker {
     this.#reasons.add(reason)
     if (agents) for (const agent of agents) this.#agents.add(agent)
     else this.#all = true
-    this.#telling ??= this.#tell()
+    this.#waking ??= this.#wake()
   }
 
   /** Wakes the scheduler. While the store cannot be written to, the wake is kept and tried again. */
-  async #tell(): Promise<void> {
+  async #wake(): Promise<void> {
     const { clock, log, scheduler } = this.#parts
     while (!this.#stop.signal.aborted) {
       const rest = this.#last + GAP_MS - clock.monotonic()
@@ -105,10 +105,10 @@ export class Waker {
       try {
         await scheduler().wake(agents, reason)
         if (this.#reasons.size > 0) continue
-        this.#telling = undefined
+        this.#waking = undefined
         return
       } catch (error) {
-        log.warn({}, `a wake (${reason}) is told later: ${sentenceOf(error)}`)
+        log.warn({}, `a wake (${reason}) is sent later: ${sentenceOf(error)}`)
         this.#reasons.add(reason)
         if (agents) for (const agent of agents) this.#agents.add(agent)
         else this.#all = true

@@ -41,13 +41,13 @@ export function dueAlarms(store: Store, now: number, limit: number): Promise<Ala
 }
 
 /** Maximum number of alarms in one prompt. */
-export const TOLD_AT_ONCE = 20
+export const REPORTED_AT_ONCE = 20
 
-const UNTOLD = `${ROW} WHERE agent_id = ? AND status = 'fired' AND told_at IS NULL ORDER BY fire_at, alarm_id LIMIT ${TOLD_AT_ONCE}`
+const UNREPORTED = `${ROW} WHERE agent_id = ? AND status = 'fired' AND told_at IS NULL ORDER BY fire_at, alarm_id LIMIT ${REPORTED_AT_ONCE}`
 
 /** Returns alarms that fired and that the agent has not been told of. */
-export function untoldAlarms(store: Store, agent_id: string): Promise<AlarmRow[]> {
-  return store.all<AlarmRow>(UNTOLD, [agent_id])
+export function unreportedAlarms(store: Store, agent_id: string): Promise<AlarmRow[]> {
+  return store.all<AlarmRow>(UNREPORTED, [agent_id])
 }
 
 export function shownAlarm({ fire_at, created_at, fired_at, ...rest }: AlarmRow): Alarm {
@@ -90,8 +90,8 @@ export const fireAlarm = defineEffect({
 })
 
 /** Belongs into the commit that records the model's answer to the prompt that contained the alarm. */
-export const alarmTold = defineEffect({
-  name: 'alarms.told',
+export const markAlarmsReported = defineEffect({
+  name: 'alarms.mark_reported',
   schema: z.object({ alarm_ids: z.array(z.string()) }),
   statements: ({ alarm_ids }, now) =>
     alarm_ids.map(alarm_id => ({ sql: 'UPDATE alarms SET told_at = ? WHERE alarm_id = ?', params: [now, alarm_id] })),
@@ -121,4 +121,4 @@ export const cancelAlarm = defineEffect({
   ],
 })
 
-export const ALARM_EFFECTS = [insertAlarm, fireAlarm, alarmTold, changeAlarm, cancelAlarm]
+export const ALARM_EFFECTS = [insertAlarm, fireAlarm, markAlarmsReported, changeAlarm, cancelAlarm]

@@ -3,7 +3,6 @@ import type { Effect, PluginHandle } from '#kernel'
 import { appendEvent, isoTime, Store, wakeAgents } from '#platform/store/contract'
 import {
   type AlarmRow,
-  alarmTold,
   cancelAlarm,
   changeAlarm,
   dueAlarms,
@@ -11,10 +10,11 @@ import {
   fireAlarm,
   insertAlarm,
   listAlarms,
+  markAlarmsReported,
   pendingAlarms,
+  REPORTED_AT_ONCE,
   shownAlarm,
-  TOLD_AT_ONCE,
-  untoldAlarms,
+  unreportedAlarms,
 } from './alarm-repository.ts'
 import { timeOf } from './calendar.ts'
 import type { SchedulesConfig } from './config.ts'
@@ -116,16 +116,17 @@ export async function ringAlarms(svc: PluginHandle): Promise<boolean> {
 export function alarmMessages(svc: PluginHandle): NewsSource {
   return {
     name: 'alarms',
-    portion: TOLD_AT_ONCE,
+    portion: REPORTED_AT_ONCE,
     async news(agent_id) {
-      const alarms = await untoldAlarms(svc.use(Store), agent_id)
+      const alarms = await unreportedAlarms(svc.use(Store), agent_id)
       const items = alarms.map(({ fire_at, created_by, description }) => ({
         from: `Alarm of ${isoTime(fire_at)}, set by ${created_by === 'agent' ? 'yourself' : 'the operator'}`,
         text: description,
       }))
       return {
         items,
-        told: alarms.length > 0 ? [alarmTold({ alarm_ids: alarms.map(({ alarm_id }) => alarm_id) })] : [],
+        acknowledgements:
+          alarms.length > 0 ? [markAlarmsReported({ alarm_ids: alarms.map(({ alarm_id }) => alarm_id) })] : [],
       }
     },
   }

@@ -116,14 +116,14 @@ async function outcome(
       ? undefined
       : svc.use(Goals).added({ agent_id, objective, priority, origin: 'schedule', parent_goal_id: null })
   const goal_id = goal?.goal_id ?? null
-  const told = {
+  const fired = {
     type: 'schedule_fired',
     agent_id,
     data: { agent_id, schedule_id, goal_id, slot: slot === null ? null : isoTime(slot) },
   }
   return [
     settleSlot({ schedule_id, ...next, goal_id, skipped, reason }),
-    ...(goal ? [...goal.effects, appendEvent(told)] : []),
+    ...(goal ? [...goal.effects, appendEvent(fired)] : []),
     ...(skipped > 0
       ? [appendEvent({ type: 'schedule_skipped', agent_id, data: { agent_id, schedule_id, slots: skipped, reason } })]
       : []),

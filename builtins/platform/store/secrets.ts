@@ -3,7 +3,7 @@ import { maskJson, secretsOf } from '#lib/secrets'
 import type { Statement } from './contract.ts'
 
 /** Rows that tell what happened: they are shown, streamed and kept. What runs does not come from them. */
-const TOLD = /^\s*(INSERT INTO|UPDATE) (events|tool_calls)\b/
+const HISTORY = /^\s*(INSERT INTO|UPDATE) (events|tool_calls)\b/
 
 /**
  * Takes the values of secrets, ours and those of providers, out of what is written of what happened.
@@ -17,7 +17,7 @@ export function statementMasker(svc: PluginHandle): () => ((statement: Statement
     const mask = (value: unknown) => (typeof value === 'string' ? maskText(value, secrets) : value)
     return statement => {
       const { sql, params } = statement
-      return params && TOLD.test(sql) ? { sql, params: params.map(mask) } : statement
+      return params && HISTORY.test(sql) ? { sql, params: params.map(mask) } : statement
     }
   }
 }

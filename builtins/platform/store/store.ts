@@ -96,8 +96,8 @@ export class SqliteStore implements Store {
       result = 'refused'
     }
     reach('after', effects)
-    const told = result === 'ok' ? this.#planner.tell(effects, () => this.scheduler.notify()) : undefined
-    if (told) await told
+    const notified = result === 'ok' ? this.#planner.tell(effects, () => this.scheduler.notify()) : undefined
+    if (notified) await notified
     return result
   }
 

@@ -22,7 +22,7 @@ export interface Watcher {
    */
   until<T>(
     places: () => Promise<readonly WatchedPath[]>,
-    look: (isTold: boolean) => Promise<T | undefined>,
+    look: (hasChanged: boolean) => Promise<T | undefined>,
     signal: AbortSignal,
   ): Promise<T>
 }

@@ -35,10 +35,10 @@ export function nudgeSource(svc: PluginHandle, watcher: Watcher): WakeSource {
   }
   // A folder that was found empty, and looks as it did, is not read again: it was read after its last change then.
   let [empty, seen] = ['', '']
-  const look = async (isTold: boolean) => {
+  const look = async (hasChanged: boolean) => {
     // Another whenever an entry comes or goes; but not within one tick of the file system's clock.
     const state = svc.ports.stampOf(folder) ?? 'none'
-    if (!isTold && state === empty) return undefined
+    if (!hasChanged && state === empty) return undefined
     const taken = await takeMarkers(svc, folder)
     empty = taken.length === 0 && state === seen ? state : ''
     seen = state

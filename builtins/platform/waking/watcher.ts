@@ -32,7 +32,7 @@ export class FolderWatcher implements Watcher {
 
   async until<T>(
     places: () => Promise<readonly WatchedPath[]>,
-    look: (isTold: boolean) => Promise<T | undefined>,
+    look: (hasChanged: boolean) => Promise<T | undefined>,
     signal: AbortSignal,
   ): Promise<T> {
     const { clock } = this.#svc
@@ -45,12 +45,12 @@ export class FolderWatcher implements Watcher {
         const began = clock.monotonic()
         rest = new AbortController()
         this.#rests.add(rest)
-        const isTold = watches.length === 0 || watches.some(({ over }) => over)
-        if (isTold) watches = this.#watchPlaces(await places(), watches, () => rest.abort())
-        const found = await look(isTold)
+        const hasChanged = watches.length === 0 || watches.some(({ over }) => over)
+        if (hasChanged) watches = this.#watchPlaces(await places(), watches, () => rest.abort())
+        const found = await look(hasChanged)
         if (found !== undefined) return found
-        const told = watches.every(({ over, place }) => !over && !place.partial)
-        const interval = this.#config.wake_poll_interval * 1000 * (told ? SAFEGUARD : 1)
+        const areAllWatched = watches.every(({ over, place }) => !over && !place.partial)
+        const interval = this.#config.wake_poll_interval * 1000 * (areAllWatched ? SAFEGUARD : 1)
         await sleepToRound(clock, interval, rest.signal)
         this.#rests.delete(rest)
         const early = began + PAUSE_MS - clock.monotonic()
@@ -81,10 +81,10 @@ export class FolderWatcher implements Watcher {
   #watch(place: WatchedPath, onChange: () => void): Watch {
     const stop = new AbortController()
     const watch: Watch = { place, over: false, close: () => stop.abort() }
-    void this.#event(place, stop.signal).then(isTold => {
+    void this.#event(place, stop.signal).then(hasChanged => {
       watch.over = true
       stop.abort()
-      if (isTold) onChange()
+      if (hasChanged) onChange()
     })
     return watch
   }

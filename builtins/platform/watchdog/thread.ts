@@ -37,23 +37,23 @@ await keepWatch()
 async function keepWatch(): Promise<never> {
   let round = -1
   let still = 0
-  let told = false
+  let reported = false
   for (;;) {
     await ports.clock.sleep(step_ms)
     const now = Atomics.load(cells, CELL.round)
     // Steps are counted, not time: a machine that slept, or a process that was stopped, has not hung.
     if (now !== round || Atomics.load(cells, CELL.debugged) === 1) {
-      if (told) await say(40, `the process moves again, after ${seconds(still)} s`)
+      if (reported) await say(40, `the process moves again, after ${seconds(still)} s`)
       round = now
       still = 0
-      told = false
+      reported = false
     } else if (++still % STEPS === 0) {
       const halted = await haltMainThread(ports.clock)
       const { frames, resume } = halted
       const culprit = find(frames)
       if (culprit) await quarantineOffender(culprit, still)
-      if (!culprit && !told) await say(50, `${heldUp(still)} by no plugin's code${stands(frames)}`)
-      told = true
+      if (!culprit && !reported) await say(50, `${heldUp(still)} by no plugin's code${stands(frames)}`)
+      reported = true
       if (culprit || still >= STEPS * PATIENCE) await restart(halted)
       resume()
     }

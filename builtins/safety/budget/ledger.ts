@@ -11,9 +11,9 @@ import {
   countAbandoned,
   countReserved,
   holdSpend,
+  markReported,
   noteEased,
   noteTight,
-  noteTold,
   openWindow,
   presumeSpent,
   releaseAttempt,
@@ -203,7 +203,7 @@ export class Ledger implements Budget, CallLimit {
     const { budget_window, spent_micros, spent_tokens } = row
     const data = { spent_usd: usdOf(spent_micros), spent_tokens }
     const first = await this.#store.apply([
-      noteTold({ budget_window }),
+      markReported({ budget_window }),
       appendEvent({ type: 'budget_exceeded', agent_id: null, data }),
     ])
     const used = usage({ micros: spent_micros, tokens: spent_tokens }, this.#limits)

@@ -268,8 +268,8 @@ export const openWindow = defineEffect({
 })
 
 /** Marks this window as reported; refused when it was marked before. */
-export const noteTold = defineEffect({
-  name: 'budget.told',
+export const markReported = defineEffect({
+  name: 'budget.mark_reported',
   mustChange: true,
   schema: z.object({ budget_window: z.number().int() }),
   statements: ({ budget_window }) => [
@@ -321,6 +321,6 @@ export const noteExhausted = defineEffect({
 })
 
 export const BUDGET_EFFECTS = [
-  ...[holdSpend, releaseSpend, releaseAttempt, presumeSpent, openWindow, noteTold, noteTight, noteEased],
+  ...[holdSpend, releaseSpend, releaseAttempt, presumeSpent, openWindow, markReported, noteTight, noteEased],
   noteExhausted,
 ]

@@ -34,7 +34,7 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
   }
   const unlimited = limits.micros === 0 && limits.tokens === 0
   const tight = exceeded || config.budget_mode !== 'reserve' ? undefined : tightness(remaining, refused)
-  const told = problem ?? sentence({ spent, limits, exceeded, unlimited, tight })
+  const summary = problem ?? sentence({ spent, limits, exceeded, unlimited, tight })
   const [about, guessed] = [amounts(unsure), amounts(unconfirmed)]
   return {
     spent: toUsdAndTokens(spent),
@@ -46,7 +46,7 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
     tight: tight !== undefined,
     unlimited,
     message: [
-      told,
+      summary,
       about && `${about} of it rest on estimated tokens.`,
       guessed && `${guessed} of it are unconfirmed: booked for calls whose process ended before their cost was known.`,
       unsure.unpriced > 0 &&

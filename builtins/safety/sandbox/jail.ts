@@ -52,7 +52,7 @@ export class FileJail implements Jail {
   }
 
   resolve(reach: Reach, path: string): Promise<ReachedPath> {
-    return telling(path, async () => {
+    return withTarget(path, async () => {
       await makeOwn(this.#files, reach)
       const { area, real, missing } = await locate(this.#files, reach, path)
       const { path: folder, access } = area
@@ -124,7 +124,7 @@ class Folder implements JailFolder {
 
 /** Opens a regular file for reading; links are followed as long as they stay within reach. The caller closes it. */
 function openInside(files: Files, reach: Reach, path: string): Promise<FileHandle> {
-  return telling(path, async () => {
+  return withTarget(path, async () => {
     const { areas, area, real, missing } = await locate(files, reach, path)
     if (missing.length > 0) throw new PathError({ path, problem: PROBLEMS.ENOENT! })
     if (real === area.path) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
@@ -148,7 +148,7 @@ function openInside(files: Files, reach: Reach, path: string): Promise<FileHandl
 
 /** Opens a folder; the agent's own is made first. The caller closes it. */
 function openFolder(files: Files, reach: Reach, path: string): Promise<Folder> {
-  return telling(path, async () => {
+  return withTarget(path, async () => {
     await makeOwn(files, reach)
     const { areas, real, missing } = await locate(files, reach, path)
     if (missing.length > 0) throw new PathError({ path, problem: PROBLEMS.ENOENT! })
@@ -162,7 +162,7 @@ function openFolder(files: Files, reach: Reach, path: string): Promise<Folder> {
  * @param beside name of the file that is written first, unused so far
  */
 function replaceInside(files: Files, reach: Reach, path: string, bytes: Uint8Array, beside: string): Promise<void> {
-  return telling(path, async () => {
+  return withTarget(path, async () => {
     if (/\/\.?$/.test(path)) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
     await makeOwn(files, reach)
     const { areas, area, real, missing } = await locate(files, reach, path)
@@ -301,7 +301,7 @@ const PROBLEMS: Record<string, string> = {
 }
 
 /** Puts the system's error codes into words; the system's own would show paths that mean nothing to the reader. */
-async function telling<R>(path: string, work: () => Promise<R>): Promise<R> {
+async function withTarget<R>(path: string, work: () => Promise<R>): Promise<R> {
   try {
     return await work()
   } catch (error) {

@@ -17,7 +17,7 @@ export function mailMessages(svc: PluginHandle): NewsSource {
       const messages = await mail.unread(agent_id, AT_ONCE)
       return {
         items: messages.map(message => ({ from: headOf(message, agent_id), text: fencedMessage(message, LONGEST) })),
-        told: messages.length === 0 ? [] : [mail.read(messages.map(({ message_id }) => message_id))],
+        acknowledgements: messages.length === 0 ? [] : [mail.read(messages.map(({ message_id }) => message_id))],
       }
     },
   }

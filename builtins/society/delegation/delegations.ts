@@ -96,8 +96,8 @@ export class DelegationService implements Delegations {
     const status = goal_status === 'completed' ? 'completed' : 'failed'
     const result = (goal_status === null || tooOld ? why : (goal_result ?? '')).slice(0, LONGEST_RESULT)
     const given = tooOld ? await this.#svc.use(Goals).abandoned({ goal_id, agent_id: to_agent }, why) : []
-    const told = await this.#resultEffects(row, status, result, goal_status === null)
-    await this.#svc.use(Store).apply([...given, ...told])
+    const resultEffects = await this.#resultEffects(row, status, result, goal_status === null)
+    await this.#svc.use(Store).apply([...given, ...resultEffects])
   }
 
   async #resultEffects(

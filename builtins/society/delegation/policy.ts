@@ -56,12 +56,12 @@ async function agentOr(svc: PluginHandle, agent_id: string): Promise<string | nu
 
 /** The sender's active goal that it names, if it is that; anything else is ignored. */
 async function forWhat(svc: PluginHandle, { metadata, from_agent }: A2AMessage) {
-  const told = DelegateMetadata.safeParse(metadata)
-  const from_goal_id = told.data?.from_goal_id ?? null
+  const parsed = DelegateMetadata.safeParse(metadata)
+  const from_goal_id = parsed.data?.from_goal_id ?? null
   if (from_goal_id === null) return { from_goal_id: null, waits: false }
   const [goal] = await goalsAbove(svc.use(Store), from_goal_id)
   if (goal?.agent_id !== from_agent || goal.status !== 'active') return { from_goal_id: null, waits: false }
-  return { from_goal_id, waits: told.data?.waits === true }
+  return { from_goal_id, waits: parsed.data?.waits === true }
 }
 
 async function reasonAgainst(

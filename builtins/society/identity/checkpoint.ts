@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CheckpointPart } from '#core/checkpoints/contract'
 import type { Identities } from './identities.ts'
-import { UNTOLD } from './narrative.ts'
+import { EMPTY_STORY } from './narrative.ts'
 import { IdentityRow, restoreIdentity } from './repository.ts'
 
-const { seq: _, ...story } = UNTOLD
+const { seq: _, ...story } = EMPTY_STORY
 const NOBODY: IdentityRow = { story, worldview: '', chapters: [], opinions: [], questions: [], notes: [] }
 
 /** An identity at a moment, narrated up to its last event. */

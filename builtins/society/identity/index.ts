@@ -10,7 +10,7 @@ import { Identities } from './identities.ts'
 import { Journals } from './journals.ts'
 import { identityOperations } from './operations.ts'
 import { identitySection } from './prompt.ts'
-import { IDENTITY_EFFECTS, untoldAmong } from './repository.ts'
+import { agentsWithNewEvents, IDENTITY_EFFECTS } from './repository.ts'
 import { identityToolkit } from './toolkit.ts'
 
 export default definePlugin({
@@ -35,7 +35,7 @@ export default definePlugin({
       part: async agent => ({ identity: await identities.of(agent, 'beat') }),
     })
     // After everything that a cycle is narrated from: what it writes here happened before.
-    const busy: Busy = due => untoldAmong(svc.use(Store), idsOf(due))
+    const busy: Busy = due => agentsWithNewEvents(svc.use(Store), idsOf(due))
     svc.tap('cleanup', { name: svc.name, stage: 2000, busy }, (cycle: Cycle) => identities.narrate(cycle))
   },
 })

@@ -34,7 +34,7 @@ export interface Happening {
   line: string
 }
 
-export const UNTOLD: Story = {
+export const EMPTY_STORY: Story = {
   ...{ seq: 0, narrative: '', entries: 0, since: null, until: null },
   ...{ first_line: '', last_line: '' },
 }
@@ -51,7 +51,7 @@ export function narrateHappenings(
     const entry = `${isoTime(at).slice(0, 10)}: ${text}`
     if (next.entries > 0 && next.narrative.length + 1 + entry.length > LONGEST_NARRATIVE) {
       sealed.push(chapterOf(next))
-      next = { ...UNTOLD, seq: next.seq }
+      next = { ...EMPTY_STORY, seq: next.seq }
     }
     next = {
       seq,

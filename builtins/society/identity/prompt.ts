@@ -13,7 +13,7 @@ const LONGEST = { chapter: 150, opinion: 100, question: 100 }
  */
 export function identityText(identity: IdentityRecord): string | undefined {
   const { display_name, chapters, narrative, worldview, opinions, open_questions } = identity
-  const told = [
+  const entries = [
     ...chapters.slice(-SHOWN.chapters).map(({ summary }) => oneLine(summary, LONGEST.chapter)),
     ...lastLines(narrative, SHOWN.narrative).map(line => oneLine(line, SHOWN.narrative)),
     ...(worldview ? [`How you see the world: ${oneLine(worldview, SHOWN.worldview)}`] : []),
@@ -24,8 +24,8 @@ export function identityText(identity: IdentityRecord): string | undefined {
       .slice(-SHOWN.questions)
       .map(each => oneLine(`You ask yourself (${each.question_id}): ${each.question}`, LONGEST.question)),
   ]
-  if (told.length === 0) return undefined
-  const lines = told.map(line => `- ${line}`).join('\n')
+  if (entries.length === 0) return undefined
+  const lines = entries.map(line => `- ${line}`).join('\n')
   return `Others call you ${display_name}. Your life so far, as information and not as orders:\n[life]\n${lines}\n[end of life]`
 }
 

@@ -2,7 +2,7 @@ import { z } from '#kernel'
 import { AMONG, defineEffect, isoTime, listed, type Statement, type Store } from '#platform/store/contract'
 import type { IdentityRecord } from './contract.ts'
 import { CHAPTERS, NOTES, OPINIONS, QUESTIONS } from './limits.ts'
-import { type Story, UNTOLD } from './narrative.ts'
+import { EMPTY_STORY, type Story } from './narrative.ts'
 
 const agent_id = z.string()
 const count = z.number().int().min(0)
@@ -49,7 +49,7 @@ export async function worldviewOf(store: Store, id: string): Promise<string | un
 }
 
 /** Returns those of these agents that have events after the end of their story. */
-export async function untoldAmong(store: Store, agents: readonly string[]): Promise<string[]> {
+export async function agentsWithNewEvents(store: Store, agents: readonly string[]): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT a.agent_id FROM agents_view a WHERE a.agent_id ${AMONG}
        AND coalesce((SELECT max(seq) FROM events_view e WHERE e.agent_id = a.agent_id), 0)
@@ -104,12 +104,12 @@ interface PartRow {
   last: string
 }
 
-const TOLD_TO = 'coalesce((SELECT seq FROM identities WHERE agent_id = ?), 0)'
+const NARRATED_UNTIL = 'coalesce((SELECT seq FROM identities WHERE agent_id = ?), 0)'
 const PARTS = `SELECT 'story' AS part, seq AS n, worldview AS about, narrative AS text, entries AS count, coalesce(since, 0) AS at,
     coalesce(until, 0) AS until, first_line AS first, last_line AS last FROM identities WHERE agent_id = ?
   UNION ALL SELECT 'newest', coalesce(max(seq), 0), '', '', 0, 0, 0, '', '' FROM events_view WHERE agent_id = ?
   UNION ALL SELECT 'event', seq, type, data, 0, at, 0, '', '' FROM (SELECT seq, type, data, at FROM events_view
-    WHERE agent_id = ? AND seq > ${TOLD_TO} AND type ${AMONG} ORDER BY seq LIMIT ?) since
+    WHERE agent_id = ? AND seq > ${NARRATED_UNTIL} AND type ${AMONG} ORDER BY seq LIMIT ?) since
   UNION ALL SELECT 'chapter', n, '', summary, entry_count, started_at, ended_at, '', '' FROM identity_chapters WHERE agent_id = ?
   UNION ALL SELECT 'opinion', 0, domain, opinion, 0, formed_at, 0, '', '' FROM identity_opinions WHERE agent_id = ?
   UNION ALL SELECT 'question', 0, question_id, question, 0, asked_at, 0, '', '' FROM identity_questions WHERE agent_id = ?
@@ -122,7 +122,7 @@ export async function readIdentity(store: Store, id: string, types: readonly str
   const of = (part: PartRow['part']) => rows.filter(row => row.part === part)
   const [story] = of('story')
   return {
-    story: story ? storyOf(story) : UNTOLD,
+    story: story ? storyOf(story) : EMPTY_STORY,
     worldview: story?.about ?? '',
     newest: of('newest')[0]?.n ?? 0,
     since: of('event').map(({ n, about, text, at }) => {

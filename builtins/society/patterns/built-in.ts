@@ -165,11 +165,11 @@ const swarm: CollaborationPattern = {
           },
         })),
       }
-    const told = asked.map(({ agent, step }) => {
+    const instructions = asked.map(({ agent, step }) => {
       const { type, body } = answerTo(step)!
       return { agent, declined: type === 'reject', answer: body }
     })
-    return { end: 'completed', result: { answers: told } }
+    return { end: 'completed', result: { answers: instructions } }
   },
   partial: state => ({ answers: answers(state) }),
 }

@@ -83,16 +83,16 @@ export class SufferingService implements Suffering {
     const inner = pass(living.inner, took, lot.busy === 1, this.#settings)
     const persona = this.#effective(inner, home)
     const state = await this.#stateOf(lot.agent_id, inner, persona)
-    const told: ReportedState = {
+    const reported: ReportedState = {
       key: keyOf(state),
       load: state.load,
       persona: { ...persona },
       at: this.#svc.clock.ms(),
     }
-    const isNews = inner.told !== null && isWorthTelling(inner.told, told)
+    const isNews = inner.told !== null && isWorthTelling(inner.told, reported)
     if (isNews)
       cycle.effects.push(...this.#changeEvents(lot.agent_id, inner.told!, state, persona, baseOf(inner, home)))
-    cycle.set(CycleState, { ...living, inner: isNews || inner.told === null ? { ...inner, told } : inner })
+    cycle.set(CycleState, { ...living, inner: isNews || inner.told === null ? { ...inner, told: reported } : inner })
   }
 
   /** The last of a cycle's writes; by itself it is no news. */
@@ -183,8 +183,8 @@ export class SufferingService implements Suffering {
   async #newInner(agent_id: string, home: PersonaFields): Promise<Inner> {
     const inner = newborn()
     const state = await this.#stateOf(agent_id, inner, home)
-    const told = { key: keyOf(state), load: 0, persona: { ...home }, at: this.#svc.clock.ms() }
-    return { ...inner, told }
+    const reported = { key: keyOf(state), load: 0, persona: { ...home }, at: this.#svc.clock.ms() }
+    return { ...inner, told: reported }
   }
 
   async #innerOf(agent_id: string): Promise<Inner> {

@@ -32,8 +32,8 @@ const SPECIAL: Record<string, (data: Data) => string> = {
 
 /** Any other: what it holds, without ids, and without what is not the case. */
 function plainly(data: Data): string {
-  const told = Object.entries(data).filter(
+  const fields = Object.entries(data).filter(
     ([key, value]) => !key.endsWith('_id') && key !== 'cycle_num' && value !== null && value !== false && value !== '',
   )
-  return told.map(([key, value]) => `${key.replaceAll('_', ' ')}: ${text(value)}`).join(' · ')
+  return fields.map(([key, value]) => `${key.replaceAll('_', ' ')}: ${text(value)}`).join(' · ')
 }

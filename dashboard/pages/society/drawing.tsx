@@ -35,7 +35,7 @@ export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
   const frame = useFrame()
   const points = useLayout(agents, pairs, frame)
   const [at, setAt] = useState('')
-  const [told, setTold] = useState('')
+  const [announcement, setAnnouncement] = useState('')
   const drawing = useRef<SVGSVGElement>(null)
   const most = Math.max(1, ...agents.map(total))
   const liveliest = Math.max(1, ...pairs.map(({ messages }) => messages))
@@ -56,7 +56,7 @@ export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
     const next = neighbour(pairs, agents[n]!, chosen, by)
     if (!next) return
     onChoose(next.key)
-    setTold(`${visible(next.one.name)} and ${visible(next.other.name)}: ${plural(next.messages, 'message')}`)
+    setAnnouncement(`${visible(next.one.name)} and ${visible(next.other.name)}: ${plural(next.messages, 'message')}`)
   }
   const enter = (agent_id: string) => {
     setAt(agent_id)
@@ -67,7 +67,7 @@ export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
   return (
     <>
       <p class="unseen" role="status">
-        {told}
+        {announcement}
       </p>
       {/* biome-ignore lint/a11y/useSemanticElements: there is no element for a group of drawn things. */}
       <svg

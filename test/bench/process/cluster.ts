@@ -70,9 +70,9 @@ async function nodeOf(root: string): Promise<Node> {
   return {
     process: child,
     async say(word) {
-      const told = once(child, 'message')
+      const answer = once(child, 'message')
       child.send(word)
-      return ((await told) as [NodeReport])[0]
+      return ((await answer) as [NodeReport])[0]
     },
     async [Symbol.asyncDispose]() {
       child.disconnect()
@@ -100,9 +100,9 @@ export async function growth(server: PostgresServer): Promise<Row[]> {
       for (const node of some) await node.say('start')
       await sleep(WARM_MS)
       const measureNodes = async () => {
-        const told = await Promise.all(some.map(node => node.say('tell')))
-        const cycles = told.reduce((sum, each) => sum + each.cycles, 0)
-        const cpu = told.reduce((sum, each) => sum + each.cpu, 0) + (await cpuOfTree(server.pid))
+        const reports = await Promise.all(some.map(node => node.say('tell')))
+        const cycles = reports.reduce((sum, each) => sum + each.cycles, 0)
+        const cpu = reports.reduce((sum, each) => sum + each.cpu, 0) + (await cpuOfTree(server.pid))
         return { cycles, cpu, at: performance.now() }
       }
       const before = await measureNodes()

@@ -29,11 +29,11 @@ async function costOf(words: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, ['--require', HOOK, ...words], {
     stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
   })
-  let told = ''
+  let printed = ''
   child.stdio[3]!.on('data', text => {
-    told += text
+    printed += text
   })
   const [code] = await once(child, 'close')
   if (code !== 0) throw new Error(`node ${words.join(' ')} ended with ${code}`)
-  return Number(told) / 1000
+  return Number(printed) / 1000
 }

@@ -110,7 +110,7 @@ export interface Figures {
   rate: number
   failed: string[]
   requests: { answered: number; counted: number; p99_ms: number; max_ms: number }
-  events: { told: number; counted: number; missed: number; doubled: number }
+  events: { emitted: number; counted: number; missed: number; doubled: number }
   notes: { committed: number; counted: number; failed: number }
   cycles: { ended: number; failed: number }
   swap: { p50_ms: number; p99_ms: number; max_ms: number }
@@ -182,12 +182,12 @@ async function drive(
   const load = fork(fileURLToPath(new URL('../requests/steady.ts', import.meta.url)), [`${url}/probe`, String(rate)], {
     execArgv: ['--import', 'tsx'],
   })
-  let told = 0
-  let telling = true
-  const teller = (async () => {
-    while (telling) {
-      told++
-      await kernel.hooks.emit('soak' as 'beat', { n: told } as never)
+  let emitted = 0
+  let emitting = true
+  const emitter = (async () => {
+    while (emitting) {
+      emitted++
+      await kernel.hooks.emit('soak' as 'beat', { n: emitted } as never)
       await sleep(1000 / EVENTS)
     }
   })()
@@ -214,14 +214,14 @@ async function drive(
   const seconds = (performance.now() - began) / 1000
   delay.disable()
   const after = await memory(() => reloadTimes(3))
-  telling = false
-  await teller
+  emitting = false
+  await emitter
   load.send('stop')
   const [report] = (await once(load, 'message')) as [Report]
   await kernel.heartbeat.stop()
   const counts = kernel.use(Counts)()
   const doubled = doubledIn(ledger)
-  const events = { told, counted: counts.events, missed: told - ledger.events.size, doubled }
+  const events = { emitted, counted: counts.events, missed: emitted - ledger.events.size, doubled }
   return {
     reloads,
     seconds,

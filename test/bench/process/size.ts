@@ -26,19 +26,19 @@ export async function size(): Promise<Row[]> {
   const large = [...sizes].filter(([, bytes]) => bytes > LARGE).sort(([, a], [, b]) => b - a)
   const table = await readFile(join(ROOT, 'docs/dependencies.md'), 'utf8')
   const justified = new Set([...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, names]) => names!.split(/, | \(/)))
-  const untold = large.filter(([name]) => !justified.has(name))
-  const told = large.map(([name, bytes]) => `${name} ${(bytes / MB).toFixed(1)} MB`).join(', ')
+  const unjustified = large.filter(([name]) => !justified.has(name))
+  const listing = large.map(([name, bytes]) => `${name} ${(bytes / MB).toFixed(1)} MB`).join(', ')
   return [
     row({
       what: 'installed size without dev dependencies',
       ...{ figure: (needed + (await sizeOf(own))) / MB, unit: 'MB', aim: { atMost: 120 } },
-      note: `${folders.length} packages; the largest: ${told}`,
+      note: `${folders.length} packages; the largest: ${listing}`,
     }),
     row({ what: 'of it the bundle’s own share', figure: bundle / MB, unit: 'MB', aim: { atMost: 10 } }),
     row({
       what: 'dependencies over 1 MB that the dependency page does not justify',
-      ...{ figure: untold.length, unit: '', aim: { atMost: 0 } },
-      note: untold.length > 0 ? untold.map(([name]) => name).join(', ') : undefined,
+      ...{ figure: unjustified.length, unit: '', aim: { atMost: 0 } },
+      note: unjustified.length > 0 ? unjustified.map(([name]) => name).join(', ') : undefined,
     }),
   ]
 }

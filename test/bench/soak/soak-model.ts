@@ -38,14 +38,14 @@ const TOO_MUCH = () => refuse(429, 'Rate limit reached', { headers: { 'retry-aft
 /** What agents run: short, long, loud, and not there. */
 const COMMANDS = ['ls -la', 'seq 1 20000', 'sleep 0.3', 'cat notes.txt', 'sort plan.md', 'false', 'no-such-program']
 
-const told: Record<string, number> = {}
+const counts: Record<string, number> = {}
 let billed = 0
 let agents: readonly string[] = []
 let faulty = FAULTY
 const began = performance.now()
 
 process.on('message', async (message: ToModel) => {
-  if (message === 'report') process.send?.({ requests: server?.requests.length ?? 0, billed, faults: told })
+  if (message === 'report') process.send?.({ requests: server?.requests.length ?? 0, billed, faults: counts })
   else if (message === 'calm') faulty = 0
   else if ('agents' in message) agents = message.agents
   else await begin(message.begin)
@@ -111,5 +111,5 @@ function answerTo({ body, prompt }: ModelServerRequest, dice: Dice): Answer {
 }
 
 function count(kind: string): void {
-  told[kind] = (told[kind] ?? 0) + 1
+  counts[kind] = (counts[kind] ?? 0) + 1
 }

@@ -12,7 +12,7 @@ const rows = [
   ['their latency', `p99 ${f.requests.p99_ms.toFixed(0)} ms, longest ${f.requests.max_ms.toFixed(0)} ms`],
   [
     'events',
-    `${f.events.told} told, ${f.events.counted} counted, ${f.events.missed} missed, ${f.events.doubled} doubled`,
+    `${f.events.emitted} told, ${f.events.counted} counted, ${f.events.missed} missed, ${f.events.doubled} doubled`,
   ],
   ['tool calls', `${f.notes.committed} committed, ${f.notes.counted} counted, ${f.notes.failed} failed`],
   ['cycles', `${f.cycles.ended}, ${f.cycles.failed} failed`],
@@ -26,7 +26,7 @@ const rows = [
 for (const [name = '', value = ''] of rows) console.log(name.padEnd(16) + value)
 for (const line of [...new Set([...f.failed, ...f.errors])].slice(0, 10)) console.error(line.trim())
 const lost =
-  f.requests.counted - f.requests.answered || f.events.counted - f.events.told || f.notes.counted - f.notes.committed
+  f.requests.counted - f.requests.answered || f.events.counted - f.events.emitted || f.notes.counted - f.notes.committed
 const failed = f.failed.length + f.errors.length + f.events.missed + f.events.doubled + f.notes.failed + f.cycles.failed
 const kept = !lost && !failed && f.open === 1 && f.swap.p99_ms < 100 && f.heap_mib <= 10 && f.rss_mib <= 60
 console.log(kept ? 'all bounds are kept' : 'a bound is broken')

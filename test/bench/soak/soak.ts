@@ -63,7 +63,7 @@ const watch = new SoakWatch(project)
 const over = new AbortController()
 const { signal } = over
 await beEager()
-const work = [people.work(signal), watch.watch(signal), editing(), holding(), telling()]
+const work = [people.work(signal), watch.watch(signal), editing(), holding(), emitEvents()]
 const aging = age(writer, signal)
 
 const rests: Rest[] = []
@@ -169,7 +169,7 @@ async function holding(): Promise<void> {
   reader.close()
 }
 
-async function telling(): Promise<void> {
+async function emitEvents(): Promise<void> {
   while (!signal.aborted) {
     listen()
     await sleep(5_000, undefined, { signal }).catch(() => {})

@@ -60,7 +60,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     page.locator('figure.plot', { hasText: label }).locator('figcaption').innerText()
 
   it('are empty in words before anything has happened', async () => {
-    for (const [view, told] of [
+    for (const [view, message] of [
       ['inner', 'No stressors.'],
       ['identity', 'No opinions yet.'],
       ['identity', 'The notepad is empty.'],
@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
       ['world', 'No life events yet.'],
     ] as const) {
       await go(view)
-      await page.getByText(told).waitFor()
+      await page.getByText(message).waitFor()
     }
   })
 

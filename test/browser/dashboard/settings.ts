@@ -50,12 +50,12 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
     const key = 'tools.sub_agent_toolkits'
     page = await person.at(`#/config?q=${key}`)
     const row = rowOf(key)
-    const save = async (text: string, told: string) => {
+    const save = async (text: string, shown: string) => {
       await row.getByRole('button', { name: 'Change' }).click()
       if (text) await row.getByLabel(`Value of ${key}`).fill(text)
       await row.getByRole('button', { name: 'Save' }).click()
       await row.getByLabel(`Value of ${key}`).waitFor({ state: 'detached' })
-      await row.locator('p > code', { hasText: told }).waitFor()
+      await row.locator('p > code', { hasText: shown }).waitFor()
     }
     await save('file\nmemory', 'memory')
     // Saved as it stands, it is the same.
@@ -75,9 +75,9 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
     await row.getByRole('button', { name: 'Change' }).click()
     await row.getByLabel('Value of server.cors_origins').fill('nobody’s origin')
     await row.getByRole('button', { name: 'Save' }).click()
-    const told = row.getByRole('alert').getByText(/must be an origin such as/)
-    await told.first().waitFor()
-    expect(await told.count()).toBe(1)
+    const alert = row.getByRole('alert').getByText(/must be an origin such as/)
+    await alert.first().waitFor()
+    expect(await alert.count()).toBe(1)
     expect(await file()).toBe(before)
   })
 

@@ -66,13 +66,13 @@ describe.skipIf(!hasChromium)('the society page', () => {
 
   it('says so while nobody talks', async () => {
     await page.getByText('No messages in this time.').waitFor()
-    for (const [tab, told] of [
+    for (const [tab, expected] of [
       ['Patterns', 'No patterns yet.'],
       ['Delegations', 'No delegations yet.'],
       ['Swarm', 'No reports yet.'],
     ] as const) {
       await page.getByRole('link', { name: tab, exact: true }).click()
-      await page.getByText(told).waitFor()
+      await page.getByText(expected).waitFor()
     }
   })
 

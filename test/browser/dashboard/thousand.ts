@@ -80,8 +80,8 @@ describe.skipIf(!hasChromium)('a table of a thousand rows at the dashboard', () 
     await page.getByRole('table').waitFor()
     expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe(String(AGENTS + 1))
     // Fifty events a second, each of another agent, which change what its row says.
-    let told = 0
-    const flood = setInterval(() => void happens(told++), 20)
+    let emitted = 0
+    const flood = setInterval(() => void happens(emitted++), 20)
     onTestFinished(() => clearInterval(flood))
     const cpu = await cpuOf(page)
     const steps: number[] = []

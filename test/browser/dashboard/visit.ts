@@ -262,12 +262,12 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByText('No agent is stuck, and nothing waits for you.').waitFor()
     const error = 'The provider says: no credit is left.'
     const fared = still.home.kernel.use(Agents).fared({ agent_id: ids.writer!, error, waiting_for: null })
-    const told = appendEvent({
+    const event = appendEvent({
       type: 'agent_changed',
       agent_id: ids.writer!,
       data: { agent_id: ids.writer!, changes: [] },
     })
-    await still.home.kernel.use(Store).apply([fared, told])
+    await still.home.kernel.use(Store).apply([fared, event])
     const names = async () => (await page.locator('tbody th').allInnerTexts()).join(' ')
     await page.getByRole('region', { name: 'Needs your attention' }).getByText(`writer: ${error}`).waitFor()
     expect(await names()).toBe('writer coder oracle')

@@ -93,10 +93,10 @@ describe.skipIf(!withTmux)('svc watch with a daemon', () => {
 
 describe('svc watch', () => {
   it('in a pipe tells plain lines, and ends with its reader', async () => {
-    await using told = new RunningSvc(['watch'], { cwd: dir.path })
-    await told.says(new RegExp(`^${agent}  \\w+  a\\\\x1b\\[2J`, 'm'))
-    await told.says(/agent spawned|spawned from coder/)
-    expect(told.stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
-    expect(await told.end('SIGINT')).toBe(130)
+    await using watch = new RunningSvc(['watch'], { cwd: dir.path })
+    await watch.says(new RegExp(`^${agent}  \\w+  a\\\\x1b\\[2J`, 'm'))
+    await watch.says(/agent spawned|spawned from coder/)
+    expect(watch.stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
+    expect(await watch.end('SIGINT')).toBe(130)
   })
 })

@@ -137,9 +137,9 @@ describe('svc db', () => {
     expect(await readFile(at(cwd))).toEqual(whole)
 
     await damage(at(cwd))
-    const told = await svc(['db', 'check'], { cwd })
-    expect(told.code).toBe(1)
-    expect(told.stdout + told.stderr).toContain('is damaged')
+    const check = await svc(['db', 'check'], { cwd })
+    expect(check.code).toBe(1)
+    expect(check.stdout + check.stderr).toContain('is damaged')
     const start = await svc(['start'], { cwd })
     expect(start.code).toBe(1)
     expect(start.stderr).toContain('svc db restore')

@@ -54,23 +54,23 @@ describe('svc doctor', () => {
     expect(code).toBe(1)
     const checkNamed = (name: string) => ({
       level: of.get(name)!.level,
-      told: `${of.get(name)!.message} ${of.get(name)!.remedy}`,
+      text: `${of.get(name)!.message} ${of.get(name)!.remedy}`,
     })
     expect(checkNamed('config_keys')).toEqual({
       level: 'warn',
-      told: expect.stringMatching(/line 2.*is not a known key/),
+      text: expect.stringMatching(/line 2.*is not a known key/),
     })
     expect(checkNamed('default_model')).toEqual({
       level: 'fail',
-      told: expect.stringContaining('OPENAI_API_KEY is not set'),
+      text: expect.stringContaining('OPENAI_API_KEY is not set'),
     })
-    expect(checkNamed('profiles')).toEqual({ level: 'warn', told: expect.stringContaining('bad.yaml') })
+    expect(checkNamed('profiles')).toEqual({ level: 'warn', text: expect.stringContaining('bad.yaml') })
     expect(checkNamed('daemon')).toEqual({
       level: 'warn',
-      told: expect.stringMatching(/stale: process 4000000.*svc stop/),
+      text: expect.stringMatching(/stale: process 4000000.*svc stop/),
     })
-    expect(checkNamed('permissions')).toEqual({ level: 'warn', told: expect.stringContaining('chmod go=') })
-    expect(checkNamed('clock')).toEqual({ level: 'warn', told: expect.stringContaining('set back') })
+    expect(checkNamed('permissions')).toEqual({ level: 'warn', text: expect.stringContaining('chmod go=') })
+    expect(checkNamed('clock')).toEqual({ level: 'warn', text: expect.stringContaining('set back') })
   })
 
   it('knows where this project serves', async () => {

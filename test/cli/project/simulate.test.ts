@@ -51,11 +51,11 @@ it('svc simulate lives through worlds, shows what broke in a plugin, and repeats
 })
 
 it('svc simulate is stopped in the midst of a world, however long that is', async () => {
-  const told = LEDGER.replace('({ note }) => note', "() => void process.stderr.write('booked')").replace(
+  const impure = LEDGER.replace('({ note }) => note', "() => void process.stderr.write('booked')").replace(
     "'somebody booked'",
     'undefined',
   )
-  await using dir = await project({ 'plugins/ledger.ts': told })
+  await using dir = await project({ 'plugins/ledger.ts': impure })
   await using running = new RunningSvc(['simulate', '--cycles', '1000000'], { cwd: dir.path })
   await running.says(/booked/)
   expect(await running.end('SIGINT')).toBe(130)

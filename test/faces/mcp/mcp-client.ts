@@ -16,7 +16,7 @@ import { onTestFinished } from 'vitest'
 export interface ConnectedClient {
   client: Client
   /** `tools`, `resources`, `prompts` as their lists change, and URIs of resources that do. */
-  told: string[]
+  notified: string[]
   logged: LoggingMessageNotification['params'][]
   /** A tool's answer. */
   call(name: string, input?: Record<string, unknown>): Promise<ToolAnswer>
@@ -31,17 +31,17 @@ export interface ToolAnswer {
 
 export async function connectClient(transport: Transport): Promise<ConnectedClient> {
   const client = new Client({ name: 'test', version: '1' }, { capabilities: {} })
-  const told: string[] = []
+  const notified: string[] = []
   const logged: LoggingMessageNotification['params'][] = []
-  client.setNotificationHandler(ToolListChangedNotificationSchema, () => void told.push('tools'))
-  client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void told.push('resources'))
-  client.setNotificationHandler(PromptListChangedNotificationSchema, () => void told.push('prompts'))
-  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void told.push(params.uri))
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => void notified.push('tools'))
+  client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void notified.push('resources'))
+  client.setNotificationHandler(PromptListChangedNotificationSchema, () => void notified.push('prompts'))
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void notified.push(params.uri))
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params))
   await client.connect(transport)
   onTestFinished(() => client.close())
   return {
-    ...{ client, told, logged },
+    ...{ client, notified, logged },
     call: async (name, input = {}) => toolAnswer(await client.callTool({ name, arguments: input })),
   }
 }

@@ -47,8 +47,8 @@ const post = ({ ask }: RestServer, body: unknown, headers: Record<string, string
 const messages = ({ text }: Answer) =>
   [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, json]) => JSON.parse(json!) as Record<string, unknown>)
 const begin = async (home: RestServer, headers: Record<string, string> = {}) => {
-  const { headers: told } = await post(home, INITIALIZE, headers)
-  return String(told['mcp-session-id'])
+  const { headers: answer } = await post(home, INITIALIZE, headers)
+  return String(answer['mcp-session-id'])
 }
 
 describe('MCP over HTTP stands behind what REST stands behind', () => {

@@ -64,7 +64,7 @@ const cancelled: number[] = []
 describe('MCP over HTTP', () => {
   it('the official client goes through a whole journey', async () => {
     const home = await startServer()
-    const { client, call, told } = await connectClient(overHttp(home.url))
+    const { client, call, notified } = await connectClient(overHttp(home.url))
     expect(client.getServerVersion()).toMatchObject({ name: 'svc', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
     expect(client.getInstructions()).toContain('svc_status')
 
@@ -93,12 +93,12 @@ describe('MCP over HTTP', () => {
     await client.subscribeResource({ uri: `svc://agents/${agent_id}` })
     await client.subscribeResource({ uri: 'svc://agents' })
     await call('svc_nudge', { agent: 'worker', message: 'Look at the notes.' })
-    await until(() => told.includes(`svc://agents/${agent_id}`))
+    await until(() => notified.includes(`svc://agents/${agent_id}`))
     await client.unsubscribeResource({ uri: `svc://agents/${agent_id}` })
-    told.length = 0
+    notified.length = 0
     await home.ask(`/agents/${agent_id}/pause`, { method: 'POST' })
-    await until(() => told.includes('svc://agents'))
-    expect(told).not.toContain(`svc://agents/${agent_id}`)
+    await until(() => notified.includes('svc://agents'))
+    expect(notified).not.toContain(`svc://agents/${agent_id}`)
     expect((await call('svc_logs', { agent: agent_id, limit: 1 })).output).toMatchObject({
       result: [{ type: 'agent_changed' }],
     })
@@ -120,7 +120,7 @@ describe('MCP over HTTP', () => {
     expect(attached).toContain(`svc://agents/${agent_id}/why`)
 
     expect((await call('svc_kill', { agent: agent_id })).output).toEqual({ result: null })
-    await until(() => told.includes('resources'))
+    await until(() => notified.includes('resources'))
     expect((await client.listResources()).resources.map(({ uri }) => uri)).not.toContain(`svc://agents/${agent_id}`)
   })
 
@@ -191,10 +191,10 @@ describe('MCP over HTTP', () => {
   it('progress is told as it comes, to the log where nobody asked for it; a cancelled call is aborted', async () => {
     const home = await startServer({ builtins: [worker] })
     const { client, call, logged } = await connectClient(overHttp(home.url))
-    const told: (string | undefined)[] = []
+    const seen: (string | undefined)[] = []
     const params = { name: 'work_steps', arguments: { n: 3 } }
-    await client.callTool(params, undefined, { onprogress: ({ message }) => void told.push(message) })
-    expect(told).toEqual(['step 1. ', 'step 2. ', 'step 3. '])
+    await client.callTool(params, undefined, { onprogress: ({ message }) => void seen.push(message) })
+    expect(seen).toEqual(['step 1. ', 'step 2. ', 'step 3. '])
     await call('work_steps', { n: 1 })
     await until(() => logged.some(({ logger, data }) => logger === 'work.steps' && data === 'step 1. '))
 
@@ -209,13 +209,13 @@ describe('MCP over HTTP', () => {
     const home = await startServer()
     const { client, call } = await connectClient(overHttp(home.url))
     const { agent_id } = (await call('svc_spawn', { profile: 'worker' })).output
-    const told: (string | undefined)[] = []
+    const seen: (string | undefined)[] = []
     const params = { name: 'tasks_stream', arguments: { id: agent_id, instruction: 'Say hello.' } }
     const { output } = toolAnswer(
-      await client.callTool(params, undefined, { onprogress: ({ message }) => void told.push(message) }),
+      await client.callTool(params, undefined, { onprogress: ({ message }) => void seen.push(message) }),
     )
     expect(output).toMatchObject({ status: 'completed', error: null })
-    expect(told.join('')).not.toBe('')
+    expect(seen.join('')).not.toBe('')
     const followed = await call('tasks_follow', { task_id: output.task_id })
     expect(followed.output).toMatchObject({ task_id: output.task_id, output: output.output })
   })
@@ -229,19 +229,19 @@ describe('MCP over HTTP', () => {
     const home = await startServer({ env, config: { model: { retry_delay: 0 } } })
     const { client, call } = await connectClient(overHttp(home.url))
     const { agent_id } = (await call('svc_spawn', { profile: 'worker' })).output
-    const told: (string | undefined)[] = []
+    const seen: (string | undefined)[] = []
     const params = { name: 'tasks_stream', arguments: { id: agent_id, instruction: 'How many?' } }
     const { output } = toolAnswer(
-      await client.callTool(params, undefined, { onprogress: ({ message }) => void told.push(message) }),
+      await client.callTool(params, undefined, { onprogress: ({ message }) => void seen.push(message) }),
     )
-    const reset = told.findIndex(message => message?.includes('taken back'))
-    expect([told.slice(0, reset).join(''), told.slice(reset + 1).join('')]).toEqual(['It is fi', 'It is four.'])
+    const reset = seen.findIndex(message => message?.includes('taken back'))
+    expect([seen.slice(0, reset).join(''), seen.slice(reset + 1).join('')]).toEqual(['It is fi', 'It is four.'])
     expect(output.output).toBe('It is four.')
   })
 
   it('lists that a plugin changes are told as changed, also when it is gone', async () => {
     const home = await startServer()
-    const { client, call, told, logged } = await connectClient(overHttp(home.url))
+    const { client, call, notified, logged } = await connectClient(overHttp(home.url))
     const file = join(home.root, 'plugins', 'greeter.ts')
     await home.write({
       'plugins/greeter.ts': `import { definePlugin, McpPrompts, z } from 'svc'
@@ -251,19 +251,19 @@ describe('MCP over HTTP', () => {
         } })`,
     })
     await call('plugins_reload')
-    await until(() => told.includes('tools') && told.includes('prompts'))
-    expect(told).not.toContain('resources')
+    await until(() => notified.includes('tools') && notified.includes('prompts'))
+    expect(notified).not.toContain('resources')
     expect((await call('greet')).text).toBe('hello')
     expect((await client.getPrompt({ name: 'greeting' })).messages).toHaveLength(1)
     await until(() => logged.some(({ data }) => data === 'plugin greeter: loaded'))
-    told.length = 0
+    notified.length = 0
     await writeFile(file, 'export default {')
     await call('plugins_reload')
     await until(() => logged.some(({ level, data }) => level === 'warning' && data === 'plugin greeter: failed'))
-    expect(told).toEqual([])
+    expect(notified).toEqual([])
     await rm(file)
     await call('plugins_reload')
-    await until(() => told.includes('tools'))
+    await until(() => notified.includes('tools'))
     await expect(call('greet')).rejects.toMatchObject({ code: -32602 })
   })
 })

@@ -71,10 +71,10 @@ describe('the OpenAPI document of all rooms', () => {
   it('declares what every place may be answered with, and each error under its code', () => {
     const catalogue = new Map(errorCatalogue().map(({ code, status }) => [code, status]))
     for (const { operationId, method, security, responses } of entries) {
-      const told = Object.keys(responses)
+      const documented = Object.keys(responses)
       const keyed = security?.length === 0 ? [] : ['401', '429']
       const read = method === 'get' ? [] : ['413', '415']
-      expect(told, operationId).toEqual(
+      expect(documented, operationId).toEqual(
         expect.arrayContaining(['400', '403', '404', '422', '503', 'default', ...keyed, ...read]),
       )
       for (const { code = '', status } of codesOf(document, responses)) {

@@ -43,15 +43,15 @@ it('whatever is asked of it, the server answers as its document says', { timeout
     const faults = await Promise.all(
       batch.map(async asked => {
         const sent = { ...asked, path: ids.fill(asked.path), body: asked.body && ids.fill(asked.body) }
-        const told = await send(sent, port, agent)
-        ids.learn(told.text)
+        const answered = await send(sent, port, agent)
+        ids.learn(answered.text)
         const counts = tally.get(asked.operationId)!
         counts.asked++
-        if (told.status < 300) counts.good++
+        if (answered.status < 300) counts.good++
         const what = `${sent.method} ${sent.path.slice(0, 300)} ${JSON.stringify(sent.headers)} ${sent.body?.slice(0, 300) ?? ''}`
         return answers
-          .faultsOf(asked, told)
-          .map(fault => `${what}\n→ ${told.status} ${fault}\n${told.text.slice(0, 600)}`)
+          .faultsOf(asked, answered)
+          .map(fault => `${what}\n→ ${answered.status} ${fault}\n${answered.text.slice(0, 600)}`)
       }),
     )
     expect(faults.flat()).toEqual([])
@@ -123,7 +123,7 @@ function send({ method, path, headers, body }: GeneratedRequest, port: number, a
       { port, agent, method, path, headers: { ...headers, ...length }, timeout: 30_000 },
       received => {
         const parts: Buffer[] = []
-        const told = () => {
+        const describeRequest = () => {
           const { statusCode: status = 0, headers } = received
           resolve({ status, headers, text: Buffer.concat(parts).toString() })
         }
@@ -132,7 +132,7 @@ function send({ method, path, headers, body }: GeneratedRequest, port: number, a
         received.on('data', part => parts.push(part))
         received.on('close', () => {
           clearTimeout(enough)
-          told()
+          describeRequest()
         })
         received.on('error', stream ? () => {} : reject)
       },

@@ -20,9 +20,12 @@ describe('another protocol on the same listener', () => {
   it('is given who asks and what was sent, and writes its own answer', async () => {
     const { ask } = await startRestServer({ plugins: [echo] })
     const headers = { 'x-svc-user': 'alice' }
-    const { status, json, headers: told } = await ask('/echo/ada', { method: 'POST', body: { a: 1 }, headers })
+    const { status, json, headers: answer } = await ask('/echo/ada', { method: 'POST', body: { a: 1 }, headers })
     expect([status, json]).toEqual([200, { params: { who: 'ada' }, body: { a: 1 }, tenant: 'alice' }])
-    expect(told).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-request-id': expect.stringMatching(/^req-/) })
+    expect(answer).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.stringMatching(/^req-/),
+    })
   })
 
   it('stands behind the same key, Host and Origin rules, unless it is open', async () => {

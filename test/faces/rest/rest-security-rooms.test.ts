@@ -45,19 +45,19 @@ describe('a secret', () => {
     expect((await ask('/crash', { headers })).status).toBe(500)
 
     const document: OpenApiDocument = (await ask('/openapi.json')).json
-    const told: { what: string; text: string }[] = []
+    const outputs: { what: string; text: string }[] = []
     for (const { method, path, responses } of entriesOf(document)) {
       if (method !== 'get' || responses['200']?.content?.['text/event-stream']) continue
       const answer = await ask(path.replace('{id}', spawned.agent_id).replace(/\{\w+\}/g, 'x'), { headers })
-      told.push({ what: path, text: answer.text + JSON.stringify(answer.headers) })
+      outputs.push({ what: path, text: answer.text + JSON.stringify(answer.headers) })
     }
-    expect(told.length).toBeGreaterThan(15)
+    expect(outputs.length).toBeGreaterThan(15)
     await home.kernel.close()
-    told.push({ what: 'the log', text: log.map(line => JSON.stringify(line)).join('\n') })
+    outputs.push({ what: 'the log', text: log.map(line => JSON.stringify(line)).join('\n') })
     for (const { path, text } of await filesBelow(root))
-      if (!path.endsWith('crash.mjs')) told.push({ what: path, text })
+      if (!path.endsWith('crash.mjs')) outputs.push({ what: path, text })
     for (const secret of Object.values(KEYS)) {
-      expect(told.filter(({ text }) => text.includes(secret)).map(({ what }) => what)).toEqual([])
+      expect(outputs.filter(({ text }) => text.includes(secret)).map(({ what }) => what)).toEqual([])
     }
   })
 })
@@ -164,9 +164,9 @@ describe('what is large or slow', () => {
     const { ask, port } = await startServer({ config: { server: { request_timeout: 0.5 } } })
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())
-    let told = ''
+    let output = ''
     socket.on('data', part => {
-      told += part
+      output += part
     })
     const ended = new Promise(resolve => socket.on('close', resolve))
     const head = [
@@ -178,7 +178,7 @@ describe('what is large or slow', () => {
     socket.write(`${head.join('\r\n')}\r\n\r\n1\r\n{\r\n`)
     expect((await ask('/healthz')).status).toBe(200)
     await ended
-    expect(told).toMatch(/^$|^HTTP\/1\.1 408 /)
+    expect(output).toMatch(/^$|^HTTP\/1\.1 408 /)
   })
 })
 

@@ -15,15 +15,15 @@ const KILLS = 6
 it('of what several processes write at once and were told is written, nothing is lost, however they are killed', async () => {
   await using dir = await tempDir({ '.svc/config.yaml': '# ours\ncounts:\n  # kept\n  a: 0\n' })
   const file = join(dir.path, '.svc', 'config.yaml')
-  const told = new Map<string, number>(NAMES.map(name => [name, 0]))
+  const confirmed = new Map<string, number>(NAMES.map(name => [name, 0]))
   /** One life of a writer: it ends by being killed, some writes after it began, in the middle of whatever it is at. */
   const live = async (name: string, writes: number) => {
-    const words = ['--conditions=svc-source', '--import', 'tsx', WRITER, file, name, String(told.get(name))]
+    const words = ['--conditions=svc-source', '--import', 'tsx', WRITER, file, name, String(confirmed.get(name))]
     const child = spawn(process.execPath, words, { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] })
     let heard = 0
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       const numbers = text.trim().split('\n').map(Number)
-      told.set(name, Math.max(told.get(name)!, ...numbers))
+      confirmed.set(name, Math.max(confirmed.get(name)!, ...numbers))
       heard += numbers.length
       if (heard >= writes) child.kill('SIGKILL')
     })
@@ -40,12 +40,12 @@ it('of what several processes write at once and were told is written, nothing is
   const counts = parse(text).counts as Record<string, number>
   // At most the one that it was at when it was killed came on top.
   for (const name of NAMES) {
-    expect(counts[name]).toBeGreaterThanOrEqual(told.get(name)!)
-    expect(counts[name]).toBeLessThanOrEqual(told.get(name)! + 1)
+    expect(counts[name]).toBeGreaterThanOrEqual(confirmed.get(name)!)
+    expect(counts[name]).toBeLessThanOrEqual(confirmed.get(name)! + 1)
   }
   // Temporary files of the killed may lie about, but no lock that holds anybody up: the next writer gets through.
-  const before = told.get('a')!
+  const before = confirmed.get('a')!
   await live('a', 1)
-  expect(told.get('a')).toBeGreaterThan(before)
+  expect(confirmed.get('a')).toBeGreaterThan(before)
   expect((await readdir(join(dir.path, '.svc'))).filter(each => each.endsWith('.break'))).toEqual([])
 }, 120_000)

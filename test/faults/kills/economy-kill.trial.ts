@@ -33,7 +33,7 @@ it('killed in the middle of a beat or a choice, the world goes on: each beat is 
     const unpaid = all(
       "SELECT life_event_id FROM life_events l WHERE status = 'decided' AND effects LIKE '%money%' AND NOT EXISTS (SELECT 1 FROM world_entries e WHERE e.entry_id = l.life_event_id)",
     )
-    const told = all(
+    const reported = all(
       "SELECT l.life_event_id FROM life_events l WHERE status = 'decided' AND (SELECT count(*) FROM events e WHERE e.type = 'life_event' AND e.data LIKE '%' || l.life_event_id || '%') <> 1",
     )
     const [sum] = all<{ total: number }>('SELECT sum(balance) AS total FROM world_accounts')
@@ -41,8 +41,8 @@ it('killed in the middle of a beat or a choice, the world goes on: each beat is 
       `SELECT account FROM world_accounts a WHERE balance <> (SELECT coalesce(sum(CASE WHEN payee = a.account THEN amount ELSE -amount END), 0)
        FROM world_entries WHERE payee = a.account OR payer = a.account)`,
     )
-    expect({ twice, half, unpaid, told, total: sum!.total, wrong }, point).toEqual({
-      ...{ twice: [], half: [], unpaid: [], told: [], total: 0, wrong: [] },
+    expect({ twice, half, unpaid, reported, total: sum!.total, wrong }, point).toEqual({
+      ...{ twice: [], half: [], unpaid: [], reported: [], total: 0, wrong: [] },
     })
   }
 

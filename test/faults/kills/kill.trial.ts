@@ -66,7 +66,7 @@ it('three agents complete their goals although the daemon is killed in the middl
 
   const all = (await stampsIn(dir.path)).map(({ agent_id, n }) => `${agent_id} ${n}`)
   expect(new Set(all).size, 'a stamp was given twice').toBe(all.length)
-  const untold = new Set(
+  const unreported = new Set(
     server.requests.flatMap(({ body }) =>
       body.messages
         .filter(({ content }) => /outcome|took effect is unknown/.test(String(content)))
@@ -74,7 +74,7 @@ it('three agents complete their goals although the daemon is killed in the middl
     ),
   )
   expect(all.length).toBeLessThanOrEqual(NAMES.length * STAMPS)
-  expect(all.length).toBeGreaterThanOrEqual(NAMES.length * STAMPS - untold.size)
+  expect(all.length).toBeGreaterThanOrEqual(NAMES.length * STAMPS - unreported.size)
   for (const { agent_id } of agents) await access(join(dir.path, '.svc/workspaces', agent_id, 'report.md'))
 
   expect(await second.end('SIGTERM')).toBe(0)

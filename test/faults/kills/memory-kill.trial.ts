@@ -17,13 +17,13 @@ const LIVES = 3
 it('of what several processes were told is remembered or forgotten, nothing is lost or doubled, however they are killed', async () => {
   await using dir = await tempDir()
   const file = join(dir.path, 'memory', 'memories.jsonl')
-  const told = new Map(
+  const confirmed = new Map(
     NAMES.map(name => [name, { stored: 0, forgotten: new Set<number>(), unsure: new Set<number>() }]),
   )
   /** One life of a writer: it ends by being killed, some lines after it began, in the middle of whatever it is at. */
   const live = async (name: string, lines: number) => {
-    const { forgotten, unsure } = told.get(name)!
-    const from = String(told.get(name)!.stored + 1)
+    const { forgotten, unsure } = confirmed.get(name)!
+    const from = String(confirmed.get(name)!.stored + 1)
     const child = spawn(process.execPath, ['--conditions=svc-source', '--import', 'tsx', WRITER, file, name, from], {
       ...{ cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] },
     })
@@ -36,11 +36,11 @@ it('of what several processes were told is remembered or forgotten, nothing is l
     expect([code, signal]).toEqual([null, 'SIGKILL'])
     for (const line of heard.split('\n').slice(0, -1)) {
       const n = Number(line.slice(1))
-      if (line.startsWith('+')) told.get(name)!.stored = n
+      if (line.startsWith('+')) confirmed.get(name)!.stored = n
       else forgotten.add(n)
     }
     // Done, perhaps, but not told: the one that was to be forgotten last.
-    const { stored } = told.get(name)!
+    const { stored } = confirmed.get(name)!
     if (stored % 3 === 0 && !forgotten.has(stored)) unsure.add(stored)
   }
   await Promise.all(
@@ -54,7 +54,7 @@ it('of what several processes were told is remembered or forgotten, nothing is l
   const memories = new Memories(new Journal(file, { ports, log }), ports)
   const kept = (await memories.recent(Number.POSITIVE_INFINITY)).map(({ memory_id }) => memory_id)
   expect(new Set(kept).size).toBe(kept.length)
-  for (const [name, { stored, forgotten, unsure }] of told) {
+  for (const [name, { stored, forgotten, unsure }] of confirmed) {
     expect(stored).toBeGreaterThan(30)
     for (let n = 1; n <= stored; n++) {
       if (unsure.has(n)) continue

@@ -10,7 +10,7 @@ import { RunningSvc, until } from '../../support/index.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/svc.js', import.meta.url))
 const SERVE = ['serve', '--with-daemon', '--port', '0', '--profiles', 'coder']
-const URL_TOLD = /(http:\/\/127\.0\.0\.1:\d+)/
+const PRINTED_URL = /(http:\/\/127\.0\.0\.1:\d+)/
 
 const statusOf = (url: string) =>
   fetch(url, { headers: { connection: 'close' } }).then(
@@ -28,7 +28,7 @@ describe('the database file', () => {
   it('removed while in use is noticed: nothing is acknowledged that is written nowhere', async () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
-    const [, url = ''] = await daemon.says(URL_TOLD)
+    const [, url = ''] = await daemon.says(PRINTED_URL)
     expect(await sendNudge(url, 'coder')).toBe(202)
     await rename(join(dir.path, '.svc/svc.db'), join(dir.path, '.svc/away.db'))
     await until(async () => (await statusOf(`${url}/healthz`)) === 503)
@@ -46,15 +46,15 @@ describe('the configuration file', () => {
     await using dir = await project(FAST)
     const file = join(dir.path, '.svc/config.yaml')
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
-    const [, url = ''] = await daemon.says(URL_TOLD)
+    const [, url = ''] = await daemon.says(PRINTED_URL)
     await appendFile(file, 'goals: [\n')
     await daemon.says(/the last good configuration stays in force/)
-    const told = daemon.stderr.match(/the last good configuration/g)?.length ?? 0
+    const warnings = daemon.stderr.match(/the last good configuration/g)?.length ?? 0
     const cycles = async () =>
       ((await (await fetch(`${url}/agents/coder`)).json()) as { cycle_count: number }).cycle_count
     const begun = await cycles()
     await until(async () => (await cycles()) >= begun + 3)
-    expect(daemon.stderr.match(/the last good configuration/g)?.length).toBe(told)
+    expect(daemon.stderr.match(/the last good configuration/g)?.length).toBe(warnings)
     await rm(file)
     expect(await statusOf(`${url}/healthz`)).toBe(200)
     const patch = async () => {
@@ -89,8 +89,8 @@ describe('no file descriptors left', () => {
       child.stdout.on('data', part => {
         said += String(part)
       })
-      await until(() => URL_TOLD.test(said))
-      const url = URL_TOLD.exec(said)![1]!
+      await until(() => PRINTED_URL.test(said))
+      const url = PRINTED_URL.exec(said)![1]!
       const { port } = new URL(url)
       for (let n = 0; n < 200; n++) {
         const socket = createConnection(Number(port), '127.0.0.1')

@@ -48,7 +48,7 @@ it(`${ROUNDS * CALLS} calls of the file tools while another thread swaps links n
   Atomics.store(go, 0, 1)
   const swapper = new Worker(SWAPPER, { eval: true, workerData: { at: home.workspace, going } })
   const swaps = new Promise<number>(resolve => swapper.once('message', resolve))
-  const told = { inside: 0, refused: 0, other: 0 }
+  const counts = { inside: 0, refused: 0, other: 0 }
   let tries = 0
   for (let round = 0; round < ROUNDS; round++) {
     const writes: [string, Record<string, unknown>][] = [
@@ -66,17 +66,17 @@ it(`${ROUNDS * CALLS} calls of the file tools while another thread swaps links n
     tries += answers.length
     for (const answer of answers) {
       expect(answer).not.toContain(SECRET)
-      if (answer.includes('outside your workspace')) told.refused++
-      else if (answer.startsWith('error')) told.other++
-      else told.inside++
+      if (answer.includes('outside your workspace')) counts.refused++
+      else if (answer.startsWith('error')) counts.other++
+      else counts.inside++
     }
   }
   Atomics.store(go, 0, 0)
-  console.log(`${tries} tries during ${await swaps} swaps: ${JSON.stringify(told)}`)
+  console.log(`${tries} tries during ${await swaps} swaps: ${JSON.stringify(counts)}`)
   expect(tries).toBe(ROUNDS * CALLS)
   expect(await swaps).toBeGreaterThan(ROUNDS / 2)
-  expect(told.refused).toBeGreaterThan(0)
-  expect(told.inside).toBeGreaterThan(0)
+  expect(counts.refused).toBeGreaterThan(0)
+  expect(counts.inside).toBeGreaterThan(0)
   expect(await readdir(join(home.root, 'outside'))).toEqual(['secret.txt'])
   expect(await readFile(join(home.root, 'outside/secret.txt'), 'utf8')).toBe(SECRET)
 }, 240_000)

@@ -130,8 +130,8 @@ describe('svc events', () => {
     await using dir = await project(FAST)
     const spawned = await svc(['spawn', 'coder', '--json'], { cwd: dir.path })
     const { agent_id } = JSON.parse(spawned.stdout) as { agent_id: string }
-    const told = await svc(['events'], { cwd: dir.path })
-    expect([told.code, told.stdout]).toEqual([0, expect.stringMatching(new RegExp(`agent_spawned +${agent_id}`))])
+    const printed = await svc(['events'], { cwd: dir.path })
+    expect([printed.code, printed.stdout]).toEqual([0, expect.stringMatching(new RegExp(`agent_spawned +${agent_id}`))])
     const [first, second] = (await svc(['events', '--json'], { cwd: dir.path })).stdout.trim().split('\n')
     expect([JSON.parse(first!).event, JSON.parse(second!).data.type]).toEqual(['open', 'agent_spawned'])
 

@@ -14,15 +14,15 @@ it('a check of a plugin that throws, rejects or answers with something else has 
   points.add(DoctorChecks, { name: 'rejects', run: async () => luckless() }, 'careless')
   points.add(DoctorChecks, { name: 'odd', run: async () => ({ level: 'fine' }) as never }, 'careless')
   points.add(DoctorChecks, { name: 'well', run: async () => ({ level: 'ok', message: 'x', remedy: null }) }, 'careful')
-  const told = (await home.kernel.invoke('doctor.checks')) as { name: string; level: string; message: string }[]
-  const by = Object.fromEntries(told.map(({ name, level, message }) => [name, `${level}: ${message}`]))
+  const reports = (await home.kernel.invoke('doctor.checks')) as { name: string; level: string; message: string }[]
+  const by = Object.fromEntries(reports.map(({ name, level, message }) => [name, `${level}: ${message}`]))
   expect(by).toMatchObject({ throws: 'fail: no luck', rejects: 'fail: no luck', well: 'ok: x' })
   expect(by.odd).toMatch(/^fail: The check "odd" is not valid: level: /)
 })
 
 const runCheck = async ({ kernel }: TestHost, check: string) => {
-  const told = (await kernel.invoke('doctor.checks')) as DoctorReport[]
-  return told.find(({ name }) => name === check)
+  const reports = (await kernel.invoke('doctor.checks')) as DoctorReport[]
+  return reports.find(({ name }) => name === check)
 }
 
 it('an agent whose cycles fail is told of, with the reason', async () => {

@@ -35,7 +35,7 @@ async function scriptedAgent(script: Script | readonly Reply[], options: AgentOp
     ports: { env, fetch: (input, init) => fetch(String(input).replace(FAR, server.url), init), ...options.ports },
   })
   const lastMessages = () => server.requests.at(-1)!.body.messages
-  return { agent, server, told: lastMessages }
+  return { agent, server, lastMessages }
 }
 
 const sent: unknown[] = []
@@ -56,7 +56,7 @@ async function collect<P>(stream: AsyncIterable<AgentEvent<P>>): Promise<AgentEv
 
 describe('a standalone agent', () => {
   it('answers, and tells what it took', async () => {
-    const { agent, server, told } = await scriptedAgent([text('Four.')], {
+    const { agent, server, lastMessages } = await scriptedAgent([text('Four.')], {
       instructions: 'You are terse.',
       temperature: 0.5,
     })
@@ -66,20 +66,20 @@ describe('a standalone agent', () => {
       ...{ status: 'completed', output: 'Four.', parsed: null, error: null, model: 'openai:scripted' },
       ...{ steps_taken: 1, tool_calls_made: 0, cost_usd: 0, tokens: bill!.input_tokens + bill!.output_tokens },
     })
-    expect(told()[0]).toMatchObject({ role: 'system', content: expect.stringMatching(/^You are terse\./) })
-    expect(told()[1]).toEqual({ role: 'user', content: 'What is two and two?' })
+    expect(lastMessages()[0]).toMatchObject({ role: 'system', content: expect.stringMatching(/^You are terse\./) })
+    expect(lastMessages()[1]).toEqual({ role: 'user', content: 'What is two and two?' })
     expect(server.requests[0]!.body).toMatchObject({ temperature: 0.5, max_tokens: 4096 })
   })
 
   it('works with its tools, and no others', async () => {
-    const { agent, server, told } = await scriptedAgent([toolCall('add', { a: 2, b: 2 }), text('Four.')], {
+    const { agent, server, lastMessages } = await scriptedAgent([toolCall('add', { a: 2, b: 2 }), text('Four.')], {
       tools: [add],
     })
     expect(await agent.run('What is two and two?')).toMatchObject({
       ...{ status: 'completed', output: 'Four.', steps_taken: 2, tool_calls_made: 1 },
     })
     expect(server.requests[0]!.body.tools!.map(({ function: { name } }) => name)).toEqual(['add'])
-    expect(told().at(-1)).toMatchObject({ role: 'tool', content: '4' })
+    expect(lastMessages().at(-1)).toMatchObject({ role: 'tool', content: '4' })
   })
 
   it('has the tools that its prompt has room for, and one that finds the others, before anything names one', async () => {
@@ -154,25 +154,25 @@ describe('a standalone agent', () => {
   })
 
   it('remembers earlier runs when asked to, until it is to forget them', async () => {
-    const { agent, told } = await scriptedAgent(({ n }) => text(`Answer ${n}.`), { memory: true })
+    const { agent, lastMessages } = await scriptedAgent(({ n }) => text(`Answer ${n}.`), { memory: true })
     await agent.run('First?')
     await agent.run('Second?')
     expect(
-      told()
+      lastMessages()
         .slice(1)
         .map(({ content }) => content),
     ).toEqual(['First?', 'Answer 1.', 'Second?'])
     agent.forget()
     await agent.run('Third?')
     expect(
-      told()
+      lastMessages()
         .slice(1)
         .map(({ content }) => content),
     ).toEqual(['Third?'])
-    const { agent: other, told: heard } = await scriptedAgent(({ n }) => text(`Answer ${n}.`))
+    const { agent: other, lastMessages: otherMessages } = await scriptedAgent(({ n }) => text(`Answer ${n}.`))
     await other.run('First?')
     await other.run('Second?')
-    expect(heard()).toHaveLength(2)
+    expect(otherMessages()).toHaveLength(2)
   })
 
   it('stops before it acts on an answer that reached its limit of cost, and counts what it spent', async () => {
@@ -220,9 +220,9 @@ describe('a standalone agent', () => {
       ...{ name: 'keep', description: 'Keeps.', parameters: z.object({}) },
       execute: (_, call) => call.effect({ effect: 'values.set', payload: {} }),
     })
-    const { agent, told } = await scriptedAgent([toolCall('keep'), text('Not kept.')], { tools: [keep] })
+    const { agent, lastMessages } = await scriptedAgent([toolCall('keep'), text('Not kept.')], { tools: [keep] })
     await agent.run('Keep it.')
-    expect(told().at(-1)?.content).toContain('has no store')
+    expect(lastMessages().at(-1)?.content).toContain('has no store')
   })
 })
 
@@ -233,10 +233,10 @@ describe('a stream of a standalone agent', () => {
       { tools: [add] },
     )
     const events = await collect(agent.stream('What is two and two?'))
-    const told = events.filter(({ type }) => type !== 'text' && type !== 'done')
+    const steps = events.filter(({ type }) => type !== 'text' && type !== 'done')
     const texts = events.flatMap(event => (event.type === 'text' ? [event.text] : []))
     expect(texts.join('')).toBe('I add.Four.')
-    expect(told).toMatchObject([
+    expect(steps).toMatchObject([
       { type: 'tool_call', name: 'add', arguments: { a: 2, b: 2 } },
       { type: 'tool_result', name: 'add', content: '4', is_error: false },
       { type: 'tool_call', name: 'add', arguments: { a: 'x' } },
@@ -293,19 +293,19 @@ describe('an aborted run', () => {
   it('tells the tool that runs, and one that has only just begun', async () => {
     const abort = new AbortController()
     const enough = new Error('enough')
-    const told: unknown[] = []
+    const reported: unknown[] = []
     const wait = tool({
       ...{ name: 'wait', description: 'Waits.', parameters: z.object({ at: z.enum(['once', 'last']) }) },
       execute: ({ at }, { signal }) =>
         new Promise(resolve => {
-          signal.addEventListener('abort', () => resolve(told.push(signal.reason)))
+          signal.addEventListener('abort', () => resolve(reported.push(signal.reason)))
           if (at === 'once') abort.abort(enough)
         }),
     })
     const both = together(toolCall('wait', { at: 'last' }), toolCall('wait', { at: 'once' }))
     const { agent } = await scriptedAgent([both], { tools: [wait] })
     await expect(agent.run('Wait.', { signal: abort.signal })).rejects.toThrow('enough')
-    expect(told).toEqual([enough, enough])
+    expect(reported).toEqual([enough, enough])
   })
 })
 
@@ -322,9 +322,9 @@ describe('the answer of a standalone agent as an object', () => {
 
   it('is asked for once more when it breaks a rule that JSON Schema cannot say', async () => {
     const Old = City.refine(({ name }) => name === 'Bern', { path: ['name'], message: 'must be the oldest' })
-    const { agent, told } = await scriptedAgent([text(bern.replace('Bern', 'Basel')), text(bern)])
+    const { agent, lastMessages } = await scriptedAgent([text(bern.replace('Bern', 'Basel')), text(bern)])
     expect(await agent.run('Which city?', { schema: Old })).toMatchObject({ parsed: { name: 'Bern' }, steps_taken: 2 })
-    expect(told().at(-1)?.content).toContain('name: must be the oldest')
+    expect(lastMessages().at(-1)?.content).toContain('name: must be the oldest')
   })
 
   it('is null with a StructuredParseError when it never fits, which parse throws, with what was said', async () => {
@@ -363,9 +363,9 @@ describe('a tool that requires approval', () => {
     })
   const decideApproval = async (onApproval?: AgentOptions['onApproval']) => {
     sent.length = 0
-    const { agent, told } = await asks(onApproval)
+    const { agent, lastMessages } = await asks(onApproval)
     const result = await agent.run('Send it.')
-    return { sent: [...sent], told: told().at(-1)!.content, status: result.status }
+    return { sent: [...sent], answer: lastMessages().at(-1)!.content, status: result.status }
   }
 
   it('runs when the callback says so, as asked for or as edited', async () => {
@@ -378,14 +378,14 @@ describe('a tool that requires approval', () => {
     expect(seen).toMatchObject([{ tool_name: 'send', arguments: { to: 'ada' }, danger: null }])
     expect(await decideApproval(async () => ({ decision: 'approve' }))).toMatchObject({ sent: ['ada'] })
     const edited = await decideApproval(() => ({ decision: 'edit', arguments: { to: 'bob' } }))
-    expect(edited).toMatchObject({ sent: ['bob'], told: expect.stringContaining('{"to":"bob"}') })
+    expect(edited).toMatchObject({ sent: ['bob'], answer: expect.stringContaining('{"to":"bob"}') })
   })
 
   it('is refused when it says no, or there is none', async () => {
-    expect(await decideApproval(() => false)).toMatchObject({ sent: [], told: expect.stringContaining('denied') })
+    expect(await decideApproval(() => false)).toMatchObject({ sent: [], answer: expect.stringContaining('denied') })
     const reason = await decideApproval(() => ({ decision: 'deny', reason: 'not on a Sunday' }))
-    expect(reason).toMatchObject({ sent: [], told: expect.stringContaining('not on a Sunday') })
-    expect(await decideApproval()).toMatchObject({ sent: [], told: expect.stringContaining('nobody is there') })
+    expect(reason).toMatchObject({ sent: [], answer: expect.stringContaining('not on a Sunday') })
+    expect(await decideApproval()).toMatchObject({ sent: [], answer: expect.stringContaining('nobody is there') })
   })
 
   it('does not run by an answer that says neither, which ends the run', async () => {

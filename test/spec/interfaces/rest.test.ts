@@ -51,19 +51,19 @@ const lay = ({ kernel }: Home, id: string, severity: number) =>
 describe('agents at rest', () => {
   it('have their cycles counted and told of, and are driven no more', async () => {
     await using home = await testHostWithRest(3)
-    const told: string[] = []
+    const calls: string[] = []
     const { hooks } = home.kernel
-    hooks.on('cycle_start', ({ agent_id }) => void told.push(`${agent_id} starts`))
-    hooks.on('phase_enter', ({ agent_id, phase }) => void told.push(`${agent_id} ${phase}`))
-    hooks.on('phase_exit', ({ agent_id, outcome }) => void told.push(`${agent_id} ${outcome}`))
-    hooks.on('cycle_end', ({ agent_id, result }) => void told.push(`${agent_id} ${result}`))
+    hooks.on('cycle_start', ({ agent_id }) => void calls.push(`${agent_id} starts`))
+    hooks.on('phase_enter', ({ agent_id, phase }) => void calls.push(`${agent_id} ${phase}`))
+    hooks.on('phase_exit', ({ agent_id, outcome }) => void calls.push(`${agent_id} ${outcome}`))
+    hooks.on('cycle_end', ({ agent_id, result }) => void calls.push(`${agent_id} ${result}`))
     const before = await cyclesOf(home)
     expect(await driven(home, 2)).toEqual([])
     expect(await cyclesOf(home)).toEqual(before.map(cycles => cycles + 2))
     const [id] = home.ids
     const phases = ['approval_gate', 'suffering_escalation', 'context_assembly', 'goal_generation', 'cleanup']
     const cycle = ['starts', ...phases.flatMap(phase => [phase, 'ok']), 'idle']
-    expect(told.filter(line => line.startsWith(id!))).toEqual([...cycle, ...cycle].map(what => `${id} ${what}`))
+    expect(calls.filter(line => line.startsWith(id!))).toEqual([...cycle, ...cycle].map(what => `${id} ${what}`))
   })
 
   it.each([

@@ -88,11 +88,11 @@ describe('detective', () => {
     const theory = (suspect: string, confidence: number, motive = 'envy') => {
       return { theory: { suspect, motive, confidence, reasoning: '' } }
     }
-    const sure = scoreOf({ told: [theory('B', 0), theory('A', 1), theory('A', 1), theory('A', 1)] }, { solution })
+    const sure = scoreOf({ theories: [theory('B', 0), theory('A', 1), theory('A', 1), theory('A', 1)] }, { solution })
     expect(sure).toEqual({ points: 100, solved: true, motive: true, brier: 0, since: 2 })
-    const wrong = scoreOf({ told: [theory('B', 1, 'money'), theory('B', 1, 'money')] }, { solution })
+    const wrong = scoreOf({ theories: [theory('B', 1, 'money'), theory('B', 1, 'money')] }, { solution })
     expect(wrong).toEqual({ points: 0, solved: false, motive: false, brier: 1, since: null })
-    const silent = scoreOf({ told: [{ theory: null, why: '-' }, theory('A', 0.5)] }, { solution })
+    const silent = scoreOf({ theories: [{ theory: null, why: '-' }, theory('A', 0.5)] }, { solution })
     expect(silent).toEqual({ points: 81, solved: true, motive: true, brier: 0.625, since: 2 })
   })
 

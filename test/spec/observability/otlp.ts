@@ -118,31 +118,38 @@ export interface Collector {
 
 /** A collector of OTLP over HTTP, which reads what it is sent. */
 export async function collector(): Promise<Collector> {
-  const told: Omit<Collector, 'close'> = { url: '', spans: [], points: [], resources: [], requests: [], answer: 200 }
+  const collector: Omit<Collector, 'close'> = {
+    url: '',
+    spans: [],
+    points: [],
+    resources: [],
+    requests: [],
+    answer: 200,
+  }
   const server = createServer(async (request, response) => {
     const parts: Buffer[] = []
     for await (const part of request) parts.push(part as Buffer)
     const { url: path = '', headers } = request
     const body = headers['content-encoding'] === 'gzip' ? gunzipSync(Buffer.concat(parts)) : Buffer.concat(parts)
-    told.requests.push({ path, headers })
-    if (told.answer === 'hang') return
-    if (told.answer === 200) {
+    collector.requests.push({ path, headers })
+    if (collector.answer === 'hang') return
+    if (collector.answer === 200) {
       for (const resource of inside(fieldsOf(body), 1)) {
-        told.resources.push(attributesIn(inside(resource, 1)[0]!, 1))
+        collector.resources.push(attributesIn(inside(resource, 1)[0]!, 1))
         for (const scope of inside(resource, 2)) {
-          if (path.endsWith('/traces')) told.spans.push(...inside(scope, 2).map(spanOf))
-          else told.points.push(...inside(scope, 2).flatMap(pointsOf))
+          if (path.endsWith('/traces')) collector.spans.push(...inside(scope, 2).map(spanOf))
+          else collector.points.push(...inside(scope, 2).flatMap(pointsOf))
         }
       }
     }
-    response.writeHead(told.answer, { 'content-type': 'application/x-protobuf' }).end()
+    response.writeHead(collector.answer, { 'content-type': 'application/x-protobuf' }).end()
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  told.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  collector.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const close = async () => {
     server.closeAllConnections()
     await new Promise(done => server.close(done))
   }
-  return Object.assign(told, { close })
+  return Object.assign(collector, { close })
 }

@@ -76,8 +76,8 @@ test('ten runs of several agents at once, with approvals, nudges, pauses and fau
     expect(verdict.replayed_hash).toBe(verdict.hash)
   }
   expect((await runsOf(home)).length).toBe(10)
-  const told = await home.kernel.use(Store).all<{ type: string }>('SELECT DISTINCT type FROM events')
-  expect(told.map(({ type }) => type)).toEqual(
+  const types = await home.kernel.use(Store).all<{ type: string }>('SELECT DISTINCT type FROM events')
+  expect(types.map(({ type }) => type)).toEqual(
     expect.arrayContaining([
       'approval_requested',
       'approval_resolved',

@@ -464,15 +464,15 @@ describe('the log', () => {
     await using home = await running([...writes, finish], { config: { runs: { rotate_mb: 0.0005 } } })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
-    let told = 0
+    let emitted = 0
     home.kernel.hooks.on('tool_result', async () => {
-      told++
+      emitted++
       await trace(home, home.run_id)
     })
     await until(home, 'goal_completed')
     await waitUntilIdle(home)
     const whole = await trace(home, home.run_id)
-    expect(told).toBe(3)
+    expect(emitted).toBe(3)
     const files = await logFiles(home.root, home.run_id)
     expect(files.length).toBeGreaterThan(2)
     expect(whole.root.children[0]?.name).toBe(id)

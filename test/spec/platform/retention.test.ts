@@ -86,7 +86,7 @@ async function furnish(home: TestHost & { id: string }): Promise<void> {
       created_at: at,
     })
     insert('alarms', {
-      alarm_id: `${name}-untold`,
+      alarm_id: `${name}-unreported`,
       agent_id: id,
       description: 'd',
       fire_at: at,
@@ -218,9 +218,9 @@ describe('the janitor', () => {
     expect(await remainingIds('alarms', 'alarm_id')).toEqual([
       'new-pending',
       'new-told',
-      'new-untold',
+      'new-unreported',
       'old-pending',
-      'old-untold',
+      'old-unreported',
     ])
     expect(await remainingIds('goals', 'goal_id')).toHaveLength(4)
     expect(await remainingIds('approvals', 'approval_id')).toEqual([
@@ -371,9 +371,9 @@ describe('the janitor', () => {
     home.kernel.heartbeat.start()
     await waitUntilIdle(home)
     expect(await count(home, 'nudges', "nudge_id = 'old-read'")).toBe(1)
-    const told = until(home, 'retention_done')
+    const done = until(home, 'retention_done')
     for (let n = 0; n < 3; n++) await runHeartbeat(home)
-    expect(await told).toMatchObject({ total: 11, rows: GONE })
+    expect(await done).toMatchObject({ total: 11, rows: GONE })
     await home.kernel.config.patch({ retention: { enabled: false } })
     await furnishNudge(home)
     for (let n = 0; n < 6; n++) await runHeartbeat(home)

@@ -271,8 +271,8 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
 
     it_('is due after a wake in mid-cycle, not before its rest; a wake tells the loops of all processes', async () => {
       const lease = await leaseAgent('a')
-      const told = { here: 0, there: 0 }
-      const off = [scheduler().onWake(() => told.here++), scheduler(there).onWake(() => told.there++)]
+      const notified = { here: 0, there: 0 }
+      const off = [scheduler().onWake(() => notified.here++), scheduler(there).onWake(() => notified.there++)]
       await store_().apply([wakeAgents({ agents: ['a'], reason: 'nudge' })])
       await store_().commit(lease, [], { run_at: clock.ms() + 60_000 })
       expect(await scheduler(there).nextDue()).toBe(clock.ms() + 1_000)
@@ -280,10 +280,10 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       await clock.advance(5_000)
       await scheduler().wake(undefined, 'all')
       expect(await scheduler().nextDue()).toBe(clock.ms())
-      expect(told.here).toBe(2)
+      expect(notified.here).toBe(2)
       if (engine === 'postgres') {
         await clock.advance(10)
-        await expect.poll(() => told.there).toBeGreaterThan(0)
+        await expect.poll(() => notified.there).toBeGreaterThan(0)
       }
       for (const undo of off) undo()
     })

@@ -34,7 +34,7 @@ const booked = defineEffect({
     { sql: "INSERT INTO plugin_values (namespace, key, value) VALUES ('booked', ?, '1')", params: [key] },
   ],
 })
-const told = defineEffect({
+const record = defineEffect({
   name: 'test.told',
   schema: z.object({ key: z.string() }),
   statements: ({ key }, now) => [
@@ -51,7 +51,7 @@ const told = defineEffect({
 const plugin = definePlugin({
   name: 'test-room',
   setup(svc) {
-    for (const effect of [take, booked, told]) svc.add(Effects, effect.kind)
+    for (const effect of [take, booked, record]) svc.add(Effects, effect.kind)
     svc.event('it_happened', z.object({ agent_id: z.string() }))
   },
 })
@@ -200,7 +200,7 @@ describe('a commit', () => {
     const { home, db } = await open()
     await using _ = home
     const tested = (n: number) => appendEvent({ type: 'tested', agent_id: 'a', data: { n } })
-    await db.apply([tested(1), told({ key: 'x' }), tested(2), told({ key: 'x' }), told({ key: 'y' }), tested(3)])
+    await db.apply([tested(1), record({ key: 'x' }), tested(2), record({ key: 'x' }), record({ key: 'y' }), tested(3)])
     const events = await db.events(0, 10)
     expect(events.map(({ data }) => data.n ?? data.key)).toEqual([1, 'x', 2, 'y', 3])
   })

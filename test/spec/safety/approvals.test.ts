@@ -179,9 +179,9 @@ describe('an approval', () => {
     await decide(home, approval_id, { decision: 'approve' })
     await waitForCompletedGoal(home)
     expect(home.runs).toHaveLength(1)
-    const told = results(home.server)
-    expect(told.filter(each => each === 'send ran 1')).toHaveLength(1)
-    expect(told.filter(each => /identical call/.test(each))).toHaveLength(2)
+    const answers = results(home.server)
+    expect(answers.filter(each => each === 'send ran 1')).toHaveLength(1)
+    expect(answers.filter(each => /identical call/.test(each))).toHaveLength(2)
   })
 
   it('takes two Unicode forms of a letter for two texts', async () => {

@@ -169,10 +169,10 @@ describe('a limit', () => {
       config: { daemon: { budget_usd: 0.01, budget_mode: 'record_only' } },
     })
     const [first, second] = [await spawn(home), await spawn(home)]
-    let told = 0
-    home.kernel.hooks.on('budget_exceeded', () => void told++)
+    let warnings = 0
+    home.kernel.hooks.on('budget_exceeded', () => void warnings++)
     home.kernel.heartbeat.start()
-    for (let beats = 0; told === 0 && beats < 20; beats++) await runHeartbeat(home)
+    for (let beats = 0; warnings === 0 && beats < 20; beats++) await runHeartbeat(home)
     const asked = home.server.requests.length
     const ended = results(home)
     await runHeartbeat(home)
@@ -195,7 +195,7 @@ describe('a limit', () => {
     expect(await status(home)).toMatchObject({ exceeded: false, spent: { usd: 0, tokens: 0 } })
     await runHeartbeat(home)
     expect(home.server.requests.length).toBeGreaterThan(asked)
-    for (let beats = 0; told === 1 && beats < 20; beats++) await runHeartbeat(home)
+    for (let beats = 0; warnings === 1 && beats < 20; beats++) await runHeartbeat(home)
     expect(await eventsOf(home, 'budget_exceeded')).toHaveLength(2)
     expect(await eventsOf(home, 'budget_reset')).toHaveLength(1)
   })

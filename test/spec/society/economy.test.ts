@@ -240,9 +240,9 @@ describe('the market', () => {
         .list(News)
         .find(({ name }) => name === 'market')!
         .news(id)
-    const told = await news(ann)
-    expect(told.items[0]!.text).toContain('My poem')
-    await home.kernel.use(Store).apply(told.told)
+    const messages = await news(ann)
+    expect(messages.items[0]!.text).toContain('My poem')
+    await home.kernel.use(Store).apply(messages.acknowledgements)
     expect((await news(ann)).items).toEqual([])
     expect(await home.use('deliver_service', { order_id: order, result: 'It rhymes' }, bob)).toContain(
       'you have no order',

@@ -10,7 +10,7 @@ import { appendEvent, Store } from '#platform/store/contract'
 import guardrails from '#safety/guardrails/index'
 import { type IdentityRecord, LifeSummaries, NarrativeSources } from '#society/identity/contract'
 import identity from '#society/identity/index'
-import { narrateHappenings, UNTOLD } from '#society/identity/narrative'
+import { EMPTY_STORY, narrateHappenings } from '#society/identity/narrative'
 import { identityText } from '#society/identity/prompt'
 import { ask } from '../../faces/rest/rest-server.ts'
 import {
@@ -116,8 +116,8 @@ describe('the story of an agent', () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 60 }), fc.integer({ min: 1, max: 60 }), (lines, cut) => {
         const happenings = lines.map((text, at) => ({ seq: at + 1, at: at * 86_400_000, line: text }))
-        const whole = narrateHappenings(UNTOLD, happenings)
-        const first = narrateHappenings(UNTOLD, happenings.slice(0, cut))
+        const whole = narrateHappenings(EMPTY_STORY, happenings)
+        const first = narrateHappenings(EMPTY_STORY, happenings.slice(0, cut))
         const second = narrateHappenings(first.story, happenings.slice(cut))
         expect(second.story).toEqual(whole.story)
         expect([...first.sealed, ...second.sealed]).toEqual(whole.sealed)

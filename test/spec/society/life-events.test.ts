@@ -192,8 +192,8 @@ describe('a choice', () => {
       amount: gain,
     })
     const store = home.kernel.use(Store)
-    const told = (await store.events(0, 1000)).filter(({ type }) => type === 'life_event')
-    expect(told.map(({ data }) => data.summary)).toEqual([moment!.summary])
+    const recorded = (await store.events(0, 1000)).filter(({ type }) => type === 'life_event')
+    expect(recorded.map(({ data }) => data.summary)).toEqual([moment!.summary])
     expect(moment!.summary).toMatch(/^A letter arrives\. You chose: Burn it\. \(money \+/)
     const records = await home.kernel.use(Memory).of(home.id).recent(10)
     expect(records.map(({ thought, metadata }) => [thought, metadata.kind])).toEqual([[moment!.summary, 'life_event']])

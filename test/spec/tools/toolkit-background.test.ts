@@ -18,8 +18,8 @@ const open = async (options: TestHostOptions = {}) => {
 afterEach(() => home.close())
 
 const start = async (script: string) => {
-  const told = await home.use('shell_exec', { command: `node -e '${script}'`, background: true })
-  return /as (proc-\w+)/.exec(told)?.[1] ?? told
+  const started = await home.use('shell_exec', { command: `node -e '${script}'`, background: true })
+  return /as (proc-\w+)/.exec(started)?.[1] ?? started
 }
 const read = (process_id?: string, wait_seconds = 0) => home.use('process_output', { process_id, wait_seconds })
 const stop = (process_id: string) => home.use('process_stop', { process_id })
@@ -41,11 +41,11 @@ describe('a program in the background', () => {
     await open()
     const id = await start('for (let n = 0; n < 60000; n++) console.log("line " + n); process.exitCode = 3')
     await until(async () => (await home.use('process_output', {})).includes('exit code 3'))
-    const told = await read(id)
-    expect(told).toMatch(/^\[… \d+ characters before this are left out …\]/)
-    expect(told).toContain('line 59999')
-    expect(told).toContain(`[${id} ended with exit code 3]`)
-    expect(told.length).toBeLessThan(32_000)
+    const output = await read(id)
+    expect(output).toMatch(/^\[… \d+ characters before this are left out …\]/)
+    expect(output).toContain('line 59999')
+    expect(output).toContain(`[${id} ended with exit code 3]`)
+    expect(output.length).toBeLessThan(32_000)
   })
 
   it('is one of five at most, and no other agent reads or ends it', async () => {
@@ -79,8 +79,8 @@ describe('a program in the background', () => {
 
   it('is offered to commands that take longer than they may', async () => {
     await open({ config: { tools: { shell_allow_dev_commands: true, shell_timeout: 0.5 } } })
-    const told = await home.use('shell_exec', { command: "node -e 'setInterval(() => {}, 1000)'" })
-    expect(told).toContain('[Start it with background if it needs longer.]')
+    const started = await home.use('shell_exec', { command: "node -e 'setInterval(() => {}, 1000)'" })
+    expect(started).toContain('[Start it with background if it needs longer.]')
   })
 })
 

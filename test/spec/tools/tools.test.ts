@@ -167,7 +167,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
   })
 
   it('is offered the same for the same words, in another process too', async () => {
-    const told = []
+    const seen = []
     for (let times = 0; times < 2; times++) {
       const { script, requests } = scriptCalls(
         { name: 'find_tools', args: { query: 'knives' } },
@@ -175,10 +175,10 @@ describe('an agent whose tools do not fit into its prompt', () => {
       )
       await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
       await driven(home)
-      told.push(requests.map(specsIn))
+      seen.push(requests.map(specsIn))
     }
-    expect(told[0]).toHaveLength(3)
-    expect(told[0]).toEqual(told[1])
+    expect(seen[0]).toHaveLength(3)
+    expect(seen[0]).toEqual(seen[1])
   })
 
   it('is told which toolkits there are when its words find nothing', async () => {

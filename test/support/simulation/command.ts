@@ -73,8 +73,8 @@ const simulate: HandWritten = async (input, context) => {
   const again = last?.violation ? commandFor(asked, last.seed, named) : null
   const repeats = last?.violation ? await isSame(kernel, asked, last, signal) : null
   if (json) {
-    const { log: _, ...told } = last ?? { log: [] }
-    terminal.out(printableJson(JSON.stringify({ ...sums, last: told, again, repeats }, null, 2)))
+    const { log: _, ...latest } = last ?? { log: [] }
+    terminal.out(printableJson(JSON.stringify({ ...sums, last: latest, again, repeats }, null, 2)))
   } else terminal.out(printable(resultLines(sums, last, again, repeats).join('\n')))
   if (last?.violation) return 1
   return signal.aborted ? INTERRUPTED : 0

@@ -20,9 +20,9 @@ export function svc(words: readonly string[], { cwd, env = {} }: Omit<CliOptions
     const answer = once(warm, 'message')
     const died = once(warm, 'exit').then(() => Promise.reject(new Error(`svc ${words.join(' ')}: its process ended`)))
     warm.send({ words, cwd, env: bare })
-    const [told] = await Promise.race([answer, died])
+    const [message] = await Promise.race([answer, died])
     died.catch(() => {})
-    return told as Ran
+    return message as Ran
   })
   last = ran.catch(() => {
     kept = undefined

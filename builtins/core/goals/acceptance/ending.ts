@@ -87,8 +87,12 @@ export class Ending {
     const refused = problem !== ''
     if (refused) this.#goal.refusals++
     const { refusals } = this.#goal
-    const told = appendEvent({ type: 'goal_not_accepted', agent_id, data: { agent_id, goal_id, refusals, problem } })
-    await this.#save([...effects, setAcceptance({ goal_id, acceptance: checks, refused }), ...(refused ? [told] : [])])
+    const refusal = appendEvent({ type: 'goal_not_accepted', agent_id, data: { agent_id, goal_id, refusals, problem } })
+    await this.#save([
+      ...effects,
+      setAcceptance({ goal_id, acceptance: checks, refused }),
+      ...(refused ? [refusal] : []),
+    ])
     if (!refused) return waits
     const { max_refusals } = this.#config
     if (refusals >= max_refusals) throw new NotAcceptedError({ refusals, problem, summary: claim.summary })

@@ -7,18 +7,23 @@ import { News, type NewsSource, sanitize } from '../contract.ts'
 const BLOCKED = '[A message was withheld by a guardrail.]'
 
 /** A nudge as the agent reads it: cleaned always, checked when guardrails are on. */
-export function heard(svc: PluginHandle, agent_id: string, message: string): Promise<string> {
-  return checked(svc, 'input', agent_id, sanitize(message), BLOCKED)
+export function sanitizeNudge(svc: PluginHandle, agent_id: string, message: string): Promise<string> {
+  return checkText(svc, 'input', agent_id, sanitize(message), BLOCKED)
 }
 
-const Told = z.object({
-  items: z.array(z.object({ from: z.string(), text: z.string() })),
-  told: z.array(z.custom<Effect>()),
-})
+const effects = z.array(z.custom<Effect>())
+/** `told` is the earlier name of `acknowledgements`; it is accepted for one version. */
+const SourceNews = z
+  .object({
+    items: z.array(z.object({ from: z.string(), text: z.string() })),
+    acknowledgements: effects.optional(),
+    told: effects.optional(),
+  })
+  .transform(({ items, acknowledgements, told }) => ({ items, acknowledgements: acknowledgements ?? told ?? [] }))
 
 /** What one source has for an agent. @throws InvalidInputError that names it, for what is no news */
 export async function newsOf({ owner, value: source }: Contribution<NewsSource>, agent_id: string) {
-  return parse(Told, await source.news(agent_id), `What the source of news "${source.name}" of ${owner} tells`)
+  return parse(SourceNews, await source.news(agent_id), `The answer of the news source "${source.name}" of ${owner}`)
 }
 
 /** Sources that had nothing for an agent, with its wake counter then. */
@@ -37,7 +42,7 @@ export async function newsFor(
   svc: PluginHandle,
   agent_id: string,
   wakes: number,
-): Promise<{ texts: string[]; told: Effect[]; more: boolean }> {
+): Promise<{ texts: string[]; acknowledgements: Effect[]; more: boolean }> {
   const all = svc.contributions(News)
   const known = silences.get(svc) ?? new Map<string, Silence>()
   silences.set(svc, known)
@@ -50,22 +55,26 @@ export async function newsFor(
   if (found.every(({ items }) => items.length === 0)) known.set(agent_id, { wakes, sources: all })
   const more = found.some(({ items }, n) => items.length >= (sources[n]?.value.portion ?? Number.POSITIVE_INFINITY))
   const texts = found.flatMap(({ items }) =>
-    items.map(async ({ from, text }) => `${from}: ${await checked(svc, 'peer', agent_id, sanitize(text), BLOCKED)}`),
+    items.map(async ({ from, text }) => `${from}: ${await checkText(svc, 'peer', agent_id, sanitize(text), BLOCKED)}`),
   )
-  return { texts: await Promise.all(texts), told: found.flatMap(({ told }) => told), more }
+  return {
+    texts: await Promise.all(texts),
+    acknowledgements: found.flatMap(({ acknowledgements }) => acknowledgements),
+    more,
+  }
 }
 
 /** What came of work that others may have done, cleaned and checked as what they write. */
-export function passed(svc: PluginHandle, agent_id: string, result: string): Promise<string> {
-  return checked(svc, 'peer', agent_id, sanitize(result), BLOCKED)
+export function redactIncoming(svc: PluginHandle, agent_id: string, result: string): Promise<string> {
+  return checkText(svc, 'peer', agent_id, sanitize(result), BLOCKED)
 }
 
 /** What an agent says it achieved, as people read it. */
-export function told(svc: PluginHandle, agent_id: string, result: string): Promise<string> {
-  return checked(svc, 'output', agent_id, result, WITHHELD)
+export function redactOutput(svc: PluginHandle, agent_id: string, result: string): Promise<string> {
+  return checkText(svc, 'output', agent_id, result, WITHHELD)
 }
 
-async function checked(svc: PluginHandle, stage: Stage, agent_id: string, text: string, notice: string) {
+async function checkText(svc: PluginHandle, stage: Stage, agent_id: string, text: string, notice: string) {
   if (!svc.has(Guardrails)) return text
   const { action, text: clean } = await svc.use(Guardrails).check(stage, text, { agent_id })
   return action === 'block' ? notice : clean

@@ -18,7 +18,7 @@ export async function sectionsFor(
   const isShown = ({ prompts, inner }: PromptSection) =>
     prompts.includes(prompt) && (prompt === 'goal_generation' || !inner || profile.inner_life.includes(inner))
   const asked = svc.contributions(PromptSections).filter(({ value }) => isShown(value))
-  const told = await Promise.all(
+  const redacted = await Promise.all(
     asked.map(async ({ owner, value: { name, stage, text } }) => {
       const given = await text(agent, profile, known)
       return {
@@ -28,7 +28,7 @@ export async function sectionsFor(
       }
     }),
   )
-  return told
+  return redacted
     .filter(({ text }) => text !== '')
     .sort((a, b) => a.stage - b.stage)
     .map(({ name, text }) => ({ name, text }))

@@ -7,7 +7,7 @@ import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { GoalsConfig } from '../config.ts'
 import { assembled } from '../context/assembly.ts'
-import { heard, newsFor } from '../context/guarded.ts'
+import { newsFor, sanitizeNudge } from '../context/guarded.ts'
 import { remembered } from '../context/recall.ts'
 import { partsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
 import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from '../contract.ts'
@@ -53,7 +53,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const context = await contextFor(
     svc,
     cycle,
-    await Promise.all(nudges.map(nudge => heard(svc, agent_id, nudge.message))),
+    await Promise.all(nudges.map(nudge => sanitizeNudge(svc, agent_id, nudge.message))),
     images,
     news.texts,
     recent,
@@ -64,7 +64,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
   // There may be more than one prompt holds.
   if (nudges.length === NUDGES_AT_ONCE) cycle.run_at = svc.clock.ms()
-  cycle.effects.push(...news.told, ...fared(svc, cycle))
+  cycle.effects.push(...news.acknowledgements, ...fared(svc, cycle))
   const goal = newGoal(svc, cycle, answer, recent)
   if (goal.objective === null || goal.refusal !== undefined) {
     const { objective: refused, reasoning, refusal } = goal

@@ -25,7 +25,7 @@ import { Ending, NotAcceptedError } from '../acceptance/ending.ts'
 import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
 import { assembled } from '../context/assembly.ts'
-import { heard, newsFor, passed, told } from '../context/guarded.ts'
+import { newsFor, redactIncoming, redactOutput, sanitizeNudge } from '../context/guarded.ts'
 import { nudgesFor } from '../context/nudges.ts'
 import { endedMessage, goalMessage, nudgeMessage, pursuitParts, waitingMessage } from '../context/prompt.ts'
 import { remembered } from '../context/recall.ts'
@@ -37,11 +37,11 @@ import {
   dropTranscript,
   goalAtHand,
   loadTranscript,
+  markSubgoalsReported,
   recordAnswer,
   recordOutcome,
-  subgoalsTold,
   unansweredCalls,
-  untoldSubgoals,
+  unreportedSubgoals,
 } from '../repository.ts'
 import { ended, fared, restAfter, spent } from './outcome.ts'
 import { Plan, planReminder, UPDATE_PLAN } from './plan.ts'
@@ -68,20 +68,20 @@ export async function pursue(
   if (end.status === 'repeating') throw new RepeatingError({ calls: end.calls })
   const { agent_id, goal_id } = goal
   if (end.status === 'not_accepted') {
-    cycle.effects.push(...ended(goal, 'abandoned', await told(svc, agent_id, end.problem)))
+    cycle.effects.push(...ended(goal, 'abandoned', await redactOutput(svc, agent_id, end.problem)))
     restAfter(svc, config, cycle, end.problem)
     cycle.result = 'abandoned'
     return
   }
   cycle.effects.push(...fared(svc, cycle))
   const giveUp = async (reason: string, ...more: Effect[]) => {
-    cycle.effects.push(...more, ...(await abandoned(svc, goal, await told(svc, agent_id, reason))))
+    cycle.effects.push(...more, ...(await abandoned(svc, goal, await redactOutput(svc, agent_id, reason))))
     cycle.result = 'abandoned'
   }
   switch (end.status) {
     case 'finished': {
       const result = [end.summary, ...end.evidence.map(each => `- ${each}`)].join('\n')
-      cycle.effects.push(...ended(goal, 'completed', await told(svc, agent_id, result), end.unconfirmed))
+      cycle.effects.push(...ended(goal, 'completed', await redactOutput(svc, agent_id, result), end.unconfirmed))
       cycle.result = 'completed'
       return
     }
@@ -90,7 +90,7 @@ export async function pursue(
     case 'refused':
       return giveUp(`The model declined: ${end.summary}`)
     case 'declined': {
-      const data = { agent_id, goal_id, reason: await told(svc, agent_id, end.reason) }
+      const data = { agent_id, goal_id, reason: await redactOutput(svc, agent_id, end.reason) }
       return giveUp(`Declined: ${end.reason}`, appendEvent({ type: 'goal_declined', agent_id, data }))
     }
     case 'max_steps':
@@ -157,9 +157,9 @@ class Pursuit {
   #unsaved: Effect[] = []
   /** Nudges and ended subgoals that stand in the prompt of the model call that is under way. */
   #reading: string[] = []
-  #told: string[] = []
+  #reportedGoals: string[] = []
   /** The writes once the news in that prompt is told. */
-  #newsTold: readonly Effect[] = []
+  #acknowledgements: readonly Effect[] = []
   /** When the calls of the last answer began, on the monotonic clock. */
   #began: number
 
@@ -306,11 +306,11 @@ class Pursuit {
     const all = this.#atHand?.nudged ? await this.#svc.use(Agents).waitingNudges(agent_id) : []
     const { nudges, waiting } = await nudgesFor(this.#svc, all, this.#called)
     this.#reading = nudges.map(nudge => nudge.nudge_id)
-    const messages = await Promise.all(nudges.map(({ message }) => heard(this.#svc, agent_id, message)))
-    const ended = this.#atHand?.untold ? await untoldSubgoals(this.#svc.use(Store), goal_id) : []
-    this.#told = ended.map(goal => goal.goal_id)
+    const messages = await Promise.all(nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message)))
+    const ended = this.#atHand?.unreported ? await unreportedSubgoals(this.#svc.use(Store), goal_id) : []
+    this.#reportedGoals = ended.map(goal => goal.goal_id)
     const news = await newsFor(this.#svc, agent_id, this.#atHand?.wakes ?? 0)
-    this.#newsTold = news.told
+    this.#acknowledgements = news.acknowledgements
     const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
     const subgoals = ended.length > 0 ? [await this.#endedMessage('Subgoals have ended:', ended)] : []
     const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
@@ -334,7 +334,7 @@ class Pursuit {
   async #endedMessage(heading: string, goals: readonly GoalRow[]): Promise<string> {
     const results = goals.map(async goal => ({
       ...goal,
-      result: goal.result && (await passed(this.#svc, this.#goal.agent_id, goal.result)),
+      result: goal.result && (await redactIncoming(this.#svc, this.#goal.agent_id, goal.result)),
     }))
     return endedMessage(heading, await Promise.all(results))
   }
@@ -367,14 +367,14 @@ class Pursuit {
     // There is room left for the results that are to come.
     const kept = this.#transcript.prune(this.#config.pursuit_transcript_max_messages - calls.length)
     const read = this.#reading.length > 0 ? [this.#svc.use(Agents).nudgesDelivered(this.#reading)] : []
-    const told = this.#told.length > 0 ? [subgoalsTold({ goal_ids: this.#told })] : []
+    const reported = this.#reportedGoals.length > 0 ? [markSubgoalsReported({ goal_ids: this.#reportedGoals })] : []
     const intents = calls.filter(({ name }) => name !== FINISH_GOAL).map(call => this.#intent(call))
     this.#unsaved.push(
       recordAnswer({ goal_id, agent_id, epoch: this.#cycle.lease.epoch, rows, kept, intents }),
       spent(this.#cycle, 'goal_pursuit', goal_id, spend, event.step),
       ...read,
-      ...told,
-      ...this.#newsTold,
+      ...reported,
+      ...this.#acknowledgements,
     )
     if (intents.length > 0) await this.#save([])
     this.#written = this.#cycle.lease.epoch

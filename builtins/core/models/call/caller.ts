@@ -115,7 +115,7 @@ export class Caller {
         if (!isSilence(failure)) throw failure
         silent.push({ model, failure })
         if (!next || call.signal.aborted) throw summed(silent)
-        await this.#tell(call, model, next, failure)
+        await this.#logFallback(call, model, next, failure)
         // One that took long to load leaves the others enough to answer.
         left = Math.max(total_timeout - (this.#svc.clock.monotonic() - began) / 1000, total_timeout * LEAST_SHARE)
       }
@@ -179,16 +179,16 @@ export class Caller {
         return undefined
       }
     }
-    const told = this.#svc
+    const notices = this.#svc
       .list(CallObservers)
       .map(observer => ({ name: observer.name, tell: safely(observer.name, () => observer.began(call)) }))
     return end => {
-      for (const { name, tell } of told) safely(name, () => tell?.(end))
+      for (const { name, tell } of notices) safely(name, () => tell?.(end))
     }
   }
 
   /** Records that another model is asked now. A store that cannot take that stops no answer. */
-  async #tell({ purpose }: ModelCall, from: string, to: string, failure: Silence): Promise<void> {
+  async #logFallback({ purpose }: ModelCall, from: string, to: string, failure: Silence): Promise<void> {
     const { agent_id, goal_id, cycle_num } = purpose
     const kind = failure instanceof ModelError ? failure.kind : failure.code
     const data = { agent_id, goal_id, from, to, kind, reason: failure.message }
@@ -253,10 +253,10 @@ function namesNone(model: string, cause: Error): ModelError {
 function summed(silent: readonly Silent[]): Silence {
   const [first, ...others] = silent
   if (others.length === 0) return first!.failure
-  const told = others.map(({ model, failure }) => `${model} did not either: ${problemOf(failure)}`)
+  const failures = others.map(({ model, failure }) => `${model} did not either: ${problemOf(failure)}`)
   const { model, failure } = first!
   const errors = silent.flatMap(each => (each.failure instanceof ModelError ? [each.failure] : []))
-  const problem = [problemOf(failure), ...told].join('; ')
+  const problem = [problemOf(failure), ...failures].join('; ')
   const { spend = null, text = '', billed = false } = errors.at(-1) ?? {}
   return Object.assign(new ModelError({ model, problem }, { cause: failure }), {
     ...{ kind: errors[0]?.kind ?? 'failed', transient: errors.some(error => error.transient) },

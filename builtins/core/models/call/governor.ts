@@ -143,7 +143,7 @@ export class Governor {
         if (this.#trial === pass) this.#trial = undefined
         done(outcome)
         this.#learn(outcome, wait_ms)
-        this.#tellWaiting()
+        this.#reportWaiting()
       },
     }
     if (this.#wary || this.#breaker !== 'closed') this.#trial = pass
@@ -191,11 +191,11 @@ export class Governor {
   #relax(): void {
     if (!this.#wary) return
     this.#wary = false
-    this.#tellWaiting()
+    this.#reportWaiting()
   }
 
   /** Waiting calls check again, in the order in which they came. */
-  #tellWaiting(): void {
+  #reportWaiting(): void {
     for (const tell of this.#changed.splice(0)) tell()
   }
 

@@ -69,7 +69,7 @@ class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
   readonly #failed: (error: unknown) => unknown
   /** Values that were not pulled yet, and the pull that came before its value. */
   readonly #waiting: T[] = []
-  #hear: ((piece: T) => void) | undefined
+  #onValue: ((piece: T) => void) | undefined
   #asking: { resolve: (step: Step<T>) => void; reject: (error: unknown) => void } | undefined
   #end: { error?: unknown } | undefined
 
@@ -91,7 +91,7 @@ class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
         void clock.yield().then(() => body.resume())
       }
       try {
-        for (const each of read(piece)) this.#tell(each)
+        for (const each of read(piece)) this.#notify(each)
       } catch (error) {
         this.#ended({ error })
         body.destroy()
@@ -113,7 +113,7 @@ class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
   }
 
   each(hear: (piece: T) => void): Promise<void> {
-    this.#hear = hear
+    this.#onValue = hear
     for (const piece of this.#waiting.splice(0)) hear(piece)
     return new Promise((resolve, reject) => {
       this.#asking = { resolve: () => resolve(), reject }
@@ -127,10 +127,10 @@ class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
     return Promise.resolve(END)
   }
 
-  #tell(value: T): void {
+  #notify(value: T): void {
     if (this.#end) return
     const asking = this.#asking
-    if (this.#hear) this.#hear(value)
+    if (this.#onValue) this.#onValue(value)
     else if (asking) {
       this.#asking = undefined
       asking.resolve({ done: false, value })

@@ -53,8 +53,8 @@ export function end(scene: Scene): Step {
 
 /** What was done, in the words of the tools. */
 function summaryOf({ objective, acts, remarks }: Scene): string {
-  const told = acts.filter(({ tool }) => tool !== 'finish_goal')
-  const results = told.map(
+  const options = acts.filter(({ tool }) => tool !== 'finish_goal')
+  const results = options.map(
     ({ tool, failed, result }) => `${tool} ${failed ? 'failed with' : 'returned'} ${quoted(result)}`,
   )
   const heard = remarks.filter(remark => !isQuestionOfEnd(remark)).map(remark => `I was told ${quoted(remark)}`)

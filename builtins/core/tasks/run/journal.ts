@@ -121,7 +121,7 @@ export class TaskJournal {
     const used = usedOf(spend)
     const intents = calls.map(call => ({ ...call, args_hash: hashOf(call) }))
     const recorded = recordAnswer({ task_id, agent_id, epoch, run_id: this.#run_id, rows, intents, ...used })
-    const { effects, written } = await this.#untold()
+    const { effects, written } = await this.#unwrittenText()
     await this.#save([recorded, booked, sessionUsed({ session_id, ...used, duration_ms: 0 }), ...effects])
     written()
   }
@@ -130,8 +130,8 @@ export class TaskJournal {
   async outcome({ call, message, effects }: Outcome, duration: number): Promise<void> {
     const { agent_id, task_id } = this.#row
     const row = this.#transcript.outcome(call, message)
-    const told = toolResult({ agent_id, goal_id: null, run_id: this.#run_id }, call, message, duration)
-    await this.#save([recordOutcome({ task_id, call_id: call.call_id, row }), told, ...effects])
+    const event = toolResult({ agent_id, goal_id: null, run_id: this.#run_id }, call, message, duration)
+    await this.#save([recordOutcome({ task_id, call_id: call.call_id, row }), event, ...effects])
   }
 
   /** A model was asked for a summary. @param summary null where its answer was none @throws LostTask */
@@ -155,7 +155,7 @@ export class TaskJournal {
 
   /** Leaves it to another process to go on with. */
   async release(): Promise<void> {
-    const { effects } = await this.#untold()
+    const { effects } = await this.#unwrittenText()
     await this.#svc.use(Store).apply([...effects, releaseTask(this.#hold)])
   }
 
@@ -166,7 +166,7 @@ export class TaskJournal {
     const last = this.#last
     this.#last = undefined
     const used = usedOf(last?.spend)
-    const { effects, written } = await this.#untold()
+    const { effects, written } = await this.#unwrittenText()
     const data = { agent_id, task_id, session_id, status }
     const isOurs = await this.#svc
       .use(Store)
@@ -211,8 +211,8 @@ export class TaskJournal {
   }
 
   /** The write of what the reaper has not written yet. How much that is depends on when it came, so it is recorded. */
-  async #untold() {
-    return this.unwritten(this.#row.text === 'shown' ? await recordInput('told', () => this.#text.piece) : null)
+  async #unwrittenText() {
+    return this.unwritten(this.#row.text === 'shown' ? await recordInput('unwritten', () => this.#text.piece) : null)
   }
 
   /** Writes, as long as the task is ours. @throws LostTask */

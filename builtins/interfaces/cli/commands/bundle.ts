@@ -38,10 +38,10 @@ export const exportAgent: HandWritten = async ({ id, output, force }, context) =
     const remedy = 'name another file with --output'
     throw new CannotWriteError({ path: file, problem: sentenceOf(error), remedy }, { cause: error })
   })
-  const told = { agent_id: agent.agent_id, file, bytes: Buffer.byteLength(text) + 1 }
-  const size = `${(told.bytes / 1024).toFixed(1)} KiB`
+  const summary = { agent_id: agent.agent_id, file, bytes: Buffer.byteLength(text) + 1 }
+  const size = `${(summary.bytes / 1024).toFixed(1)} KiB`
   const next = 'It holds what the agent said and was told; another one of it is made with: svc agent import <file>'
-  terminal.out(json ? JSON.stringify(told, null, 2) : printable(`${file}: ${size}, readable by you alone.\n${next}`))
+  terminal.out(json ? JSON.stringify(summary, null, 2) : printable(`${file}: ${size}, readable by you alone.\n${next}`))
   return 0
 }
 

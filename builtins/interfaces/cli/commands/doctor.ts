@@ -64,11 +64,11 @@ async function patientOf(context: Context): Promise<Patient> {
     },
     async askDaemon() {
       // One that does not answer is no reason to know nothing: its state has a line of its own.
-      const told = await askDaemon(at, CHECKS, {}, context).catch((error: unknown) => {
+      const reports = await askDaemon(at, CHECKS, {}, context).catch((error: unknown) => {
         terminal.err(printable(`svc: warning: ${sentenceOf(error)}`))
         return undefined
       })
-      return told?.output as DoctorReport[] | undefined
+      return reports?.output as DoctorReport[] | undefined
     },
     progress: name => terminal.pass(`looking at ${name}…`),
   }
@@ -82,9 +82,9 @@ function formatReports(found: readonly DoctorReport[], { terminal }: Context): s
   const lines = found.map(({ name, level, message, remedy }) => {
     const text = printable(remedy ? `${message}\n→ ${remedy}` : message)
     const below = room >= 20 ? ' '.repeat(width + 8) : '  '
-    const told = wrap(text, room >= 20 ? room : columns - 2).join(`\n${below}`)
+    const wrapped = wrap(text, room >= 20 ? room : columns - 2).join(`\n${below}`)
     const head = `${paint[level](level.padEnd(4))}  ${name.padEnd(width)}`
-    return room >= 20 ? `${head}  ${told}` : `${head.trimEnd()}\n  ${told}`
+    return room >= 20 ? `${head}  ${wrapped}` : `${head.trimEnd()}\n  ${wrapped}`
   })
   const count = (level: DoctorReport['level']) => found.filter(each => each.level === level).length
   const sum = `${pluralize(found.length, 'check')}: ${count('ok')} ok, ${count('warn')} to be improved, ${count('fail')} failed`

@@ -30,8 +30,8 @@ export class Calls implements AsyncDisposable {
 
   /** @throws what the operation throws */
   async call<T>(operation: OperationRef, input: Input = {}, signal?: AbortSignal): Promise<T> {
-    const told = await askDaemon(this.#root, operation, input, this.#context, signal)
-    if (told) return told.output as T
+    const answer = await askDaemon(this.#root, operation, input, this.#context, signal)
+    if (answer) return answer.output as T
     const kernel = await this.#here(operation.http?.method === 'GET' ? 'reading' : 'acting')
     return invokeMasked<T>(kernel, operation.name, input, signal ? { signal } : {})
   }

@@ -98,18 +98,18 @@ export function section(
   const { columns = Number.POSITIVE_INFINITY, style } = paper
   const width = Math.min(34, widest)
   const room = columns - width - 4
-  const told = rows.map(([left, right]) => {
+  const lines = rows.map(([left, right]) => {
     if (room < 24) return [`  ${left}`, ...wrap(right, columns - 4).map(line => `    ${line}`)].join('\n')
     const below = ' '.repeat(width + 4)
-    const told = wrap(right, room)
+    const wrapped = wrap(right, room)
     // A name that is too long for its column has a line of its own, unless what it means fits behind it.
     if (widthOf(left) > width) {
       const line = `  ${left}  ${right}`
-      return widthOf(line) <= columns ? line.trimEnd() : [`  ${left}`, ...told.map(part => below + part)].join('\n')
+      return widthOf(line) <= columns ? line.trimEnd() : [`  ${left}`, ...wrapped.map(part => below + part)].join('\n')
     }
-    return `  ${pad(left, width)}  ${told.join(`\n${below}`)}`.trimEnd()
+    return `  ${pad(left, width)}  ${wrapped.join(`\n${below}`)}`.trimEnd()
   })
-  return [style.bold(text(`${title}:`, paper)), ...told].join('\n')
+  return [style.bold(text(`${title}:`, paper)), ...lines].join('\n')
 }
 
 function text(sentence: string, { columns = Number.POSITIVE_INFINITY }: Paper): string {

@@ -29,11 +29,11 @@ export async function runOperation(
   if (name === 'config.set' && (await runsPlugins(root, context))) return setInChild(root, spec, input, context)
   const exit = await interruptible(ports.clock, async signal => {
     const ask = () => askDaemon(root, spec.operation!, input, context, signal)
-    const told = await whileWaiting(terminal, ports.clock, ask)
-    if (!told) return runHere(root, spec, input, context, signal)
+    const answer = await whileWaiting(terminal, ports.clock, ask)
+    if (!answer) return runHere(root, spec, input, context, signal)
     const isAsked = (rendered && !json) || judged
     const as = isAsked ? await shownAs(spec.operation!, root, context) : undefined
-    const shown = show(told.output, as, answerContext(spec, input, told.around), context, signal)
+    const shown = show(answer.output, as, answerContext(spec, input, answer.around), context, signal)
     return await (endless ? shown.catch(error => reportStopped(error, context)) : shown)
   })
   const interruption = exit === INTERRUPTED ? interruptionOf(name, input) : undefined

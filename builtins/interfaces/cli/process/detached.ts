@@ -14,6 +14,6 @@ export function isDetached(env: Ports['env']): boolean {
 export async function sendToParent(env: Ports['env'], message: Message): Promise<boolean> {
   if (!isDetached(env) || !process.connected) return false
   // Sent before it may end: a message on its way is lost then.
-  await new Promise(told => process.send!(message, told))
+  await new Promise(onSent => process.send!(message, onSent))
   return true
 }

@@ -58,9 +58,9 @@ export async function serveUntilSignal(
   try {
     narrate(kernel)
     await before(kernel)
-    const told = await service.begin(kernel, journal)
-    if (told && context.json) await life('ready', told.facts)
-    else if (told && !(await sendToParent(context.ports.env, { ready: told.text }))) context.terminal.out(told.text)
+    const ready = await service.begin(kernel, journal)
+    if (ready && context.json) await life('ready', ready.facts)
+    else if (ready && !(await sendToParent(context.ports.env, { ready: ready.text }))) context.terminal.out(ready.text)
     const reasons = [signal, ...(ended ? [ended] : []), ...(watchdog ? [watchdog.orphaned] : [])]
     const ends = Promise.race(reasons).then(why => ({ why, exit: 0 }))
     const breaks = watchdog?.broken.then(() => ({ why: 'an error of its own', exit: 1 }))
@@ -101,10 +101,10 @@ function sameAgain({ ports }: Context): string[] {
 function stopSignal(): Promise<NodeJS.Signals> {
   process.on('SIGHUP', () => {})
   return new Promise(resolve => {
-    let told = false
+    let stopping = false
     const stop = (name: NodeJS.Signals, number: number) => {
-      if (told) process.exit(128 + number)
-      told = true
+      if (stopping) process.exit(128 + number)
+      stopping = true
       resolve(name)
     }
     process.on('SIGTERM', stop)

@@ -7,9 +7,9 @@ import { NoProjectError } from '../contract.ts'
  * @throws NoProjectError
  */
 export async function findProject(ports: Pick<Ports, 'files' | 'env'>, named: string | undefined): Promise<string> {
-  const told = named ?? ports.env.SVC_ROOT
-  if (told) {
-    const root = resolve(told)
+  const given = named ?? ports.env.SVC_ROOT
+  if (given) {
+    const root = resolve(given)
     if (await isProject(ports, root)) return root
     throw new NoProjectError({ at: root, searched: 'there' })
   }

@@ -6,7 +6,7 @@ import { HELP, type Over, page } from './page.ts'
 
 const NOTHING: Over = { kind: 'none' }
 /** How long the effect of a key is shown, in milliseconds. */
-const TOLD_MS = 5_000
+const OUTCOME_MS = 5_000
 
 export interface AppParts {
   feed: Feed
@@ -157,8 +157,8 @@ export class App {
   #do(work: () => Promise<string>): void {
     this.#say('…')
     work().then(
-      told => {
-        this.#say(told)
+      outcome => {
+        this.#say(outcome)
         this.#parts.feed.look()
       },
       (error: unknown) => this.#say(error instanceof SvcError ? error.message : sentenceOf(error)),
@@ -169,7 +169,7 @@ export class App {
     this.#forget()
     this.#said = text
     this.#parts.redraw()
-    this.#forget = this.#parts.clock.after(TOLD_MS, () => {
+    this.#forget = this.#parts.clock.after(OUTCOME_MS, () => {
       this.#said = ''
       this.#parts.redraw()
     })

@@ -106,9 +106,9 @@ export class Feed {
       try {
         for await (const { event, data } of await this.#calls.stream(EVENTS, { ...seen, follow: true }, signal)) {
           if (event !== 'message') continue
-          const told = data as EventEnvelope
-          seen = { after: told.seq }
-          this.#take({ events: [...this.snapshot.events, told].slice(-KEPT) })
+          const envelope = data as EventEnvelope
+          seen = { after: envelope.seq }
+          this.#take({ events: [...this.snapshot.events, envelope].slice(-KEPT) })
           this.#soon()
         }
       } catch {

@@ -131,11 +131,11 @@ function createListener({ svc, config, capacity, apps, streams, doors }: Listene
   server.on('connection', socket => doors.set(socket, door))
   // Complete requests that came before are answered first: they are done, and their callers must learn so.
   const refuse = (socket: Socket) => {
-    const told = refused.get(socket)
+    const refusal = refused.get(socket)
     const asked = answering.get(socket)
-    if (told === undefined || (asked && (asked.count > 1 || asked.last.complete))) return
+    if (refusal === undefined || (asked && (asked.count > 1 || asked.last.complete))) return
     refused.delete(socket)
-    if (socket.writable) socket.write(told)
+    if (socket.writable) socket.write(refusal)
     socket.destroySoon()
   }
   const answer = (request: IncomingMessage, response: ServerResponse) => {

@@ -44,8 +44,8 @@ export function reportError(svc: PluginHandle, thrown: unknown, request: Fastify
   const { code, status } = error
   const fields = { request_id: request.id, code }
   if (status >= 500 && status !== 503) {
-    const told = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
-    svc.log.error(fields, `${request.method} ${request.routeOptions.url ?? ''}: ${told}`)
+    const description = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+    svc.log.error(fields, `${request.method} ${request.routeOptions.url ?? ''}: ${description}`)
   } else svc.log.debug(fields, error.message)
   return error
 }

@@ -89,7 +89,7 @@ class OpenStream extends Readable {
   #stopping = false
   #over = false
   /** Its last event has gone out. */
-  #told = false
+  #hasEndEvent = false
   #cancelStall: (() => void) | undefined
   #cancelTimer = () => {}
 
@@ -165,8 +165,8 @@ class OpenStream extends Readable {
         this.#first = undefined
         if (this.#over || this.destroyed) return
         // One that ends because the server does has not come to its end.
-        if (step.done) return this.#stopping && !this.#told ? this.#fail(new ServerStoppingError()) : this.#end()
-        this.#told = step.value.event === 'done' || step.value.event === 'error'
+        if (step.done) return this.#stopping && !this.#hasEndEvent ? this.#fail(new ServerStoppingError()) : this.#end()
+        this.#hasEndEvent = step.value.event === 'done' || step.value.event === 'error'
         if (!this.push(frame(step.value, this.#parts.hide))) return this.#stall()
       }
     } catch (error) {

@@ -279,13 +279,13 @@ export class Recorder implements Tape {
    * their own numbers
    */
   #longOne(text: string, before?: string[]): string {
-    const told = before ? this.#longLate : this.#long
+    const numbers = before ? this.#longLate : this.#long
     const key = text.length < LONG ? text : sha1(text)
-    let known = told.get(key)
+    let known = numbers.get(key)
     if (known === undefined) {
       known = this.#values++
-      if (told.size >= KNOWN) told.clear()
-      told.set(key, known)
+      if (numbers.size >= KNOWN) numbers.clear()
+      numbers.set(key, known)
       const entry = `["x",${known},${JSON.stringify(text)}]`
       if (before) before.push(entry)
       else this.line(entry)

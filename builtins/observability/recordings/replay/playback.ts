@@ -128,7 +128,7 @@ export class Playback implements Tape {
     const acting = [...this.#actors]
       .filter(([, actor]) => !actor.over)
       .map(([id, actor]) => {
-        return { actor, recorded: tape.openContext(id, actor.abort, { ...actor.last, reads: actor.readsUntold }) }
+        return { actor, recorded: tape.openContext(id, actor.abort, { ...actor.last, reads: actor.unreportedReads }) }
       })
     await first()
     for (const { actor, recorded } of acting) actor.goLive(recorded)
@@ -218,7 +218,7 @@ export class Playback implements Tape {
       }
       case 'n': {
         this.#actors.get(happening[1])?.addReads(happening[2])
-        await this.#until(happening, ({ readsUntold }) => (readsUntold >= 0 ? true : undefined))
+        await this.#until(happening, ({ unreportedReads: readsUntold }) => (readsUntold >= 0 ? true : undefined))
         return
       }
       case 'v': {

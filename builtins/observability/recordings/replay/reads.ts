@@ -41,7 +41,7 @@ export class Reads {
   }
 
   /** Takes the reads that are not recorded yet. @param of only those of this context */
-  untold(of?: number): [actor: number, reads: number][] {
+  takeUnrecorded(of?: number): [actor: number, reads: number][] {
     const all: [number, number][] = []
     for (const [actor, reading] of this.#acting) {
       if (reading.since === 0 || (of !== undefined && actor !== of)) continue

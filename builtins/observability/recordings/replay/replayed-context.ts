@@ -46,7 +46,7 @@ export class ReplayedContext implements RecordingContext {
   /** Number of reads that it has had, that it may have by now, and that the recording has reported so far. */
   #reads = 0
   #readable = 0
-  #readsTold = 0
+  #reportedReads = 0
   #live: RecordingContext | undefined
 
   constructor(parts: ReplayedContextParts) {
@@ -95,12 +95,12 @@ export class ReplayedContext implements RecordingContext {
 
   /** Adds reads that the recording reports. */
   addReads(reads: number): void {
-    this.#readsTold += reads
+    this.#reportedReads += reads
   }
 
   /** Number of reads that the recording has not reported yet; negative where the context is behind. */
-  get readsUntold(): number {
-    return this.#reads - this.#readsTold
+  get unreportedReads(): number {
+    return this.#reads - this.#reportedReads
   }
 
   timer(fn: () => void): () => void {
@@ -115,9 +115,9 @@ export class ReplayedContext implements RecordingContext {
     if (this.#live) return this.#live.aside(what, work)
     // The end of a cycle is known to those that keep its state; all else that they do is recorded.
     if (what !== 'cycle_end') return undefined
-    const told = withoutRecording(work)
+    const result = withoutRecording(work)
     // Who then waits for a time does so for ever: it stands still.
-    return told instanceof Promise ? Promise.race([told, this.#parts.rest().then(() => undefined)]) : told
+    return result instanceof Promise ? Promise.race([result, this.#parts.rest().then(() => undefined)]) : result
   }
 
   end(): void {

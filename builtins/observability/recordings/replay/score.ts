@@ -81,7 +81,8 @@ export class Score {
     else {
       if (happening[0] === 'v') this.#given.add(`${happening[1]} ${this.text(happening[2])}`)
       const isWrite = happening[0] === 't' || happening[0] === 'o'
-      for (const untold of reads.untold(isWrite ? undefined : (happening[1] as number))) this.#happens(['n', ...untold])
+      for (const unrecorded of reads.takeUnrecorded(isWrite ? undefined : (happening[1] as number)))
+        this.#happens(['n', ...unrecorded])
       if (isWrite) reads.write(this.happenings.length)
     }
     this.happenings.push(happening)

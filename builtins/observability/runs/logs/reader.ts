@@ -24,8 +24,8 @@ export async function readLog(folder: string, options: ReadOptions): Promise<{ c
   let seen = after
   let broken = 0
   const take = (line: Buffer): boolean => {
-    const told = seqOf(line)
-    if (told !== undefined && (told <= seen || (needle && !line.includes(needle)))) return true
+    const sequence = seqOf(line)
+    if (sequence !== undefined && (sequence <= seen || (needle && !line.includes(needle)))) return true
     const event = parse(line)
     if (!event) broken++
     if (!event || event.seq <= seen || (agent_id !== undefined && event.agent_id !== agent_id)) return true

@@ -28,15 +28,15 @@ export async function waitUntilExclusive(
   nodes: Nodes | undefined,
   { report, signal }: { report: (sentence: string) => void; signal: AbortSignal },
 ): Promise<void> {
-  for (let told = ''; ; await svc.clock.sleep(LOOK_MS, signal)) {
+  for (let reported = ''; ; await svc.clock.sleep(LOOK_MS, signal)) {
     signal.throwIfAborted()
     try {
       return await requireExclusive(svc, nodes)
     } catch (error) {
       const waits = [DaemonRunningError, NodesAtWorkError, OpenElsewhereError].map(({ code }) => code)
       if (!(error instanceof SvcError) || !waits.includes(error.code)) throw error
-      if (error.message !== told) report(error.message)
-      told = error.message
+      if (error.message !== reported) report(error.message)
+      reported = error.message
     }
   }
 }

@@ -141,13 +141,13 @@ export class Database {
       const result = this.#transact(
         () => {
           if (this.neighbours?.isNear) this.neighbours.readNews()
-          const isTold = this.neighbours?.listener && !this.tape()?.repeats
-          if (tape || isTold) this.#noted = noted
+          const isAnnounced = this.neighbours?.listener && !this.tape()?.repeats
+          if (tape || isAnnounced) this.#noted = noted
           const result = work()
           this.#noted = besides
           beside()
           this.#noted = undefined
-          if (isTold) this.neighbours?.announce([...noted, ...besides])
+          if (isAnnounced) this.neighbours?.announce([...noted, ...besides])
           return result
         },
         tape?.pretends ? 'ROLLBACK' : 'COMMIT',

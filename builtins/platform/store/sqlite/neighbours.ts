@@ -12,10 +12,10 @@ const MOST = 10_000
 const PATIENCE_MS = 2_000
 const LOOK_MS = 25
 const RECORDER = 'SELECT owner, pid FROM svc_recorder'
-const TELL = 'INSERT INTO svc_told (statements) VALUES (?)'
+const ANNOUNCE = 'INSERT INTO svc_told (statements) VALUES (?)'
 const WAITING = 'SELECT coalesce(max(n) - min(n), 0) AS count FROM svc_told'
 const LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'svc_told'), 0) AS n"
-const TOLD = 'SELECT n, statements FROM svc_told WHERE n > ? ORDER BY n'
+const ANNOUNCED = 'SELECT n, statements FROM svc_told WHERE n > ? ORDER BY n'
 
 /**
  * What others have written since the last look: nothing, introductions only, announced transactions, or unannounced
@@ -154,7 +154,7 @@ export class Neighbours implements Overheard {
     const writes = noted.filter(({ sql }) => !SELECT.test(sql))
     const statements = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packParam)]))
     const { count } = this.#database.get<{ count: number }>(WAITING)!
-    if (count < MOST) this.#database.run({ sql: TELL, params: [statements] })
+    if (count < MOST) this.#database.run({ sql: ANNOUNCE, params: [statements] })
     else this.#deafen()
   }
 
@@ -164,7 +164,7 @@ export class Neighbours implements Overheard {
     let heard: NeighbourNews = 'silence'
     while (version !== this.#version) {
       this.#version = version
-      for (const { n, statements } of this.#database.all<{ n: number; statements: string }>(TOLD, [this.#last])) {
+      for (const { n, statements } of this.#database.all<{ n: number; statements: string }>(ANNOUNCED, [this.#last])) {
         this.#last = n
         if (heard === 'silence') heard = 'words'
         if (this.#hear(statements)) heard = 'writes'

@@ -15,7 +15,7 @@ export class Literals {
   #ends: Int16Array
   #also: Uint16Array
   /** The block in which the literal that ends in a state was reported last, counted through all strings. */
-  #told: Int32Array
+  #visited: Int32Array
   #blocks = 1
 
   /** @param literals different from each other, in small letters and with 0 for each digit */
@@ -33,13 +33,13 @@ export class Literals {
     }
     this.#ends = Int16Array.from(rows, (_, state) => ends[state] ?? -1)
     this.#also = new Uint16Array(rows.length)
-    this.#told = new Int32Array(rows.length)
+    this.#visited = new Int32Array(rows.length)
     this.#link(rows)
   }
 
   /** Reports each literal with the block in which it ends, in the order of these, and hardly one twice. */
   find(text: string, blockSize: number, onLiteral: (literal: number, block: number) => void): void {
-    const told = this.#told
+    const visited = this.#visited
     const begun = this.#begin(Math.ceil(text.length / blockSize))
     const symbols = this.#symbols
     const next = this.#next
@@ -61,8 +61,8 @@ export class Literals {
       let end = (ends[state] as number) < 0 ? (also[state] as number) : state
       if (end === 0) continue
       const block = (at / blockSize) | 0
-      for (; end > 0 && told[end] !== begun + block; end = also[end] as number) {
-        told[end] = begun + block
+      for (; end > 0 && visited[end] !== begun + block; end = also[end] as number) {
+        visited[end] = begun + block
         onLiteral(ends[end] as number, block)
       }
     }
@@ -71,7 +71,7 @@ export class Literals {
   /** @returns a number which, with that of a block added, was never used before */
   #begin(blocks: number): number {
     if (this.#blocks + blocks > 0x7fffffff) {
-      this.#told.fill(0)
+      this.#visited.fill(0)
       this.#blocks = 1
     }
     const begun = this.#blocks

@@ -53,7 +53,7 @@ export function openOrders(store: Store, agent_id: string): Promise<OrderRow[]> 
     [agent_id, agent_id],
   )
 }
-export function untoldOrders(store: Store, agent_id: string): Promise<OrderRow[]> {
+export function unreportedOrders(store: Store, agent_id: string): Promise<OrderRow[]> {
   return store.all<OrderRow>(
     `${ORDER} WHERE seller = ? AND seller_told = 0 AND status = 'open'
      OR buyer = ? AND buyer_told = 0 AND status <> 'open' ORDER BY order_id LIMIT 20`,
@@ -120,8 +120,8 @@ export const endOrder = defineEffect({
   ],
 })
 
-export const ordersTold = defineEffect({
-  name: 'world.orders_told',
+export const markOrdersReported = defineEffect({
+  name: 'world.orders_reported',
   schema: z.object({ agent_id: z.string(), order_ids: z.array(z.string()) }),
   statements: ({ agent_id, order_ids }) =>
     order_ids.map(order_id => ({
@@ -148,4 +148,4 @@ export async function endOrders(store: Store, beat: number): Promise<Effect[]> {
   ])
 }
 
-export const MARKET_EFFECTS = [insertOffer, deleteOffer, placeOrder, endOrder, ordersTold]
+export const MARKET_EFFECTS = [insertOffer, deleteOffer, placeOrder, endOrder, markOrdersReported]

@@ -3,15 +3,15 @@ import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
 import { amount } from '../contract.ts'
-import { ordersTold, untoldOrders } from './market.ts'
+import { markOrdersReported, unreportedOrders } from './market.ts'
 
 /** Reports orders to agents: to sellers what to deliver, to buyers what came of it. */
 export function orderMessages(svc: PluginHandle): NewsSource {
   return {
     name: 'market',
     async news(agent_id) {
-      const orders = await untoldOrders(svc.use(Store), agent_id)
-      if (orders.length === 0) return { items: [], told: [] }
+      const orders = await unreportedOrders(svc.use(Store), agent_id)
+      if (orders.length === 0) return { items: [], acknowledgements: [] }
       return {
         items: orders.map(({ order_id, title, seller, buyer, price, request, status, result }) => {
           if (seller === agent_id && status === 'open') {
@@ -28,7 +28,7 @@ export function orderMessages(svc: PluginHandle): NewsSource {
             text: `You have ${amount(price)} back for: ${title}`,
           }
         }),
-        told: [ordersTold({ agent_id, order_ids: orders.map(order => order.order_id) })],
+        acknowledgements: [markOrdersReported({ agent_id, order_ids: orders.map(order => order.order_id) })],
       }
     },
   }

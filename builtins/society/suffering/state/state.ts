@@ -24,8 +24,8 @@ export const ActiveRow = z.object({
 export type ActiveRow = z.infer<typeof ActiveRow>
 
 /** What was recorded last. */
-const Told = z.object({ key: z.string(), load: share, persona: FieldNumbers, at: time })
-export type ReportedState = z.infer<typeof Told>
+const ReportedSchema = z.object({ key: z.string(), load: share, persona: FieldNumbers, at: time })
+export type ReportedState = z.infer<typeof ReportedSchema>
 
 /** All that is kept of an agent's inner life: everything else follows from it. */
 export const Inner = z.object({
@@ -39,7 +39,7 @@ export const Inner = z.object({
   hours_without_goal: amount,
   hours_unheard: amount,
   refusals: amount,
-  told: Told.nullable(),
+  told: ReportedSchema.nullable(),
 })
 export type Inner = z.infer<typeof Inner>
 

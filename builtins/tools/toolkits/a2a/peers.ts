@@ -13,7 +13,7 @@ export function peersTools(svc: PluginHandle) {
       parameters: z.object({}),
       idempotent: true,
       async execute(_, { agent_id }) {
-        return told(await svc.use(Peers).list(agent_id, LISTED))
+        return peerList(await svc.use(Peers).list(agent_id, LISTED))
       },
     }),
     tool({
@@ -22,13 +22,13 @@ export function peersTools(svc: PluginHandle) {
       parameters: z.object({ capability: z.string().trim().min(1).max(200) }),
       idempotent: true,
       async execute({ capability }, { agent_id }) {
-        return told(await svc.use(Peers).list(agent_id, LISTED, capability))
+        return peerList(await svc.use(Peers).list(agent_id, LISTED, capability))
       },
     }),
   ]
 }
 
-function told({ lines, more }: Awaited<ReturnType<Peers['list']>>): string {
+function peerList({ lines, more }: Awaited<ReturnType<Peers['list']>>): string {
   if (lines.length === 0) return 'There is no such agent.'
   return [...lines, ...(more > 0 ? [`${more} more: look for some of them with find_agent.`] : [])].join('\n')
 }

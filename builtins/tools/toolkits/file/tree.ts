@@ -22,7 +22,7 @@ export async function listTree(
   } finally {
     await folder.close()
   }
-  return walk.told()
+  return walk.render()
 }
 
 class Walk {
@@ -81,7 +81,7 @@ class Walk {
     return stats?.isFile() ? `${shown}  ${stats.size} bytes` : `${shown}  (not a regular file)`
   }
 
-  told(): string {
+  render(): string {
     const { offset, limit } = this.#options
     const notes: string[] = []
     if (this.#lines.length === 0) notes.push(offset > 0 ? `There are only ${this.#seen} entries.` : 'Nothing is here.')

@@ -41,16 +41,16 @@ export class Repository {
   /** Makes the repository; one that is there stays. */
   async init(): Promise<void> {
     if ((await this.#kind()) !== 'none') return this.#vet()
-    await this.#tell(await this.#git(['init', '--quiet', '--initial-branch=main', '--template=']))
+    await this.#describe(await this.#git(['init', '--quiet', '--initial-branch=main', '--template=']))
   }
 
   /** Runs a command and gives what a model reads of it. @throws GitError */
   async run(args: readonly string[], input = ''): Promise<string> {
     await this.#vet()
-    return this.#tell(await this.#git(args, input))
+    return this.#describe(await this.#git(args, input))
   }
 
-  #tell(end: ProcessEnd): Promise<string> {
+  #describe(end: ProcessEnd): Promise<string> {
     return this.#svc.use(Sandbox).tell(end, this.#reach)
   }
 

@@ -65,8 +65,8 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
         idempotent: true,
         async execute({ path }, call) {
           const git = await repository(call)
-          const told = await git.run(['add', '--verbose', '--', await git.path(path)])
-          return told === '[exit code 0]' ? 'Nothing new to stage there. [exit code 0]' : told
+          const printed = await git.run(['add', '--verbose', '--', await git.path(path)])
+          return printed === '[exit code 0]' ? 'Nothing new to stage there. [exit code 0]' : printed
         },
       }),
       tool({

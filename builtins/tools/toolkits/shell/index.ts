@@ -5,7 +5,7 @@ import { ShellConfig } from './config.ts'
 import { Shell } from './contract.ts'
 import { Programs } from './shell.ts'
 import { shellToolkit } from './toolkit.ts'
-import { tellOfWall } from './wall.ts'
+import { logSandbox } from './wall.ts'
 
 export default definePlugin({
   name: 'toolkit-shell',
@@ -26,6 +26,6 @@ export default definePlugin({
       },
       { in: ROLES },
     )
-    svc.start(() => tellOfWall(svc), { in: ['daemon', 'server'] })
+    svc.start(() => logSandbox(svc), { in: ['daemon', 'server'] })
   },
 })

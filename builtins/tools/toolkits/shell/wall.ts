@@ -2,8 +2,8 @@ import { type PluginHandle, sentenceOf } from '#kernel'
 import { Sandbox } from '#safety/sandbox/contract'
 
 /** Says at start what stands between agents' programs and the machine. Nobody waits for it to come up. */
-export function tellOfWall(svc: PluginHandle): () => Promise<void> {
-  const told = svc
+export function logSandbox(svc: PluginHandle): () => Promise<void> {
+  const logged = svc
     .use(Sandbox)
     .status()
     .then(({ wall, reason }) => {
@@ -11,5 +11,5 @@ export function tellOfWall(svc: PluginHandle): () => Promise<void> {
       else svc.log.warn({}, `programs of agents run with your rights, without a sandbox: ${reason}`)
     })
     .catch(error => svc.log.error({}, sentenceOf(error)))
-  return () => told
+  return () => logged
 }

@@ -19,7 +19,7 @@ type Entry = Answer<'economy.ledger'>['entries'][number]
 const STATS = ['health', 'energy', 'happiness', 'reputation'] as const
 /** Number of entries in the plot, and in the list. */
 const MOVES = 500
-const TOLD = 40
+const LISTED = 40
 const PIECE = 20
 
 const credits = (n: number) =>
@@ -184,7 +184,7 @@ function Moves({ id, balance }: { id: string; balance: number }) {
               >
                 <Table
                   caption="Movements"
-                  rows={entries.slice(0, TOLD)}
+                  rows={entries.slice(0, LISTED)}
                   keyOf={({ entry_id }) => entry_id}
                   columns={[
                     { name: 'For', kind: 'grow', cell: ({ reason }) => visible(reason.replaceAll('_', ' ')) },

@@ -18,7 +18,7 @@ export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agen
     attached.set([])
     onSent()
   }, 'Told; it reads this before its next step.')
-  const told = useLatest(event => event.agent_id === id && event.type === 'nudge_received', 1)
+  const receipt = useLatest(event => event.agent_id === id && event.type === 'nudge_received', 1)
   return (
     <Card title="Tell it something">
       <form
@@ -44,9 +44,9 @@ export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agen
           <button type="submit" class="primary" disabled={nudge.running || status === 'dead'}>
             Nudge
           </button>
-          {told[0] && (
+          {receipt[0] && (
             <small>
-              Told last <When at={told[0].at} />
+              Told last <When at={receipt[0].at} />
             </small>
           )}
         </div>

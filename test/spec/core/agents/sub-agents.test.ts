@@ -73,9 +73,9 @@ describe('a sub-agent', () => {
     expect(await goalsOf(home, scout.sub_agent_id)).toMatchObject([{ origin: 'sub_agent', status: 'completed' }])
     await runHeartbeat(home)
     await runHeartbeat(home)
-    const told = home.server.requests.filter(({ prompt }) => prompt.includes('They are behind the hill'))
-    expect(told.map(askedBy)).toContain('worker')
-    expect(told.find(each => askedBy(each) === 'worker')!.prompt).toMatch(
+    const reports = home.server.requests.filter(({ prompt }) => prompt.includes('They are behind the hill'))
+    expect(reports.map(askedBy)).toContain('worker')
+    expect(reports.find(each => askedBy(each) === 'worker')!.prompt).toMatch(
       /Your sub-agent scout \(sub-scout-\w+\) has ended: \[completed\] They are behind the hill/,
     )
     // Told once, and nothing more was spent on it.

@@ -72,10 +72,10 @@ describe('what a model gets wrong', () => {
     ['a wrong type', '{"n":"one"}', /n: .*expected number/],
     ['a text that is no object', '"just words"', /not valid JSON/],
     ['a nest without end', `{"n":1,"x":${'['.repeat(9000)}${']'.repeat(9000)}}`, /nested too deeply.*JSON Schema/],
-  ])('in arguments (%s) is told to it with the schema, and nothing runs', async (_, args, told) => {
+  ])('in arguments (%s) is told to it with the schema, and nothing runs', async (_, args, message) => {
     await using home = await pursueGoal(toolCall('look', args))
     expect(home.runs).toEqual([])
-    expect(results(home.server)[0]).toMatch(told)
+    expect(results(home.server)[0]).toMatch(message)
     expect(home.goal).toMatchObject({ status: 'completed', steps_completed: 2 })
   })
 

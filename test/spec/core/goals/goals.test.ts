@@ -488,7 +488,7 @@ it('what is no news is told of with its plugin', async () => {
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end')
   expect((await detail(home, id)).error).toBe(
-    'What the source of news "five" of odd tells is not valid: Invalid input: expected object, received number.',
+    'The answer of the news source "five" of odd is not valid: Invalid input: expected object, received number.',
   )
 })
 

@@ -145,8 +145,8 @@ describe('what is remembered', () => {
     if (!ON_POSTGRES) await mkdir(fileOf(home, other), { recursive: true })
     await waitForCompleted(home, id)
     // Either of the two may be the first.
-    const told = prompts(home, true).map(prompt => prompt.match(/^- The kiln has/gm)?.length ?? 0)
-    expect(Math.max(...told)).toBe(3)
+    const counts = prompts(home, true).map(prompt => prompt.match(/^- The kiln has/gm)?.length ?? 0)
+    expect(Math.max(...counts)).toBe(3)
     if (!ON_POSTGRES) expect(home.logged('its memory cannot be read').length).toBeGreaterThan(0)
     expect((await goalsOf(home, other)).filter(({ status }) => status === 'abandoned')).toEqual([])
   })

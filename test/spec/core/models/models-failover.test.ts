@@ -22,8 +22,8 @@ const config = (model: object) => ({ ...QUICK, daemon: { max_retries: 1 }, model
 test('a model that gives no answer gives way to the first of its fallbacks that does, and the spend says so', async () => {
   const { server: second, providers } = await spare({ script: [text('I stand in.')] })
   const { call, server, host } = await testHostForModels(() => fault('500'), { config: config({ providers }) })
-  const told: unknown[] = []
-  host.kernel.hooks.on('model_failover', payload => void told.push(payload))
+  const reported: unknown[] = []
+  host.kernel.hooks.on('model_failover', payload => void reported.push(payload))
   const answer = await call({ fallback: ['groq:lite', 'spare'] })
   expect(answer).toMatchObject({
     text: 'I stand in.',
@@ -31,7 +31,7 @@ test('a model that gives no answer gives way to the first of its fallbacks that 
   })
   expect(server.requests).toHaveLength(2)
   expect(second.requests).toHaveLength(1)
-  expect(told).toMatchObject([
+  expect(reported).toMatchObject([
     { from: 'openai:scripted-1', to: 'groq:lite', kind: 'server_error', reason: expect.stringContaining('HTTP 500') },
     { from: 'groq:openai/gpt-oss-20b', to: 'spare', kind: 'auth', reason: expect.stringContaining('GROQ_API_KEY') },
   ])

@@ -73,19 +73,19 @@ test.for([
 })
 
 test('a limit on calls is asked before each attempt, and told what was not charged for and how the call ended', async () => {
-  const told: unknown[] = []
+  const reported: unknown[] = []
   let refuseAt = 9
   const limit: CallLimit = {
     name: 'strict',
     async hold({ model, priced: known, purpose, bound }) {
-      if (told.filter(each => Array.isArray(each)).length === refuseAt) throw new Error('no more')
-      told.push([model, known, purpose.kind, bound()])
+      if (reported.filter(each => Array.isArray(each)).length === refuseAt) throw new Error('no more')
+      reported.push([model, known, purpose.kind, bound()])
     },
     async unbilled() {
-      told.push('unbilled')
+      reported.push('unbilled')
     },
     async settle({ answered, spend }) {
-      told.push({ answered, attempts: spend?.attempts ?? null })
+      reported.push({ answered, attempts: spend?.attempts ?? null })
     },
   }
   const plugin = definePlugin({ name: 'strict', setup: svc => void svc.add(CallLimits, limit) })
@@ -100,17 +100,17 @@ test('a limit on calls is asked before each attempt, and told what was not charg
   const held = ['openai:gpt-5.4-mini', 'catalogue', 'goal_pursuit', { cost_micros: 458, tokens: 110 }]
   await call({ ...asked, max_tokens: 100 })
   // The first attempt was refused, so nothing is held for it; the second broke off, and the third comes on top.
-  expect(told.splice(0)).toEqual([held, 'unbilled', held, held, { answered: true, attempts: 3 }])
+  expect(reported.splice(0)).toEqual([held, 'unbilled', held, held, { answered: true, attempts: 3 }])
 
   refuseAt = 0
   await expect(call({ ...asked, max_tokens: 100 })).rejects.toThrow('no more')
-  expect(told.splice(0)).toEqual([{ answered: false, attempts: null }])
+  expect(reported.splice(0)).toEqual([{ answered: false, attempts: null }])
   expect(server.requests).toHaveLength(3)
 
   refuseAt = 1
   server.enqueue(fault('cleancut'))
   await expect(call({ ...asked, max_tokens: 100 })).rejects.toThrow('no more')
-  expect(told).toEqual([held, { answered: false, attempts: 1 }])
+  expect(reported).toEqual([held, { answered: false, attempts: 1 }])
   await server.close()
 })
 

@@ -147,12 +147,12 @@ describe('the stream of a task that did not fail', () => {
 async function runWithInput(words: readonly string[], input: string, { cwd, env }: { cwd: string; env: object }) {
   const program = fileURLToPath(new URL('../../../../dist/svc.js', import.meta.url))
   const child = spawnProcess(process.execPath, [program, ...words], { cwd, env: { ...process.env, ...env } })
-  const told = { stdout: '', stderr: '' }
+  const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     child[name].setEncoding('utf8').on('data', part => {
-      told[name] += part
+      output[name] += part
     })
   child.stdin.end(input)
   const [code] = await once(child, 'close')
-  return { code, ...told }
+  return { code, ...output }
 }

@@ -145,13 +145,13 @@ describe('a task that runs while its server is stopped', () => {
   it.each([
     [undefined, 200, 'failed'],
     ['k-1', 503, 'server_stopping'],
-  ])('is answered, with the Idempotency-Key %s by %s', async (key, status, told) => {
+  ])('is answered, with the Idempotency-Key %s by %s', async (key, status, message) => {
     const { id, listening, model, post } = await startTaskServer(() => fault('stall', 'It is'))
     const asked = post(`/agents/${id}/tasks`, { instruction: 'Do it.' }, key ? { 'idempotency-key': key } : {})
     await model.request(1)
     await listening.close()
     const answer = await asked
-    expect([answer.status, answer.json.code ?? answer.json.status]).toEqual([status, told])
+    expect([answer.status, answer.json.code ?? answer.json.status]).toEqual([status, message])
     if (!key) expect(answer.json.error.code).toBe('task_interrupted')
   })
 })

@@ -133,8 +133,8 @@ describe('a task whose process died', () => {
     await until(async () => (await taskOf(second, task_id)).status !== 'running')
     expect(await taskOf(second, task_id)).toMatchObject({ status: 'completed', output: 'Taken up.', steps_taken: 2 })
     expect(ran).toEqual(['once', 'again', 'again'])
-    const told = second.server.requests[0]!.body.messages.filter(({ role }) => role === 'tool')
-    expect(told.map(({ content }) => content)).toEqual([expect.stringContaining('unknown'), 'again is done'])
+    const results = second.server.requests[0]!.body.messages.filter(({ role }) => role === 'tool')
+    expect(results.map(({ content }) => content)).toEqual([expect.stringContaining('unknown'), 'again is done'])
     expect(await run(second, id, 'Do it.', {}, call)).toMatchObject({ output: 'Taken up.' })
     await first.close()
     await asked

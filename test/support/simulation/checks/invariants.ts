@@ -139,8 +139,8 @@ export const ownInvariants = (): readonly Invariant[] => [
 /** Each event is read once: this is looked at after every step, however long a world goes on. */
 function oneEventForEachEnd(): Invariant {
   let seen = 0
-  const told = new Map<string, number>()
-  const count = (key: string) => told.get(key) ?? 0
+  const ends = new Map<string, number>()
+  const count = (key: string) => ends.get(key) ?? 0
   return {
     name: 'one_event_for_each_end',
     promise: 'The end of a goal is told once; once more only for one that a checkpoint brought back.',
@@ -154,7 +154,7 @@ function oneEventForEachEnd(): Invariant {
       )
       for (const { seq, end } of events) {
         seen = seq
-        told.set(end, count(end) + 1)
+        ends.set(end, count(end) + 1)
       }
       const ended = look.all<{ status: string; goal: string }>(
         "SELECT status, concat(agent_id, ' ', goal_id) AS goal FROM goals WHERE status <> 'active'",

@@ -47,11 +47,11 @@ const init: HandWritten = async ({ quiet }, context) => {
   )
   const wishes = isNew && quiet !== true && !json ? await ask(context) : {}
   if (!wishes) return INTERRUPTED
-  const told = await makeProject(root, context, { wishes })
+  const result = await makeProject(root, context, { wishes })
   if (quiet === true) return 0
-  if (json) terminal.out(JSON.stringify({ root, ...told }, null, 2))
+  if (json) terminal.out(JSON.stringify({ root, ...result }, null, 2))
   else {
-    const lines = [...told.parts.map(({ name, made }) => `  ${made ? 'made' : 'kept'}  ${name}`), '']
+    const lines = [...result.parts.map(({ name, made }) => `  ${made ? 'made' : 'kept'}  ${name}`), '']
     terminal.out([`Project: ${root}`, ...lines, ...NEXT].join('\n'))
   }
   return 0
@@ -90,14 +90,14 @@ export async function makeProject(
   context: Context,
   { wishes = {}, presets = [] }: { wishes?: Wishes; presets?: readonly string[] } = {},
 ): Promise<{ parts: { name: string; made: boolean }[] }> {
-  const told: { name: string; made: boolean }[] = []
+  const results: { name: string; made: boolean }[] = []
   for (const [name, make] of parts(root, wishes, presets, context)) {
     const made = await make().catch(error => {
       throw cannotWrite(join(root, name), error)
     })
-    told.push({ name, made })
+    results.push({ name, made })
   }
-  return { parts: told }
+  return { parts: results }
 }
 
 /** Each part makes itself if it is missing, and says whether it did. */
@@ -129,8 +129,8 @@ async function writeSchemas(root: string, context: Context): Promise<boolean> {
   } catch (error) {
     // A mistake in the configuration is what one comes to repair; it keeps nothing else from being made.
     const made = await copyConfigSchema(root, context)
-    const told = made ? 'lacks the keys of plugins' : 'was not written'
-    context.terminal.err(`svc: warning: .svc/schema/config.json ${told}: ${sentenceOf(error)}`)
+    const state = made ? 'lacks the keys of plugins' : 'was not written'
+    context.terminal.err(`svc: warning: .svc/schema/config.json ${state}: ${sentenceOf(error)}`)
     return made || profile
   }
 }

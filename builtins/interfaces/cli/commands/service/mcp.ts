@@ -24,15 +24,15 @@ const mcp: HandWritten = async (_input, context) => {
   const [made, project] = [oneTimeSignal(), oneTimeSignal()]
   const { ports, tree } = context
   const onBegin = () => {
-    made.tell()
-    return project.told
+    made.fire()
+    return project.fired
   }
   const operations = [initOperation(root, context, found ? undefined : onBegin)]
   const connect = () => speak(pipes, { operations, ports, version: tree.version })
   if (found) return serve(root, context, connect, pipes.stopped)
   const peer = await connect()
   const gone = Promise.race([peer.ended, pipes.stopped]).then(() => true)
-  if (await Promise.race([gone, made.told])) return 0
+  if (await Promise.race([gone, made.fired])) return 0
   return serve(
     root,
     context,
@@ -40,7 +40,7 @@ const mcp: HandWritten = async (_input, context) => {
     pipes.stopped,
     () => {
       peer.notifyChanged(['tools', 'resources', 'prompts'])
-      project.tell()
+      project.fire()
     },
   )
 }
@@ -57,19 +57,19 @@ async function serve(
   const begin = async (kernel: Kernel) => {
     const peer = await connect()
     kernel.use(Mcp).serve(peer, processOperations(root, context, kernel))
-    peer.ended.then(gone.tell)
+    peer.ended.then(gone.fire)
     onBegin()
     return undefined
   }
-  const ended = Promise.race([gone.told.then(() => 'the client is gone'), stopped])
+  const ended = Promise.race([gone.fired.then(() => 'the client is gone'), stopped])
   return serveUntilSignal(root, ['mcp'], context, { begin }, ended)
 }
 
 /** Something that happens once, and those who wait for it. */
-function oneTimeSignal(): { told: Promise<void>; tell: () => void } {
-  let tell = () => {}
-  const told = new Promise<void>(resolve => {
-    tell = resolve
+function oneTimeSignal(): { fired: Promise<void>; fire: () => void } {
+  let fire = () => {}
+  const fired = new Promise<void>(resolve => {
+    fire = resolve
   })
-  return { told, tell }
+  return { fired, fire }
 }

@@ -48,10 +48,10 @@ export const install: HandWritten = async ({ print, profiles }, context) => {
       throw new SystemdError({ words: `systemctl --user ${words.join(' ')}`, problem, file })
     }
   }
-  const told = `${file} is written, enabled and started.
+  const message = `${file} is written, enabled and started.
 Keys that its agents need go into ${join(root, '.svc', 'service.env')} (NAME=value, one a line).
 To have it run while you are not logged in: loginctl enable-linger`
-  return printFacts(context, told, { file, enabled: true })
+  return printFacts(context, message, { file, enabled: true })
 }
 
 /** The reverse; says so when there is nothing to remove. */
@@ -76,8 +76,8 @@ export const status: HandWritten = async (_, context) => {
   }
   const [enabled, active] = [await ask('is-enabled'), await ask('is-active')]
   const there = enabled === null ? `${file} is there; systemctl is not.` : `${file}: ${enabled}, ${active}.`
-  const told = installed ? there : 'Not installed; install it with: svc service install'
-  return printFacts(context, told, { file, installed, enabled, active })
+  const status = installed ? there : 'Not installed; install it with: svc service install'
+  return printFacts(context, status, { file, installed, enabled, active })
 }
 
 function printFacts({ terminal, json }: Context, sentence: string, facts: object): number {

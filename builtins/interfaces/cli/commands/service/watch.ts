@@ -59,13 +59,13 @@ async function printUpdates(
   signal: AbortSignal,
   { terminal, json }: Context,
 ): Promise<number> {
-  const told = new Map<string, string>()
+  const printed = new Map<string, string>()
   const printAgents = ({ agents }: Snapshot) => {
     for (const agent of agents) {
       const { agent_id, status, goal, held } = agent
       const line = plain([`${agent_id}  ${status}  ${held ?? goal ?? ''}`.trimEnd()])
-      if (told.get(agent_id) !== line) terminal.out(json ? printableJson(JSON.stringify({ agent })) : line)
-      told.set(agent_id, line)
+      if (printed.get(agent_id) !== line) terminal.out(json ? printableJson(JSON.stringify({ agent })) : line)
+      printed.set(agent_id, line)
     }
   }
   const begun = await feed.once()
