@@ -305,7 +305,7 @@ async function writeCommands() {
   }
 }
 
-/** A mistake in a type is told and fails `npm run check`; it is no reason for there to be no program. */
+/** A type error is reported and fails `npm run check`; it is no reason for there to be no program. */
 async function writeTypes() {
   const config = join(made, 'tsconfig.json')
   const compilerOptions = { outDir: join(made, 'types') }

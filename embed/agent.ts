@@ -87,7 +87,7 @@ type WithSchema<S extends z.ZodObject> = RunOptions & { schema: S }
 export class Agent {
   readonly #options: AgentOptions
   #exchanges: Exchange[] = []
-  #room: Promise<import('./standalone.ts').Standalone> | undefined
+  #standalone: Promise<import('./standalone.ts').Standalone> | undefined
 
   constructor(options: AgentOptions = {}) {
     this.#options = options
@@ -168,9 +168,9 @@ export class Agent {
     tell: (event: AgentEvent) => void,
   ): Promise<AgentResult<unknown>> {
     options.signal?.throwIfAborted()
-    this.#room ??= import('./standalone.ts').then(({ Standalone }) => Standalone.open(this.#options))
-    const room = await this.#room
-    const result = await room.run({ ...options, instruction, exchanges: this.#exchanges }, tell)
+    this.#standalone ??= import('./standalone.ts').then(({ Standalone }) => Standalone.open(this.#options))
+    const session = await this.#standalone
+    const result = await session.run({ ...options, instruction, exchanges: this.#exchanges }, tell)
     if (this.#options.memory && result.status === 'completed') {
       // What fits no prompt any more is not kept either.
       this.#exchanges = recentExchanges([{ instruction, output: result.output }, ...this.#exchanges])

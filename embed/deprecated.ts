@@ -1,14 +1,18 @@
 /** Earlier names of what `import … from 'svc'` gives. */
 
+import { type DeleteHook, DeleteHooks } from '#core/agents/contract'
 import { ImportedAgent, type UnpackedPart } from '#core/checkpoints/contract'
 import { ApplyResult } from '#interfaces/plugins-admin/contract'
+import { didYouMean, intercept } from '#kernel'
 import type { DemoContext, DemoTrial } from '#lab/demos/contract'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { pluralize } from '#lib/pluralize'
 import {
+  ActiveRecording,
   type ExecutionIdentity,
   inContext,
   type NondeterministicValue,
+  type RecordingBackend,
   type RecordingContext,
   recordedPorts,
   recordInput,
@@ -18,6 +22,7 @@ import {
   withoutRecording,
 } from '#lib/recording-context'
 import { type HeartbeatControl, neverHasWork } from '#platform/heartbeat/contract'
+import { jsonList, type NeighbourWrites } from '#platform/store/contract'
 import type { WatchedPath } from '#platform/waking/contract'
 import type { CheckedText } from '#safety/guardrails/contract'
 import { type FetchedPage, fence, markUntrusted } from '#safety/net/contract'
@@ -92,3 +97,19 @@ export { type CycleParts, runPhases } from '#platform/heartbeat/phases'
 export { PluginsConfig } from '#platform/plugin-files/config'
 /** @deprecated Nothing stands in its place. */
 export { Config, type ConfigOptions } from '#platform/settings/config'
+/** @deprecated Use `DeleteHook`. */
+export type Farewell = DeleteHook
+/** @deprecated Use `DeleteHooks`. */
+export const Farewells = DeleteHooks
+/** @deprecated Use `NeighbourWrites`. */
+export type Overheard = NeighbourWrites
+/** @deprecated Use `RecordingBackend`. */
+export type Tape = RecordingBackend
+/** @deprecated Use `ActiveRecording`. */
+export const TapeToken = ActiveRecording
+/** @deprecated Use `didYouMean`. */
+export const meant = didYouMean
+/** @deprecated Use `intercept`. */
+export const intercepted = intercept
+/** @deprecated Use `jsonList`. */
+export const listed = jsonList

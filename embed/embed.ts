@@ -33,7 +33,7 @@ const OWNER = 'the embedding program'
 
 export interface SvcOptions {
   /**
-   * What this process is for; `cli` unless told, which drives no agents before `start` and listens nowhere. A `daemon` drives them
+   * What this process is for; by default `cli`, which drives no agents before `start` and listens nowhere. A `daemon` drives them
    * as soon as it is open, and it alone has what plugins start for a daemon, the log files of its runs and the mailboxes' files.
    */
   roles?: readonly Role[]
@@ -129,7 +129,7 @@ export class Svc {
     return this.invoke('agents.nudge', { id: agent, message })
   }
 
-  /** Removes an agent with all of its records; its files go to `.svc/attic`. @throws AgentNotFoundError, AmbiguousAgentError */
+  /** Removes an agent with all of its records; its files go to `.svc/trash`. @throws AgentNotFoundError, AmbiguousAgentError */
   async kill(agent: string): Promise<void> {
     await this.kernel.invoke('agents.delete', { id: agent })
   }
@@ -163,7 +163,7 @@ export class Svc {
   ): Promise<TaskResult<unknown>> {
     const response = (await this.kernel.invoke(
       'tasks.run',
-      ...asked(agent, instruction, options, schema),
+      ...taskInput(agent, instruction, options, schema),
     )) as TaskResponse
     const { parsed } = response
     return { ...response, parsed: schema && parsed ? await schema.parseAsync(parsed) : null }
@@ -199,7 +199,7 @@ export class Svc {
   ): Output<'tasks.stream'> {
     yield* (await this.kernel.invoke(
       'tasks.stream',
-      ...asked(agent, instruction, options, schema),
+      ...taskInput(agent, instruction, options, schema),
     )) as Output<'tasks.stream'>
   }
 
@@ -277,7 +277,7 @@ export class SvcHooks {
 }
 
 /** A task as the operation takes it. */
-function asked(
+function taskInput(
   id: string,
   instruction: string,
   { maxSteps, sessionId, sessionKey, user, idempotencyKey, signal, ...unknown }: TaskOptions,

@@ -22,7 +22,7 @@ export class SvcDaemon {
   /**
    * Makes this process the project's daemon. Resolves once it drives agents; with `cycles` when so many heartbeats have come,
    * each agent that could has lived so many cycles, and the daemon has stopped again.
-   * @throws DaemonRunningError unless told to `join`; InvalidInputError when `cycles` is no whole number from 1
+   * @throws DaemonRunningError without `join`; InvalidInputError when `cycles` is no whole number from 1
    */
   async start({ join = false, cycles }: StartOptions = {}): Promise<void> {
     if (cycles !== undefined && !(Number.isInteger(cycles) && cycles > 0)) {
@@ -31,12 +31,12 @@ export class SvcDaemon {
     }
     this.#stopped = new AbortController()
     if (cycles === undefined) return this.#kernel.use(Daemon).start({ join })
-    const lived = new CycleCounter(this.#kernel, cycles)
+    const counter = new CycleCounter(this.#kernel, cycles)
     try {
       await this.#kernel.use(Daemon).start({ join })
-      await lived.over(this.#stopped.signal)
+      await counter.over(this.#stopped.signal)
     } finally {
-      lived.close()
+      counter.close()
       await this.#kernel.use(Daemon).stop()
     }
   }

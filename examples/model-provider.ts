@@ -1,15 +1,15 @@
 // A model provider: another place to get answers from, named `parrot:<model>` in profiles and in `svc spawn --model`.
-// This one repeats what it was told, which is all that is needed to see how text, tool calls and usage are streamed.
+// This one repeats its input, which is all that is needed to see how text, tool calls and usage are streamed.
 import { definePlugin, type ModelEvent, ModelProviders, type ModelRequest } from 'svc'
 
 export default definePlugin({
   name: 'parrot',
-  description: 'A model that repeats what it was told.',
+  description: 'A model that repeats its input.',
   setup(svc) {
     svc.add(ModelProviders, {
       name: 'parrot',
       free: true,
-      notice: 'repeats what it was told',
+      notice: 'repeats its input',
       availability: async () => ({ available: true, reason: null }),
       defaultModel: async () => 'grey',
       async *stream(request, signal): AsyncGenerator<ModelEvent> {

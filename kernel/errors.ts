@@ -75,7 +75,7 @@ export function errorCatalogue() {
 }
 
 /**
- * Defines one typed error: its code, HTTP status, exit code (1 unless told) and sentence, once and for all faces.
+ * Defines one typed error: its code, HTTP status, exit code (1 by default) and message, for every interface.
  * @example export const AgentNotFoundError = defineError({ code: 'agent_not_found', status: 404, title: 'Agent not found', sentence: (p: { ref: string }) => `No agent is called "${p.ref}".` })
  */
 export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClass<P> {
@@ -132,7 +132,7 @@ export const TimeLimitError = defineError({
   sentence: (p: { what: string; ms: number }) => `${p.what} did not finish within ${p.ms / 1000} s.`,
 })
 
-/** So many wrong places are told in one sentence; what was sent may have any number. */
+/** Maximum number of issues in one message; the input may have any number. */
 const MOST_ISSUES = 20
 
 /** Issues as one sentence, each with its path. */

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Configuration } from './configuration.ts'
 import type { EventName, Events, Hooks, TapOptions, Tapped } from './hooks.ts'
 import type { Registrations, Resource } from './host/registrations.ts'
-import { type Interceptor, intercepted, type PluginCall } from './interceptor.ts'
+import { type Interceptor, intercept, type PluginCall } from './interceptor.ts'
 import { type Invoke, type Operation, Operations, operation } from './operations.ts'
 import { type Contribution, checkFields, type Point, type Points } from './points.ts'
 import type { Log, Ports, Project, Role } from './ports.ts'
@@ -115,7 +115,7 @@ export class PluginHandle {
     this.off(event, handler)
     const byEvent = this.#listening.get(handler) ?? new Map<string, Undo>()
     this.#listening.set(handler, byEvent)
-    const listener = intercepted(this.#parts.interceptor, { kind: 'handler', name: event }, handler)
+    const listener = intercept(this.#parts.interceptor, { kind: 'handler', name: event }, handler)
     byEvent.set(
       event,
       this.#declare(`on ${event}`, () => this.#parts.hooks.on(event, listener, this.name), 1),
@@ -152,7 +152,7 @@ export class PluginHandle {
     checkFields(hook, { fn: 'function' }, { fn }, this.name)
     const given = typeof options === 'string' ? { name: options } : options
     const named = { ...given, name: given.name === this.name ? given.name : `${this.name}/${given.name}` }
-    const handler = intercepted(this.#parts.interceptor, { kind: 'tap', name: hook }, fn) as (input: In) => never
+    const handler = intercept(this.#parts.interceptor, { kind: 'tap', name: hook }, fn) as (input: In) => never
     return this.#declare(`tap of ${hook}`, () => this.#parts.hooks.get<In>(hook).tap(named, handler), 1)
   }
 
@@ -163,7 +163,7 @@ export class PluginHandle {
       ...{ kind: 'operation', name: definition.name, streams: definition.events !== undefined },
       fit: (input, call) => [definition.input.parse(input), call],
     }
-    const run = intercepted(this.#parts.interceptor, call, definition.run.bind(definition)) as typeof definition.run
+    const run = intercept(this.#parts.interceptor, call, definition.run.bind(definition)) as typeof definition.run
     return this.add(Operations, operation({ ...definition, run }))
   }
 

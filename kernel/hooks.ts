@@ -2,7 +2,7 @@ import { AsyncSeriesBailHook, AsyncSeriesHook } from 'tapable'
 import { z } from 'zod'
 import { ConflictError, defineError, sentenceOf } from './errors.ts'
 import type { CycleBoundary } from './interceptor.ts'
-import { meant } from './near.ts'
+import { didYouMean } from './near.ts'
 import { type Clock, type Log, within } from './ports.ts'
 import type { Undo } from './scope.ts'
 
@@ -162,7 +162,7 @@ export const UnknownHookError = defineError({
   status: 400,
   title: 'Unknown hook',
   sentence: ({ name, known }: { name: string; known: string[] }) =>
-    `There is no hook "${name}"; ${meant(name, known, known.length > 20 ? 'docs/reference/events.md' : undefined)}`,
+    `There is no hook "${name}"; ${didYouMean(name, known, known.length > 20 ? 'docs/reference/events.md' : undefined)}`,
 })
 
 export interface HooksParts {

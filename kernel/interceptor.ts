@@ -14,7 +14,7 @@ export interface PluginCall<A extends unknown[]> {
 }
 
 /** Returns the function with which the program calls one of a plugin; the same where nothing stands between them. */
-export function intercepted<A extends unknown[], R>(
+export function intercept<A extends unknown[], R>(
   interceptor: Interceptor | undefined,
   call: PluginCall<A>,
   fn: (...args: A) => R,

@@ -33,7 +33,7 @@ function distance(a: string, b: string): number {
 }
 
 /** The end of a sentence about a name that nobody knows: what was meant, or all there are. @param list where they are listed, if too many */
-export function meant(word: string, names: readonly string[], list?: string): string {
+export function didYouMean(word: string, names: readonly string[], list?: string): string {
   const [first, second] = near(word, names)
   if (first === undefined && list) return `${list} lists them`
   if (first === undefined) return names.length > 0 ? `there are: ${names.join(', ')}` : 'there is none'

@@ -102,7 +102,7 @@ export async function invoke(definition: Operation, raw: unknown, call: Operatio
   const fields = call.face === 'code' ? [] : Object.keys(definition.input.shape)
   const issue = fields.map(field => unstorable(input[field], [field])).find(found => found !== undefined)
   if (issue !== undefined) throw new InvalidInputError({ what, issues: [issue] }, { errors: [issue] })
-  return shaped(definition.output, await definition.run(input as never, call))
+  return shapeOutput(definition.output, await definition.run(input as never, call))
 }
 
 /** Deeper JSON is refused: code that walks it by recursion would overflow the stack. */
@@ -124,7 +124,7 @@ function unstorable(value: unknown, path: readonly string[]): Issue | undefined 
 /** What is frozen and was checked once needs no second look. */
 const checked = new WeakMap<object, { schema: z.ZodType; output: unknown }>()
 
-function shaped(schema: z.ZodType, output: unknown): unknown {
+function shapeOutput(schema: z.ZodType, output: unknown): unknown {
   if (typeof output !== 'object' || output === null || !Object.isFrozen(output)) return schema.parse(output)
   const known = checked.get(output)
   if (known?.schema === schema) return known.output
@@ -137,12 +137,12 @@ function shaped(schema: z.ZodType, output: unknown): unknown {
 export function parse<S extends z.ZodType>(schema: S, raw: unknown, what: string): z.output<S> {
   const parsed = schema.safeParse(raw)
   if (parsed.success) return parsed.data
-  const issues = issuesOf(unmeasured(parsed.error))
+  const issues = issuesOf(withoutMeasures(parsed.error))
   throw new InvalidInputError({ what, issues }, { errors: issues })
 }
 
 /** Without the measures of what is of the wrong kind: of a list where a text is meant zod says that it is too short a list. */
-function unmeasured({ issues }: z.ZodError): Pick<z.ZodError, 'issues'> {
+function withoutMeasures({ issues }: z.ZodError): Pick<z.ZodError, 'issues'> {
   const placeOf = ({ path }: z.core.$ZodIssue) => path.join('.')
   const wrong = new Set(issues.filter(({ code }) => code === 'invalid_type').map(placeOf))
   return { issues: issues.filter(issue => issue.code === 'invalid_type' || !wrong.has(placeOf(issue))) }

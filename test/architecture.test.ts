@@ -397,7 +397,7 @@ function withoutStrings(line: string): string {
   return line.replace(/'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`|\/\/.*|^\s*\/?\*.*/g, '')
 }
 
-/** Circles of imports, types too, each told once. */
+/** Cycles of imports, types too, each reported once. */
 function circles(from: readonly Source[]): string[] {
   // What plugin files import is handed to them while the program runs; that is no circle of what it is made of.
   const graph = new Map(

@@ -23,7 +23,7 @@ export interface RecordingContext {
   /** Registers the function of a timer. @returns what to call when the timer fires */
   timer(fn: () => void): () => void
   /** Runs a side channel, which changes nothing for the cycle itself. */
-  aside<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined>
+  sideChannel<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined>
   /** Ends the recording; what runs on is not recorded. */
   end(): void
   readonly over: boolean
@@ -62,7 +62,7 @@ export type ExecutionIdentity = {
 } & ({ readonly kind: 'agent' | 'sys' } | { readonly kind: 'task'; readonly task_id: string })
 
 /** Records what happens in this process, or repeats it. */
-export interface Tape {
+export interface RecordingBackend {
   /** Begins a cycle or a task; undefined leaves it unrecorded. */
   begin(right: ExecutionIdentity, end: CycleEnd): RecordingContext | undefined
   /** A transaction outside all cycles and tasks was committed. */
@@ -72,7 +72,7 @@ export interface Tape {
   /** Whether it runs in a project of its own, which no other process has open, whatever its database says. */
   readonly repeats: boolean
 }
-export const TapeToken: Token<Tape> = token('tape')
+export const ActiveRecording: Token<RecordingBackend> = token('active-recording')
 
 /** The context of the code that runs now. */
 const contexts = new AsyncLocalStorage<RecordingContext | undefined>()
@@ -119,7 +119,7 @@ export function withoutRecording<T>(work: () => T): T {
 export const recordingBoundary: CycleBoundary = {
   emit(event, work) {
     const context = recordingContext()
-    return context ? context.aside(event, work) : work()
+    return context ? context.sideChannel(event, work) : work()
   },
   ask: (what, work) => recordInput(what, work),
 }

@@ -1,5 +1,5 @@
 // The plugin that reads the point: `svc.list` is what all plugins contributed, at this moment.
-// Nothing has to be told when one of them comes, goes or is edited.
+// Nothing needs to be notified when one of them comes, goes or is edited.
 import { definePlugin, z } from 'svc'
 import { Announcements } from './_announcements.ts'
 

@@ -72,13 +72,13 @@ export class Host {
   async start(): Promise<void> {
     for (const version of this.live.values()) {
       try {
-        const hindered = this.#hindered(version.definition)
+        const hindered = this.#needsError(version.definition)
         if (hindered) throw hindered
         await version.start(this.#stop.signal)
       } catch (error) {
         if (version.origin === 'builtin') throw error
         await this.remove(version.name)
-        this.#failed(version.name, version.origin, error)
+        this.#failure(version.name, version.origin, error)
       }
     }
   }
@@ -227,7 +227,7 @@ export class Host {
       loaded.remains?.close()
       return undefined
     } catch (error) {
-      return this.#failed(before ?? stem, origin, error)
+      return this.#failure(before ?? stem, origin, error)
     }
   }
 
@@ -258,7 +258,7 @@ export class Host {
       await this.#swapper.remove(version)
       if (gone.has(version))
         outcomes.push(await this.#report({ plugin: name, origin, outcome: 'removed', error: null }))
-      else outcomes.push(this.#failed(name, origin, needsError(missing(version), this.live.keys())))
+      else outcomes.push(this.#failure(name, origin, needsError(missing(version), this.live.keys())))
     }
     return outcomes
   }
@@ -277,7 +277,7 @@ export class Host {
       next.previous = old
     } catch (error) {
       loaded.remains?.close()
-      return this.#failed(name, origin, error)
+      return this.#failure(name, origin, error)
     }
     const seen = this.#seen.get(origin)
     delete seen?.error
@@ -301,7 +301,7 @@ export class Host {
   async #settle(before: readonly Outcome[], started: boolean): Promise<Outcome[]> {
     const outcomes = await this.#leave(new Set())
     for (const seen of this.#seen.values()) {
-      if (!(await seen.retry?.([...before, ...outcomes])) || this.#hindered(seen)) continue
+      if (!(await seen.retry?.([...before, ...outcomes])) || this.#needsError(seen)) continue
       const result = await this.#load(seen)
       if (result) outcomes.push('outcome' in result ? result : await this.#bring(result, started))
     }
@@ -310,13 +310,13 @@ export class Host {
   }
 
   #declare(loaded: LoadedPlugin, old?: Version): Version {
-    const hindered = loaded.origin === 'builtin' ? undefined : this.#hindered(loaded.definition)
+    const hindered = loaded.origin === 'builtin' ? undefined : this.#needsError(loaded.definition)
     if (hindered) throw hindered
     return new Version(loaded, this.#parts, this.#parts.support.intercept(loaded), old?.handOver())
   }
 
   /** Why a plugin has to wait for others, by what is live and what was loaded last. */
-  #hindered({ name = '', needs = [] }: { name?: string; needs?: readonly string[] }): NeedsError | undefined {
+  #needsError({ name = '', needs = [] }: { name?: string; needs?: readonly string[] }): NeedsError | undefined {
     const seen = new Map([...this.#seen.values()].map(each => [each.name, each.needs]))
     const found = circle(name, needs, need => seen.get(need) ?? this.live.get(need)?.definition.needs ?? [])
     const missing = needs.filter(need => !this.live.has(need))
@@ -338,7 +338,7 @@ export class Host {
     }).catch(() => {})
   }
 
-  #failed(plugin: string, origin: string, cause: unknown): Outcome {
+  #failure(plugin: string, origin: string, cause: unknown): Outcome {
     const failed = this.#parts.support.explain(plugin, origin, cause)
     this.#parts.log.error({ plugin, code: failed.code }, failed.message)
     const seen = this.#seen.get(origin)

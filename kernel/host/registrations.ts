@@ -65,7 +65,7 @@ export class Registrations {
     if (this.#scope.closed) this.#scope = new Scope(this.#owner)
     for (const registration of this.#recorded) {
       if (registration.rank !== rank) continue
-      registration.undo = this.#scope.hold(registration.label, applied(registration))
+      registration.undo = this.#scope.hold(registration.label, applyRegistration(registration))
     }
     this.#isLive = rank === 1
   }
@@ -77,7 +77,7 @@ export class Registrations {
   }
 }
 
-function applied({ apply, declaredAt }: Registration): Undo {
+function applyRegistration({ apply, declaredAt }: Registration): Undo {
   try {
     return apply()
   } catch (error) {

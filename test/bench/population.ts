@@ -4,7 +4,7 @@ export interface Population {
   agents: number
   /** Goals of each agent, all but the last of them completed. */
   goals?: number
-  /** When the first agent is due and over how long all are, in milliseconds from now; all at once unless told. */
+  /** When the first agent is due and over how long all are, in milliseconds from now; all at once by default. */
   due?: { from: number; over: number }
 }
 

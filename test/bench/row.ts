@@ -13,14 +13,14 @@ export interface Row {
 }
 
 interface Aim {
-  /** What is judged; the figure unless told. */
+  /** What is judged; by default the figure. */
   of?: 'figure' | 'ratio'
   atMost?: number
   atLeast?: number
 }
 
 export interface RowInput extends Omit<Row, 'aim' | 'met' | 'note'> {
-  /** None for a figure that is only told. */
+  /** None for a figure that is only shown. */
   aim?: Aim
   /** Why a missed aim says nothing of us. */
   unclear?: string | undefined

@@ -10,7 +10,7 @@ Measures what svc costs, beside a bare baseline of the same run, and prints one 
 with code 1. Times are processor time where the row does not say otherwise: only that and ratios mean something on a busy
 machine. What could not be measured cleanly has a question mark, and says why.
 
---json <file>     where the figures go (logs/bench.json unless told)
+--json <file>     where the figures go (logs/bench.json by default)
 --compare <file>  prints the change of each row since such a file was written
 --list            the subjects`
 

@@ -105,7 +105,7 @@ describe('a text that was laid out', () => {
     ...{ next: { at: null, reason: 'Its cycle runs now.' }, cost_usd: 0.5, tokens: 1234 },
   } as unknown as AgentDetail
 
-  it('an agent in full is told in sections, without JSON, and fits', () => {
+  it('a whole agent is shown in sections, without JSON, and fits', () => {
     const folded = fold(agentPage(agent), 80)
     for (const title of ['Now', 'Who', 'Persona', 'How it fares', 'Work and money'])
       expect(folded).toContain(`\n\n${title}\n`)

@@ -167,7 +167,7 @@ describe('inside a program of one’s own', () => {
     expect(await svc.status()).toEqual([])
   })
 
-  it('who is not there is told by errors of their own', async () => {
+  it('missing agents and goals have error classes of their own', async () => {
     const svc = await openProject()
     await expect(svc.spawn('nobody')).rejects.toThrow(ProfileNotFoundError)
     for (const asking of [svc.nudge('nobody', 'Hello'), svc.kill('nobody'), svc.run('nobody', 'Do it.')]) {
@@ -271,7 +271,7 @@ describe('a start for some cycles', () => {
 })
 
 describe('hooks of a program', () => {
-  it('are told what happens until they are taken off', async () => {
+  it('listeners get events until they are removed', async () => {
     const svc = await openProject()
     const reported: string[] = []
     const handler = ({ agent_id }: { agent_id: string }) => reported.push(agent_id)
@@ -376,7 +376,7 @@ describe('tasks of a program', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('are told as they go on, and end with their reader', async () => {
+  it('streams deliver as the run goes on, and end with their reader', async () => {
     const { svc, server } = await openScripted(({ n }) =>
       n === 1 ? text('It is Bern.') : fault('stall', 'It is the city of the bears'),
     )

@@ -201,7 +201,7 @@ describe('what is said', () => {
     expect(JSON.stringify(said)).not.toContain('\\u001b')
   })
 
-  it('what agents are told and say cannot steer the terminal, and words of any kind arrive as they are', async () => {
+  it('text to and from agents cannot control the terminal, and any characters arrive unchanged', async () => {
     await using dir = await project()
     const role = 'a\x1b[2J\x1b]0;owned\x07\r\u202egnp.exe\u200b\x9b31m'
     await svc(['spawn', 'coder'], { cwd: dir.path })

@@ -11,7 +11,7 @@ export interface Line {
   close(): void
 }
 
-/** One in this process: nobody is told when it is cut, and what was under way arrives when it is mended. */
+/** One in this process: no side is notified when it is cut, and what was under way arrives when it is mended. */
 export class Cable implements Line {
   readonly url: string
   readonly within = []

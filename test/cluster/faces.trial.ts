@@ -12,7 +12,7 @@ import { cluster, postgresOr, type TestDatabase, testDatabase } from '../support
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
 const TALE = 'The red key opens the shed behind the house. '.repeat(20).trim()
 
-/** A test host with a server, on this database; a task is told the tale, and an agent wants to send word to Ann. */
+/** A test host with a server, on this database; a task asks for the tale, and an agent wants to message Ann. */
 async function serving(url: string, seed: number) {
   const { runs, plugin } = recordingTools()
   const lives = steps(toolCall('send', { to: 'ann' }), finish())

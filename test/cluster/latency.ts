@@ -87,10 +87,10 @@ async function echoing(url: string) {
   await once(child, 'message')
   return {
     async echo(): Promise<number> {
-      const heard = once(child, 'message')
+      const message = once(child, 'message')
       const began = performance.timeOrigin + performance.now()
       await client.query("UPDATE echo SET n = n + 1; SELECT pg_notify('echo', '')")
-      const [at] = (await heard) as [number]
+      const [at] = (await message) as [number]
       return at - began
     },
     async end() {

@@ -66,12 +66,12 @@ describe.skipIf(!server)('a loop on PostgreSQL', () => {
     await drive(opening.kernel, CYCLES)
     // Two slots: without that, it takes one for two cycles at best.
     expect(opening.claims()).toBeLessThan(CYCLES / 6)
-    const lived: string[] = []
+    const driven: string[] = []
     for (const { id, owner, cycle_num } of await opening.leases()) {
       expect(owner, id).toBeNull()
-      for (let n = 1; n <= cycle_num; n++) lived.push(`${id} ${n}`)
+      for (let n = 1; n <= cycle_num; n++) driven.push(`${id} ${n}`)
     }
-    expect(begun.toSorted()).toEqual(lived.toSorted())
+    expect(begun.toSorted()).toEqual(driven.toSorted())
   })
 
   it('gives back what it claims no more, as it was', async () => {

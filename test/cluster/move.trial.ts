@@ -21,7 +21,7 @@ const OBJECTIVE = "Find the red key in Björn's garden ☃"
 
 it.skipIf(!server)('a project moves from its file into a database, with all that it knows, once', async () => {
   const database = await testDatabase(server!)
-  const rooms = [cluster, memory, daemon, metrics]
+  const modules = [cluster, memory, daemon, metrics]
   const counts = { 'of this test': 4 }
   const script = (request: { prompt: string }) =>
     asksForGoal(request as never)
@@ -29,7 +29,7 @@ it.skipIf(!server)('a project moves from its file into a database, with all that
       : toolCall('finish_goal', { summary: "It was under the 'third' stone", evidence: [] })
   try {
     await using before = await testHostWithModel(script as never, {
-      builtins: rooms,
+      builtins: modules,
       roles: ['server'],
       env: { SVC_STORE_URL: '' },
     })
@@ -46,7 +46,7 @@ it.skipIf(!server)('a project moves from its file into a database, with all that
     await expect(move()).rejects.toMatchObject({ code: 'target_in_use' })
 
     await using after = await testHost({
-      builtins: [...(await import('../spec/core/models/model-host.ts')).AGENT_MODULES, ...rooms],
+      builtins: [...(await import('../spec/core/models/model-host.ts')).AGENT_MODULES, ...modules],
       roles: ['server'],
       env: { SVC_STORE_URL: database.url },
       seed: before.seed + 1,

@@ -5,7 +5,7 @@ let made = 0
 
 /**
  * A network of its own for a machine's processes, joined to this one's by one line, which is cut as if somebody pulled it out:
- * what is on its way is gone, and neither side is told.
+ * what is on its way is gone, and neither side is notified.
  */
 class Namespace implements Line {
   readonly url: string

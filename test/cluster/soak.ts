@@ -104,7 +104,7 @@ async function chaos(): Promise<void> {
   const newest = () => machines.number('SELECT max(seq) FROM events')
   let taken = 0
   let stale = 0
-  /** A cycle that was begun before others took over may not be told as done after that. */
+  /** A cycle begun before others took over must not be reported as done after that. */
   const noneStale = async (held: readonly HeldLease[], since: number) => {
     taken += held.length
     for (const { id, cycle_num } of held)

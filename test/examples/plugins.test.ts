@@ -222,7 +222,7 @@ it('model provider: an agent lives by it', async () => {
   const { providers } = (await home.kernel.invoke('models.list')) as {
     providers: { name: string; notice: string | null }[]
   }
-  expect(providers.find(({ name }) => name === 'parrot')).toMatchObject({ notice: 'repeats what it was told' })
+  expect(providers.find(({ name }) => name === 'parrot')).toMatchObject({ notice: 'repeats its input' })
 })
 
 it('point: what one plugin adds, another shows, as long as both are there', async () => {

@@ -39,7 +39,7 @@ export class Answers {
     if (!id) faults.push('has no X-Request-Id')
     if (response === undefined) {
       const another = this.#document.paths[place]![verb] === undefined
-      // What is wrong with the request itself may be told before what is wrong with its method.
+      // A fault of the request itself may be reported before one of its method.
       const refused =
         another && (status === 405 || [400, 403, ...(KNOWN.includes(method) ? [] : [404])].includes(status))
       if (!refused) faults.push(`has the undocumented status ${status}`)

@@ -12,12 +12,12 @@ import { ConflictError, definePlugin, operation, SvcError, z } from '../../kerne
 import { startRestServer } from './rest/rest-server.ts'
 
 const WORKER = { 'worker.yaml': 'name: worker\nrole: works\n' }
-const ROOMS = [store, models, profiles, agents, events]
+const MODULES = [store, models, profiles, agents, events]
 
 async function startServer(options: Parameters<typeof startRestServer>[0] = {}) {
   const { mkdir, writeFile } = await import('node:fs/promises')
   const home = await startRestServer({
-    plugins: ROOMS,
+    plugins: MODULES,
     ...options,
     async before(root) {
       await mkdir(`${root}/profiles`)
@@ -92,7 +92,7 @@ describe('a call', () => {
     expect(await client.agents.list({ limit: 10 })).toEqual([])
   })
 
-  it('throws what the server told, with code, status, sentence and fields', async () => {
+  it("throws the server's error, with code, status, message and fields", async () => {
     const { client } = await startServer()
     const unknown = await client.agents.get({ id: 'no/body' }).catch(error => error)
     expect(unknown).toBeInstanceOf(SvcError)
@@ -138,7 +138,7 @@ describe('a call', () => {
     }
   })
 
-  it('whose answer breaks off, or is no problem that anybody told, throws an error all the same', async () => {
+  it('throws also when the answer breaks off or is no problem document', async () => {
     const half = () => halfOf('application/json', '{"agent_id":')
     const broken = await answering(half)
       .agents.get({ id: 'ada' })
@@ -262,7 +262,7 @@ describe('a stream that began something', () => {
     },
   })
   const recordRuns = async (instruction: string, idempotencyKey?: string) => {
-    const { client } = await startServer({ plugins: [...ROOMS, tasks] })
+    const { client } = await startServer({ plugins: [...MODULES, tasks] })
     runs.length = 0
     const shown: string[] = []
     const options = idempotencyKey ? { idempotencyKey } : {}

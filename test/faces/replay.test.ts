@@ -76,7 +76,7 @@ test('every command of the guide does what the guide says', async () => {
   expect(other.stdout).toMatch(/differs from what was recorded\nwhere {5}worker-\S+, cycle \d+, after step \d/)
 }, 300_000)
 
-test('a file that is no recording, a run without one, and a model without a step are told as such', async () => {
+test('a file that is no recording, a run without one, and a model without a step are errors that say so', async () => {
   await dir.write({ 'bad.svcrec': 'no recording' })
   const useless = await svc(['replay', run, '--model', 'sim'], { cwd: dir.path })
   expect(useless).toMatchObject({ code: 2 })

@@ -52,8 +52,8 @@ describe('the file of a checkpoint', () => {
       await fs.writeFile(file, text)
       await expect(checkpointsOf(home).get(id, second)).rejects.toThrow('set aside')
     }
-    const aside = (await fs.readdir(folder(home, id))).filter(name => name.endsWith('.corrupt'))
-    expect(await Promise.all(aside.sort().map(name => fs.readFile(join(folder(home, id), name), 'utf8')))).toEqual([
+    const corrupt = (await fs.readdir(folder(home, id))).filter(name => name.endsWith('.corrupt'))
+    expect(await Promise.all(corrupt.sort().map(name => fs.readFile(join(folder(home, id), name), 'utf8')))).toEqual([
       'b',
       'a',
     ])

@@ -83,7 +83,7 @@ it('a program that is not there is a sentence for the operator, and stops nothin
   expect(gone!.error).toMatch(/^it cannot be started in .*nowhere/)
 })
 
-it('a call that takes too long, or is called off, is told to the server and leaves it as it is', async () => {
+it('a call that takes too long or is cancelled is reported to the server and leaves it as it is', async () => {
   await using home = await testHostWithFaultyServer(['hang', 'echo'], { timeout: 0.3 })
   await home.waitForTools('it')
   expect(await home.use('it__hang')).toContain('The call of the MCP server "it" did not finish within 0.3 s')
@@ -96,7 +96,7 @@ it('a call that takes too long, or is called off, is told to the server and leav
   expect(await home.server('it')).toMatchObject({ state: 'connected', restarts: 0 })
 })
 
-it('an address that nobody listens at, or that wants a key, is told as such', async () => {
+it('an address without a listener, or one that wants a key, is reported as such', async () => {
   const refusing = createServer((_, answer) => answer.writeHead(401).end('who are you?')).listen(0, '127.0.0.1')
   await until(() => refusing.listening)
   const { port } = refusing.address() as AddressInfo

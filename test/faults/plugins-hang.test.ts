@@ -134,7 +134,7 @@ describe('a foreground start that was replaced still belongs to its terminal', (
 })
 
 describe('whoever starts or ends a process that a plugin holds up', () => {
-  it('is told by --detach of the process that took the place of the first', async () => {
+  it('is shown by --detach for the process that replaced the first', async () => {
     const dir = await guardedProject(1, { looping: plugin('looping', SPIN) })
     const { code, stdout } = await svc(['start', '--detach'], { cwd: dir.path })
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('a plugin held up the first process') })

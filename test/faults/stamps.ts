@@ -70,7 +70,7 @@ export function brokenStamps(
   )
   const stamped = new Set(later.map(({ call_id }) => call_id))
   none(
-    'outcomes told of what did not happen',
+    'outcomes reported of what did not happen',
     journal.filter(row => row.outcome !== null && row.is_error === 0 && !stamped.has(row.call_id)),
   )
   return faults

@@ -7,7 +7,7 @@ import { AGENT_MODULES, spawn, testHostWithModel } from '../spec/core/models/mod
 import { goalAnswer } from '../spec/safety/approvals-host.ts'
 import { testHost, until } from '../support/index.ts'
 
-/** Leaves markers as fast as it is told, from a process of its own, and says how many there were. */
+/** Leaves markers at a given rate, from a process of its own, and reports how many there were. */
 const GENERATOR = `
 const { writeFileSync } = require('node:fs')
 const [folder, rate, seconds] = [process.argv[1], Number(process.argv[2]), Number(process.argv[3])]

@@ -290,7 +290,7 @@ it('a file that is a link stays one', async () => {
   expect(await readFile(join(home.root, 'elsewhere.yaml'), 'utf8')).toBe('shop:\n  limit: 4\n')
 })
 
-it('a disk that is full is told of, the file stays as it was, and nothing is left beside it', async () => {
+it('a full disk is reported, the file stays as it was, and nothing is left beside it', async () => {
   const full = () => Promise.reject(Object.assign(new Error('no space left'), { code: 'ENOSPC' }))
   const config = 'shop:\n  limit: 3\n'
   await using home = await testHost({ builtins: [shop], config, ports: { files: { ...files, rename: full } } })
@@ -361,7 +361,7 @@ describe('a lock that was left behind', () => {
     expect(await readdir(home.kernel.project.svc)).not.toContain('config.yaml.lock')
   })
 
-  it('by a process that lives is waited for, and then told of', async () => {
+  it('by a running process is waited for, and then reported', async () => {
     await using home = await testHost({ builtins: [shop] })
     const identity = (await identityOf(home.kernel.ports, process.pid))!
     const place = `${hostname()} ${await readlinkOrNothing('/proc/self/ns/pid')}`

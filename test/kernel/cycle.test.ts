@@ -5,7 +5,7 @@ import { memoryScheduler, runHeartbeat, testHost, until, waitUntilIdle } from '.
 
 type Work = (cycle: Cycle, svc: PluginHandle) => unknown
 
-/** A test host with one agent, whose phases do what is given; `told` are the lifecycle events, in order. */
+/** A test host with one agent, whose phases do what is given; `calls` are the lifecycle events, in order. */
 async function agentWith(work: Partial<Record<Phase, Work>>, config: Record<string, unknown> = {}) {
   const leases = memoryScheduler(['ada'])
   const calls: string[] = []
@@ -98,7 +98,7 @@ it('a phase that throws ends the cycle as an error; cleanup runs, and the agent 
   expect(ada.calls.at(-1)).toBe('end idle')
 })
 
-it('a cycle that takes too long is told so by its signal, ends as a timeout, and cleans up', async () => {
+it('a cycle that takes too long has its signal aborted, ends as a timeout, and cleans up', async () => {
   let reason: unknown
   await using ada = await agentWith(
     {
@@ -152,7 +152,7 @@ it('phase_exit tells how long the phase took, whatever the wall clock does', asy
   await expect(left).resolves.toMatchObject({ agent_id: 'ada', cycle_num: 1, duration_ms: 1500 })
 })
 
-it('what the phases leave is written at the end, together and in order, before cycle_end is told', async () => {
+it('what the phases leave is written at the end, together and in order, before cycle_end is emitted', async () => {
   const note = (text: string): Work => {
     return cycle => cycle.effects.push({ effect: 'note', payload: text })
   }

@@ -32,7 +32,7 @@ async function testHostWithGuard(guard: PluginDefinition, { asBuiltin = false, c
 const ALL = ['approval_gate', 'suffering_escalation', 'context_assembly', 'goal_generation', 'cleanup']
 const WITHOUT_GENERATION = ALL.filter(phase => phase !== 'goal_generation')
 
-it('a guard that lets pass changes nothing, and is told who and where', async () => {
+it('a guard that allows changes nothing, and gets agent and phase', async () => {
   const gates: Gate[] = []
   await using ada = await testHostWithGuard(guarding('goal_generation', gate => gates.push(gate) > 0))
   await waitUntilIdle(ada.home)

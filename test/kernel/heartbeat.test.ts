@@ -281,7 +281,7 @@ it('stopping lets a cycle reach its end within the grace', async () => {
   expect(fixture.leases.commits).toMatchObject([{ result: 'ok' }])
 })
 
-it('a cycle that outlasts the grace is told to stop, frees its lease, and is no failure of the agent', async () => {
+it('a cycle that outlasts the grace is aborted, frees its lease, and is no failure of the agent', async () => {
   const slow = blockingWork()
   await using fixture = await agents(['ada', 'bob'], slow.work)
   await until(() => slow.waiting.size === 2)
@@ -337,7 +337,7 @@ it('a store that fails for a while is said in the log once each time, and stops 
   expect(fixture.home.logged('heartbeat: the disk is full')).toHaveLength(2)
 })
 
-it('a loop whose rounds fail comes round all the same, and says why: who asks is answered, and not told that all is well', async () => {
+it('a loop whose rounds fail goes on and reports why: a status request is answered, and not with "healthy"', async () => {
   await using fixture = await agents(['ada'])
   await waitUntilIdle(fixture.home)
   const { heartbeat } = fixture.home.kernel

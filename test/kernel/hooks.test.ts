@@ -69,7 +69,7 @@ it('a tap that leaves while it is called ends its call on what it began with', a
   expect([first, second]).toEqual([['removed'], []])
 })
 
-it('handlers are told sync and async, once each however often they were added, and no more after off', async () => {
+it('handlers are called sync and async, once each however often they were added, and no more after off', async () => {
   await using home = await testHost()
   const { hooks } = home.kernel
   const seen: string[] = []

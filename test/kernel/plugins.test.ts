@@ -46,7 +46,7 @@ it('files and folders, TypeScript and JavaScript, in both places, are plugins; w
   expect(states(home)).toEqual(Object.fromEntries(names.map(name => [name, 'live'])))
 })
 
-it('a file that is named like a script and is none that can be run is told, and not passed over', async () => {
+it('a file named like a script that cannot be run is reported, not skipped', async () => {
   await using home = await testHost({ plugins: { 'page.tsx': file('page'), 'LOUD.TS': file('loud') } })
   expect(states(home)).toEqual({ LOUD: 'failed', page: 'failed' })
   expect(errorOf(home, 'page')).toMatch(

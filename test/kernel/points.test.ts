@@ -52,7 +52,7 @@ it('the first contribution that answers wins', async () => {
   expect(await home.kernel.points.ask(Colours, 'plum')).toBeUndefined()
 })
 
-it('who watches a point is told of what comes and goes, until it leaves itself', async () => {
+it('a watcher of a point is called for each addition and removal, until it is removed itself', async () => {
   const seen: number[] = []
   const watcher = definePlugin({
     name: 'watcher',

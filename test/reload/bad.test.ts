@@ -15,7 +15,7 @@ import {
 import { drop, outcomeLines, saying, source, stateOf, word } from './sources.ts'
 
 /** A module with things that a plugin's own may be in conflict with. */
-const room = definePlugin({
+const module = definePlugin({
   name: 'room',
   setup(svc) {
     const look = tool({ name: 'look', description: '', parameters: z.object({}), execute: () => 'a room' })
@@ -104,7 +104,7 @@ it.each([
 ])(
   'an edit with %s changes nothing but the log and the error; the old version lives on with its state',
   async (_, bad, why) => {
-    await using home = await testHost({ builtins: [room], plugins: { 'sayer.ts': counting } })
+    await using home = await testHost({ builtins: [module], plugins: { 'sayer.ts': counting } })
     const count = () => (word(home) as unknown as () => number)()
     await home.kernel.hooks.emit('beat', { beat: 1 })
     expect(count()).toBe(1)

@@ -246,7 +246,7 @@ it('a folder that is linked to is a plugin as any other', async () => {
   expect(word(home)).toBe('two')
 })
 
-it('a file that can no longer be read is told with why, and its plugin lives on', async () => {
+it('a file that can no longer be read is reported with the reason, and its plugin stays', async () => {
   await using home = await testHost({ plugins: { 'sayer.ts': saying('one') } })
   const file = join(home.root, 'plugins/sayer.ts')
   await rm(file)

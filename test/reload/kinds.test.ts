@@ -27,14 +27,14 @@ const NOTES = "const notes = svc.use({ name: 'notes' })\n"
 /** A test host with an agent that has one cycle a heartbeat, and a list that plugins write to. */
 async function testHostWithNotes(agents: readonly string[] = ['ada'], phase?: (cycle: Cycle) => void) {
   const notes: string[] = []
-  const room = definePlugin({
+  const module = definePlugin({
     name: 'room',
     setup(svc) {
       svc.provide(Notes, notes)
       if (phase) svc.tap('context_assembly', 'room', phase)
     },
   })
-  const builtins = [memoryScheduler(agents).plugin, room]
+  const builtins = [memoryScheduler(agents).plugin, module]
   const home = await testHost({ builtins })
   await waitUntilIdle(home)
   return Object.assign(home, { notes })

@@ -8,17 +8,17 @@ import { drop, outcomeLines, saying, source, stateOf, word } from './sources.ts'
 /** What plugin files and the test tell each other: a note is taken, a named door opened or waited for. */
 const noteService = () => {
   const notes: string[] = []
-  const doors = new Map<string, () => void>()
+  const gates = new Map<string, () => void>()
   const value = {
     note: (text: string) => void notes.push(text),
-    door: (name: string) => new Promise<string>(resolve => doors.set(name, () => resolve(name))),
+    door: (name: string) => new Promise<string>(resolve => gates.set(name, () => resolve(name))),
   }
-  const room = definePlugin({ name: 'desk', setup: svc => void svc.provide(token('desk'), value) })
+  const provider = definePlugin({ name: 'desk', setup: svc => void svc.provide(token('desk'), value) })
   const open = async (name: string) => {
-    await until(() => doors.has(name))
-    doors.get(name)?.()
+    await until(() => gates.has(name))
+    gates.get(name)?.()
   }
-  return { room, notes, doors, open }
+  return { room: provider, notes, doors: gates, open }
 }
 const DESK = "const desk = svc.use({ name: 'desk' })\n"
 
@@ -90,7 +90,7 @@ it('arguments that were made for the old version are checked against the new one
   expect(await use(before, { a: 'x', b: 1 })).toBe('{"a":"x","b":1}')
 })
 
-it('an event that is being told while a plugin is replaced is handled once, by one version, and counted', async () => {
+it('an event that is being emitted while a plugin is replaced is handled once, by one version, and counted', async () => {
   const counter = (version: string) =>
     source(
       'counter',
@@ -118,7 +118,7 @@ it('an event that is being told while a plugin is replaced is handled once, by o
   expect((word(home) as unknown as () => number)()).toBe(2)
 })
 
-it('an event that is being told while a plugin is removed passes it over, and its fail-closed guard vetoes nothing', async () => {
+it('an event that is being emitted while a plugin is removed skips it, and its fail-closed guard vetoes nothing', async () => {
   const { room, notes, open } = noteService()
   await using home = await testHost({
     builtins: [room],

@@ -169,7 +169,7 @@ describe('a plugin that hangs or ends the process', () => {
     expect((await run('config', 'unset', 'seed')).code).toBe(0)
   })
 
-  it('is told apart from one with keys, whose values are checked', async () => {
+  it('is distinguished from one with keys, whose values are checked', async () => {
     const source = `import { definePlugin, z } from 'svc'
 export default definePlugin({ name: 'good', config: z.object({ size: z.number().default(1) }), setup() {} })`
     await using dir = await project({ 'plugins/good.ts': source })

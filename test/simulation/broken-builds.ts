@@ -5,7 +5,7 @@ export interface BrokenBuild {
   within: number
   statement: RegExp
   instead: string
-  /** Some unless told. */
+  /** Some by default. */
   faults?: 'many'
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ModelProviders } from '#core/models/contract'
 import { definePlugin, type PluginDefinition, type PluginHandle } from '#kernel'
-import { TapeToken } from '#lib/recording-context'
+import { ActiveRecording } from '#lib/recording-context'
 import type { ReplayVerdict } from '#observability/recordings/contract'
 import { eventsOf } from '#observability/recordings/log'
 import { type Entry, TAPE_VERSION } from '#observability/recordings/recording/entries'
@@ -34,23 +34,23 @@ interface OpenRecording {
 
 /** Records every run of the daemon in the worlds that it is hung into. */
 export class SimulationRecordings {
-  readonly #tapes: OpenRecording[] = []
+  readonly #recordings: OpenRecording[] = []
   #world: SimulatedWorld | undefined
   #alive = new Set<number>()
   #opened = 0
 
   /** What is in every process of a world. */
   readonly plugin: PluginDefinition = definePlugin({
-    name: 'world-tapes',
+    name: 'world-recordings',
     needs: ['store', 'runs', 'daemon'],
     setup: svc => {
       const process = this.#opened
-      let tape: OpenRecording | undefined
-      svc.on('config_changed', () => tape?.recorder.add(['c', svc.config.tree('live')]))
+      let recording: OpenRecording | undefined
+      svc.on('config_changed', () => recording?.recorder.add(['c', svc.config.tree('live')]))
       svc.add(DaemonStarts, {
-        name: 'world-tapes',
+        name: 'world-recordings',
         begin: async () => {
-          tape = await this.#begin(svc, process).catch(() => undefined)
+          recording = await this.#begin(svc, process).catch(() => undefined)
           return async () => this.#end(process, true)
         },
         join: async () => undefined,
@@ -61,7 +61,7 @@ export class SimulationRecordings {
   /** Follows the processes of a world. */
   follow(world: SimulatedWorld): void {
     this.#world = world
-    this.#tapes.length = 0
+    this.#recordings.length = 0
     this.#alive.clear()
     const { journal } = world
     const write = journal.write.bind(journal)
@@ -75,7 +75,8 @@ export class SimulationRecordings {
 
   #opens(process: number): void {
     this.#opened = process
-    if (this.#alive.size > 0) for (const tape of this.#tapes) if (tape.entries === undefined) tape.alone = false
+    if (this.#alive.size > 0)
+      for (const recording of this.#recordings) if (recording.entries === undefined) recording.alone = false
     this.#alive.add(process)
   }
 
@@ -84,22 +85,22 @@ export class SimulationRecordings {
     const run = await store.get<{ run_id: string }>(
       "SELECT run_id FROM runs WHERE kind = 'daemon' ORDER BY rowid DESC LIMIT 1",
     )
-    const folder = mkdtempSync(join(tmpdir(), 'svc-tapes-'))
+    const folder = mkdtempSync(join(tmpdir(), 'svc-recordings-'))
     const recorder = new Recorder(text => text)
     try {
       const copied = store.copyTo!(join(folder, 'state.db'))
-      const undo = svc.provide(TapeToken, recorder)
+      const undo = svc.provide(ActiveRecording, recorder)
       await copied.catch(async error => {
         await undo()
         throw error
       })
-      const tape: OpenRecording = {
+      const recording: OpenRecording = {
         ...{ run_id: run!.run_id, process, recorder, config: svc.config.tree('live'), owner: store.owner },
         ...{ started_at: svc.clock.ms(), entries: undefined, last_seq: null, alone: this.#alive.size === 1 },
         state: readFileSync(join(folder, 'state.db')),
       }
-      this.#tapes.push(tape)
-      return tape
+      this.#recordings.push(recording)
+      return recording
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
@@ -107,15 +108,15 @@ export class SimulationRecordings {
 
   #end(process: number, whole: boolean): void {
     this.#alive.delete(process)
-    for (const tape of this.#tapes) {
-      if (tape.process !== process || tape.entries !== undefined) continue
-      tape.entries = tape.recorder.take().flatMap(text => JSON.parse(`[${text}]`) as Entry[])
+    for (const recording of this.#recordings) {
+      if (recording.process !== process || recording.entries !== undefined) continue
+      recording.entries = recording.recorder.take().flatMap(text => JSON.parse(`[${text}]`) as Entry[])
       const last = this.#world?.look.get<{ seq: number | null }>(
         'SELECT max(seq) AS seq FROM events WHERE run_id = ?',
-        [tape.run_id],
+        [recording.run_id],
       )
-      tape.last_seq = whole ? (last?.seq ?? 0) : null
-      tape.recorder.stop()
+      recording.last_seq = whole ? (last?.seq ?? 0) : null
+      recording.recorder.stop()
     }
   }
 
@@ -124,7 +125,7 @@ export class SimulationRecordings {
     const { look } = this.#world!
     const store = { all: async (sql: string, params: unknown[]) => look.all(sql, params) } as unknown as Store
     const made: Original[] = []
-    for (const { run_id, entries, last_seq, alone, state, config, started_at, owner } of this.#tapes) {
+    for (const { run_id, entries, last_seq, alone, state, config, started_at, owner } of this.#recordings) {
       if (!entries || !alone) continue
       const events = await eventsOf(store, run_id)
       const about: Original['about'] = {

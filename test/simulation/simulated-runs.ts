@@ -5,10 +5,10 @@ import { SimulationRecordings } from './recordings.ts'
 
 /** Simulates a run and returns the recordings of the daemon's runs in it. */
 export async function runRecorded(options: SimulateOptions): Promise<{ run: SimulatedRun; recordings: Original[] }> {
-  const tapes = new SimulationRecordings()
-  const world = await simulatedWorld({ ...options, plugins: [tapes.plugin] })
-  tapes.follow(world)
-  return { run: await runWatched(world), recordings: await tapes.recordings() }
+  const recordings = new SimulationRecordings()
+  const world = await simulatedWorld({ ...options, plugins: [recordings.plugin] })
+  recordings.follow(world)
+  return { run: await runWatched(world), recordings: await recordings.recordings() }
 }
 
 /** Returns why a run failed, with the command that repeats it; nothing when it did not. */

@@ -152,13 +152,13 @@ export function eventsPage(events: readonly EventEntry[], streams: readonly Oper
   return page(
     'Events',
     [
-      'What happens is told under these names: to plugins by `svc.on(name, handler)`, and to clients by `GET /events` and',
+      'Events have these names: to plugins by `svc.on(name, handler)`, and to clients by `GET /events` and',
       '`svc events` (`--follow` goes on). There each is the data of an envelope:',
     ].join('\n'),
     '```json\n{ "seq": 17, "type": "goal_completed", "v": 1, "at": "2026-11-21T09:30:00.000Z", "agent_id": "coder-1a2b3c4d",\n  "cycle_num": 4, "run_id": "run-5e6f7a8b", "data": { "agent_id": "coder-1a2b3c4d", "goal_id": "goal-9c0d1e2f3a4b" } }\n```',
     [
-      '`seq` only rises; `v` is raised when a payload changes otherwise than by a further field. Events marked with * are told',
-      'in the process in which they happen and are not written down. Fields are texts unless told.',
+      '`seq` only rises; `v` is raised when a payload changes otherwise than by a further field. Events marked with * are emitted only',
+      'in the process in which they happen and are not stored. Fields are strings by default.',
     ].join('\n'),
     byModule(
       events,

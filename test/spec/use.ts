@@ -7,7 +7,7 @@ let calls = 0
 
 /**
  * Calls a tool as the loop does: its arguments go through its schema, what it writes is committed with its outcome, and what it
- * throws is told as the model would read it.
+ * throws is shown as the model would read it.
  */
 export async function use(
   { kernel }: Pick<TestHost, 'kernel'>,

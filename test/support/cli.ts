@@ -51,7 +51,7 @@ export class RunningSvc {
   readonly ended: Promise<number | null>
   stdout = ''
   stderr = ''
-  readonly #heard = new Set<() => void>()
+  readonly #listeners = new Set<() => void>()
 
   constructor(words: readonly string[], { cwd, env = {}, program = PROGRAM, within = [] }: CliOptions) {
     const bare = { ...bareEnvironment(env), ...env }
@@ -60,7 +60,7 @@ export class RunningSvc {
     for (const name of ['stdout', 'stderr'] as const) {
       this.process[name]!.setEncoding('utf8').on('data', text => {
         this[name] += text
-        for (const hear of this.#heard) hear()
+        for (const listener of this.#listeners) listener()
       })
     }
     this.ended = once(this.process, 'close').then(([code]) => code as number | null)
@@ -72,22 +72,22 @@ export class RunningSvc {
 
   /** Waits until something was said on standard output or standard error. @throws when the process ends without it */
   async says(pattern: RegExp): Promise<RegExpExecArray> {
-    let hear = () => {}
-    const heard = new Promise<RegExpExecArray>(resolve => {
-      hear = () => {
+    let listener = () => {}
+    const matched = new Promise<RegExpExecArray>(resolve => {
+      listener = () => {
         const match = pattern.exec(this.stdout) ?? pattern.exec(this.stderr)
         if (match) resolve(match)
       }
     })
-    this.#heard.add(hear)
-    hear()
+    this.#listeners.add(listener)
+    listener()
     const silent = this.ended.then(code => {
       throw new Error(`svc ended with ${code} and did not say ${pattern}:\n${this.stdout}\n${this.stderr}`)
     })
     try {
-      return await Promise.race([heard, silent])
+      return await Promise.race([matched, silent])
     } finally {
-      this.#heard.delete(hear)
+      this.#listeners.delete(listener)
       silent.catch(() => {})
     }
   }

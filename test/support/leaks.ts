@@ -11,9 +11,9 @@ export class LeakLedger {
   readonly #house: TestHost
   readonly #before: ReadonlyMap<string, number>
 
-  constructor(house: TestHost) {
-    this.#house = house
-    this.#before = inventory(house)
+  constructor(host: TestHost) {
+    this.#house = host
+    this.#before = inventory(host)
   }
 
   /** What is held now and was not when the ledger was opened, one line each; empty when nothing was left behind. */
@@ -26,8 +26,8 @@ export class LeakLedger {
 }
 
 /** Opens a ledger of what the test host holds now. */
-export function leakLedger(house: TestHost): LeakLedger {
-  return new LeakLedger(house)
+export function leakLedger(host: TestHost): LeakLedger {
+  return new LeakLedger(host)
 }
 
 function inventory({ kernel, clock }: TestHost): Map<string, number> {

@@ -1,6 +1,6 @@
 import Sqlite from 'better-sqlite3'
-import { uncollected } from '#platform/store/sqlite/uncollected'
+import { withoutCollection } from '#platform/store/sqlite/uncollected'
 
 /** SQLite as tests open it, beside the program: what they leave to the collector ends no process on any Node. */
-const engine: typeof Sqlite = uncollected(Sqlite)
+const engine: typeof Sqlite = withoutCollection(Sqlite)
 export default engine

@@ -11,7 +11,7 @@ const REST_MS = 5
 
 /** Resolves with the payload of the next event of this name (that matches). @throws after 60 s, naming the event */
 export function until<E extends EventName>(
-  house: Pick<TestHost, 'kernel'>,
+  host: Pick<TestHost, 'kernel'>,
   event: E,
   matches?: (payload: Events[E]) => boolean,
 ): Promise<Events[E]>

@@ -3,7 +3,6 @@ import { Models } from '#core/models/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
 import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
-import { toAttic } from './attic.ts'
 import {
   AgentDeadError,
   type AgentDetail,
@@ -15,7 +14,7 @@ import {
   type Agents,
   AmbiguousAgentError,
   agentReach,
-  Farewells,
+  DeleteHooks,
   type Fleet,
   type FleetQuery,
   type NewAgent,
@@ -31,7 +30,6 @@ import { frozenSince, nextOf } from './next.ts'
 import {
   type AliveRow,
   agentDied,
-  agentFared,
   countAgents,
   countEndedSubAgents,
   deleteAgent,
@@ -47,12 +45,14 @@ import {
   nudgesDelivered,
   numberOfAgents,
   pauseAgent,
+  recordAgentOutcome,
   resumeAgent,
   type SummaryRow,
   spendOf,
   updateAgent,
   waitingNudges,
 } from './repository.ts'
+import { moveToTrash } from './trash.ts'
 
 /** Long lists are read in pieces of this length. */
 const PIECE = 1_000
@@ -179,7 +179,7 @@ export class AgentDirectory implements Agents {
   }
 
   fared(outcome: Parameters<Agents['fared']>[0]) {
-    return agentFared(outcome)
+    return recordAgentOutcome(outcome)
   }
 
   async profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<Profile> {
@@ -240,15 +240,15 @@ export class AgentDirectory implements Agents {
   async delete(ref: string): Promise<void> {
     const agent = await this.find(ref)
     const { agent_id } = agent
-    for (const farewell of this.#svc.list(Farewells)) {
-      const failed = (error: unknown) => this.#svc.log.warn({ agent_id }, `${farewell.name}: ${sentenceOf(error)}`)
-      await farewell.part(agent).catch(failed)
+    for (const hook of this.#svc.list(DeleteHooks)) {
+      const failed = (error: unknown) => this.#svc.log.warn({ agent_id }, `${hook.name}: ${sentenceOf(error)}`)
+      await hook.part(agent).catch(failed)
     }
     await this.#change(agent_id, [
       deleteAgent({ agent_id }),
       appendEvent({ type: 'agent_deleted', agent_id, data: { agent_id } }),
     ])
-    await toAttic(this.#svc, agent_id)
+    await moveToTrash(this.#svc, agent_id)
   }
 
   /** Stores an operator's message and wakes the agent. It reaches the next prompt, also between two steps of a pursuit. */

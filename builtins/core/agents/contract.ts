@@ -218,7 +218,7 @@ export function agentReach({ workspaces }: Project, agent: Pick<AgentRow, 'agent
   return { workspace: agent.workspace || scratch, scratch, folders: agent.folders }
 }
 
-/** So many of the operator's messages are told at a time. */
+/** Maximum number of the operator's messages in one prompt. */
 export const NUDGES_AT_ONCE = 20
 export const NudgeReceived = z
   .object({ agent_id: z.string(), nudge_id: z.string() })
@@ -293,11 +293,11 @@ export const AgentFacets = point<AgentFacet>('agent_facets', {
 })
 
 /** Keeps something of an agent that is about to be deleted, while its rows are there. What it throws stops nothing. */
-export interface Farewell {
+export interface DeleteHook {
   name: string
   part(agent: AgentRow): Promise<void>
 }
-export const Farewells = point<Farewell>('farewells', {
+export const DeleteHooks = point<DeleteHook>('farewells', {
   key: ({ name }) => name,
   has: { name: 'text', part: 'function' },
 })

@@ -19,7 +19,7 @@ const KEYS: Record<string, (member: FleetMember) => Key> = {
 export function fleetPage(members: readonly FleetMember[], query: FleetQuery): Fleet {
   const { all, limit = Number.POSITIVE_INFINITY, offset } = query
   const shown = all ? members : members.filter(member => !isEnded(member))
-  const matching = sorted(shown.filter(matcher(query)), query.sort)
+  const matching = sortMembers(shown.filter(matcher(query)), query.sort)
   return {
     agents: matching.slice(offset, offset + limit),
     matching: matching.length,
@@ -43,7 +43,7 @@ function matcher({ q, status }: FleetQuery): (member: FleetMember) => boolean {
   }
 }
 
-function sorted(members: readonly FleetMember[], sort: FleetQuery['sort']): FleetMember[] {
+function sortMembers(members: readonly FleetMember[], sort: FleetQuery['sort']): FleetMember[] {
   const key = sort === 'need' ? needOf : KEYS[sort.replace(/^-/, '')]!
   const sign = sort.startsWith('-') ? -1 : 1
   const keyed = members.map(member => ({ member, key: key(member) }))

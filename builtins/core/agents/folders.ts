@@ -29,7 +29,7 @@ export async function foldersFor(svc: PluginHandle, wanted: Wanted, profile: Pro
   const place = wanted.workspace === undefined ? (own ? null : workspace) : wanted.workspace
   const base = wanted.workspace === undefined ? svc.project.root : undefined
   const further = wanted.folders ?? profile.folders
-  return checked(svc, place, further, { place: base, further: wanted.folders ? undefined : svc.project.root })
+  return checkFolder(svc, place, further, { place: base, further: wanted.folders ? undefined : svc.project.root })
 }
 
 /** Returns the folders of an agent after a change; what is not named stays. @throws FolderError */
@@ -37,10 +37,10 @@ export async function changedFolders(svc: PluginHandle, wanted: Wanted, was: Fol
   const stays = was.folders.find(({ path }) => path === was.workspace) ?? null
   const place = wanted.workspace === undefined ? stays : wanted.workspace
   const further = wanted.folders ?? was.folders.filter(({ path }) => path !== was.workspace)
-  return checked(svc, place, further, {})
+  return checkFolder(svc, place, further, {})
 }
 
-async function checked(
+async function checkFolder(
   svc: PluginHandle,
   place: FolderInput | null,
   further: readonly FolderInput[],

@@ -11,6 +11,7 @@ import { noteGuard, ownHolds } from './next.ts'
 import { agentOperations } from './operations.ts'
 import { AGENT_EFFECTS, modelsOfLiving } from './repository.ts'
 import { agentsForget } from './retention.ts'
+import { moveEarlierTrash } from './trash.ts'
 
 const OfAgent = z.object({ agent_id: z.string() })
 
@@ -24,6 +25,7 @@ export default definePlugin({
     for (const effect of AGENT_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of agentOperations(agents)) svc.operation(operation)
     agentsForget(svc)
+    svc.start(() => moveEarlierTrash(svc), { in: ['daemon'] })
     svc.add(ProfileShapes, {
       name: 'agents',
       // Most have the role of their preset, and share its profile as it is.

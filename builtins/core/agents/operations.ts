@@ -208,7 +208,7 @@ export function agentOperations(agents: AgentDirectory) {
     operation({
       name: 'agents.delete',
       summary: 'Kill an agent',
-      description: 'It is removed with all of its records; its files move to .svc/attic.',
+      description: 'It is removed with all of its records; its files move to .svc/trash.',
       input: z.object({ id }),
       output: z.null(),
       http: { method: 'DELETE', path: '/agents/{id}', status: 204 },
@@ -219,7 +219,7 @@ export function agentOperations(agents: AgentDirectory) {
         await agents.delete(id)
         return null
       },
-      render: () => 'removed; its files are in .svc/attic',
+      render: () => 'removed; its files are in .svc/trash',
     }),
     operation({
       name: 'agents.nudge',

@@ -12,7 +12,7 @@ const STORY_LINES = 3
 type Facts = Readonly<Record<string, unknown>>
 type Row = readonly [name: string, text: string]
 
-/** So many agents are told of at a time, unless one asks for others. */
+/** Default number of agents in one page. */
 export const STATUS_PAGE = 1_000
 
 /** All agents for people: each in a line, and below it what it is and what it is at. */
@@ -130,7 +130,7 @@ function persona(facts: AgentDetail['persona']): Row[] {
       if (typeof value !== 'number') return optional(name, value)
       const from = begun[name]
       const moved = typeof from === 'number' && from.toFixed(2) !== value.toFixed(2)
-      return [[spoken(name), `${bar(value)} ${value.toFixed(2)}${moved ? `, at first ${from.toFixed(2)}` : ''}`]]
+      return [[labelOf(name), `${bar(value)} ${value.toFixed(2)}${moved ? `, at first ${from.toFixed(2)}` : ''}`]]
     }),
   ]
 }
@@ -156,14 +156,14 @@ function factsOf(facts: Facts): Row[] {
 
 function optional(name: string, value: unknown): Row[] {
   const text = formatValue(value)
-  return text === '' ? [] : [[spoken(name), text]]
+  return text === '' ? [] : [[labelOf(name), text]]
 }
 
 function formatValue(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (Array.isArray(value)) return value.map(formatValue).filter(Boolean).join(', ')
   if (typeof value !== 'object') return oneLine(String(value))
-  const pairs = Object.entries(value).map(([name, each]) => [spoken(name), formatValue(each)] as const)
+  const pairs = Object.entries(value).map(([name, each]) => [labelOf(name), formatValue(each)] as const)
   return pairs
     .filter(([, text]) => text !== '')
     .map(pair => pair.join(' '))
@@ -188,7 +188,7 @@ function bar(part: number): string {
   return '█'.repeat(full) + '·'.repeat(BAR - full)
 }
 
-function spoken(name: string): string {
+function labelOf(name: string): string {
   return name.replaceAll('_', ' ')
 }
 

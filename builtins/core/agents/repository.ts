@@ -288,7 +288,7 @@ export const deleteAgent = defineEffect({
   statements: ({ agent_id }) => [{ sql: 'DELETE FROM agents WHERE agent_id = ?', params: [agent_id] }],
 })
 
-/** Its row stays; what it does is told by its events. */
+/** Its row stays; its events report what it does. */
 export const agentDied = defineEffect({
   name: 'agents.died',
   schema: z.object({ agent_id: z.string() }),
@@ -368,7 +368,7 @@ export async function crowd(store: Store, now: number): Promise<{ running: numbe
 }
 
 /** How the agent fared: a failure counts up and keeps its sentence, a success clears both. */
-export const agentFared = defineEffect({
+export const recordAgentOutcome = defineEffect({
   name: 'agents.fared',
   schema: z.object({ agent_id: z.string(), error: z.string().nullable(), waiting_for: z.string().nullable() }),
   statements: ({ agent_id, error, waiting_for }) => [
@@ -390,5 +390,5 @@ export const AGENT_EFFECTS = [
   insertNudge,
   nudgesDelivered,
   agentHeld,
-  agentFared,
+  recordAgentOutcome,
 ]

@@ -142,7 +142,7 @@ export const Bundle = z
   .object({
     format: z.string().meta({ examples: ['svc-agent'] }),
     version: z.number().int(),
-    sha256: z.string().describe('Of its content as JSON, by which a torn or edited one is told'),
+    sha256: z.string().describe('Of its content as JSON; it shows whether the file is torn or edited'),
     content: z.looseObject({}).describe('The agent, its profile, and what modules say of it'),
   })
   .meta({ id: 'Bundle' })

@@ -134,14 +134,14 @@ export class CheckpointFiles {
       return `${path}.corrupt`
     }
     for (let n = 1; ; n++) {
-      const aside = `${file}${n === 1 ? '' : `.${n}`}.corrupt`
-      const taken = await this.#files.access(aside).then(
+      const corrupt = `${file}${n === 1 ? '' : `.${n}`}.corrupt`
+      const taken = await this.#files.access(corrupt).then(
         () => true,
         () => false,
       )
       if (taken) continue
-      await this.#files.rename(file, aside)
-      return aside
+      await this.#files.rename(file, corrupt)
+      return corrupt
     }
   }
 

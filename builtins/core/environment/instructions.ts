@@ -31,7 +31,7 @@ async function readAll(svc: PluginHandle, agent: AgentRow): Promise<string | und
   for (const folder of foldersDown(agent.workspace, agent.folders)) {
     const found = left > 0 ? await readFirst(svc, reach, folder) : undefined
     if (!found) continue
-    const text = await checked(svc, agent.agent_id, sanitize(found.text))
+    const text = await checkInstructions(svc, agent.agent_id, sanitize(found.text))
     const shown = text.slice(0, left)
     left -= shown.length
     const more =
@@ -67,7 +67,7 @@ async function readFirst(svc: PluginHandle, reach: Reach, folder: string) {
   return undefined
 }
 
-async function checked(svc: PluginHandle, agent_id: string, text: string): Promise<string> {
+async function checkInstructions(svc: PluginHandle, agent_id: string, text: string): Promise<string> {
   if (!svc.has(Guardrails)) return text
   const { action, text: clean } = await svc.use(Guardrails).check('peer', text, { agent_id })
   return action === 'block' ? '[A guardrail withheld this text.]' : clean

@@ -104,7 +104,7 @@ export interface PursuedGoal extends GoalRow {
   blocked: number
   /** Whether the operator has said something that no model has answered yet. */
   nudged: number
-  /** Whether subgoals of it have ended of which its pursuit has not been told. */
+  /** Whether subgoals have ended whose result its pursuit has not read. */
   unreported: number
   /** How often its agent was woken. */
   wakes: number
@@ -212,7 +212,7 @@ export interface GoalContext {
   nudges: readonly string[]
   /** The images of these messages. */
   images: readonly ImageRef[]
-  /** What others told it, each with who said it. */
+  /** Messages from others, each with its sender. */
   news: readonly string[]
   memory_snippets: readonly string[]
   tools_description: string
@@ -289,9 +289,9 @@ export interface Goals {
 }
 export const Goals = token<Goals>('goals')
 
-/** Something that an agent is told by others than the operator. */
+/** A message to an agent from anyone but the operator. */
 export interface NewsItem {
-  /** Who says it, as it is told: `Message from your parent`, `Your alarm`. */
+  /** The sender, as the prompt shows it: `Message from your parent`, `Your alarm`. */
   from: string
   text: string
 }
@@ -304,7 +304,7 @@ export interface NewsSource {
    * not asked about. Without it the source is asked at each heartbeat.
    */
   portion?: number
-  /** What the agent has not been told yet; `told` belongs into the commit that records the answer to the prompt that held it. */
+  /** Returns the agent's unread messages. `acknowledgements` are written in the commit that records the answer to their prompt. */
   news(agent_id: string): Promise<{ items: readonly NewsItem[]; acknowledgements: readonly Effect[] }>
 }
 export const News = point<NewsSource>('news', {
@@ -328,7 +328,7 @@ export interface GoalClaim extends Claim, Reach {
  */
 export interface GoalVerifier {
   name: string
-  /** @returns why the goal is not reached, which the agent is told and goes on with; undefined where it is */
+  /** @returns why the goal is not reached, which the agent reads before it continues; undefined where it is */
   verify(claim: GoalClaim): string | undefined | Promise<string | undefined>
 }
 export const GoalVerifiers = point<GoalVerifier>('goal_verifiers', {
@@ -346,7 +346,7 @@ export interface PromptSection {
   inner?: InnerLife
   /**
    * Written by the module alone; what others wrote in it has been cleaned and fenced.
-   * @param known what `GoalContextParts` have told of the agent for the same prompt; nothing where none were asked
+   * @param known what `GoalContextParts` have contributed to the same prompt; nothing where none were asked
    * @returns undefined when there is nothing to say
    */
   text(agent: AgentRow, profile: Profile, known: Partial<GoalContext>): Promise<string | undefined>

@@ -1,4 +1,4 @@
-import { checkFields, type Extension, intercepted } from '#kernel'
+import { checkFields, type Extension, intercept } from '#kernel'
 import { type GoalContext, GoalStrategies } from './contract.ts'
 
 /** Gives the handles of plugins `goalStrategy`. */
@@ -10,7 +10,7 @@ export const goalsExtension: Extension = (svc, { interceptor }) => ({
       name: strategy.name ?? svc.name,
       ...(strategy.stage === undefined ? {} : { stage: strategy.stage }),
       ...(strategy.no_duplicates ? { no_duplicates: true } : {}),
-      generateGoal: intercepted(interceptor, call, (context: GoalContext) => strategy.generateGoal(context)),
+      generateGoal: intercept(interceptor, call, (context: GoalContext) => strategy.generateGoal(context)),
     })
   },
 })

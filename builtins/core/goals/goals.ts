@@ -3,7 +3,7 @@ import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { overdueGoals } from './acceptance/terms-repository.ts'
 import { GoalEndedError, GoalNotFoundError, type GoalRow, type NewGoal, TooManySubgoalsError } from './contract.ts'
 import { wokeUp } from './generation/idle.ts'
-import { ended } from './pursuit/outcome.ts'
+import { goalEnding } from './pursuit/outcome.ts'
 import { activeBelow, depthOf, findGoal, insertGoal } from './repository.ts'
 
 /** Subgoals of subgoals, and no further. */
@@ -12,7 +12,7 @@ const MAX_DEPTH = 3
 const MAX_SUBGOALS = 8
 
 /** The writes that give an agent a goal. */
-export function added(svc: PluginHandle, goal: NewGoal): { goal_id: string; effects: Effect[] } {
+export function addGoal(svc: PluginHandle, goal: NewGoal): { goal_id: string; effects: Effect[] } {
   const goal_id = svc.ports.ids.make('goal', 12)
   const { agent_id, objective, origin, parent_goal_id } = goal
   const data = { agent_id, goal_id, objective, origin, parent_goal_id }
@@ -42,15 +42,15 @@ export async function parentFor(svc: PluginHandle, goal_id: string, agent_id: st
 }
 
 /** The writes that give up a goal, and with it what is done for it alone. */
-export async function abandoned(
+export async function abandonGoal(
   svc: PluginHandle,
   goal: { goal_id: string; agent_id: string },
   reason: string,
 ): Promise<Effect[]> {
   const below = await activeBelow(svc.use(Store), goal.goal_id)
   return [
-    ...ended(goal, 'abandoned', reason),
-    ...below.flatMap(each => ended(each, 'abandoned', 'The goal that it belonged to was given up.')),
+    ...goalEnding(goal, 'abandoned', reason),
+    ...below.flatMap(each => goalEnding(each, 'abandoned', 'The goal that it belonged to was given up.')),
   ]
 }
 
@@ -58,7 +58,7 @@ export async function abandoned(
 export async function endOverdue(svc: PluginHandle): Promise<void> {
   const store = svc.use(Store)
   for (const goal of await overdueGoals(store, svc.clock.ms())) {
-    const effects = await abandoned(svc, goal, 'Its deadline passed before it was reached.')
+    const effects = await abandonGoal(svc, goal, 'Its deadline passed before it was reached.')
     await store.apply([...effects, wakeAgents({ agents: [goal.agent_id], reason: 'deadline' })])
   }
 }

@@ -25,9 +25,9 @@ import {
 import { existenceLoop } from './generation/existence.ts'
 import { generate } from './generation/generation.ts'
 import { allWokeUp, IDLE_EFFECTS, restless } from './generation/idle.ts'
-import { abandoned, added, endOverdue } from './goals.ts'
+import { abandonGoal, addGoal, endOverdue } from './goals.ts'
 import { goalOperations } from './operations.ts'
-import { ended, orFail } from './pursuit/outcome.ts'
+import { goalEnding, orFail } from './pursuit/outcome.ts'
 import { pursue } from './pursuit/pursuit.ts'
 import { TranscriptCache } from './pursuit/transcript-cache.ts'
 import { activeGoals, GOAL_EFFECTS, unheldGoals } from './repository.ts'
@@ -55,8 +55,8 @@ export default definePlugin({
     ]
     for (const effect of effects) svc.add(Effects, effect.kind)
     svc.provide(Goals, {
-      added: goal => added(svc, goal),
-      abandoned: (goal, reason) => abandoned(svc, goal, reason),
+      added: goal => addGoal(svc, goal),
+      abandoned: (goal, reason) => abandonGoal(svc, goal, reason),
       active: agent_id => activeGoals(svc.use(Store), agent_id),
     })
     goalsForget(svc)
@@ -88,7 +88,7 @@ export default definePlugin({
     svc.tap('cleanup', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) => {
       const goal = cycle.get(ActiveGoal)
       if (cycle.result !== 'timeout' || config.preserve_active_goals_on_timeout || !goal) return
-      cycle.effects.push(...ended(goal, 'abandoned', 'Its cycle timed out.'))
+      cycle.effects.push(...goalEnding(goal, 'abandoned', 'Its cycle timed out.'))
     })
 
     svc.on('beat', () => endOverdue(svc))
@@ -101,7 +101,7 @@ export default definePlugin({
       async begin() {
         const store = svc.use(Store)
         const goals = config.preserve_active_goals_on_restart ? [] : await unheldGoals(store)
-        const given = goals.flatMap(goal => ended(goal, 'abandoned', 'The daemon was restarted.'))
+        const given = goals.flatMap(goal => goalEnding(goal, 'abandoned', 'The daemon was restarted.'))
         await store.apply([allWokeUp({}), ...given])
       },
     })

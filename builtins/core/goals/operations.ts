@@ -6,7 +6,7 @@ import { refuseUncheckable } from './acceptance/acceptance.ts'
 import { readAcceptance, setAcceptance } from './acceptance/repository.ts'
 import { readPlan, setTerms, type WaitsFor, waitsOf } from './acceptance/terms-repository.ts'
 import { Acceptance, Goal, GoalEndedError, GoalNotFoundError, type GoalRow, TooManySubgoalsError } from './contract.ts'
-import { abandoned, added, parentFor } from './goals.ts'
+import { abandonGoal, addGoal, parentFor } from './goals.ts'
 import { activeGoals, findGoal, type GoalFilter, listGoals, numberOfGoals, setPriority } from './repository.ts'
 import { line, renderGoal } from './views/render.ts'
 
@@ -38,12 +38,12 @@ export function goalOperations(svc: PluginHandle) {
       svc.use(Store),
       rows.map(({ goal_id }) => goal_id),
     )
-    return rows.map(row => shown(row, waits(row.goal_id)))
+    return rows.map(row => goalView(row, waits(row.goal_id)))
   }
   const shownNow = async (goal_id: string) => (await shownAll([await goalOf(goal_id)]))[0]!
-  const gone = async (goal_id: string) => new GoalEndedError({ goal_id, status: (await goalOf(goal_id)).status })
+  const endedError = async (goal_id: string) => new GoalEndedError({ goal_id, status: (await goalOf(goal_id)).status })
   const abandon = async (goal: { goal_id: string; agent_id: string }, reason = 'Abandoned by the operator.') => {
-    const effects = await abandoned(svc, goal, reason)
+    const effects = await abandonGoal(svc, goal, reason)
     return svc.use(Store).apply([...effects, wakeAgents({ agents: [goal.agent_id], reason: 'goal abandoned' })])
   }
 
@@ -160,13 +160,14 @@ export function goalOperations(svc: PluginHandle) {
         const goal = { agent_id, objective, priority, origin: 'operator' as const }
         for (const each of after) await goalOf(each)
         await refuseUncheckable(svc, acceptance)
-        const { goal_id, effects } = added(svc, { ...goal, parent_goal_id: parent_goal_id ?? null })
+        const { goal_id, effects } = addGoal(svc, { ...goal, parent_goal_id: parent_goal_id ?? null })
         const wake = wakeAgents({ agents: [agent_id], reason: 'goal' })
         const deadline_at = deadline === undefined ? null : Date.parse(deadline)
         if (deadline_at !== null || after.length > 0) effects.push(setTerms({ goal_id, deadline_at, after }))
         const unchecked = acceptance.map(each => ({ ...each, met: null, problem: null }))
         if (acceptance.length > 0) effects.push(setAcceptance({ goal_id, acceptance: unchecked, refused: false }))
-        if (!(await svc.use(Store).apply([...effects, wake, ...also]))) throw await gone(parent_goal_id ?? goal_id)
+        if (!(await svc.use(Store).apply([...effects, wake, ...also])))
+          throw await endedError(parent_goal_id ?? goal_id)
         return shownNow(goal_id)
       },
       render: line,
@@ -191,7 +192,7 @@ export function goalOperations(svc: PluginHandle) {
             appendEvent({ type: 'goal_changed', agent_id, data }),
             wakeAgents({ agents: [agent_id], reason: 'goal' }),
           ])
-        if (!done) throw await gone(goal_id)
+        if (!done) throw await endedError(goal_id)
         return shownNow(goal_id)
       },
       render: ({ goal_id, priority }) => `${goal_id}: priority ${priority}`,
@@ -206,7 +207,7 @@ export function goalOperations(svc: PluginHandle) {
       mcp: true,
       errors: [GoalNotFoundError, GoalEndedError],
       async run({ goal_id, reason }) {
-        if (!(await abandon(await goalOf(goal_id), reason))) throw await gone(goal_id)
+        if (!(await abandon(await goalOf(goal_id), reason))) throw await endedError(goal_id)
         return shownNow(goal_id)
       },
     }),
@@ -232,7 +233,7 @@ export function goalOperations(svc: PluginHandle) {
         if ([goal_id, agent, all || undefined].filter(each => each !== undefined).length !== 1)
           throw new NameAGoalError()
         if (goal_id !== undefined) {
-          if (!(await abandon(await goalOf(goal_id), reason))) throw await gone(goal_id)
+          if (!(await abandon(await goalOf(goal_id), reason))) throw await endedError(goal_id)
           return [await shownNow(goal_id)]
         }
         const of = agent === undefined ? undefined : (await svc.use(Agents).find(agent)).agent_id
@@ -246,7 +247,7 @@ export function goalOperations(svc: PluginHandle) {
   ]
 }
 
-function shown({ claims_refused: _, deadline_at, ...row }: GoalRow, waits: WaitsFor): Goal {
+function goalView({ claims_refused: _, deadline_at, ...row }: GoalRow, waits: WaitsFor): Goal {
   return {
     ...row,
     ...waits,

@@ -41,7 +41,7 @@ export function activeGoal(store: Store, agent_id: string): Promise<PursuedGoal 
   return store.get(ACTIVE, [agent_id])
 }
 
-/** What the agent would pursue if it began a cycle now, and whether there is something that it has not been told of. */
+/** What the agent would pursue if it began a cycle now, and whether it has unread messages. */
 export type AtHand = Pick<PursuedGoal, 'goal_id' | 'blocked' | 'nudged' | 'unreported' | 'wakes'>
 
 /** undefined when there is nothing to pursue, or when the agent is paused or dead. */
@@ -123,12 +123,12 @@ export async function depthOf(store: Store, goal_id: string): Promise<number> {
   return row?.n ?? 0
 }
 
-/** Subgoals that have ended and of which the goal's own pursuit has not been told. */
+/** Returns ended subgoals whose result the goal's pursuit has not read. */
 export function unreportedSubgoals(store: Store, goal_id: string): Promise<GoalRow[]> {
   return store.all<GoalRow>(UNREPORTED_OF, [goal_id])
 }
 
-/** Belongs into the commit that records the model's answer to the prompt that told of them. */
+/** Belongs into the commit that records the model's answer to the prompt that contained them. */
 export const markSubgoalsReported = defineEffect({
   name: 'goals.mark_reported',
   schema: z.object({ goal_ids: z.array(z.string()) }),

@@ -1,6 +1,6 @@
 import { type PluginHandle, z } from '#kernel'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
-import { added, parentFor } from './goals.ts'
+import { addGoal, parentFor } from './goals.ts'
 import { updatePlan } from './pursuit/plan.ts'
 
 /** What agents can do with their goals. */
@@ -21,9 +21,9 @@ export function goalsToolkit(svc: PluginHandle): Toolkit {
           const { priority } = await parentFor(svc, goal_id, agent_id, objectives.length)
           for (const [place, objective] of objectives.entries()) {
             const goal = { agent_id, objective, priority, origin: 'subgoal' as const, parent_goal_id: goal_id, place }
-            for (const effect of added(svc, goal).effects) call.effect(effect)
+            for (const effect of addGoal(svc, goal).effects) call.effect(effect)
           }
-          return `${objectives.length} subgoals are recorded and come first; you will be told how they ended.`
+          return `${objectives.length} subgoals are recorded and come first; you will see how they ended.`
         },
       }),
     ],

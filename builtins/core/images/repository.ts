@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, listed, type Store } from '#platform/store/contract'
+import { AMONG, defineEffect, jsonList, type Store } from '#platform/store/contract'
 import { ImageRef } from './contract.ts'
 
 const Kept = ImageRef.omit({ name: true }).extend({ data: z.string().describe('Base64') })
@@ -23,14 +23,14 @@ export const removeImages = defineEffect({
   name: 'images.remove',
   schema: z.object({ hashes: z.array(z.string()), before: z.number().int() }),
   statements: ({ hashes, before }) => [
-    { sql: `DELETE FROM images WHERE kept_at < ? AND sha256 ${AMONG}`, params: [before, listed(hashes)] },
+    { sql: `DELETE FROM images WHERE kept_at < ? AND sha256 ${AMONG}`, params: [before, jsonList(hashes)] },
   ],
 })
 
 export function findImages(store: Store, hashes: readonly string[]): Promise<ImageRow[]> {
   return store.all<ImageRow>(
     `SELECT sha256, media_type, width, height, bytes, data FROM images WHERE sha256 ${AMONG}`,
-    [listed(hashes)],
+    [jsonList(hashes)],
   )
 }
 

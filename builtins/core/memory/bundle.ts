@@ -20,21 +20,23 @@ const Records = z
 type Records = z.infer<typeof Records>
 
 /** What an agent remembers, the oldest first. It is in the file before the agent is there, so that no agent is without it. */
-export function memoryBundle(svc: PluginHandle, shelf: MemoryCache): BundlePart {
+export function memoryBundle(svc: PluginHandle, memories: MemoryCache): BundlePart {
   const part: BundlePart<Records> = {
     name: 'memory',
     schema: Records,
     async pack(agent_id) {
-      const records = await shelf.of(agent_id).recent(MOST_RECORDS)
+      const records = await memories.of(agent_id).recent(MOST_RECORDS)
       return records.length > 0 ? records.reverse() : undefined
     },
     async unpack(agent_id, records, ids) {
       const undo = async () => {
-        shelf.drop(agent_id)
+        memories.drop(agent_id)
         await svc.ports.files.rm(join(svc.project.svc, 'memory', agent_id), { recursive: true, force: true })
       }
       try {
-        await shelf.of(agent_id).take(records.map(record => ({ ...record, metadata: renameIds(record.metadata, ids) })))
+        await memories
+          .of(agent_id)
+          .take(records.map(record => ({ ...record, metadata: renameIds(record.metadata, ids) })))
       } catch (error) {
         await undo()
         throw error

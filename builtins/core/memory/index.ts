@@ -14,14 +14,14 @@ export default definePlugin({
   needs: ['store', 'agents'],
   config: MemoryConfig,
   setup(svc, config) {
-    const shelf = new MemoryCache(svc, config)
-    const achievements = new Achievements(svc, shelf)
-    const consolidation = new Consolidation(svc, config, shelf)
-    svc.provide(Memory, shelf)
-    svc.add(BundleParts, memoryBundle(svc, shelf))
-    for (const operation of memoryOperations(svc, shelf)) svc.operation(operation)
+    const memories = new MemoryCache(svc, config)
+    const achievements = new Achievements(svc, memories)
+    const consolidation = new Consolidation(svc, config, memories)
+    svc.provide(Memory, memories)
+    svc.add(BundleParts, memoryBundle(svc, memories))
+    for (const operation of memoryOperations(svc, memories)) svc.operation(operation)
     svc.on('goal_completed', () => achievements.look())
-    svc.on('agent_deleted', ({ agent_id }) => shelf.drop(agent_id))
+    svc.on('agent_deleted', ({ agent_id }) => memories.drop(agent_id))
     svc.on('beat', () => consolidation.onHeartbeat())
     svc.start(() => {
       const looked = achievements
@@ -32,6 +32,6 @@ export default definePlugin({
         await consolidation.stop()
       }
     })
-    svc.start(() => () => shelf.flush(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+    svc.start(() => () => memories.flush(), { in: ['daemon', 'server', 'mcp', 'cli'] })
   },
 })

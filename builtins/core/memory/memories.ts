@@ -193,9 +193,9 @@ export class Memories implements AgentMemory {
       return record !== undefined && isOf(record, only)
     }
     // Asked for between turns: no other call waits for the network.
-    const meant = await this.#meanings?.of(query, () => this.#inTurn(async () => this.#records))
+    const matches = await this.#meanings?.of(query, () => this.#inTurn(async () => this.#records))
     return this.#inTurn(async () => {
-      const meanings = meant && this.#meanings?.nearest(meant, top_k * CANDIDATES, accept)
+      const meanings = matches && this.#meanings?.nearest(matches, top_k * CANDIDATES, accept)
       const hits = meanings ? this.#both(query, top_k, accept, meanings) : this.#index.search(query, top_k, accept)
       return hits.flatMap(({ doc, score }) => {
         const record = this.#byDoc[doc]

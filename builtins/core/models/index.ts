@@ -25,7 +25,7 @@ import { modelsList } from './operations.ts'
 import { anthropic } from './providers/anthropic.ts'
 import { anthropicEndpoint, endpoints } from './providers/endpoints.ts'
 import { openaiCompatible } from './providers/openai.ts'
-import { simulated } from './sim/provider.ts'
+import { simulate } from './sim/provider.ts'
 import { timeLimitsCheck, warnOfTimeLimits } from './time-limits.ts'
 
 export default definePlugin({
@@ -47,7 +47,7 @@ export default definePlugin({
 
     for (const endpoint of endpoints(ports.env, config)) svc.add(ModelProviders, openaiCompatible(endpoint, ports))
     svc.add(ModelProviders, anthropic(anthropicEndpoint(ports.env, config), ports))
-    svc.add(ModelProviders, simulated(ports, config))
+    svc.add(ModelProviders, simulate(ports, config))
     svc.add(ConfigChecks, namesCheck(svc))
     svc.add(ConfigChecks, modelsFileCheck(svc))
     svc.add(ConfigChecks, timeLimitsCheck)

@@ -58,7 +58,7 @@ export function modelsList(view: ModelsView): Operation {
         })),
       ])
       const prices = Object.entries(catalogue.prices).map(([model, price]) =>
-        listed(model, price, catalogue, view.now()),
+        modelView(model, price, catalogue, view.now()),
       )
       return {
         ...found,
@@ -75,7 +75,7 @@ export function modelsList(view: ModelsView): Operation {
   })
 }
 
-function listed(model: string, price: Price, { models, configured }: ProjectCatalogue, now: number) {
+function modelView(model: string, price: Price, { models, configured }: ProjectCatalogue, now: number) {
   const { input, output, cached_input = null, cache_write = null, long_prompt, as_of, source } = price
   const { context_window = null, max_output_tokens = null } = models[model] ?? {}
   return {

@@ -47,13 +47,13 @@ function inFull({ name, file, error, profile }: Preset): string {
   if (!profile) return `${name}\n  not usable: ${error}`
   const { personality, persona, system_prompt, ...plain } = profile
   const fields = Object.entries({ file, ...plain, ...personality, ...persona }).map(
-    ([key, value]) => `  ${key.padEnd(17)}${shown(value)}`,
+    ([key, value]) => `  ${key.padEnd(17)}${formatValue(value)}`,
   )
   const prompt = system_prompt.trimEnd().split('\n')
   return [name, ...fields, '  system_prompt', ...prompt.map(line => `    ${line}`.trimEnd())].join('\n')
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   if (Array.isArray(value)) return value.join(', ') || '-'
   return value === null || value === '' ? '-' : String(value)
 }

@@ -18,7 +18,7 @@ export function parseProfile(
   defaults: Partial<Profile> = {},
 ): { profile: Profile; unknown: string[]; lineOf: YamlFile['lineOf'] } {
   const yaml = parseYaml(shown, text)
-  const values = renamed(withoutNulls(yaml.values))
+  const values = renameKeys(withoutNulls(yaml.values))
   const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...defaults, ...values })
   if (!parsed.success) throw badProfile(yaml, parsed.error)
   const { temperature, max_tokens, parameters } = parsed.data
@@ -33,7 +33,7 @@ export function parseProfile(
     const line = yaml.lineOf(path)
     return `${shown}${line ? `:${line}` : ''}: ${path.join('.')} is not a key of profiles and has no effect`
   })
-  // It is told again and again as it is: to whoever records it, what is fixed is the same without being looked at.
+  // It is recorded many times unchanged: a frozen object is recognized without comparing it.
   return { profile: Object.freeze(profile), unknown, lineOf: yaml.lineOf }
 }
 
@@ -49,7 +49,7 @@ function lowerFirst(text: string): string {
 }
 
 /** `persona.goals` by the name that older files have for it. */
-function renamed(values: Tree): Tree {
+function renameKeys(values: Tree): Tree {
   if (!isTree(values.persona) || !('long_term_goals' in values.persona)) return values
   const { long_term_goals, ...persona } = values.persona
   return { ...values, persona: { goals: long_term_goals, ...persona } }

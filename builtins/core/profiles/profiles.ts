@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { type Issue, type PluginHandle, sentenceOf } from '#kernel'
 import type { YamlFile } from '#lib/yaml'
 import { type Profile, ProfileNotFoundError, type Profiles, ToolNames } from './contract.ts'
+import { FileCache } from './file-cache.ts'
 import { parseProfile } from './profile.ts'
-import { Shelf } from './shelf.ts'
 
 /** For so long a look at a profile's file is good for all agents that live by it, in milliseconds. */
 const FRESH_MS = 1_000
@@ -18,8 +18,8 @@ const PACKAGE = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../.
 /** The presets and skills of a project, and behind them those that come with the package. */
 export class ProfileFiles implements Profiles {
   readonly #svc: PluginHandle
-  readonly #profiles: Shelf<Profile>
-  readonly #skills: Shelf<string>
+  readonly #profiles: FileCache<Profile>
+  readonly #skills: FileCache<string>
   readonly #lastGood = new Map<string, Profile>()
   readonly #warned = new Map<string, unknown>()
   readonly #lines = new WeakMap<Profile, YamlFile['lineOf']>()
@@ -31,7 +31,7 @@ export class ProfileFiles implements Profiles {
     this.#svc = svc
     const { root } = svc.project
     const common = { ports: svc.ports, show: (path: string) => shownAs(path, root) }
-    this.#profiles = new Shelf({
+    this.#profiles = new FileCache({
       ...common,
       folders: dir ? [resolve(root, dir)] : [join(root, 'profiles'), join(PACKAGE, 'profiles')],
       extensions: ['.yaml', '.yml'],
@@ -44,7 +44,7 @@ export class ProfileFiles implements Profiles {
         return profile
       },
     })
-    this.#skills = new Shelf({
+    this.#skills = new FileCache({
       ...common,
       folders: [join(root, 'skills'), join(PACKAGE, 'profiles/skills')],
       extensions: ['.md'],
@@ -173,7 +173,7 @@ function modelDefaults({ config }: PluginHandle): Partial<Pick<Profile, 'max_tok
   }
 }
 
-/** A path as people are told it: relative to the project, or beginning with `svc/` in the package. */
+/** A path as people see it: relative to the project, or beginning with `svc/` in the package. */
 function shownAs(path: string, root: string): string {
   for (const [folder, prefix] of [[root, ''] as const, [PACKAGE, 'svc/'] as const]) {
     const below = relative(folder, path)

@@ -31,7 +31,7 @@ export type RunEvent =
   | {
       type: 'answer'
       step: number
-      heard: readonly Message[]
+      received: readonly Message[]
       message: Message
       calls: readonly PlannedCall[]
       spend: Spend
@@ -133,7 +133,7 @@ export interface RunRequest extends Reach {
   onText?: (text: string) => void
   /** Called when what `onText` was given of the answer on its way is taken back; see `ModelCall`. */
   onReset?: () => void
-  /** What ends the run: `finish_goal`, as told; or `text`, an answer without tool calls, as in a one-shot task. */
+  /** What ends the run: `finish_goal`, by instruction; or `text`, an answer without tool calls, as in a one-shot task. */
   ends?: 'finish_goal' | 'text'
   /** What the text that ends the run is to be: an object of this schema. Only for a run that ends with a text. */
   response_schema?: NonNullable<ModelRequest['response_schema']>
@@ -155,7 +155,7 @@ export interface RunRequest extends Reach {
   yields?(): Promise<boolean>
 }
 
-/** The tools that an agent is given, with what the model is told of them. */
+/** The tools of an agent, with their descriptions for the model. */
 export interface ToolSet {
   /** What is in view at first: the core of the profile, and `find_tools` where there are others. */
   specs: readonly ToolSpec[]

@@ -35,7 +35,7 @@ export function findTools(all: readonly Findable[], hidden: readonly Findable[])
     parameters: z.object({ query: z.string().trim().min(1).max(500).describe('What you want to do, in a few words') }),
     idempotent: true,
     execute({ query }) {
-      const hits = ranked(all, query).slice(0, HITS)
+      const hits = rankTools(all, query).slice(0, HITS)
       if (hits.length === 0)
         return `[No tool is described by these words; try others. There are tools of: ${toolkits}.]`
       const notes = hits.flatMap(({ toolkit, instructions }) =>
@@ -47,7 +47,7 @@ export function findTools(all: readonly Findable[], hidden: readonly Findable[])
 }
 
 /** Those that share words with the query, best first, by BM25 over weighted fields. */
-export function ranked(all: readonly Findable[], query: string): Findable[] {
+export function rankTools(all: readonly Findable[], query: string): Findable[] {
   const documents = all.map(weightsOf)
   const lengths = documents.map(words => words.reduce((sum, { weight }) => sum + weight, 0))
   const average = lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, all.length)

@@ -13,12 +13,12 @@ export function guardedTools(svc: PluginHandle, set: ToolSet): ToolSet {
     ...set,
     find(name) {
       const tool = set.find(name)
-      return tool && guarded(guardrails, tool)
+      return tool && guardTool(guardrails, tool)
     },
   }
 }
 
-function guarded(guardrails: Guardrails, tool: Tool): Tool {
+function guardTool(guardrails: Guardrails, tool: Tool): Tool {
   return {
     ...tool,
     async execute(args: never, call) {

@@ -1,5 +1,5 @@
 import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
-import { meant, type PluginHandle } from '#kernel'
+import { didYouMean, type PluginHandle } from '#kernel'
 import { Toolkits } from '#tools/toolkits/contract'
 import { FIND_TOOLS, FINISH_GOAL, LateTools, type Runtime } from './contract.ts'
 
@@ -20,7 +20,7 @@ export function unknownNames(svc: PluginHandle): Runtime['unknownNames'] {
     const unknown = names.filter(name => !known.includes(name) && !late.some(({ brings }) => brings(kind, name)))
     return [...new Set(unknown)].map(
       name =>
-        `names the ${kind} ${JSON.stringify(name)}, and there is none of that name; ${meant(name, known, 'svc tools')}`,
+        `names the ${kind} ${JSON.stringify(name)}, and there is none of that name; ${didYouMean(name, known, 'svc tools')}`,
     )
   }
 }

@@ -54,13 +54,13 @@ export function runtimeOperations(svc: PluginHandle, config: RuntimeConfig, setF
       async run({ id = '*' }) {
         const agent = id === '*' ? undefined : await svc.use(Agents).find(id)
         const set = setFor(agent ? await svc.use(Agents).profileOf(agent) : EVERYTHING)
-        return { agent_id: agent?.agent_id ?? null, budget_tokens: config.tool_prompt_tokens, ...described(set) }
+        return { agent_id: agent?.agent_id ?? null, budget_tokens: config.tool_prompt_tokens, ...describeTools(set) }
       },
     }),
   ]
 }
 
-function described(set: DescribedSet): Omit<GivenTools, 'agent_id' | 'budget_tokens'> {
+function describeTools(set: DescribedSet): Omit<GivenTools, 'agent_id' | 'budget_tokens'> {
   const offered = new Set(set.specs.map(({ name }) => name))
   return {
     offered_tokens: tokensOf(set.specs) + set.instructions_tokens,

@@ -65,7 +65,7 @@ class SchemaThread {
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB, stackSizeMb: STACK_MIB },
     })
     let problem: string | undefined
-    worker.on('message', (answer: Answer) => this.#answered(answer))
+    worker.on('message', (answer: Answer) => this.#checkAnswer(answer))
     worker.on('error', (error: NodeJS.ErrnoException) => {
       problem = error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? `it takes more than ${MEMORY_MIB} MiB` : error.message
     })
@@ -82,7 +82,7 @@ class SchemaThread {
     return worker
   }
 
-  #answered(answer: Answer): void {
+  #checkAnswer(answer: Answer): void {
     const question = this.#asked!
     this.#asked = undefined
     if ('isSlow' in answer && !question.isSlow) this.#slow.push({ ...question, isSlow: true })

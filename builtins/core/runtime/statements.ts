@@ -1,7 +1,7 @@
 /** What the writes of other modules may do to the journal of tool calls. */
 import type { Message } from '#core/models/contract'
 import { z } from '#kernel'
-import { AMONG, type Condition, listed, RUN_OF, type Statement } from '#platform/store/contract'
+import { AMONG, type Condition, jsonList, RUN_OF, type Statement } from '#platform/store/contract'
 
 /** A planned call, as the journal begins with it. */
 export const CallIntent = z.object({
@@ -85,7 +85,7 @@ export function startApprovedCall(approval_id: string, call_id: string, approved
 
 /** The calls of a goal that have not ended, but for those that stood open, by the model's ids, when a checkpoint was taken. */
 export function callsSince(goal_id: string, open: readonly string[]): Condition {
-  return { where: `goal_id = ? AND state <> 'done' AND model_call_id NOT ${AMONG}`, params: [goal_id, listed(open)] }
+  return { where: `goal_id = ? AND state <> 'done' AND model_call_id NOT ${AMONG}`, params: [goal_id, jsonList(open)] }
 }
 
 /** Ends such calls, with this as their outcome. */
@@ -98,5 +98,5 @@ export function closeCalls({ where, params }: Condition, outcome: string, now: n
 
 /** Removes the calls of tasks. */
 export function deleteTaskCalls(task_ids: readonly string[]): Statement {
-  return { sql: `DELETE FROM tool_calls WHERE task_id ${AMONG}`, params: [listed(task_ids)] }
+  return { sql: `DELETE FROM tool_calls WHERE task_id ${AMONG}`, params: [jsonList(task_ids)] }
 }

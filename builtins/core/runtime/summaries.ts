@@ -35,12 +35,12 @@ export class SummaryWriter {
       summary = summaries.read(answer, messages, due)
     } catch (error) {
       if (signal.aborted || error instanceof FencedError) throw error
-      this.#failed(call, wanted, sentenceOf(error))
+      this.#recordFailure(call, wanted, sentenceOf(error))
       return undefined
     }
     await wanted.save(answer.spend, summary?.message)
     if (summary) this.#pauses.delete(wanted.conversation)
-    else this.#failed(call, wanted, 'Its answer has not the sections of a summary.')
+    else this.#recordFailure(call, wanted, 'Its answer has not the sections of a summary.')
     return summary
   }
 
@@ -60,7 +60,7 @@ export class SummaryWriter {
     })
   }
 
-  #failed({ purpose }: ModelCall, { conversation }: SummaryWanted, reason: string): void {
+  #recordFailure({ purpose }: ModelCall, { conversation }: SummaryWanted, reason: string): void {
     const times = (this.#pauses.get(conversation)?.times ?? 0) + 1
     const pause = PAUSES_MS[Math.min(times, PAUSES_MS.length) - 1]!
     this.#pauses.delete(conversation)

@@ -1,7 +1,13 @@
 import type { NewsSource } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { instructed, instructionsFor, markReported, REPORTED_AT_ONCE, unreportedSubAgents } from './repository.ts'
+import {
+  instructionsFor,
+  markInstructionsRead,
+  markReported,
+  REPORTED_AT_ONCE,
+  unreportedSubAgents,
+} from './repository.ts'
 import { outcomeOf } from './toolkit.ts'
 
 /** Reports instructions of parents to sub-agents, and results of sub-agents to parents. */
@@ -27,7 +33,7 @@ export function subAgentNews(svc: PluginHandle): NewsSource {
         acknowledgements: [
           ...(ended.length > 0 ? [markReported({ sub_agent_ids: ended.map(each => each.sub_agent_id) })] : []),
           ...(instructions.length > 0
-            ? [instructed({ instruction_ids: instructions.map(each => each.instruction_id) })]
+            ? [markInstructionsRead({ instruction_ids: instructions.map(each => each.instruction_id) })]
             : []),
         ],
       }

@@ -1,6 +1,6 @@
 import { adoptGoal, passTranscripts } from '#core/goals/statements'
 import { z } from '#kernel'
-import { AMONG, defineEffect, listed, type Store } from '#platform/store/contract'
+import { AMONG, defineEffect, jsonList, type Store } from '#platform/store/contract'
 import { MAX_CHILDREN, MAX_DEPTH, SUB_AGENT_STATUSES, type SubAgent } from './contract.ts'
 
 export interface SubAgentRow extends Omit<SubAgent, 'cost_usd' | 'created_at' | 'completed_at' | 'result'> {
@@ -56,7 +56,7 @@ export function standing(
 export async function spawnedAmong(store: Store, agents: readonly string[]): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT agent_id FROM agents_view WHERE spawned_by IS NOT NULL AND agent_id ${AMONG}`,
-    [listed(agents)],
+    [jsonList(agents)],
   )
   return rows.map(({ agent_id }) => agent_id)
 }
@@ -111,7 +111,7 @@ const UNREPORTED = `${ROW} WHERE s.parent_agent_id = ? AND s.status <> 'running'
     (SELECT 1 FROM goals_view g WHERE g.goal_id = s.goal_id AND g.parent_goal_id IS NOT NULL)
   ORDER BY s.completed_at, s.sub_agent_id LIMIT ${REPORTED_AT_ONCE}`
 
-/** Returns ended ones that their parent was not told of; a goal that waits learns of them by its pursuit. */
+/** Returns ended sub-agents not yet reported to their parent; a waiting goal learns of them in its pursuit. */
 export function unreportedSubAgents(store: Store, parent_agent_id: string): Promise<SubAgentRow[]> {
   return store.all<SubAgentRow>(UNREPORTED, [parent_agent_id])
 }
@@ -233,7 +233,7 @@ export const instruct = defineEffect({
   ],
 })
 
-export const instructed = defineEffect({
+export const markInstructionsRead = defineEffect({
   name: 'sub_agents.instructed',
   schema: z.object({ instruction_ids: z.array(z.string()) }),
   statements: ({ instruction_ids }, now) =>
@@ -274,6 +274,6 @@ export const keepOfRemoved = defineEffect({
 })
 
 export const SUB_AGENT_EFFECTS = [
-  ...[takePlace, endSubAgent, countCycle, markReported, waitFor, instruct, instructed],
+  ...[takePlace, endSubAgent, countCycle, markReported, waitFor, instruct, markInstructionsRead],
   keepOfRemoved,
 ]

@@ -102,7 +102,7 @@ export class SubAgents {
 
   /** An agent's sub-agents, newest first; of their results what people read. */
   async of(parent_agent_id: string): Promise<SubAgent[]> {
-    return (await subAgentsOf(this.#store, parent_agent_id)).map(shown)
+    return (await subAgentsOf(this.#store, parent_agent_id)).map(subAgentView)
   }
 
   /** One of this agent's own, by id or name. @throws SubAgentNotFoundError, AmbiguousSubAgentError */
@@ -176,7 +176,7 @@ export class SubAgents {
     if (phase !== 'goal_pursuit' || row.status !== 'running') return false
     if (row.cycles < row.max_cycles) return true
     // It asks, so its last cycle is over, which a beat at the same time cannot see.
-    await this.#end(agent_id, row.spawned_by, expired(row))
+    await this.#end(agent_id, row.spawned_by, expiredEnding(row))
     return false
   }
 
@@ -242,10 +242,10 @@ function endingOf({ gone, goal_status, goal_result, cycles, max_cycles, working 
   if (goal_status === null) return { status: 'terminated', result: null, ending: 'Its task was removed.' }
   if (cycles < max_cycles) return { status: 'terminated', result: null, ending: 'It died.' }
   if (working) return undefined
-  return expired({ max_cycles })
+  return expiredEnding({ max_cycles })
 }
 
-function expired({ max_cycles }: { max_cycles: number }): Ending {
+function expiredEnding({ max_cycles }: { max_cycles: number }): Ending {
   return {
     status: 'expired',
     result: null,
@@ -253,7 +253,7 @@ function expired({ max_cycles }: { max_cycles: number }): Ending {
   }
 }
 
-function shown({ cost_micros, result, created_at, completed_at, ...row }: SubAgentRow): SubAgent {
+function subAgentView({ cost_micros, result, created_at, completed_at, ...row }: SubAgentRow): SubAgent {
   return {
     ...row,
     result: result === '' ? null : result.slice(0, LONGEST_RESULT),

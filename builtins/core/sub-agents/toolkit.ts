@@ -18,11 +18,11 @@ const one = z.object({ sub_agent_id: which })
 export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolkit {
   return {
     name: 'sub_agents',
-    instructions: `For work that can be done beside yours you can make sub-agents (at most ${MAX_CHILDREN} at a time). Each does one task, without knowing what you know: tell it all that it needs. You are told when it ends.`,
+    instructions: `For work that can be done beside yours you can make sub-agents (at most ${MAX_CHILDREN} at a time). Each does one task, without knowing what you know: give it all that it needs. You get a message when it ends.`,
     tools: [
       tool({
         name: 'spawn_sub_agent',
-        description: 'Make a sub-agent that works on one task beside you, and ends with it. You are told its result.',
+        description: 'Make a sub-agent that works on one task beside you, and ends with it. You get its result.',
         parameters: z.object({
           name: z
             .string()

@@ -58,7 +58,7 @@ export class TaskReaper {
         await this.#svc.use(Store).apply([renewTasks({ owner: this.#owner, task_ids })])
         renewed = now
       } catch (error) {
-        this.#svc.log.warn({}, `what tasks told is not written down yet: ${sentenceOf(error)}`)
+        this.#svc.log.warn({}, `text of running tasks is not stored yet: ${sentenceOf(error)}`)
       }
     }
     this.#keeping = undefined

@@ -95,7 +95,7 @@ export interface CommandTree {
   version: string
   commands: readonly CommandSpec[]
   /** The names of the parts of the program. */
-  rooms: readonly string[]
+  modules: readonly string[]
   /** Exit codes by error code, where they are not 1. */
   exits: Readonly<Record<string, number>>
   /** Services that the project's plugins provide. */

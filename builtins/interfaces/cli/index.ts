@@ -28,7 +28,7 @@ async function writeCommands(svc: PluginHandle): Promise<void> {
     if ((await svc.use(HostToken).hindrance()) !== undefined) return
     const commands = commandsOf(pluginOperations(svc))
     const provides = pluginServices(svc)
-    const text = `${JSON.stringify({ version: '', commands, rooms: [], exits: {}, provides } satisfies CommandTree)}\n`
+    const text = `${JSON.stringify({ version: '', commands, modules: [], exits: {}, provides } satisfies CommandTree)}\n`
     const there = await files.readFile(file, 'utf8').catch(() => undefined)
     if (there === undefined && commands.length === 0 && provides.length === 0) return
     if (there !== text) await replaceFile(files, file, text)

@@ -82,7 +82,7 @@ export async function diskSpace(folder: string, { files }: Ports): Promise<Docto
   const { bavail, bsize, ffree, files: inodes } = await files.statfs(folder)
   const free = Math.floor((Number(bavail) * Number(bsize)) / MIB)
   const amount = free > 10 * 1024 ? `${Math.floor(free / 1024)} GiB free` : `${free} MiB free`
-  const remedy = 'make room: old files of .svc/attic/, .svc/backups/ and logs/runs/ may go; then: svc retention run'
+  const remedy = 'make room: old files of .svc/trash/, .svc/backups/ and logs/runs/ may go; then: svc retention run'
   if (free < FREE_FAIL) return fail(`Only ${amount}`, remedy)
   // Some file systems have no fixed number of them, and say 0.
   if (Number(inodes) > 0 && Number(ffree) < 1000)

@@ -34,8 +34,8 @@ async function noDatabase(root: string, { files, env }: Ports): Promise<DoctorFi
   }))
   const url = env.SVC_STORE_URL ?? (values.store as { url?: unknown } | undefined)?.url
   if (url) return ok('is one of several machines')
-  const lived = await files.readdir(join(root, '.svc', 'workspaces')).catch(() => [])
-  if (lived.length === 0) return ok('none yet; the first start makes it')
+  const workspaces = await files.readdir(join(root, '.svc', 'workspaces')).catch(() => [])
+  if (workspaces.length === 0) return ok('none yet; the first start makes it')
   const remedy = 'put a backup in its place: svc db restore .svc/backups/<file>; a start makes a new one without agents'
   return fail(`${join(root, '.svc', 'svc.db')} is gone, though agents have lived here`, remedy)
 }

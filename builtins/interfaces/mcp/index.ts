@@ -4,7 +4,7 @@ import { packageVersion } from '#lib/package-version'
 import { Mcp, McpConfig, type McpList, type McpPeer, McpPrompts, McpResources } from './contract.ts'
 import { offerOf } from './offer.ts'
 import { PROMPTS } from './prompts.ts'
-import { RESOURCES } from './shelf.ts'
+import { RESOURCES } from './published-resources.ts'
 import { Sessions } from './transport/http.ts'
 
 export default definePlugin({
@@ -43,7 +43,7 @@ export default definePlugin({
 
 const GOOD = new Set(['loaded', 'reloaded', 'removed'])
 
-/** Lists change when plugins do: what came and went is told once each swap is over. */
+/** Lists change when plugins do. Changes are announced once each swap is over. */
 function changesOf(svc: PluginHandle) {
   const now = () => ({
     tools: svc.contributions(Operations),
@@ -52,11 +52,11 @@ function changesOf(svc: PluginHandle) {
   })
   let announced: ReturnType<typeof now> | undefined
   return {
-    /** From here on; to be called before anybody is told. */
+    /** Starts from the current lists. Call it before the first `take`. */
     begin() {
       announced ??= now()
     },
-    /** The lists that are not as they were told. A list that nothing was added to or taken from is the same object. */
+    /** Returns the lists that changed since they were announced. An unchanged list is the same object. */
     take(): McpList[] {
       const before = announced
       announced = now()

@@ -80,7 +80,7 @@ export class Peer implements McpPeer {
       call: signal => this.#call(signal),
       onUpdated: uri => this.#notify({ method: 'notifications/resources/updated', params: { uri } }),
       onListed: () => this.notifyChanged(['resources']),
-      onError: error => this.log('error', `Changes are not told any more: ${shownError(error).message}`),
+      onError: error => this.log('error', `Change notifications have stopped: ${shownError(error).message}`),
     })
     this.#answerTools()
     this.#answerResources()

@@ -17,7 +17,7 @@ export const PROMPTS: readonly McpPrompt[] = [
     arguments: [agent],
     text: `Find out why the agent {agent} does not get on. Its state, its goals, what it waits for and its last events are attached.
 Look at whether it is paused, waits for an approval or a schedule, is out of budget, backs off from a failing model, repeats itself, or has a goal that cannot be reached. The tools agents_why, goals_get, runs_trace and approvals_queue say more.
-Say the cause in one sentence with the evidence for it, then the smallest remedy: a nudge (with its text), an approval that a person should decide, a change of a goal, a resume. Change nothing before you are told to. ${UNTRUSTED}`,
+Say the cause in one sentence with the evidence for it, then the smallest remedy: a nudge (with its text), an approval that a person should decide, a change of a goal, a resume. Change nothing before you are asked to. ${UNTRUSTED}`,
     attach: [
       'svc://agents/{agent}',
       'svc://agents/{agent}/why',
@@ -40,7 +40,7 @@ Begin with what needs a person: approvals, agents that are stuck or dead, a daem
     description: 'Proposes limits and cheaper models that fit what the agents really do',
     arguments: [{ name: 'usd_per_day', description: 'What may be spent in a day, in USD', required: false }],
     text: `Propose a budget for these agents. Their spend, the runs and the budget are attached; models_list has the prices, config_get the limits in force. The wish, if there is one, in USD per day: {usd_per_day}
-Work out what is spent in a day now and on which agents. Then propose, each with what it saves: limits (daemon.budget_usd and what else config_get shows), a longer daemon.heartbeat, cheaper models for agents whose work allows it, agents to pause. Say what would be lost. Apply nothing before you are told to; then use config_set and agents_update.`,
+Work out what is spent in a day now and on which agents. Then propose, each with what it saves: limits (daemon.budget_usd and what else config_get shows), a longer daemon.heartbeat, cheaper models for agents whose work allows it, agents to pause. Say what would be lost. Apply nothing before you are asked to; then use config_set and agents_update.`,
     attach: ['svc://budget', 'svc://agents', 'svc://runs'],
   },
   {

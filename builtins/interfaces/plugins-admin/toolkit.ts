@@ -1,4 +1,4 @@
-import { HostToken, meant, Operations, type PluginHandle, z } from '#kernel'
+import { didYouMean, HostToken, Operations, type PluginHandle, z } from '#kernel'
 import { maskText, secretsOf } from '#lib/secrets'
 import { ToolError, type Toolkit, Toolkits, tool } from '#tools/toolkits/contract'
 import type { ApplyResult, Plugin } from './contract.ts'
@@ -13,7 +13,7 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
   const plugins = () => svc.use(HostToken).list()
   const unknown = (wanted: string, known: readonly Plugin[]) => {
     const names = known.map(plugin => plugin.name)
-    return new ToolError({ problem: `There is no plugin "${wanted}"; ${meant(wanted, names, 'plugins_list')}` })
+    return new ToolError({ problem: `There is no plugin "${wanted}"; ${didYouMean(wanted, names, 'plugins_list')}` })
   }
   // Descriptions and errors are the plugins' own words, which may hold a key.
   const maskSecrets = (text: string) => maskText(text, secretsOf(svc)())

@@ -33,8 +33,8 @@ export default definePlugin({
   section: 'server',
   config: ServerConfig,
   setup(svc, config) {
-    const doors = new WeakMap<Socket, ListenerKind>()
-    const listenerOf = ({ socket }: IncomingMessage) => doors.get(socket)!
+    const listeners = new WeakMap<Socket, ListenerKind>()
+    const listenerOf = ({ socket }: IncomingMessage) => listeners.get(socket)!
     const problem = (thrown: unknown, request: FastifyRequest) =>
       problemOf(reportError(svc, thrown, request), request.id)
     const hide = secretMasker(svc)
@@ -68,7 +68,7 @@ export default definePlugin({
       async listen(address, { described = false } = {}) {
         measured ??= measure()
         await measured
-        const listening = await listen({ svc, config, capacity, apps, streams, doors }, address)
+        const listening = await listen({ svc, config, capacity, apps, streams, listeners }, address)
         const forget = described && listening.tcp ? await describe(listening.tcp) : () => {}
         const served: Listening = {
           ...listening,

@@ -55,8 +55,8 @@ function planOf(known: readonly Scenario[], options: BenchmarkOptions, fallback:
   const names = known.map(({ name }) => name)
   for (const name of options.scenarios ?? []) {
     if (names.includes(name)) continue
-    const [meant] = near(name, names)
-    const message = `has no "${name}"; ${meant ? `did you mean "${meant}"?` : `there are: ${names.join(', ')}`}`
+    const [closest] = near(name, names)
+    const message = `has no "${name}"; ${closest ? `did you mean "${closest}"?` : `there are: ${names.join(', ')}`}`
     issues.push({ path: 'scenarios', message })
   }
   if (issues.length > 0) throw new InvalidInputError({ what: 'The benchmark', issues }, { errors: issues })

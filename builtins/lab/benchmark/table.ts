@@ -20,11 +20,11 @@ export function table({ models, scenarios, runs, cycles, seed }: BenchmarkReport
   const absent = models.flatMap(({ asked, reason, runs }) =>
     reason === null ? [] : [`${asked} ${runs > 0 ? 'was not measured to the end' : 'was not measured'}: ${reason}`],
   )
-  const noted = models.flatMap(each => (each.notice ? [nameOf(each)] : []))
+  const notices = models.flatMap(each => (each.notice ? [nameOf(each)] : []))
   const parts = [
     head,
     ...(measured.length > 0 ? [overall, each].map(rows => columns(rows).join('\n')) : []),
-    noted.join('\n'),
+    notices.join('\n'),
     absent.join('\n'),
   ]
   return parts.filter(Boolean).join('\n\n')

@@ -23,7 +23,7 @@ export function failures({ failures }: Pick<ModelResult, 'failures'>): string {
 
 /** The model as people wrote it, with what it meant and what is said of it. */
 export function nameOf({ asked, model, notice }: Pick<ModelResult, 'asked' | 'model' | 'notice'>): string {
-  const meant = model !== null && model !== asked ? [model] : []
-  const more = [...meant, ...(notice ? [notice] : [])].join('; ')
+  const resolved = model !== null && model !== asked ? [model] : []
+  const more = [...resolved, ...(notice ? [notice] : [])].join('; ')
   return more ? `${asked} (${more})` : asked
 }

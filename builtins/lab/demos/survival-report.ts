@@ -4,7 +4,7 @@ import type { LifeMoment } from '#society/economy/contract'
 import { dayOf } from './clock.ts'
 import type { DemoContext, DemoReport, ReportBlock } from './contract.ts'
 
-/** Maximum number of turning points told of each agent. */
+/** Maximum number of turning points reported for each agent. */
 const TURNING_POINTS = 5
 const LONGEST_QUOTE = 400
 const RULE =

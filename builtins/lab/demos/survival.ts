@@ -30,12 +30,12 @@ export function survival(svc: PluginHandle): Demo {
     summary: 'A coder, a gambler and a philosopher live thirty days in a world with rent, jobs and chance',
     async play(stage) {
       const days = stage.cycles ?? DAYS
-      const house = await stage.open({ config: CONFIG, files: await presets(svc, stage.model), roles: ['cli'] })
+      const trial = await stage.open({ config: CONFIG, files: await presets(svc, stage.model), roles: ['cli'] })
       // What a daemon would see to at its start and end: a run to look into afterwards, and lives that are written down.
       const ends = []
-      for (const start of house.kernel.list(DaemonStarts)) ends.push(await start.begin())
+      for (const start of trial.kernel.list(DaemonStarts)) ends.push(await start.begin())
       try {
-        return survivalReport(await live(house, stage, days), stage, days)
+        return survivalReport(await live(trial, stage, days), stage, days)
       } finally {
         for (const end of ends.reverse()) await end?.()
       }
@@ -57,8 +57,8 @@ async function presets(svc: PluginHandle, model: string): Promise<Record<string,
   return files
 }
 
-async function live(house: DemoTrial, stage: DemoContext, days: number): Promise<Life[]> {
-  const { kernel } = house
+async function live(trial: DemoTrial, stage: DemoContext, days: number): Promise<Life[]> {
+  const { kernel } = trial
   const lives: Life[] = []
   for (const name of PRESETS) {
     const detail = (await kernel.invoke('agents.spawn', { preset: name })) as AgentDetail
@@ -86,8 +86,8 @@ async function live(house: DemoTrial, stage: DemoContext, days: number): Promise
   try {
     while (today < days) {
       today++
-      await house.day(calm)
-      for (const life of lives) await evening(house, life, today)
+      await trial.day(calm)
+      for (const life of lives) await evening(trial, life, today)
       stage.show(standing(lives, today, days))
     }
   } finally {

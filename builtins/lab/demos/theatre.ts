@@ -52,29 +52,29 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
   const { id, provider } = await svc.use(Models).resolve(model)
   const { available, reason } = await provider.availability()
   if (!available) throw new ModelError({ model: id, problem: reason ?? 'it cannot be called' })
-  const houses: DemoTrial[] = []
+  const trials: DemoTrial[] = []
   const stage: DemoContext = {
     ...{ seed, model, cycles, signal, say, show },
     named: provider.notice ? `${id} (${provider.notice})` : id,
     async open(options) {
       const clock = new DayClock(svc.clock)
       const trial = await svc.use(Trials).open({ seed, keep, clock, ...options })
-      const house: DemoTrial = {
+      const demoTrial: DemoTrial = {
         ...trial,
         day: (calm?: () => Promise<boolean>) => day(trial.kernel, clock, signal, calm),
       }
-      houses.push(house)
-      return house
+      trials.push(demoTrial)
+      return demoTrial
     },
   }
   try {
     return await demo.play(stage, part)
   } finally {
-    for (const house of houses) await house.close()
+    for (const trial of trials) await trial.close()
   }
 }
 
-/** A day: the beat, then the cycles of all that are due, each to its end before the next begins. */
+/** A day: the heartbeat, then the cycles of all that are due, each to its end before the next begins. */
 async function day(
   { heartbeat }: DemoTrial['kernel'],
   clock: DayClock,

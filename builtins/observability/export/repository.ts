@@ -1,4 +1,4 @@
-import { AMONG, listed, type Store } from '#platform/store/contract'
+import { AMONG, jsonList, type Store } from '#platform/store/contract'
 
 /** A text that is longer is cut by the database already, in characters. */
 export const LONGEST_TEXT = 8_000
@@ -13,7 +13,7 @@ export interface GoalRow {
 
 /** What is known of goals, as far as their agents still are there. */
 export function goalsOf(store: Store, ids: readonly string[]): Promise<GoalRow[]> {
-  return store.all<GoalRow>(`SELECT goal_id, reasoning, result FROM goals_view WHERE goal_id ${AMONG}`, [listed(ids)])
+  return store.all<GoalRow>(`SELECT goal_id, reasoning, result FROM goals_view WHERE goal_id ${AMONG}`, [jsonList(ids)])
 }
 
 export interface CallRow {
@@ -25,7 +25,7 @@ export interface CallRow {
 /** What tools were given and gave, at greater length than the log has it. */
 export function callsOf(store: Store, ids: readonly string[]): Promise<CallRow[]> {
   const columns = `call_id, substr(arguments, 1, ${LONGEST_TEXT}) AS arguments, substr(outcome, 1, ${LONGEST_TEXT}) AS outcome`
-  return store.all<CallRow>(`SELECT ${columns} FROM tool_calls_view WHERE call_id ${AMONG}`, [listed(ids)])
+  return store.all<CallRow>(`SELECT ${columns} FROM tool_calls_view WHERE call_id ${AMONG}`, [jsonList(ids)])
 }
 
 export interface SaidRow {
@@ -43,7 +43,7 @@ export async function goalTalk(store: Store, ids: readonly string[], from: numbe
        UNION ALL SELECT goal_id, seq, message, created_at FROM ended_transcripts_view) said
      WHERE goal_id ${AMONG} AND created_at BETWEEN ? AND ?
      ORDER BY created_at DESC, goal_id, seq DESC LIMIT ?`,
-    [listed(ids.slice(-RECENT)), from, to, limit],
+    [jsonList(ids.slice(-RECENT)), from, to, limit],
   )
   return rows.reverse()
 }
@@ -82,7 +82,7 @@ export interface MailRow {
 
 /** What agents of a run wrote to each other while it lasted, the newest `limit`, oldest first. */
 export async function mailOf(store: Store, agents: readonly string[], from: number, to: number, limit: number) {
-  const some = listed(agents.slice(-RECENT))
+  const some = jsonList(agents.slice(-RECENT))
   const rows = await store.all<MailRow>(
     `SELECT type, from_agent, to_agent, subject, substr(body, 1, ${LONGEST_TEXT}) AS body, created_at AS at FROM a2a_messages_view
      WHERE created_at BETWEEN ? AND ? AND (from_agent ${AMONG} OR to_agent ${AMONG})

@@ -1,5 +1,5 @@
 import { definePlugin } from '#kernel'
-import { TapeToken } from '#lib/recording-context'
+import { ActiveRecording } from '#lib/recording-context'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { RetentionRules } from '#platform/retention/contract'
 import { RecordingsConfig } from './config.ts'
@@ -14,7 +14,7 @@ export default definePlugin({
   section: 'recordings',
   config: RecordingsConfig,
   setup(svc, config) {
-    const service = new RecordingService(svc, config, tape => svc.provide(TapeToken, tape))
+    const service = new RecordingService(svc, config, backend => svc.provide(ActiveRecording, backend))
     svc.provide(Recordings, service)
     for (const operation of recordingOperations(service)) svc.operation(operation)
     svc.add(RetentionRules, {

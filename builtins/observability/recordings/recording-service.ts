@@ -1,5 +1,5 @@
 import { type PluginHandle, sentenceOf, type Undo } from '#kernel'
-import type { Tape } from '#lib/recording-context'
+import type { RecordingBackend } from '#lib/recording-context'
 import { RunRecords } from '#observability/runs/contract'
 import { type EventRow, Store } from '#platform/store/contract'
 import type { RecordingsConfig } from './config.ts'
@@ -35,19 +35,19 @@ const PROCESS = 'process'
 export class RecordingService implements Recordings {
   readonly #svc: PluginHandle
   #config: RecordingsConfig
-  readonly #hang: (tape: Tape) => Undo
-  readonly shelf: RecordingFiles
+  readonly #hang: (backend: RecordingBackend) => Undo
+  readonly files: RecordingFiles
   #live: LiveRecording | undefined
   #beginning: Promise<void> | undefined
   #closed = false
   #end: () => Promise<void> = async () => {}
 
   /** @param hang starts recording into a recorder, until its undo */
-  constructor(svc: PluginHandle, config: RecordingsConfig, hang: (tape: Tape) => Undo) {
+  constructor(svc: PluginHandle, config: RecordingsConfig, hang: (backend: RecordingBackend) => Undo) {
     this.#svc = svc
     this.#config = config
     this.#hang = hang
-    this.shelf = new RecordingFiles(svc)
+    this.files = new RecordingFiles(svc)
   }
 
   /** Records the daemon's run that has just begun in this process. @param overhears it is the project's own @returns its end */
@@ -104,10 +104,10 @@ export class RecordingService implements Recordings {
 
   async #begin(run: { run_id: string; kind: string }, overhears = false): Promise<(() => Promise<void>) | undefined> {
     let unhang: Undo = () => {}
-    const starts = (tape: Tape) => {
-      unhang = this.#hang(tape)
+    const starts = (backend: RecordingBackend) => {
+      unhang = this.#hang(backend)
     }
-    const begun = beginRecording(this.#svc, this.shelf, this.#config, run, starts, overhears)
+    const begun = beginRecording(this.#svc, this.files, this.#config, run, starts, overhears)
     const live = await begun.catch(error => this.#svc.log.warn({}, `this run is not recorded: ${sentenceOf(error)}`))
     // The content of an abandoned recorder would never be written.
     if (!live) await unhang()
@@ -124,7 +124,7 @@ export class RecordingService implements Recordings {
   /** Another configuration is in force. */
   recordConfig(): void {
     const config = maskerOf(this.#svc)(JSON.stringify(this.#svc.config.tree('live')))
-    this.#live?.tape.add(['c', JSON.parse(config) as Record<string, unknown>])
+    this.#live?.recorder.add(['c', JSON.parse(config) as Record<string, unknown>])
   }
 
   /** Plugins are code, which is not recorded: a replay has only today's, of those that were there. */
@@ -137,14 +137,14 @@ export class RecordingService implements Recordings {
   /** Removes all but the newest, as many as there are runs kept. @returns how many went */
   async prune(): Promise<number> {
     const old = await this.old()
-    if (old.length > 0) await this.shelf.remove(old)
+    if (old.length > 0) await this.files.remove(old)
     return old.length
   }
 
   async old(): Promise<string[]> {
     const keep = Number(this.#svc.config.get('retention.max_runs') ?? 0)
     if (keep <= 0) return []
-    const all = await this.shelf.list()
+    const all = await this.files.list()
     const runs = all.filter(({ kind }) => kind !== PROCESS)
     const kept = runs.slice(0, keep)
     // What holds a task is kept with it.
@@ -165,14 +165,14 @@ export class RecordingService implements Recordings {
     }
     await this.#writeOut(run_id)
     // For a process that was killed, or another one: as far as its log is written.
-    const fresh = await this.shelf.about(run_id)
-    return fresh.ended_at === null ? { ...fresh, ...countsIn(await this.shelf.entries(run_id)) } : fresh
+    const fresh = await this.files.about(run_id)
+    return fresh.ended_at === null ? { ...fresh, ...countsIn(await this.files.entries(run_id)) } : fresh
   }
 
   async list(): Promise<Recording[]> {
-    await this.#live?.waitUntilNoted()
+    await this.#live?.waitUntilWritten()
     const [all, runs] = await Promise.all([
-      this.shelf.list(),
+      this.files.list(),
       this.#svc.use(Store).all<{ run_id: string }>('SELECT run_id FROM runs_view'),
     ])
     const there = new Set(runs.map(({ run_id }) => run_id))
@@ -189,8 +189,8 @@ export class RecordingService implements Recordings {
     if (isFile(run_id)) return readFixture(this.#svc, run_id)
     const { within } = await this.#about(run_id)
     const about = await this.get(within ?? run_id)
-    if (await this.shelf.isTorn(about)) Object.assign(about, { cut: 'the end of its tape is gone', last_seq: null })
-    const entries = await this.shelf.entries(about.run_id)
+    if (await this.files.isTorn(about)) Object.assign(about, { cut: 'the end of its tape is gone', last_seq: null })
+    const entries = await this.files.entries(about.run_id)
     const state = await this.#stateOf(about)
     const events = await this.events(run_id)
     if (within === null) return { about, entries, state, events }
@@ -208,14 +208,14 @@ export class RecordingService implements Recordings {
 
   async #stateOf({ run_id, state }: Recording): Promise<Buffer> {
     if (state === null) return Buffer.alloc(0)
-    return this.shelf.state(state).catch(cause => {
+    return this.files.state(state).catch(cause => {
       throw new NotReplayableError({ run_id, why: 'the database with which it begins is gone or damaged' }, { cause })
     })
   }
 
   /** The event log of a run, from wherever it still is. @throws RunNotFoundError */
   async events(run_id: string): Promise<EventRow[]> {
-    const kept = await this.shelf.events(run_id)
+    const kept = await this.files.events(run_id)
     if (kept) return kept
     const rows = await eventsOf(this.#svc.use(Store), run_id)
     if (!this.#svc.has(RunRecords)) return rows
@@ -228,7 +228,7 @@ export class RecordingService implements Recordings {
   /** Leaves a recording at a step. @returns the recording of the fork */
   async fork(run_id: string, options: ForkOptions): Promise<Recording> {
     const original = await this.whole(run_id)
-    return fork({ svc: this.#svc, shelf: this.shelf, run_id: this.#newId() }, original, options)
+    return fork({ svc: this.#svc, files: this.files, run_id: this.#newId() }, original, options)
   }
 
   async diff(a: string, b: string): Promise<RunDiff> {
@@ -245,7 +245,7 @@ export class RecordingService implements Recordings {
   async steps(run_id: string): Promise<RecordedStep[]> {
     const { within } = await this.#about(run_id)
     await this.#writeOut(within ?? run_id)
-    const entries = await this.shelf.entries(within ?? run_id)
+    const entries = await this.files.entries(within ?? run_id)
     if (within === null) return stepsIn(entries)
     const task = taskIn(entries, run_id)
     return task ? stepsIn(entries, task.actor) : []
@@ -258,8 +258,8 @@ export class RecordingService implements Recordings {
 
   /** @throws RecordingNotFoundError, NotReplayableError where nothing ever is recorded */
   async #about(run_id: string): Promise<Recording> {
-    await this.#live?.waitUntilNoted()
-    return this.shelf.about(run_id).catch(error => {
+    await this.#live?.waitUntilWritten()
+    return this.files.about(run_id).catch(error => {
       const isKept = this.#svc.use(Store).image !== undefined || !(error instanceof RecordingNotFoundError)
       throw isKept ? error : new NotReplayableError({ run_id, why: ON_SERVER })
     })

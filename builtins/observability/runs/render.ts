@@ -91,8 +91,8 @@ function contextOf(recorded: unknown): string {
   const { window, system, tools, messages, answer, room_made } = data
   const percent = (tokens: number) => Math.round((tokens / window) * 100)
   const parts = `system ${percent(system)}, tools ${percent(tools)}, messages ${percent(messages)}, answer ${percent(answer)}`
-  const room = room_made ? `; ${ROOM_MADE[room_made]}` : ''
-  return `${percent(system + tools + messages + answer)} % of ${window} (${parts})${room}`
+  const freed = room_made ? `; ${ROOM_MADE[room_made]}` : ''
+  return `${percent(system + tools + messages + answer)} % of ${window} (${parts})${freed}`
 }
 
 function shares(totals: RunTotals): string[] {

@@ -8,8 +8,8 @@ import {
   defineEffect,
   EVENT_COLUMNS,
   type EventRow,
+  jsonList,
   type ListWindow,
-  listed,
   type Store,
 } from '#platform/store/contract'
 import type { Run } from './contract.ts'
@@ -55,7 +55,7 @@ export type BriefRun = Omit<RunRow, 'settings'> & { settings_id: string | null }
 
 /** Several runs at once. */
 export function briefRuns(store: Store, run_ids: readonly string[]): Promise<BriefRun[]> {
-  return store.many<BriefRun>(`SELECT ${OWN}, settings_id FROM runs WHERE run_id ${AMONG}`, [listed(run_ids)])
+  return store.many<BriefRun>(`SELECT ${OWN}, settings_id FROM runs WHERE run_id ${AMONG}`, [jsonList(run_ids)])
 }
 
 /** Of the newest those that have ended and of which nothing was added up: their process may not have come to it. */
@@ -95,7 +95,7 @@ export async function countRuns(store: Store, filter: RunFilter): Promise<number
 
 function condition({ kind, status, agent_id, alive, ...dates }: RunFilter): Condition {
   const parts: Condition[] = datesIn('started_at', dates)
-  const living = { where: `run_id ${AMONG}`, params: [listed(alive)] }
+  const living = { where: `run_id ${AMONG}`, params: [jsonList(alive)] }
   if (kind !== undefined) parts.push({ where: 'kind = ?', params: [kind] })
   if (status === 'running') parts.push(living)
   if (status === 'ended') parts.push({ where: "ended_at IS NOT NULL AND exit <> 'crashed'", params: [] })
@@ -169,7 +169,7 @@ export function runEvents(store: Store, run_id: string, after: number, limit: nu
 export function eventsOf(store: Store, run_ids: readonly string[], limit: number): Promise<RunEventRow[]> {
   return store.many<RunEventRow>(
     `SELECT ${EVENT_COLUMNS} FROM events_view WHERE run_id ${AMONG} ORDER BY run_id, seq LIMIT ?`,
-    [listed(run_ids), limit],
+    [jsonList(run_ids), limit],
   )
 }
 
@@ -192,7 +192,7 @@ export async function lastEventAt(store: Store, run_id: string): Promise<number 
 export async function objectivesOf(store: Store, goal_ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await store.all<{ goal_id: string; objective: string }>(
     `SELECT goal_id, objective FROM goals_view WHERE goal_id ${AMONG}`,
-    [listed(goal_ids)],
+    [jsonList(goal_ids)],
   )
   return new Map(rows.map(({ goal_id, objective }) => [goal_id, objective]))
 }

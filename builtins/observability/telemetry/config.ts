@@ -12,7 +12,7 @@ export const TelemetrySection = z.object({
     .default('')
     .meta({ reload: 'restart_required' })
     .describe(
-      'Where the collector is; OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318, unless told. /v1/traces is added',
+      'Where the collector is; OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318, by default. /v1/traces is added',
     ),
   capture_content: z
     .boolean()

@@ -39,7 +39,7 @@ export async function beginTelemetry(
 function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk): Undo {
   const { clock } = svc
   const hide = secretMasker(svc)
-  const hidden = (text: string) => JSON.parse(hide(JSON.stringify(text))) as string
+  const hideSecrets = (text: string) => JSON.parse(hide(JSON.stringify(text))) as string
   const spans = new Spans(sdk, clock)
   const instruments = sdk.meter && new Instruments(sdk.meter)
   // What all processes see alike, only one reports.
@@ -62,7 +62,7 @@ function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk
           const { spend = null } = end.error as Partial<ModelError>
           instruments?.call(observed, ms, spend, type)
           if (span && spend) span.setAttributes(spendAttributes(spend))
-          if (span) spans.fail(span, type, hidden(sentenceOf(end.error)))
+          if (span) spans.fail(span, type, hideSecrets(sentenceOf(end.error)))
         }
         span?.end(clock.ms())
       }
@@ -77,7 +77,7 @@ function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk
   if (svc.events.has('tool_result')) {
     svc.on('tool_result', result => {
       const { arguments: args, output } = result
-      const said = { 'gen_ai.tool.call.arguments': hidden(args), 'gen_ai.tool.call.result': hidden(output) }
+      const said = { 'gen_ai.tool.call.arguments': hideSecrets(args), 'gen_ai.tool.call.result': hideSecrets(output) }
       spans.tool(result, capture_content ? said : {})
       instruments?.tool(result.tool, result.duration_ms, result.ok)
     })

@@ -222,14 +222,14 @@ export const Guards = point<RegisteredGuard>('guards', {
     try {
       const verdict = verdictOf(name, guard.shouldProceed(gate))
       if (typeof verdict === 'boolean') return judged(verdict)
-      return verdict.then(judged).catch(error => thrown(registered, gate, error))
+      return verdict.then(judged).catch(error => guardError(registered, gate, error))
     } catch (error) {
-      return thrown(registered, gate, error)
+      return guardError(registered, gate, error)
     }
   },
 })
 
-function thrown({ name, failClosed, failed }: RegisteredGuard, gate: Gate, error: unknown): string | undefined {
+function guardError({ name, failClosed, failed }: RegisteredGuard, gate: Gate, error: unknown): string | undefined {
   failed(gate, error)
   return failClosed() ? name : undefined
 }

@@ -1,4 +1,4 @@
-import { checkFields, type Extension, intercepted, sentenceOf } from '#kernel'
+import { checkFields, type Extension, intercept, sentenceOf } from '#kernel'
 import { PluginSuspendedError } from '#platform/plugin-files/contract'
 import { type GuardOptions, Guards, type HeartbeatControl, WakeSources } from './contract.ts'
 import { registeredGuard } from './guards.ts'
@@ -30,7 +30,7 @@ export function heartbeatExtension(heartbeat: HeartbeatControl): Extension {
       wakeSource(source) {
         checkFields(WakeSources.name, WakeSources.options.has, source, svc.name)
         const { name } = source
-        const wait = intercepted(interceptor, { kind: 'wake_source', name }, (end: AbortSignal) => source.wait(end))
+        const wait = intercept(interceptor, { kind: 'wake_source', name }, (end: AbortSignal) => source.wait(end))
         return svc.add(WakeSources, { name, wait })
       },
     }

@@ -3,7 +3,7 @@ import {
   checkFields,
   HANDLER_LIMIT_MS,
   type Interceptor,
-  intercepted,
+  intercept,
   UnknownHookError,
   within,
 } from '#kernel'
@@ -26,7 +26,7 @@ export function registeredGuard(phase: Phase | '*', guard: Guard, parts: GuardPa
   const phases: readonly string[] = [...PHASES, '*']
   if (!phases.includes(phase)) throw new UnknownHookError({ name: phase, known: [...phases] })
   checkFields(Guards.name, { shouldProceed: 'function' }, guard, owner)
-  const ask = intercepted(interceptor, { kind: 'guard', name: phase }, (gate: Gate) =>
+  const ask = intercept(interceptor, { kind: 'guard', name: phase }, (gate: Gate) =>
     verdictOf(name, guard.shouldProceed(gate)),
   )
   const shouldProceed = (gate: Gate) => {

@@ -1,6 +1,6 @@
 import { sentenceOf } from '#kernel'
 import { inRound, untilRound } from '#lib/poller'
-import { CycleEnd, runInContext, type Tape } from '#lib/recording-context'
+import { CycleEnd, type RecordingBackend, runInContext } from '#lib/recording-context'
 import {
   Cycle,
   CycleTimeoutError,
@@ -25,7 +25,7 @@ export interface HeartbeatParts extends CycleParts {
   config: HeartbeatConfig
   scheduler: () => Scheduler
   /** Returns what records or repeats the cycles; undefined where nothing does. */
-  tape: () => Tape | undefined
+  recording: () => RecordingBackend | undefined
   /** Called once per heartbeat of this process, between two cycles: reloads configuration and plugins. */
   onBeat(count: number): Promise<void>
 }
@@ -221,7 +221,7 @@ export class Heartbeat implements HeartbeatControl {
     const before = own.filter(({ ending }) => ending).map(({ ended }) => ended)
     const scheduler = this.#parts.scheduler()
     const cycle = new Cycle(lease, effects => scheduler.commit(lease, effects, 'keep'), abort.signal)
-    const ended = (lease.kind === 'sys' ? this.#beat(cycle) : this.#taped(cycle, abort, before)).finally(() => {
+    const ended = (lease.kind === 'sys' ? this.#beat(cycle) : this.#runRecorded(cycle, abort, before)).finally(() => {
       const wasFull = this.#agents >= this.#parts.config.max_concurrent_agents
       this.#running.delete(lease)
       if (lease.kind === 'agent') this.#agents--
@@ -232,10 +232,10 @@ export class Heartbeat implements HeartbeatControl {
     if (lease.kind === 'agent') this.#agents++
   }
 
-  async #taped(cycle: Cycle, abort: CycleEnd, before: readonly Promise<void>[]): Promise<void> {
+  async #runRecorded(cycle: Cycle, abort: CycleEnd, before: readonly Promise<void>[]): Promise<void> {
     const reporting = this.#sweep.reportingOf(cycle.agent_id)
     if (reporting || before.length > 0) await Promise.all([...before, reporting])
-    const who = this.#parts.tape()?.begin(cycle.lease, abort)
+    const who = this.#parts.recording()?.begin(cycle.lease, abort)
     await (who ? runInContext(who, () => this.#cycle(cycle, abort)) : this.#cycle(cycle, abort))
   }
 

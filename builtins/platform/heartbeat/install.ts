@@ -1,5 +1,5 @@
 import type { Kernel } from '#kernel'
-import { TapeToken } from '#lib/recording-context'
+import { ActiveRecording } from '#lib/recording-context'
 import { type Cycle, Guards, type HeartbeatConfig, LIFECYCLE, PHASES, SchedulerToken, WakeSources } from './contract.ts'
 import { heartbeatExtension } from './extension.ts'
 import { Heartbeat } from './heartbeat.ts'
@@ -13,7 +13,7 @@ export function installHeartbeat(kernel: Kernel, config: HeartbeatConfig): void 
   const heartbeat = new Heartbeat({
     ...{ hooks, points, ports, log, config },
     scheduler: () => services.use(SchedulerToken),
-    tape: () => (services.has(TapeToken) ? services.use(TapeToken) : undefined),
+    recording: () => (services.has(ActiveRecording) ? services.use(ActiveRecording) : undefined),
     onBeat: () => kernel.tick(),
   })
   Object.assign(kernel, { heartbeat })

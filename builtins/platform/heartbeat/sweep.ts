@@ -65,7 +65,7 @@ export class Sweep {
   async #pass(driven: ReadonlySet<string>): Promise<Due[]> {
     const { clock } = this.#parts.ports
     const scheduler = this.#parts.scheduler()
-    const asked = this.#asked()
+    const asked = this.#busyChecks()
     if (!scheduler.due || !scheduler.pass || !asked) return []
     const heartbeat = this.#parts.config.heartbeat * 1000
     const now = clock.ms()
@@ -83,7 +83,7 @@ export class Sweep {
   }
 
   /** Returns the taps and guards of a cycle without a goal; undefined when one of them cannot tell for whom it has work. */
-  #asked(): { name: string; busy: Busy }[] | undefined {
+  #busyChecks(): { name: string; busy: Busy }[] | undefined {
     const { hooks, points } = this.#parts
     const guards = points.list(Guards).filter(({ value: { phase } }) => phase !== 'goal_pursuit')
     const all: { name: string; busy?: Busy }[] = [
@@ -100,11 +100,11 @@ export class Sweep {
 
   async #report(passed: readonly Due[]): Promise<void> {
     const { hooks } = this.#parts
-    const isHeard = (event: EventName) => hooks.get(event).taps.length > 0
+    const hasTaps = (event: EventName) => hooks.get(event).taps.length > 0
     for (const { id: agent_id, cycle_num: last } of passed) {
       const cycle = { agent_id, cycle_num: last + 1 }
       await hooks.emit('cycle_start', cycle)
-      if (isHeard('phase_enter') || isHeard('phase_exit')) {
+      if (hasTaps('phase_enter') || hasTaps('phase_exit')) {
         for (const phase of ENTERED) {
           await hooks.emit('phase_enter', { ...cycle, phase })
           await hooks.emit('phase_exit', { ...cycle, phase, duration_ms: 0, outcome: 'ok' })

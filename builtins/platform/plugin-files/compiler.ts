@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type { Jiti, TransformOptions } from 'jiti'
-import { meant } from '#kernel'
+import { didYouMean } from '#kernel'
 import { PluginTimers } from './plugin-timers.ts'
 
 /** A source file as jiti compiles it. */
@@ -149,7 +149,7 @@ function strict(name: string, modules: Record<string, object>, onMoved: (key: st
         moved.set(key, Reflect.get(other, key))
         return moved.get(key)
       }
-      throw new TypeError(`"${name}" exports no "${key}"; ${meant(key, Object.keys(target), 'your editor')}`)
+      throw new TypeError(`"${name}" exports no "${key}"; ${didYouMean(key, Object.keys(target), 'your editor')}`)
     },
   })
 }

@@ -1,5 +1,5 @@
 import { type PluginHandle, point, token, z } from '#kernel'
-import { AMONG, defineEffect, Effects, listed, type Statement, Store } from '#platform/store/contract'
+import { AMONG, defineEffect, Effects, jsonList, type Statement, Store } from '#platform/store/contract'
 
 /**
  * What of a module's data may be removed, or has to be ended, after some time. A rule never touches what is pending,
@@ -57,7 +57,7 @@ export function forgets(svc: PluginHandle, { name, key, where, stage, also }: Ag
       ...(also?.(keys.map(String)) ?? []),
       {
         sql: `DELETE FROM ${name} WHERE ${key} ${keys.every(isNumber) ? AMONG_NUMBERS : AMONG}`,
-        params: [listed(keys)],
+        params: [jsonList(keys)],
       },
     ],
   })

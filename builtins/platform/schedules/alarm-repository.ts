@@ -45,7 +45,7 @@ export const REPORTED_AT_ONCE = 20
 
 const UNREPORTED = `${ROW} WHERE agent_id = ? AND status = 'fired' AND told_at IS NULL ORDER BY fire_at, alarm_id LIMIT ${REPORTED_AT_ONCE}`
 
-/** Returns alarms that fired and that the agent has not been told of. */
+/** Returns fired alarms that the agent has not read. */
 export function unreportedAlarms(store: Store, agent_id: string): Promise<AlarmRow[]> {
   return store.all<AlarmRow>(UNREPORTED, [agent_id])
 }

@@ -30,7 +30,7 @@ export const Schedule = z
   .meta({ id: 'Schedule' })
 export type Schedule = z.infer<typeof Schedule>
 
-/** Something that an agent is told at a given time. */
+/** A message that an agent gets at a given time. */
 export const Alarm = z
   .object({
     alarm_id: z.string().meta({ examples: ['alarm-1a2b3c4d'] }),

@@ -33,7 +33,7 @@ const description = z
   .min(1)
   .max(500)
   .meta({ examples: ['Look whether the build is green'] })
-  .describe('What the agent is told')
+  .describe('Message to the agent')
 
 /** @throws AgentDeadError */
 async function liveAgent(svc: PluginHandle, ref: string): Promise<string> {

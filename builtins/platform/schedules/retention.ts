@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { forgets } from '#platform/retention/contract'
 
-/** Removes alarms that fired, once their agent was told. */
+/** Removes fired alarms that their agent has read. */
 export function schedulesForget(svc: PluginHandle): void {
   forgets(svc, { name: 'alarms', key: 'alarm_id', where: 'told_at < ?' })
 }

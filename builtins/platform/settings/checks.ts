@@ -1,5 +1,5 @@
 import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
-import { HostToken, meant, type PluginHandle } from '#kernel'
+import { HostToken, didYouMean, type PluginHandle } from '#kernel'
 import { type DoctorCheck, finding } from '#lib/doctor-check'
 import { stemOf } from '#lib/plugin-file'
 import type { ConfigCheck } from './contract.ts'
@@ -17,7 +17,7 @@ export function disabledNamesCheck(svc: PluginHandle): ConfigCheck {
       const unknown = (get('plugins.disabled') as readonly string[]).filter(name => !known.includes(name))
       return unknown.map(name => ({
         path: 'plugins.disabled',
-        message: `names the plugin ${JSON.stringify(name)}, and there is none of that name; ${meant(name, known, 'svc plugins')}`,
+        message: `names the plugin ${JSON.stringify(name)}, and there is none of that name; ${didYouMean(name, known, 'svc plugins')}`,
       }))
     },
   }

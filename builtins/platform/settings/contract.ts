@@ -1,4 +1,4 @@
-import { defineError, type Issue, meant, type ReloadClass as Reloads, z } from '#kernel'
+import { defineError, type Issue, didYouMean, type ReloadClass as Reloads, z } from '#kernel'
 import type { Forbids } from '#lib/config-check'
 import type { Tree as Values } from '#lib/tree'
 
@@ -81,7 +81,7 @@ export const UnknownConfigKeyError = defineError({
   exit: 2,
   title: 'Unknown configuration key',
   sentence: (p: { key: string; known: string[] }) =>
-    `"${p.key}" is not a key of the configuration; ${meant(p.key, p.known, 'svc config')}`,
+    `"${p.key}" is not a key of the configuration; ${didYouMean(p.key, p.known, 'svc config')}`,
 })
 
 declare module '#kernel' {

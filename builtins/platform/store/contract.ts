@@ -117,7 +117,7 @@ export const wakeAgents = defineEffect({
  */
 export const AMONG = 'IN (SELECT value FROM json_each(?))'
 /** The parameter of `AMONG`. */
-export function listed(values: readonly (string | number)[]): string {
+export function jsonList(values: readonly (string | number)[]): string {
   return JSON.stringify(values)
 }
 
@@ -148,7 +148,7 @@ export async function getValue(
 }
 
 /** How other processes tell of what they write. */
-export interface Overheard {
+export interface NeighbourWrites {
   /** Takes in what has come, about once a second. @returns whether something was written of which it is not known what, or when */
   look(): Promise<boolean>
   end(): Promise<void>
@@ -200,7 +200,7 @@ export interface Store {
    * Has the other processes of the project announce all that they write from this call on: it is recorded between
    * this process's own writes and reads, in its place. One process at a time. Absent where the engine cannot.
    */
-  overhear?(): Promise<Overheard>
+  overhear?(): Promise<NeighbourWrites>
   /** Puts the write-ahead log back into the file when it has grown large. What a reader still needs of it stays. */
   trimLog(): Promise<void>
   /** Waits, at most 10 s, while readers keep a long log from being put back: before each piece of what could as well be written later. */

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import type { PluginHandle, Role } from '#kernel'
 import { DiskFullError } from '#lib/errors'
-import { TapeToken } from '#lib/recording-context'
+import { ActiveRecording } from '#lib/recording-context'
 import { DatabaseCopy, type EngineParts, Medium, type OpenedStore, wakeAgents } from './contract.ts'
 import { LocalScheduler } from './scheduler.ts'
 import { Neighbours } from './sqlite/neighbours.ts'
@@ -38,7 +38,7 @@ export async function openEmbedded(
     copied.script('PRAGMA query_only = ON')
     return copied
   })
-  database.tape = () => (svc.has(TapeToken) ? svc.use(TapeToken) : undefined)
+  database.recording = () => (svc.has(ActiveRecording) ? svc.use(ActiveRecording) : undefined)
   database.ending = ending
   const owner = svc.ports.ids.make(`${hostname()}:${process.pid}`, 8)
   database.neighbours = new Neighbours(database, svc.clock, owner)

@@ -30,7 +30,7 @@ export function mergeEvents(planned: readonly PlannedEffect[]): Step[] {
     for (const statement of statements) {
       const isEvent = !must && statement.sql.startsWith(EVENTS_INSERT)
       if (isEvent && last && takes(last, statement)) {
-        last.step.statement = joined(last.step.statement, statement)
+        last.step.statement = joinStatements(last.step.statement, statement)
         last.events++
         continue
       }
@@ -49,7 +49,7 @@ function takes({ events, changed }: Appending, { sql }: Statement): boolean {
   return changed.size === 0 || ![...sql.matchAll(READS)].some(([, table]) => changed.has(table!))
 }
 
-function joined(one: Statement, other: Statement): Statement {
+function joinStatements(one: Statement, other: Statement): Statement {
   return {
     sql: `${one.sql} UNION ALL${other.sql.slice(EVENTS_INSERT.length)}`,
     params: [...(one.params ?? []), ...(other.params ?? [])],

@@ -8,7 +8,7 @@ import {
   EVENT_COLUMNS,
   type EventEnvelope,
   type EventRow,
-  type Overheard,
+  type NeighbourWrites,
   type PlannedEffect,
   RemovedMeanwhileError,
   type Store,
@@ -201,7 +201,7 @@ export class SqliteStore implements Store {
     return this.#database.waiting(() => this.#database.image())
   }
 
-  async overhear(): Promise<Overheard> {
+  async overhear(): Promise<NeighbourWrites> {
     const { neighbours } = this.#database
     await neighbours!.overhear()
     return neighbours!

@@ -1,9 +1,9 @@
-import { AMONG, listed, type Store } from '#platform/store/contract'
+import { AMONG, jsonList, type Store } from '#platform/store/contract'
 
 /** Whether all of these are ids of messages that are stored. */
 export async function areNudges(store: Store, ids: readonly string[]): Promise<boolean> {
   const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM nudges_view WHERE nudge_id ${AMONG}`, [
-    listed(ids),
+    jsonList(ids),
   ])
   return row?.n === ids.length
 }

@@ -34,7 +34,7 @@ export async function resolve(svc: PluginHandle, row: ApprovalRow, decision: Dec
   const { approval_id } = row
   if (row.status !== 'pending') throw resolvedError(row)
   await refuseAgents(svc, decision.resolved_by)
-  const edited = decision.arguments === undefined ? null : await checked(svc, row, decision.arguments)
+  const edited = decision.arguments === undefined ? null : await checkArguments(svc, row, decision.arguments)
   if (await decide(svc, row, decision, edited)) return (await findApproval(svc.use(Store), approval_id))!
   const now = await findApproval(svc.use(Store), approval_id)
   if (!now) throw new ApprovalNotFoundError({ approval_id })
@@ -59,7 +59,7 @@ async function decide(
   svc: PluginHandle,
   row: ApprovalRow,
   { decision, reason, resolved_by }: Decision,
-  edited: Awaited<ReturnType<typeof checked>>,
+  edited: Awaited<ReturnType<typeof checkArguments>>,
   also: readonly Effect[] = [],
 ): Promise<boolean> {
   const { approval_id, agent_id } = row
@@ -90,7 +90,7 @@ function standing(
 }
 
 /** Other arguments, if the tool takes them. Nothing is edited where they are the same. */
-async function checked(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow, args: unknown) {
+async function checkArguments(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow, args: unknown) {
   const tool = svc
     .list(Toolkits)
     .flatMap((toolkit): readonly Tool[] => toolkit.tools)

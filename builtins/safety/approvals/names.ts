@@ -8,8 +8,8 @@ export function warnOfTools(svc: PluginHandle, { enabled, require_for }: Approva
     svc.log.warn({}, 'approval.require_for names tools, and none of them waits: approval.enabled is false')
   const known = svc.list(Toolkits).flatMap(({ tools }) => tools.map(({ name }) => name))
   for (const name of require_for.filter(name => !known.includes(name))) {
-    const [meant] = near(name, known)
-    const hint = meant ? `; did you mean ${meant}?` : ''
+    const [closest] = near(name, known)
+    const hint = closest ? `; did you mean ${closest}?` : ''
     svc.log.warn({}, `approval.require_for names ${JSON.stringify(name)}, and no tool is called so now${hint}`)
   }
 }

@@ -1,6 +1,6 @@
 import { attachApproval, parkCallFor, startApprovedCall, startCall } from '#core/runtime/statements'
 import { z } from '#kernel'
-import { AMONG, defineEffect, listed, type Statement, type Store } from '#platform/store/contract'
+import { AMONG, defineEffect, jsonList, type Statement, type Store } from '#platform/store/contract'
 import { MODEL_CALL } from './contract.ts'
 
 export interface ApprovalRow {
@@ -140,7 +140,7 @@ export async function isHeld(store: Store, agent_id: string): Promise<boolean> {
 export async function heldAmong(store: Store, agents: readonly string[]): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT DISTINCT agent_id FROM approvals WHERE ${HOLDS} AND agent_id ${AMONG}`,
-    [listed(agents)],
+    [jsonList(agents)],
   )
   return rows.map(({ agent_id }) => agent_id)
 }

@@ -105,8 +105,8 @@ export function renderApproval(approval: Approval): string {
     reason && `  reason: ${oneLine(reason)}`,
     expires_at && `  denied by itself at ${expires_at}`,
     `  arguments: ${args_chars} characters, sha256 ${args_sha256}`,
-    indented(args),
-    approval.edited && `  edited; asked for was:\n${indented(original_arguments)}`,
+    indentJson(args),
+    approval.edited && `  edited; asked for was:\n${indentJson(original_arguments)}`,
     approval.status === 'pending' && `  svc approve ${approval.approval_id}   or   svc deny ${approval.approval_id}`,
   ]
   return lines.filter(Boolean).join('\n')
@@ -128,7 +128,7 @@ export function ruleLine(rule: ApprovalRule): string {
 }
 
 /** As JSON a text has no line breaks of its own: none of its lines can pass for one of ours, and nothing is put into it. */
-function indented(value: unknown): string {
+function indentJson(value: unknown): string {
   return `    ${JSON.stringify(value, null, 2).replaceAll('\n', '\n    ')}`
 }
 

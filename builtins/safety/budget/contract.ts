@@ -47,7 +47,7 @@ export const Budget = token<Budget>('budget')
 
 export const BudgetExceeded = z
   .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
-  .describe('A limit of the budget is reached; told once')
+  .describe('A limit of the budget is reached; sent once')
 const usd = z.number()
 const tokens = z.number().int()
 export const BudgetTight = z

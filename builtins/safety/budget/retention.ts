@@ -1,6 +1,6 @@
 import { type PluginHandle, z } from '#kernel'
 import { RetentionRules } from '#platform/retention/contract'
-import { AMONG, defineEffect, Effects, listed, Store } from '#platform/store/contract'
+import { AMONG, defineEffect, Effects, jsonList, Store } from '#platform/store/contract'
 
 const PRESENT = '(SELECT budget_window FROM budget)'
 /** Rows that are one for each call, and sums of a window that was the present one then and is over. */
@@ -14,7 +14,7 @@ const addUp = defineEffect({
   name: 'spend.add_up',
   schema: z.object({ call_ids: z.array(z.string()) }),
   statements: ({ call_ids }) => {
-    const params = [listed(call_ids)]
+    const params = [jsonList(call_ids)]
     return [
       {
         sql: `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens,

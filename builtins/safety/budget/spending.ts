@@ -26,9 +26,9 @@ export function spendingOperation(svc: PluginHandle) {
     description: 'By agent, by model or by kind of call, oldest first.',
     input: z.object({
       bucket: z.enum(['minute', 'hour', 'day']).default('hour').describe('How time is cut; days are UTC'),
-      by: z.enum(['agent', 'model', 'kind']).default('agent').describe('What it is told apart by'),
+      by: z.enum(['agent', 'model', 'kind']).default('agent').describe('The dimension to group by'),
       since: Instant.optional().describe(
-        `Where it begins, such as 2026-01-31T18:00:00Z; ${DEFAULT_BUCKETS} buckets ago unless told`,
+        `Where it begins, such as 2026-01-31T18:00:00Z; ${DEFAULT_BUCKETS} buckets ago by default`,
       ),
       top: z
         .number()

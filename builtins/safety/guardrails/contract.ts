@@ -85,7 +85,7 @@ export const GuardrailHit = z
     kinds: z.array(z.string()),
     rules: z.array(z.string()),
   })
-  .describe('A guardrail found something; the text itself is not told')
+  .describe('A guardrail found something; the text itself is left out')
 
 declare module '#kernel' {
   interface Events {

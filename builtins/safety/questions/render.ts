@@ -8,7 +8,7 @@ export function renderQuestion(asked: Question): string {
   const { question_id, agent_id, asked_at, question, options, default: otherwise, default_at, status } = asked
   const lines = [
     `${question_id}  ${agent_id}  asked ${asked_at}${status === 'open' ? '' : `  ${status}`}`,
-    indented(question),
+    indentText(question),
     ...options.map((option, n) => `    ${n + 1}. ${oneLine(option)}`),
     asked.answer !== null && `  answer, by ${asked.answered_by ?? 'default'}: ${oneLine(asked.answer)}`,
     status === 'open' && otherwise !== null && `  without an answer by ${default_at}: ${oneLine(otherwise)}`,
@@ -17,7 +17,7 @@ export function renderQuestion(asked: Question): string {
   return lines.filter(Boolean).join('\n')
 }
 
-function indented(text: string): string {
+function indentText(text: string): string {
   return `  ${text.replaceAll('\n', '\n  ')}`
 }
 

@@ -40,7 +40,7 @@ export async function listQuestions(store: Store, filter: QuestionFilter, limit 
     `${SELECT} ${where} ORDER BY asked_at ${way}, question_id ${way} LIMIT ? OFFSET ?`,
     [...params, limit, offset],
   )
-  return rows.map(shown)
+  return rows.map(questionView)
 }
 
 export async function numberOfQuestions(store: Store, filter: QuestionFilter): Promise<number> {
@@ -58,13 +58,13 @@ function conditionOf({ agent_id, status }: QuestionFilter): { where: string; par
 
 export async function findQuestion(store: Store, question_id: string): Promise<Question | undefined> {
   const row = await store.get<QuestionRow>(`${SELECT} WHERE question_id = ?`, [question_id])
-  return row && shown(row)
+  return row && questionView(row)
 }
 
 /** The question that a call of the journal asked. */
 export async function questionOf(store: Store, call_id: string): Promise<Question | undefined> {
   const row = await store.get<QuestionRow>(`${SELECT} WHERE call_id = ?`, [call_id])
-  return row && shown(row)
+  return row && questionView(row)
 }
 
 /** Open questions whose default applies at this time. */
@@ -73,10 +73,10 @@ export async function overdueQuestions(store: Store, now: number): Promise<Quest
     `${SELECT} WHERE answered_at IS NULL AND default_at <= ? AND status = 'open' ORDER BY default_at, question_id`,
     [now],
   )
-  return rows.map(shown)
+  return rows.map(questionView)
 }
 
-function shown({
+function questionView({
   options,
   free_text,
   default_answer,

@@ -26,7 +26,7 @@ const KEYS = [
  * @returns the folder by its real path
  * @throws FolderError
  */
-export async function admitted(
+export async function admitPath(
   { files, env }: Pick<Ports, 'files' | 'env'>,
   given: FolderInput,
   usual: GivenFolder['access'],

@@ -29,7 +29,7 @@ export interface Wall {
  * capabilities, an empty machine in which only the system's programs and the folders within reach can be seen. What sees no
  * file, socket or process of ours needs no list of what is forbidden.
  */
-export async function walled(
+export async function sandboxArguments(
   files: Ports['files'],
   { areas, closed, cwd, network, read, write }: Wall,
 ): Promise<string[]> {
@@ -51,7 +51,7 @@ export async function walled(
     ...write.flatMap(path => ['--bind-try', path, path]),
     ...given.flatMap(({ path, access }) => [access === 'read-write' ? '--bind' : '--ro-bind', path, path]),
     ...(await Promise.all(given.map(area => repository(files, area)))).flat(),
-    ...(await Promise.all(closed.map(path => covered(files, path)))).flat(),
+    ...(await Promise.all(closed.map(path => coveredPaths(files, path)))).flat(),
     // After what is covered: in a given project the agent's own folder lies in `.svc`.
     ...own.flatMap(({ path }) => ['--bind', path, path]),
     // A file of the agent's own must not be what we run or read by path.
@@ -71,7 +71,7 @@ async function repository(files: Ports['files'], { path, access }: Area): Promis
 }
 
 /** An empty folder or file in the place of what is closed. */
-async function covered(files: Ports['files'], path: string): Promise<string[]> {
+async function coveredPaths(files: Ports['files'], path: string): Promise<string[]> {
   const found = await files.stat(path).catch(() => undefined)
   if (!found) return []
   return found.isDirectory() ? ['--tmpfs', path] : ['--ro-bind', '/dev/null', path]

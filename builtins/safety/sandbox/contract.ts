@@ -45,13 +45,13 @@ export interface ProcessRequest extends Reach {
   env?: Readonly<Record<string, string>>
   /** Also all of our own variables but for those that hold secrets. */
   pass_env?: boolean
-  /** Its standard input; nothing unless told. */
+  /** Its standard input; empty by default. */
   input?: string
   time_limit_ms: number
-  /** Further limits of each of its processes; those of the configuration unless told. */
+  /** Further limits of each of its processes; by default those of the configuration. */
   limits?: Partial<ProcessLimits>
   signal?: AbortSignal
-  /** Whether it may use the network; `tools.sandbox_network` unless told. */
+  /** Whether it may use the network; by default `tools.sandbox_network`. */
   network?: boolean
   /** Files and folders outside the workspace that it needs, where there is a wall: to read, and to write. */
   read?: readonly string[]

@@ -54,7 +54,7 @@ export async function runGroup(ports: Pick<Ports, 'spawn' | 'clock'>, request: G
   const abort = () => ending.begin()
   signal?.addEventListener('abort', abort, { once: true })
   try {
-    const [code, how] = await closed(child, program)
+    const [code, how] = await waitForClose(child, program)
     if (signal?.aborted) throw signal.reason
     const duration_ms = Math.round(clock.monotonic() - begun)
     return { code, signal: how, timed_out, stdout: stdout.end(), stderr: stderr.end(), duration_ms }
@@ -112,7 +112,7 @@ function kill(pid: number | undefined, signal: NodeJS.Signals): void {
   }
 }
 
-function closed(child: ChildProcess, program: string): Promise<[number | null, NodeJS.Signals | null]> {
+function waitForClose(child: ChildProcess, program: string): Promise<[number | null, NodeJS.Signals | null]> {
   return new Promise((resolve, reject) => {
     child.once('error', error => reject(new ProgramError({ program, problem: sentenceOf(error) }, { cause: error })))
     child.once('close', (code, signal) => resolve([code, signal]))

@@ -1,6 +1,6 @@
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import type { Ports } from '#kernel'
-import { admitted } from './admit.ts'
+import { admitPath } from './admit.ts'
 import {
   type FolderInput,
   type GivenFolder,
@@ -36,7 +36,7 @@ export class FileJail implements Jail {
   }
 
   admit(given: FolderInput, usual: GivenFolder['access'], base?: string): Promise<GivenFolder> {
-    return admitted(this.#ports, given, usual, base)
+    return admitPath(this.#ports, given, usual, base)
   }
 
   open(reach: Reach, path: string): Promise<FileHandle> {

@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path'
 import { type PluginHandle, type Ports, sentenceOf } from '#kernel'
 import { secretsIn } from '#lib/secrets'
-import { isOfSystem, walled } from './bubblewrap.ts'
+import { isOfSystem, sandboxArguments } from './bubblewrap.ts'
 import type { SandboxConfig } from './config.ts'
 import {
   Jail,
@@ -55,7 +55,7 @@ export class Processes implements Sandbox {
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
     return runGroup(this.#svc.ports, {
       argv: [
-        ...limited({ ...this.#limits, ...request.limits }),
+        ...limitArguments({ ...this.#limits, ...request.limits }),
         ...(await this.#wall(program, cwd, request)),
         program,
         ...args,
@@ -72,7 +72,7 @@ export class Processes implements Sandbox {
 
   async status(): Promise<SandboxStatus> {
     const { sandbox: mode, sandbox_network } = this.#config
-    const found = await this.#found()
+    const found = await this.#findSandbox()
     if ('path' in found) return { mode, wall: 'bubblewrap', network: sandbox_network, reason: 'bubblewrap works here' }
     return { mode, wall: 'none', network: true, reason: found.reason }
   }
@@ -125,7 +125,7 @@ export class Processes implements Sandbox {
 
   /** What stands before the program; nothing where there is no wall. @throws NoSandboxError, ProgramError */
   async #wall(program: string, cwd: string, request: ProcessRequest): Promise<string[]> {
-    const found = await this.#found()
+    const found = await this.#findSandbox()
     if ('reason' in found) {
       if (this.#config.sandbox === 'required') throw new NoSandboxError({ reason: found.reason })
       return []
@@ -140,10 +140,10 @@ export class Processes implements Sandbox {
       throw new ProgramError({ program: request.argv[0], problem })
     }
     const closed = (await Promise.all(areas.map(area => closedIn(files, area)))).flat()
-    return [found.path, ...(await walled(files, { areas, closed, cwd, network, read, write }))]
+    return [found.path, ...(await sandboxArguments(files, { areas, closed, cwd, network, read, write }))]
   }
 
-  #found() {
+  #findSandbox() {
     if (this.#config.sandbox === 'off') return { reason: 'tools.sandbox is off' }
     this.#bubblewrap ??= this.#probe()
     return this.#bubblewrap
@@ -156,7 +156,7 @@ export class Processes implements Sandbox {
     const { root: cwd } = this.#svc.project
     const areas = await areasOf(this.#svc.ports.files, { workspace: cwd })
     const nothing = { closed: [], network: false, read: [], write: [] }
-    const wall = await walled(this.#svc.ports.files, { areas, cwd, ...nothing })
+    const wall = await sandboxArguments(this.#svc.ports.files, { areas, cwd, ...nothing })
     try {
       const { code, stderr } = await runGroup(this.#svc.ports, {
         ...{ argv: [path, ...wall, 'true'], cwd, env: cleanEnv({}, cwd, cwd, false, []) },
@@ -177,7 +177,7 @@ async function realFolder(files: Ports['files'], folder: string): Promise<string
   return real
 }
 
-function limited({ cpu_seconds, memory_mb, file_mb }: ProcessLimits): string[] {
+function limitArguments({ cpu_seconds, memory_mb, file_mb }: ProcessLimits): string[] {
   const numbers = [cpu_seconds, memory_mb * 1024, file_mb * 2048]
   return ['/bin/sh', '-c', LIMITED, 'sh', ...numbers.map(String)]
 }

@@ -1,5 +1,5 @@
 import { operation, type PluginHandle, z } from '#kernel'
-import { AMONG, Instant, isoTime, listed, Store } from '#platform/store/contract'
+import { AMONG, Instant, isoTime, jsonList, Store } from '#platform/store/contract'
 import { MESSAGE_TYPES, MessageType, OPERATOR } from './contract.ts'
 
 /** Number of newest messages that are counted: an index gives them at once, however many messages there are. */
@@ -60,7 +60,7 @@ interface NamedRow {
 }
 
 function namesOf(store: Store, ids: readonly string[]): Promise<NamedRow[]> {
-  return store.all<NamedRow>(`SELECT agent_id, name, died_at FROM agents_view WHERE agent_id ${AMONG}`, [listed(ids)])
+  return store.all<NamedRow>(`SELECT agent_id, name, died_at FROM agents_view WHERE agent_id ${AMONG}`, [jsonList(ids)])
 }
 
 /** The graph of who talks to whom, as a dashboard draws it. */

@@ -7,8 +7,8 @@ import {
   defineEffect,
   getValue,
   isoTime,
+  jsonList,
   type ListWindow,
-  listed,
   type Statement,
   type Store,
 } from '#platform/store/contract'
@@ -56,7 +56,7 @@ export function findMessage(store: Store, message_id: string): Promise<MessageRo
 export async function knownIds(store: Store, ids: readonly string[]): Promise<Set<string>> {
   const rows = await store.all<{ message_id: string }>(
     `SELECT message_id FROM a2a_messages WHERE message_id ${AMONG}`,
-    [listed(ids)],
+    [jsonList(ids)],
   )
   return new Set(rows.map(row => row.message_id))
 }
@@ -263,7 +263,7 @@ const HORIZON = { namespace: 'a2a', key: 'pruned_before' }
 export function noteHorizon(message_ids: readonly string[]): Statement {
   return raiseValue(HORIZON, {
     sql: `SELECT max(created_at) + 1 AS value FROM a2a_messages WHERE message_id ${AMONG} HAVING count(*) > 0`,
-    params: [listed(message_ids)],
+    params: [jsonList(message_ids)],
   })
 }
 

@@ -83,7 +83,7 @@ export class DelegationService implements Delegations {
       const older = this.#config.timeout > 0 ? clock.ms() - Math.round(this.#config.timeout * 1000) : -1
       for (const row of await endedDelegations(this.#svc.use(Store), older)) await this.#end(row)
     } catch (error) {
-      this.#svc.log.warn({}, `delegations that ended are not told yet: ${sentenceOf(error)}`)
+      this.#svc.log.warn({}, `ended delegations are not reported yet: ${sentenceOf(error)}`)
     } finally {
       this.#sweeping = false
     }
@@ -125,7 +125,10 @@ export class DelegationService implements Delegations {
       return [...ended, ...effects]
     } catch (error) {
       if (!(error instanceof SvcError)) throw error
-      this.#svc.log.info({ agent_id: from_agent }, `${delegation_id} ${status}, and nobody was told: ${error.message}`)
+      this.#svc.log.info(
+        { agent_id: from_agent },
+        `${delegation_id} ${status}, but its result was not delivered: ${error.message}`,
+      )
       return ended
     }
   }

@@ -56,10 +56,10 @@ export function worldBundle(svc: PluginHandle): BundlePart<EconomyPart> {
     ...{ name, schema, pack: capture },
     async unpack(agent_id, value) {
       const beat = await beatOf(svc.use(Store))
-      const nobody = { balance: 0, job: null }
+      const newcomer = { balance: 0, job: null }
       // A job that this world does not have is none.
       const known = { ...value, job: jobOf(svc, value.job)?.id ?? null }
-      return { effects: [...enterStatements(agent_id, beat, 0), ...(await madeLike(svc, agent_id, nobody, known))] }
+      return { effects: [...enterStatements(agent_id, beat, 0), ...(await madeLike(svc, agent_id, newcomer, known))] }
     },
   }
 }

@@ -86,7 +86,7 @@ export type LifeChoice = z.infer<typeof LifeChoice>
 export const LifeEvent = z.strictObject({
   id: name,
   category: z.enum(CATEGORIES),
-  text: z.string().min(1).max(400).describe('What happens, as the agent is told'),
+  text: z.string().min(1).max(400).describe('What happens, as the agent reads it'),
   follow_up_only: z.boolean().default(false).describe('Never comes by itself'),
   min_cycles: z.number().int().min(0).default(0).describe('Beats that the agent must have lived'),
   requires: z

@@ -1,4 +1,4 @@
-import { AgentFacets, Farewells } from '#core/agents/contract'
+import { AgentFacets, DeleteHooks } from '#core/agents/contract'
 import { BundleParts, CheckpointParts } from '#core/checkpoints/contract'
 import { GoalContextParts, News, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
@@ -48,7 +48,7 @@ export default definePlugin({
     svc.add(News, orderMessages(svc))
     svc.add(NarrativeSources, { event: 'life_event', line: data => String(data.summary) })
     svc.add(LifeSummaries, lifeSummary(svc))
-    svc.add(Farewells, { name: 'economy', part: agent => writeLife(svc, agent) })
+    svc.add(DeleteHooks, { name: 'economy', part: agent => writeLife(svc, agent) })
 
     // A stop ends what is asked of models; the next start asks anew.
     let choices = new LifeChoices(svc, config, catalogue)

@@ -26,7 +26,7 @@ const TRAITS = 4
 const LONGEST_DOMAIN = 50
 const DOMAINS = 5
 
-/** An identity with its story told up to the last event. */
+/** An identity with its narrative up to the last event. */
 interface NarratedStory {
   kept: IdentityRow
   /** Up to which event the story is stored, and how it goes on. */

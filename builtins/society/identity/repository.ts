@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, isoTime, listed, type Statement, type Store } from '#platform/store/contract'
+import { AMONG, defineEffect, isoTime, jsonList, type Statement, type Store } from '#platform/store/contract'
 import type { IdentityRecord } from './contract.ts'
 import { CHAPTERS, NOTES, OPINIONS, QUESTIONS } from './limits.ts'
 import { EMPTY_STORY, type Story } from './narrative.ts'
@@ -54,7 +54,7 @@ export async function agentsWithNewEvents(store: Store, agents: readonly string[
     `SELECT a.agent_id FROM agents_view a WHERE a.agent_id ${AMONG}
        AND coalesce((SELECT max(seq) FROM events_view e WHERE e.agent_id = a.agent_id), 0)
          > coalesce((SELECT seq FROM identities i WHERE i.agent_id = a.agent_id), 0)`,
-    [listed(agents)],
+    [jsonList(agents)],
   )
   return rows.map(({ agent_id }) => agent_id)
 }
@@ -82,7 +82,7 @@ export interface EventRow {
   data: Record<string, unknown>
 }
 
-/** An identity as it is stored, with what has happened to its agent since its story was told. */
+/** A stored identity, with the events of its agent after the end of its narrative. */
 export interface Stored extends Pick<IdentityRow, 'worldview' | 'chapters' | 'opinions' | 'questions' | 'notes'> {
   story: Story
   /** Oldest first. */
@@ -118,7 +118,7 @@ const PARTS = `SELECT 'story' AS part, seq AS n, worldview AS about, narrative A
 
 /** Reads an identity in one statement. @param types events that are worth a line @param limit of those events */
 export async function readIdentity(store: Store, id: string, types: readonly string[], limit: number): Promise<Stored> {
-  const rows = await store.all<PartRow>(PARTS, [id, id, id, id, listed(types), limit, id, id, id, id])
+  const rows = await store.all<PartRow>(PARTS, [id, id, id, id, jsonList(types), limit, id, id, id, id])
   const of = (part: PartRow['part']) => rows.filter(row => row.part === part)
   const [story] = of('story')
   return {
@@ -150,7 +150,7 @@ function storyOf({ n, text, count, at, until, first, last }: PartRow): Story {
 export function goalsOf(store: Store, goal_ids: readonly string[]) {
   return store.all<{ goal_id: string; objective: string; result: string | null }>(
     `SELECT goal_id, objective, result FROM goals_view WHERE goal_id ${AMONG}`,
-    [listed(goal_ids)],
+    [jsonList(goal_ids)],
   )
 }
 

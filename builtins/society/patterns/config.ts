@@ -25,7 +25,7 @@ export const PatternsConfig = z.object({
     .min(0)
     .default(0)
     .meta({ reload: 'applied' })
-    .describe('What one pattern may cost unless it is told otherwise; 0 sets no limit'),
+    .describe('Default budget of one pattern, in USD; 0 sets no limit'),
   budget_tokens: z.number().int().min(0).default(0).meta({ reload: 'applied' }).describe('The same in tokens'),
 })
 export type PatternsConfig = z.infer<typeof PatternsConfig>

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, isoTime, listed, type Statement, type Store, usdOf } from '#platform/store/contract'
+import { AMONG, defineEffect, isoTime, jsonList, type Statement, type Store, usdOf } from '#platform/store/contract'
 import type { A2AMessage } from '#society/a2a/contract'
 import { withdrawMessages } from '#society/a2a/statements'
 import { PATTERN_ENDS, type PatternRun } from './contract.ts'
@@ -69,7 +69,7 @@ export function waitingFor(store: Store, agent_id: string): Promise<{ pattern_id
 export async function goneOf(store: Store, agents: readonly string[]): Promise<Set<string>> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT agent_id FROM agents_view WHERE died_at IS NULL AND agent_id ${AMONG}`,
-    [listed(agents)],
+    [jsonList(agents)],
   )
   const alive = new Set(rows.map(({ agent_id }) => agent_id))
   return new Set(agents.filter(agent_id => !alive.has(agent_id)))

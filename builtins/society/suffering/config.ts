@@ -6,7 +6,7 @@ const hours = (initial: number) => z.number().min(0.01).max(10_000).default(init
 /** The section `suffering`. Hours are hours of an agent's waking time, times `time_scale`. */
 export const SufferingConfig = z.object({
   enabled: z.boolean().default(true).describe('Whether agents suffer, and their personas move'),
-  threshold_prominent: threshold(0.35).describe('From this load on an agent is told how it suffers'),
+  threshold_prominent: threshold(0.35).describe("From this load on an agent's prompt describes how it suffers"),
   threshold_constrained: threshold(0.55).describe('From this load on that constrains it'),
   threshold_dominant: threshold(0.75).describe('From this load on that comes first; a crisis ends below it'),
   threshold_crisis: threshold(0.9).describe('With this load a crisis begins'),

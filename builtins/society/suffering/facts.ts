@@ -12,7 +12,7 @@ import {
 } from './contract.ts'
 import { afterOutcome } from './persona.ts'
 import { endOfGoal, type HappenedRow, type LotRow } from './repository.ts'
-import { applyVerdict, easeStressor, laid, type Settings } from './state/dynamics.ts'
+import { applyVerdict, easeStressor, addStressor, type Settings } from './state/dynamics.ts'
 import type { Inner } from './state/state.ts'
 
 /** Number of ended goals that are considered. */
@@ -66,7 +66,9 @@ function after(
       return data.action === 'block' ? countRefusal(inner) : inner
     case 'stressor_added': {
       const added = StressorAdded.safeParse(data).data
-      return added ? laid(inner, added.stressor, added.severity ?? settings.initial_severity, at, settings) : inner
+      return added
+        ? addStressor(inner, added.stressor, added.severity ?? settings.initial_severity, at, settings)
+        : inner
     }
     case 'stressor_eased': {
       const off = StressorEased.safeParse(data).data

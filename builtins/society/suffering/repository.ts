@@ -1,6 +1,6 @@
 import type { NewAgent } from '#core/agents/contract'
 import { z } from '#kernel'
-import { AMONG, defineEffect, isoTime, listed, type Store } from '#platform/store/contract'
+import { AMONG, defineEffect, isoTime, jsonList, type Store } from '#platform/store/contract'
 import { PersonaFields, type SufferingMoment } from './contract.ts'
 import { Inner } from './state/state.ts'
 
@@ -90,7 +90,7 @@ export async function endOfGoal(store: Store, goal_id: string): Promise<{ steps:
 }
 
 /** The write of a cycle. Refused silently when another write, such as a restored checkpoint, came in between. */
-export const lived = defineEffect({
+export const recordCycle = defineEffect({
   name: 'suffering.lived',
   schema: z.object({
     agent_id: z.string(),
@@ -145,7 +145,7 @@ export async function stirredAmong(store: Store, agents: readonly string[], now:
     `SELECT a.agent_id FROM agents_view a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id AND i.at <= ? AND i.look_at > ?
      WHERE a.agent_id ${AMONG}
        AND (i.seq IS NULL OR i.seq < coalesce((SELECT max(seq) FROM events_view e WHERE e.agent_id = a.agent_id), 0))`,
-    [now, now, listed(agents)],
+    [now, now, jsonList(agents)],
   )
   return rows.map(({ agent_id }) => agent_id)
 }
@@ -227,4 +227,4 @@ export function extremesOf(store: Store, agent_id: string) {
   )
 }
 
-export const SUFFERING_EFFECTS = [lived, restoreLife, recordMoment]
+export const SUFFERING_EFFECTS = [recordCycle, restoreLife, recordMoment]

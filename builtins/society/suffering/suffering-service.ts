@@ -15,7 +15,7 @@ import {
 } from './contract.ts'
 import { applyEvents, budgetLeft, factsOf, runStressors } from './facts.ts'
 import { baseOf, effectiveOf, homeOf, shapedBy } from './persona.ts'
-import { findLife, findLot, type LotRow, lived, recordMoment } from './repository.ts'
+import { findLife, findLot, type LotRow, recordCycle, recordMoment } from './repository.ts'
 import { pass, type Settings, stillFor, thresholdsOf } from './state/dynamics.ts'
 import { feelingOf, moodOf } from './state/mood.ts'
 import { eachField, type Inner, loadOf, newborn, type ReportedState } from './state/state.ts'
@@ -102,7 +102,7 @@ export class SufferingService implements Suffering {
     const { lot, inner, seq, heard_at } = living
     const { agent_id, version, passed } = lot
     const still_ms = stillFor(inner, this.#settings)
-    cycle.effects.push(lived({ agent_id, version, seq, heard_at, passed, still_ms, inner }))
+    cycle.effects.push(recordCycle({ agent_id, version, seq, heard_at, passed, still_ms, inner }))
   }
 
   /** The cycle is over: its row says where the agent stands, unless another has begun, which the agent was taken for. */

@@ -8,7 +8,7 @@ const STRONG = 0.5
 const passive: SwarmPolicy = { name: 'passive', act: () => [] }
 
 /**
- * An agent that does badly is told so and gets fewer delegations; badly done work goes to agents that do it well, and
+ * An agent that does badly reads so in its prompt and gets fewer delegations; badly done work goes to agents that do it well, and
  * they teach the others.
  */
 const active: SwarmPolicy = {
@@ -17,7 +17,7 @@ const active: SwarmPolicy = {
     situation.learned.recommendations.flatMap(({ kind, agent_id, task_type, text }) => {
       if (kind === 'routing' && agent_id !== null) return relieveActions(situation, agent_id)
       if (kind === 'specialization' && task_type !== null) return routeActions(situation, task_type, text)
-      return kind === 'knowledge' ? taught(situation) : []
+      return kind === 'knowledge' ? teachPeers(situation) : []
     }),
 }
 
@@ -43,7 +43,7 @@ function routeActions(situation: SwarmSituation, task_type: string, text: string
 }
 
 /** What worked for the best in each kind of work, for those who do badly in it. */
-function taught(situation: SwarmSituation): SwarmAction[] {
+function teachPeers(situation: SwarmSituation): SwarmAction[] {
   const types = new Set(situation.specializations.flatMap(each => each.types.map(({ task_type }) => task_type)))
   return [...types].sort().flatMap(task_type => lessons(situation, task_type))
 }

@@ -21,12 +21,12 @@ const EMERGING = 0.3
 
 /** What the swarm can learn from how its agents fared; the same for the same. @param before the figures of the report before */
 export function learn(
-  fared: readonly AgentOutcomes[],
+  outcomes: readonly AgentOutcomes[],
   specializations: readonly Specialization[],
   before: SwarmLearning['figures'] | undefined,
 ): SwarmLearning {
-  const completed = sum(fared.map(agent => agent.completed))
-  const abandoned = sum(fared.map(agent => agent.abandoned))
+  const completed = sum(outcomes.map(agent => agent.completed))
+  const abandoned = sum(outcomes.map(agent => agent.abandoned))
   const ended = completed + abandoned
   const success_rate = ended === 0 ? null : round(completed / ended)
   const patterns = patternsOf(specializations)
@@ -35,12 +35,12 @@ export function learn(
   )
   const figures = { success_rate, completed, abandoned, patterns: patterns.length, mean_specialization }
   return {
-    agents: fared.length,
-    active_goals: sum(fared.map(agent => agent.active)),
+    agents: outcomes.length,
+    active_goals: sum(outcomes.map(agent => agent.active)),
     figures,
     deltas: deltasOf(figures, before),
     patterns,
-    recommendations: [...knowledge(success_rate, ended), ...routing(fared), ...specialization(specializations)],
+    recommendations: [...knowledge(success_rate, ended), ...routing(outcomes), ...specialization(specializations)],
   }
 }
 
@@ -81,8 +81,8 @@ function knowledge(rate: number | null, ended: number): SwarmRecommendation[] {
   return [{ kind: 'knowledge', priority: 9, agent_id: null, task_type: null, text }]
 }
 
-function routing(fared: readonly AgentOutcomes[]): SwarmRecommendation[] {
-  return fared
+function routing(outcomes: readonly AgentOutcomes[]): SwarmRecommendation[] {
+  return outcomes
     .filter(({ completed, abandoned }) => completed + abandoned >= ROUTING_GOALS && abandoned > completed)
     .map(({ agent_id, completed, abandoned }) => ({
       ...{ kind: 'routing' as const, priority: 8, agent_id, task_type: null },

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, getValue, isoTime, listed, type Store } from '#platform/store/contract'
+import { AMONG, getValue, isoTime, jsonList, type Store } from '#platform/store/contract'
 import { type SwarmEffect, SwarmLearning, type SwarmReport, type TaskTypeRecord } from './contract.ts'
 import type { AgentOutcomes } from './report.ts'
 import { round } from './specialization.ts'
@@ -138,7 +138,7 @@ export async function listReports(store: Store, limit: number, offset: number): 
     ...[limit, offset],
   ])
   const ids = rows.map(({ report_id }) => report_id)
-  const all = await effects(store, `report_id ${AMONG}`, listed(ids))
+  const all = await effects(store, `report_id ${AMONG}`, jsonList(ids))
   return rows.map(row =>
     reportOf(
       row,

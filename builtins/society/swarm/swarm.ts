@@ -173,11 +173,11 @@ export class Swarm implements Specialists {
 
   async #learn(beat: number): Promise<void> {
     const store = this.#store
-    const fared = await recentOutcomes(store, LAST_GOALS)
-    if (fared.length === 0) return
+    const outcomes = await recentOutcomes(store, LAST_GOALS)
+    if (outcomes.length === 0) return
     const specializations = await this.specializations()
     const [before] = await listReports(store, 1, 0)
-    const learned = learn(fared, specializations, before?.figures)
+    const learned = learn(outcomes, specializations, before?.figures)
     const policy = this.#svc.find(SwarmPolicies, this.#config.policy)
     if (!policy) this.#svc.log.warn({ beat }, `There is no swarm policy "${this.#config.policy}": nothing is done.`)
     const wanted = policy?.act(await this.#situation(learned, specializations)) ?? []

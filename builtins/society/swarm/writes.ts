@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, listed } from '#platform/store/contract'
+import { AMONG, defineEffect, jsonList } from '#platform/store/contract'
 import { EFFECT_KINDS, SwarmLearning } from './contract.ts'
 import { OPEN } from './repository.ts'
 
@@ -89,7 +89,7 @@ export const moveEffects = defineEffect({
   statements: ({ effect_ids, from, to }, now) =>
     effect_ids.map(effect_id => ({
       sql: `UPDATE swarm_effects SET status = ?, ended_at = ? WHERE effect_id = ? AND status ${AMONG}`,
-      params: [to, to === 'in_force' || to === 'reverting' ? null : now, effect_id, listed(from)],
+      params: [to, to === 'in_force' || to === 'reverting' ? null : now, effect_id, jsonList(from)],
     })),
 })
 

@@ -39,7 +39,7 @@ function cleanValue(value: unknown, depth: number): unknown {
 }
 
 /**
- * The arguments of a tool by the server's own schema: that is what models are told, and what they are checked by. Where it
+ * The arguments of a tool by the server's own schema: models get it, and arguments are checked by it. Where it
  * cannot be checked, or not in time, the server has the last word. To be parsed with `safeParseAsync`.
  */
 export function parametersOf(schema: Schema, check: Schemas['check']): z.ZodType {

@@ -50,11 +50,11 @@ function Kill({ agent: { agent_id: id, name }, onClose }: { agent: Agent; onClos
   const kill = useAction(async () => {
     await api.agents.delete({ id })
     go(to(''))
-  }, 'It is gone; its files lie in .svc/attic.')
+  }, 'It is gone; its files lie in .svc/trash.')
   return (
     <Dialog title={`Kill ${name}?`} onClose={onClose}>
       <div class="stack">
-        <p>All of its records are removed for good. Its files move to .svc/attic.</p>
+        <p>All of its records are removed for good. Its files move to .svc/trash.</p>
         <Trouble fault={kill.fault} />
         <div class="row">
           <button type="button" class="danger" disabled={kill.running} onClick={() => void kill.run()}>

@@ -145,7 +145,7 @@ function Alarms({ alarms, onChanged }: AlarmsProps) {
         keyOf={({ alarm_id }) => alarm_id}
         columns={[
           {
-            name: 'What it is told',
+            name: 'Message',
             kind: 'grow',
             cell: ({ description }) => <span class="clamp">{visible(description)}</span>,
           },

@@ -111,7 +111,7 @@ export function AddAlarm({ id, onAdded }: AddProps) {
       >
         <div class="fields">
           <label>
-            What it is told
+            Message
             <input name="description" required maxLength={500} />
           </label>
           <label>

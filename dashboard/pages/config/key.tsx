@@ -65,7 +65,7 @@ function Editor({ found, onDone, onCancel }: { found: Key; onDone: () => Promise
     await onDone()
   }
   const save = useAction(async () => {
-    await api.config.patch(nested(key, parsedValue(found, text)))
+    await api.config.patch(nestKey(key, parsedValue(found, text)))
     await onSaved()
   })
   const unset = useAction(async () => {
@@ -103,6 +103,6 @@ function Editor({ found, onDone, onCancel }: { found: Key; onDone: () => Promise
 }
 
 /** `{ daemon: { heartbeat: 5 } }` of `daemon.heartbeat` and 5. */
-function nested(key: string, value: unknown): Record<string, unknown> {
+function nestKey(key: string, value: unknown): Record<string, unknown> {
   return key.split('.').reduceRight<unknown>((below, name) => ({ [name]: below }), value) as Record<string, unknown>
 }

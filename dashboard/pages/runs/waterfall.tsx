@@ -11,7 +11,7 @@ interface Row {
 }
 
 /** The share of a lane that words need. */
-const ROOM = 0.22
+const LABEL_SHARE = 0.22
 /** Spans that are open at first: the run, its agents and their goals. */
 const OPEN = new Set(['run', 'agent'])
 
@@ -155,8 +155,8 @@ function Bar({ span, from, to }: { span: Span; from: number; to: number }) {
 
 /** Places a label where it fits: behind the bar, in front of it, or on it. */
 function placeOf(before: number, after: number): 'before' | 'after' | 'inside' {
-  if (after > ROOM) return 'after'
-  return before > ROOM ? 'before' : 'inside'
+  if (after > LABEL_SHARE) return 'after'
+  return before > LABEL_SHARE ? 'before' : 'inside'
 }
 
 function rowsOf(span: Span, depth: number, isOpen: (span: Span) => boolean): Row[] {

@@ -48,7 +48,7 @@ function Now({ state: { policy, acts, latest, in_force } }: { state: State }) {
     <Card title="Now" aside={<Tag kind={acts ? 'good' : ''}>policy: {visible(policy)}</Tag>}>
       <div class="stack">
         <p class="soft">
-          {acts ? 'What is learned is acted on.' : 'What is learned is told, and nothing is done about it.'}
+          {acts ? 'What is learned is acted on.' : 'What is learned is reported, and nothing is done about it.'}
         </p>
         {latest && <Figures report={latest} />}
         {in_force.length === 0 ? (

@@ -11,7 +11,7 @@ export function dollars(amount: number): string {
   if (amount === 0 || Math.abs(amount) >= 0.0995) return usd.format(amount)
   return `$${amount.toFixed(Math.min(9, 1 - Math.floor(Math.log10(Math.abs(amount)))))}`
 }
-/** What large numbers are told in, and from where on: what would be rounded to a thousand of one is one of the next. */
+/** Units of large numbers, and where each begins: a number that rounds to a thousand of one unit is shown in the next. */
 const UNITS = [
   ['B', 1e9, 999_950_000],
   ['M', 1e6, 999_950],

@@ -19,15 +19,15 @@ const READERS: Readonly<Record<string, Reader>> = {
 
 /** How many broken tool calls are read as they were meant, and how many as something else, beside two other readers. */
 export async function repair(): Promise<Row[]> {
-  const meant = BROKEN_CALLS.filter(isRecoverable).length
+  const recoverable = BROKEN_CALLS.filter(isRecoverable).length
   const [best, plain, other] = Object.values(READERS).map(reader => BROKEN_CALLS.map(each => outcomeOf(each, reader)))
   const texts = CALLS_IN_TEXT.map(outcomeOfText)
   const percent = (outcomes: readonly Outcome[], of: number) => (100 * count(outcomes, 'right')) / of
-  const note = `JSON.parse ${percent(plain!, meant).toFixed(0)} %, and ${count(plain!, 'wrong')} wrong`
+  const note = `JSON.parse ${percent(plain!, recoverable).toFixed(0)} %, and ${count(plain!, 'wrong')} wrong`
   return [
     row({
       what: 'broken tool calls read as they were meant, beside jsonrepair',
-      ...{ figure: percent(best!, meant), unit: '%', baseline: percent(other!, meant), note },
+      ...{ figure: percent(best!, recoverable), unit: '%', baseline: percent(other!, recoverable), note },
     }),
     row({
       what: 'broken tool calls read as something else, beside jsonrepair',

@@ -91,7 +91,7 @@ const ratioOf = ({ rounds }: { rounds: readonly { ratio: number }[] }) => median
 
 /** The daemon's part of the program, with an agent for each round and length that is woken when it is measured. */
 async function serviceAt(root: string, url: string) {
-  const lived = new Map<string, number>()
+  const cycles = new Map<string, number>()
   let ended = () => {}
   const world = definePlugin({
     name: 'profiles',
@@ -105,9 +105,9 @@ async function serviceAt(root: string, url: string) {
       })
       svc.toolkit({ name: 'notes', tools: [note] })
       svc.tap('cleanup', 'as-measured', (cycle: Cycle) => {
-        const cycles = (lived.get(cycle.agent_id) ?? 0) + 1
-        lived.set(cycle.agent_id, cycles)
-        cycle.run_at = cycles < CYCLES ? svc.clock.ms() : FAR
+        const count = (cycles.get(cycle.agent_id) ?? 0) + 1
+        cycles.set(cycle.agent_id, count)
+        cycle.run_at = count < CYCLES ? svc.clock.ms() : FAR
       })
     },
   })
@@ -126,7 +126,7 @@ async function serviceAt(root: string, url: string) {
     ...{ ports: { env: { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none' } }, log: { level: 'error' } },
   })
   kernel.hooks.on('cycle_end', ({ agent_id }) => {
-    if (lived.get(agent_id) === CYCLES) ended()
+    if (cycles.get(agent_id) === CYCLES) ended()
   })
   seed(join(root, '.svc', 'svc.db'))
   kernel.heartbeat.start()

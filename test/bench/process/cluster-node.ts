@@ -1,6 +1,6 @@
 /**
- * A node of several, which drives agents when it is told to and says how many cycles it ended. A cycle holds what its model may
- * cost, waits for so many milliseconds as it was told last, as if for an answer, and books that with a message in the commit with
+ * A node of several, which drives agents on request and reports how many cycles it ended. A cycle holds what its model may
+ * cost, waits for the milliseconds last set, as if for an answer, and books that with a message in the commit with
  * which it gives its lease back.
  */
 

@@ -34,11 +34,11 @@ const SETTLED_MS = 5_000
 
 /** Several machines on one PostgreSQL: how soon a nudge is heard, how it grows with nodes, what idle agents cost. */
 export async function several(): Promise<Row[]> {
-  const heard = await nudge()
+  const nudged = await nudge()
   // On the disk, and waiting for it.
   const server = await postgresServer({ durable: true })
   try {
-    return [...heard, ...(await growth(server)), ...(await crowd(server))]
+    return [...nudged, ...(await growth(server)), ...(await crowd(server))]
   } finally {
     await server.stop()
   }

@@ -134,7 +134,7 @@ async function eventLog(): Promise<Row[]> {
   ]
 }
 
-/** The events of the database, of which the files are made and from which the last are told. */
+/** The events of the database, of which the files are made and the last are shown. */
 async function eventTable(): Promise<Row[]> {
   await using home = await testHost({ builtins: [store], clock: 'system', roles: ['server'] })
   const events = home.kernel.use(Store)

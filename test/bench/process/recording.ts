@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { getHeapStatistics } from 'node:v8'
 import { type ModelEvent, ModelProviders, type ModelRequest } from '#core/models/contract'
 import { definePlugin, type Kernel, type PluginHandle } from '#kernel'
-import { type ExecutionIdentity, type Tape, TapeToken } from '#lib/recording-context'
+import { type ExecutionIdentity, type RecordingBackend, ActiveRecording } from '#lib/recording-context'
 import { beginRecording, type LiveRecording } from '#observability/recordings/recording/recording'
 import { RecordingFiles } from '#observability/recordings/recording/recording-files'
 import { Runs } from '#observability/runs/contract'
@@ -29,7 +29,7 @@ const WARM_UP = 3
 
 /** What is surer than this says something about a twentieth. */
 const UNSURE = 0.02
-/** One at a time, so that it can be told what each cost. */
+/** One at a time, so that each cost can be measured. */
 const daemon = { min_rest: 0, max_concurrent_agents: 1 }
 
 const percent = (ratio: number) => `${((ratio - 1) * 100).toFixed(1)} %`
@@ -103,15 +103,15 @@ class Switch {
     setup: svc => {
       this.#svc = svc
       let on = false
-      svc.provide(TapeToken, {
+      svc.provide(ActiveRecording, {
         begin: (...cycle) => {
           on = this.live !== undefined && this.pairs.next(this.#kindOf(cycle[0]))
-          return on ? this.live!.tape.begin(...cycle) : undefined
+          return on ? this.live!.recorder.begin(...cycle) : undefined
         },
-        wrote: (...transaction) => (on ? this.live!.tape.wrote(...transaction) : undefined),
+        wrote: (...transaction) => (on ? this.live!.recorder.wrote(...transaction) : undefined),
         pretends: false,
         repeats: false,
-      } satisfies Tape)
+      } satisfies RecordingBackend)
     },
   })
   #svc!: PluginHandle
@@ -124,7 +124,7 @@ class Switch {
   async begin(kernel: Kernel): Promise<LiveRecording> {
     const run = { run_id: await kernel.use(Runs).begin('daemon'), kind: 'daemon' }
     const config = { enabled: true, max_mb: 64, max_state_mb: 64 }
-    // It writes when it is told to: what is recorded in one piece is not written in another.
+    // It writes on request: what is recorded in one part is not written in another.
     const clock = { ...this.#svc.clock, after: () => () => {} }
     const svc = new Proxy(this.#svc, {
       get(own, name) {

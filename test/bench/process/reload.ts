@@ -28,7 +28,7 @@ setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
 const MIB = 2 ** 20
-/** Events told in a second. */
+/** Events emitted per second. */
 const EVENTS = 100
 
 /** What the plugin, version by version, has handled; kept outside of it. */

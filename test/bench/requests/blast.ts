@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 
 const CONNECTIONS = 16
 
-/** Asks a URL as often as it is told, over some connections at once, and says when it has. Runs as a process of its own. */
+/** Requests a URL a given number of times, over some connections at once, and reports when done. Runs as a process of its own. */
 process.on('message', ({ url, count }: { url: string; count: number }) => {
   const { hostname, port, pathname, search } = new URL(url)
   const request = Buffer.from(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${hostname}:${port}\r\n\r\n`)

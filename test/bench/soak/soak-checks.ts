@@ -13,7 +13,7 @@ const FRESH_MS = YOUNG_MS - 10_000
 /** What else must not be there, in rows that tell what happened. */
 const NEVER: readonly (readonly [promise: string, sql: string])[] = [
   [
-    'A cycle is told as done once.',
+    'A cycle is reported as done once.',
     `SELECT agent_id, cycle_num FROM events WHERE type = 'cycle_done' GROUP BY agent_id, cycle_num HAVING count(*) > 1`,
   ],
   [
@@ -52,7 +52,7 @@ export function lookAt(db: Sqlite.Database): Look {
 export async function brokenIn({ db, root, people }: SoakState): Promise<string[]> {
   const since = Date.now() - FRESH_MS
   const stamps = await stampsIn(root)
-  // What ended earlier may have been forgotten with the events that told of it.
+  // What ended earlier may be gone, with the events that reported it.
   db.exec(`CREATE TEMP VIEW goals AS SELECT * FROM main.goals WHERE status = 'active' OR completed_at > ${since}`)
   db.exec('BEGIN')
   try {

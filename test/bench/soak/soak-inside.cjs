@@ -37,9 +37,9 @@ if (file && isMainThread) {
     setTimeout(look, EVERY_MS).unref()
   }
   setTimeout(look, EVERY_MS).unref()
-  const told = histogram => ({ p99: histogram.percentile(99) / 1000, max: histogram.max / 1000 })
+  const figures = histogram => ({ p99: histogram.percentile(99) / 1000, max: histogram.max / 1000 })
   const memory = { looks: 0, bytes: 0 }
-  const tell = () => writeFileSync(file, JSON.stringify({ wall: told(wall), own: told(own), memory }))
+  const report = () => writeFileSync(file, JSON.stringify({ wall: figures(wall), own: figures(own), memory }))
   setInterval(tell, 1000).unref()
 
   process.on('SIGWINCH', () => {

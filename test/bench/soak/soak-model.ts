@@ -15,7 +15,7 @@ import { Dice } from '../../support/simulation/dice.ts'
 import { sayingOf } from '../../support/simulation/model/model.ts'
 import { Trouble } from '../../support/simulation/trouble.ts'
 
-/** What this process is told, and what it answers. */
+/** Messages to this process, and its answers. */
 export type ToModel = { begin: number } | { agents: readonly string[] } | 'calm' | 'report'
 export interface ModelReport {
   requests: number

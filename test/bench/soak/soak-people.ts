@@ -79,7 +79,7 @@ export class SoakPeople {
     this.#acts = [...known, ...own]
   }
 
-  /** Goes on until they are told to rest for good. */
+  /** Goes on until they are stopped for good. */
   async work(until: AbortSignal): Promise<void> {
     while (!until.aborted) {
       await sleep(this.#dice.int(20, this.eager ? EAGER_MS : PACE_MS))
@@ -119,12 +119,15 @@ export class SoakPeople {
   }
 
   async #asks(name: string, input: object): Promise<unknown> {
-    const [room = '', verb = ''] = name
+    const [group = '', verb = ''] = name
       .split('.')
       .map(word => word.replace(/_(.)/g, (_, letter) => letter.toUpperCase()))
-    const rooms = this.#project.client as unknown as Record<string, Record<string, (input: object) => Promise<unknown>>>
+    const groups = this.#project.client as unknown as Record<
+      string,
+      Record<string, (input: object) => Promise<unknown>>
+    >
     try {
-      const answer = await rooms[room]![verb]!(input)
+      const answer = await groups[group]![verb]!(input)
       this.counts.answers++
       if (name === 'goals.add') this.goals.set((answer as { goal_id: string }).goal_id, (input as { id: string }).id)
       return answer
@@ -156,7 +159,7 @@ export class SoakPeople {
     try {
       for await (const { id } of this.#project.client.events.follow({}, { signal: cut })) {
         const seq = Number(id ?? last + 1)
-        if (seq <= last) this.broken.push(`event ${seq} was told after ${last}`)
+        if (seq <= last) this.broken.push(`event ${seq} was sent after ${last}`)
         last = seq
         this.counts.streamed++
       }

@@ -12,7 +12,7 @@ const rows = [
   ['their latency', `p99 ${f.requests.p99_ms.toFixed(0)} ms, longest ${f.requests.max_ms.toFixed(0)} ms`],
   [
     'events',
-    `${f.events.emitted} told, ${f.events.counted} counted, ${f.events.missed} missed, ${f.events.doubled} doubled`,
+    `${f.events.emitted} emitted, ${f.events.counted} counted, ${f.events.missed} missed, ${f.events.doubled} doubled`,
   ],
   ['tool calls', `${f.notes.committed} committed, ${f.notes.counted} counted, ${f.notes.failed} failed`],
   ['cycles', `${f.cycles.ended}, ${f.cycles.failed} failed`],

@@ -5,7 +5,7 @@ import type { SoakedProject } from './soak-project.ts'
 const MIB = 2 ** 20
 const WAL_EVERY_MS = 200
 const SAMPLE_EVERY_MS = 2_000
-/** Metrics are told of the last half or whole minute. */
+/** Metrics cover the last half or whole minute. */
 const METRICS_EVERY = 5
 const WINDOW_MS = 60_000
 

@@ -118,7 +118,7 @@ const rows: [name: string, value: string, kept?: boolean][] = [
   ['files at rest', `${times(first)}`, differ.length === 0],
   [
     'loop, wall',
-    `p99 ${ms(lag.wall.p99)}, longest ${ms(lag.wall.max)}; as told: p99 ${ms(watch.metric.p99)}, longest ${ms(watch.metric.max)}`,
+    `p99 ${ms(lag.wall.p99)}, longest ${ms(lag.wall.max)}; as reported: p99 ${ms(watch.metric.p99)}, longest ${ms(watch.metric.max)}`,
   ],
   [
     'loop, its own',

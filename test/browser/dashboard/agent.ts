@@ -220,7 +220,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     expect(await schedules()).toMatchObject([{ every: 5_400 }])
 
     await page.getByText('Set an alarm').click()
-    await page.getByLabel('What it is told').fill('The shearers come')
+    await page.getByLabel('Message', { exact: true }).fill('The shearers come')
     await page.locator('input[type="datetime-local"]').fill('2020-01-31T18:00')
     await page.getByRole('button', { name: 'Set', exact: true }).click()
     await page.getByText('Jan 31, 2020, 18:00:00 has passed').waitFor()

@@ -18,7 +18,7 @@ const begunAgain: Reply[] = [
   text('It was a quiet night at sea.', { until: new Promise<void>(resolve => (goOn = resolve)) }),
 ]
 
-/** Each agent has one goal, for which it sends a word and finishes; a task is what it is told. */
+/** Each agent has one goal, for which it sends a message and finishes; a task is its instruction. */
 function says(request: ModelServerRequest) {
   const { messages } = request.body
   const last = messages.at(-1)
@@ -115,7 +115,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.getByText('Ann is on holiday').waitFor()
   })
 
-  it('is told how a call was decided that somebody else has decided on meanwhile', async () => {
+  it('shows the decision of a call that someone else has decided meanwhile', async () => {
     const { approval_id } = await oldest()
     await page.route(`**/approvals/${approval_id}`, async route => {
       if (route.request().method() === 'POST')

@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
   const file = () => readFile(join(host.home.root, '.svc/config.yaml'), 'utf8')
   const rowOf = (key: string) => page.locator('.keys li').filter({ has: page.getByText(key, { exact: true }) })
 
-  it('changes a key: it is told when that counts, and it is in the file', async () => {
+  it('changes a key: shows when it applies, and writes it to the file', async () => {
     page = await person.at('#/config?q=daemon.heartbeat')
     const row = rowOf('daemon.heartbeat')
     await row.getByText('at once').waitFor()
@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
     expect(await file()).toMatch(/sub_agent_toolkits: null/)
   })
 
-  it('is told of a wrong value in the server’s words, at the key, and nothing is changed', async () => {
+  it('shows the server’s message for a wrong value at the key, and changes nothing', async () => {
     page = await person.at('#/config?q=server.cors_origins')
     const before = await file()
     const row = rowOf('server.cors_origins')

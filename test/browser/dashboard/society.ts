@@ -105,7 +105,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     expect(person.changes).toEqual([])
   })
 
-  it('counts within the chosen span only, and what is told has a bound', async () => {
+  it('counts within the chosen span only, and the list has a bound', async () => {
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
     expect(await host.invoke<MessageGraph>('messages.graph', { since: tomorrow })).toMatchObject({
       messages: 0,
@@ -292,7 +292,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await person.at('#/society')
     await expect.poll(() => nodes().count(), PATIENT).toBe(200)
     await page.getByText(/\d+ more talk and are left out/).waitFor()
-    // Names that would cover each other are told on focus.
+    // Names that would overlap are shown on focus.
     const [late, written] = [page.locator('.graph .late'), page.locator('.graph .names text')]
     expect((await late.count()) + (await written.count())).toBe(200)
     expect(await written.count()).toBeGreaterThan(2)

@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   })
 
   it('pauses an agent, lets it go on, and tells it something that it then does', async () => {
-    // It has no goal when it is told: what is told in the midst of one is heeded within that.
+    // It has no goal when the nudge comes: one that comes during a goal is handled within it.
     await alive.invoke('daemon.pause')
     const id = await alive.spawn('writer')
     const page = await operator.at(`#/agents/${id}`)
@@ -130,7 +130,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   it('has one stream of events for all tabs, however many, and every tab is live', async () => {
     const open = new Set<ServerResponse>()
     let most = 0
-    const heard = (message: unknown) => {
+    const received = (message: unknown) => {
       const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
       if (!request.url?.startsWith('/events') || request.headers.host !== new URL(alive.url).host) return
       open.add(response)
@@ -140,8 +140,8 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     const id = await alive.spawn('oracle')
     await alive.invoke('daemon.pause')
     await operator.leave()
-    subscribe('http.server.request.start', heard)
-    onTestFinished(() => void unsubscribe('http.server.request.start', heard))
+    subscribe('http.server.request.start', received)
+    onTestFinished(() => void unsubscribe('http.server.request.start', received))
     for (let tab = 1; tab <= 7; tab++) {
       const page = await operator.open('#/events')
       await page.getByText('Live', { exact: true }).waitFor()
@@ -154,7 +154,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await alive.invoke('daemon.resume')
   })
 
-  it('is told when the connection is lost, keeps what was known, and is live again without a reload', async () => {
+  it('shows that the connection is lost, keeps its data, and is live again without a reload', async () => {
     const first = await openDashboard({ roles: ['server'] })
     await first.spawn('oracle')
     const person = await visitor(browser, first)
@@ -261,13 +261,13 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     for (const preset of ['coder', 'oracle', 'writer']) ids[preset] = await still.spawn(preset)
     await page.getByText('No agent is stuck, and nothing waits for you.').waitFor()
     const error = 'The provider says: no credit is left.'
-    const fared = still.home.kernel.use(Agents).fared({ agent_id: ids.writer!, error, waiting_for: null })
+    const outcome = still.home.kernel.use(Agents).fared({ agent_id: ids.writer!, error, waiting_for: null })
     const event = appendEvent({
       type: 'agent_changed',
       agent_id: ids.writer!,
       data: { agent_id: ids.writer!, changes: [] },
     })
-    await still.home.kernel.use(Store).apply([fared, event])
+    await still.home.kernel.use(Store).apply([outcome, event])
     const names = async () => (await page.locator('tbody th').allInnerTexts()).join(' ')
     await page.getByRole('region', { name: 'Needs your attention' }).getByText(`writer: ${error}`).waitFor()
     expect(await names()).toBe('writer coder oracle')
@@ -284,7 +284,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     reader.rest()
   })
 
-  it('is told in a sentence what a server without a daemon cannot know', async () => {
+  it('says in a sentence what a server without a daemon cannot know', async () => {
     const id = await still.spawn('oracle')
     const page = await reader.at('#/spend')
     await page.getByText('No daemon runs: svc start').waitFor()

@@ -2,11 +2,11 @@
 
 /** Asks for every target in every manner that a page has, and tells what came of it. */
 async function attack({ url, targets, cross }) {
-  const told = []
+  const results = []
   const ask = async (what, path, init) => {
     const answer = await fetch(url + path, init).catch(() => undefined)
     const text = answer && (await answer.text().catch(() => ''))
-    told.push(`${what} ${path} → ${answer ? `${answer.type} ${answer.status} ${text}` : 'failed'}`)
+    results.push(`${what} ${path} → ${answer ? `${answer.type} ${answer.status} ${text}` : 'failed'}`)
   }
   for (const { method, path, body } of targets) {
     const sent = body === undefined || method === 'GET' ? {} : { body }
@@ -31,12 +31,12 @@ async function attack({ url, targets, cross }) {
     navigator.sendBeacon(url + path, new Blob([body ?? '{}'], { type: 'text/plain' }))
     await ask(`${method} keepalive`, path, { method, mode: 'no-cors', keepalive: true, ...sent })
   }
-  return told
+  return results
 }
 
 /** Tries what needs elements of it: forms, scripts, pictures, frames, streams and sockets. */
 async function embed({ url, targets }) {
-  const told = []
+  const results = []
   const within = (ms, done) => Promise.race([done, new Promise(resolve => setTimeout(() => resolve('nothing'), ms))])
   const loaded = (element, what) =>
     new Promise(resolve => {
@@ -51,7 +51,7 @@ async function embed({ url, targets }) {
     if (method === 'GET') {
       const script = document.createElement('script')
       script.src = url + path
-      told.push(`script ${path} → ${await within(2000, loaded(script, 'script'))}`)
+      results.push(`script ${path} → ${await within(2000, loaded(script, 'script'))}`)
       continue
     }
     // A form knows no other method: each path once, with the body that it is made for.
@@ -78,9 +78,9 @@ async function embed({ url, targets }) {
   }
   const picture = document.createElement('img')
   picture.src = `${url}/assets/icon.svg`
-  told.push(`picture → ${await within(2000, loaded(picture, 'picture'))}`)
+  results.push(`picture → ${await within(2000, loaded(picture, 'picture'))}`)
   const events = new EventSource(`${url}/events`)
-  told.push(
+  results.push(
     `events → ${await within(
       2000,
       new Promise(resolve => {
@@ -91,7 +91,7 @@ async function embed({ url, targets }) {
   )
   events.close()
   const socket = new WebSocket(url.replace('http', 'ws'))
-  told.push(
+  results.push(
     `socket → ${await within(
       2000,
       new Promise(resolve => {
@@ -100,7 +100,7 @@ async function embed({ url, targets }) {
       }),
     )}`,
   )
-  return told
+  return results
 }
 
 globalThis.hostile = { attack, embed }

@@ -170,7 +170,7 @@ describe('one daemon for a project', () => {
 })
 
 describe('what does not end in order', () => {
-  it('whoever was at work in one that was killed is told of as idle, as soon as it is gone', async () => {
+  it('agents of a killed daemon are shown as idle as soon as it is gone', async () => {
     await using dir = await project(FAST)
     await using model = await modelServer({ script: () => fault('hang') })
     const options = {
@@ -225,7 +225,7 @@ describe('what does not end in order', () => {
     }
   })
 
-  it('that stalls while it is asked keeps nobody waiting: what can be told is told without it', async () => {
+  it('that stalls while it is asked delays no command: what can be shown is shown without it', async () => {
     await using dir = await project(FAST)
     const { path: cwd } = dir
     await using daemon = new RunningSvc(['start'], { cwd })

@@ -5,11 +5,11 @@ import type { TempDir } from '../../support/temp.ts'
 import { svc } from '../../support/vitest/warm.ts'
 import { project } from '../project.ts'
 
-/** A systemctl that writes down what it is told. */
+/** A systemctl that writes down its arguments. */
 async function withSystemctl(dir: TempDir) {
   const bin = join(dir.path, 'bin')
   await dir.write({
-    'bin/systemctl': `#!/bin/sh\necho "$@" >> ${dir.path}/told\n[ "$2" = is-active ] && echo active\nexit 0\n`,
+    'bin/systemctl': `#!/bin/sh\necho "$@" >> ${dir.path}/calls\n[ "$2" = is-active ] && echo active\nexit 0\n`,
   })
   await chmod(join(bin, 'systemctl'), 0o755)
   return { PATH: `${bin}:${process.env.PATH}`, XDG_CONFIG_HOME: join(dir.path, 'config') }
@@ -31,7 +31,7 @@ describe('svc service', () => {
       expect(unit).toContain(line)
     }
     const name = file.split('/').at(-1)
-    expect(await readFile(join(dir.path, 'told'), 'utf8')).toBe(`--user daemon-reload\n--user enable --now ${name}\n`)
+    expect(await readFile(join(dir.path, 'calls'), 'utf8')).toBe(`--user daemon-reload\n--user enable --now ${name}\n`)
     expect((await svc(['service', 'status'], options)).stdout).toContain('active')
     expect((await svc(['service', 'uninstall'], options)).stdout).toContain('is removed')
     await expect(access(file)).rejects.toThrow()
@@ -52,7 +52,7 @@ describe('svc service', () => {
     await expect(access(join(dir.path, 'config'))).rejects.toThrow()
   })
 
-  it('what systemctl says against it is told', async () => {
+  it('an error of systemctl is shown', async () => {
     await using dir = await project()
     const env = await withSystemctl(dir)
     await writeFile(

@@ -106,7 +106,7 @@ describe('svc db', () => {
     expect([...names]).toEqual((await readdir(at(dir.path, 'backups'))).sort())
   })
 
-  it('a damaged database is told, and replaced by a backup; a damaged backup replaces nothing', async () => {
+  it('a damaged database is reported, and replaced by a backup; a damaged backup replaces nothing', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     for (const preset of ['coder', 'writer', 'tester']) await svc(['spawn', preset], { cwd })

@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { onTestFinished } from 'vitest'
 
-/** The official client, and what it was told without asking. */
+/** The official client, and the notifications that it got. */
 export interface ConnectedClient {
   client: Client
   /** `tools`, `resources`, `prompts` as their lists change, and URIs of resources that do. */

@@ -177,7 +177,7 @@ describe('a session over HTTP', () => {
     await expect(response.text()).rejects.toThrow()
   })
 
-  it('a client that was cut off is told what it missed', async () => {
+  it('a client that was cut off gets what it missed', async () => {
     const home = await startRestServer({ plugins: PLUGINS })
     const headers = { 'mcp-session-id': await begin(home) }
     const answer = await post(home, CALL, { ...headers, 'mcp-protocol-version': '2025-11-25' })

@@ -188,7 +188,7 @@ describe('MCP over HTTP', () => {
     await expect(client.getPrompt({ name: 'no_such' })).rejects.toMatchObject({ code: -32602 })
   })
 
-  it('progress is told as it comes, to the log where nobody asked for it; a cancelled call is aborted', async () => {
+  it('progress is sent as it comes, to the log where the client did not ask for it; a cancelled call is aborted', async () => {
     const home = await startServer({ builtins: [worker] })
     const { client, call, logged } = await connectClient(overHttp(home.url))
     const seen: (string | undefined)[] = []
@@ -239,7 +239,7 @@ describe('MCP over HTTP', () => {
     expect(output.output).toBe('It is four.')
   })
 
-  it('lists that a plugin changes are told as changed, also when it is gone', async () => {
+  it('lists that a plugin changes are announced as changed, also when it is gone', async () => {
     const home = await startServer()
     const { client, call, notified, logged } = await connectClient(overHttp(home.url))
     const file = join(home.root, 'plugins', 'greeter.ts')

@@ -64,8 +64,8 @@ export function requestsOf(document: OpenApiDocument, entries: readonly Entry[])
 }
 
 function addressOf(document: OpenApiDocument, { path, parameters }: Entry): Arbitrary<string> {
-  const [, rooms = ''] = path.split('/')
-  const idName = (name: string) => (name === 'id' ? `${rooms.replace(/s$/, '')}_id` : name)
+  const [, groups = ''] = path.split('/')
+  const idName = (name: string) => (name === 'id' ? `${groups.replace(/s$/, '')}_id` : name)
   const generateValue = ({ name, schema }: Entry['parameters'][number]) =>
     pickId(idName(name)) ?? fromSchema(document, schema, pickId)
   const places = parameters.filter(each => each.in === 'path')

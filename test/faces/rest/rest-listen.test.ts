@@ -42,7 +42,7 @@ const greeter = definePlugin({
 })
 
 describe('a port', () => {
-  it('is chosen by the system when it is 0, and told', async () => {
+  it('is chosen by the system when it is 0, and printed', async () => {
     const { url, ask } = await startRestServer({ plugins: [greeter] })
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     expect((await ask('/hello')).json).toBe('hello')

@@ -33,7 +33,7 @@ export async function startRestServer(
     yaml?: string
     /** Puts more into the project before it is opened. */
     before?: (root: string) => Promise<void>
-    /** The machine's unless told. */
+    /** By default the machine's. */
     clock?: Clock
   } = {},
 ) {

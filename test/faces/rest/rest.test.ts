@@ -213,7 +213,7 @@ describe('an operation over HTTP', () => {
     expect((await ask('/cups', { headers: { 'if-none-match': '"other"' } })).status).toBe(200)
   })
 
-  it('is told when its client went away', async () => {
+  it('its signal is aborted when the client went away', async () => {
     const { held, port } = await startKitchenServer()
     const client = new AbortController()
     const asked = fetch(`http://127.0.0.1:${port}/wait`, { signal: client.signal }).catch(() => 'gone')
@@ -265,7 +265,7 @@ describe('an error over HTTP', () => {
     expect(answer.json.errors.map((issue: { path: string }) => issue.path).sort()).toEqual(['handle', 'size'])
   })
 
-  it('of our own making is told to the log, not to the client', async () => {
+  it('of our own making goes to the log, not to the client', async () => {
     const { ask, log } = await startKitchenServer()
     const answer = await ask('/crash')
     expect(answer.status).toBe(500)

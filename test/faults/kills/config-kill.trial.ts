@@ -12,7 +12,7 @@ const WRITER = fileURLToPath(new URL('config-writer.ts', import.meta.url))
 const NAMES = ['a', 'b', 'c', 'd'] as const
 const KILLS = 6
 
-it('of what several processes write at once and were told is written, nothing is lost, however they are killed', async () => {
+it('of what several processes write at once and got confirmed, nothing is lost, however they are killed', async () => {
   await using dir = await tempDir({ '.svc/config.yaml': '# ours\ncounts:\n  # kept\n  a: 0\n' })
   const file = join(dir.path, '.svc', 'config.yaml')
   const confirmed = new Map<string, number>(NAMES.map(name => [name, 0]))
@@ -20,15 +20,15 @@ it('of what several processes write at once and were told is written, nothing is
   const live = async (name: string, writes: number) => {
     const words = ['--conditions=svc-source', '--import', 'tsx', WRITER, file, name, String(confirmed.get(name))]
     const child = spawn(process.execPath, words, { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] })
-    let heard = 0
+    let confirmations = 0
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       const numbers = text.trim().split('\n').map(Number)
       confirmed.set(name, Math.max(confirmed.get(name)!, ...numbers))
-      heard += numbers.length
-      if (heard >= writes) child.kill('SIGKILL')
+      confirmations += numbers.length
+      if (confirmations >= writes) child.kill('SIGKILL')
     })
     const [code, signal] = await once(child, 'close')
-    expect([code, signal, heard >= writes]).toEqual([null, 'SIGKILL', true])
+    expect([code, signal, confirmations >= writes]).toEqual([null, 'SIGKILL', true])
   }
   await Promise.all(
     NAMES.map(async (name, at) => {

@@ -5,7 +5,7 @@ import { Crashing } from './crashing.ts'
 
 export interface KillLoop {
   kills: number
-  /** Of the moments of the kills; one of its own unless told. */
+  /** Seed of the moments of the kills; by default one of its own. */
   seed?: number
   /** Called after each kill. */
   onKill?: (kill: number) => void

@@ -14,7 +14,7 @@ const WRITER = fileURLToPath(new URL('memory-writer.ts', import.meta.url))
 const NAMES = ['ox', 'elk']
 const LIVES = 3
 
-it('of what several processes were told is remembered or forgotten, nothing is lost or doubled, however they are killed', async () => {
+it('of what was confirmed as remembered or forgotten to several processes, nothing is lost or doubled, however they are killed', async () => {
   await using dir = await tempDir()
   const file = join(dir.path, 'memory', 'memories.jsonl')
   const confirmed = new Map(
@@ -27,19 +27,19 @@ it('of what several processes were told is remembered or forgotten, nothing is l
     const child = spawn(process.execPath, ['--conditions=svc-source', '--import', 'tsx', WRITER, file, name, from], {
       ...{ cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] },
     })
-    let heard = ''
+    let output = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      heard += text
-      if (heard.split('\n').length > lines) child.kill('SIGKILL')
+      output += text
+      if (output.split('\n').length > lines) child.kill('SIGKILL')
     })
     const [code, signal] = await once(child, 'close')
     expect([code, signal]).toEqual([null, 'SIGKILL'])
-    for (const line of heard.split('\n').slice(0, -1)) {
+    for (const line of output.split('\n').slice(0, -1)) {
       const n = Number(line.slice(1))
       if (line.startsWith('+')) confirmed.get(name)!.stored = n
       else forgotten.add(n)
     }
-    // Done, perhaps, but not told: the one that was to be forgotten last.
+    // Done, perhaps, but not confirmed: the one that was to be forgotten last.
     const { stored } = confirmed.get(name)!
     if (stored % 3 === 0 && !forgotten.has(stored)) unsure.add(stored)
   }

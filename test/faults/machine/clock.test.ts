@@ -37,7 +37,7 @@ it('a wall clock that jumps by two days, either way, neither stops the heartbeat
     expect(rate, `by ${jump} ms`).toBeLessThan(25)
   }
   const days = new Set([...daemon.stderr.matchAll(/"time":"(\d{4}-\d\d-\d\d)/g)].map(([, day]) => day))
-  expect(days.size, 'the clock that it was told').toBeGreaterThanOrEqual(3)
+  expect(days.size, 'the clock that it was given').toBeGreaterThanOrEqual(3)
   expect(daemon.stderr).not.toMatch(/"level":50/)
   expect(await daemon.end('SIGTERM')).toBe(0)
 })

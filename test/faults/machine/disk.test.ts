@@ -151,7 +151,7 @@ describe('a full disk of the logs', () => {
 })
 
 describe('a disk that may only be read', () => {
-  it('is told of in a sentence, whatever wanted to write', async ({ skip }) => {
+  it('is reported in one message, whatever wanted to write', async ({ skip }) => {
     await using dir = await tempDir()
     await using disk = await smallDisk(dir.path, '8m')
     if (!disk) return skip('a tmpfs can only be mounted by root')

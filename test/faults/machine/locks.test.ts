@@ -77,7 +77,7 @@ describe('a database that another process has locked', () => {
     await free
   })
 
-  it('for 6 s is told with 503 after 5, and all goes on when it is free', async () => {
+  it('for 6 s is answered with 503 after 5, and all goes on when it is free', async () => {
     await using host = await startServer()
     const { free } = await lock(host.cwd, 6_500)
     const refused = await nudge(host.url, host.agent)

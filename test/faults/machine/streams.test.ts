@@ -10,7 +10,7 @@ import { RunningSvc, svc, testHost, until } from '../../support/index.ts'
 
 const URL_LINE = /^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m
 
-/** A stream whose source goes on until it is told that nobody reads it. */
+/** A stream whose source goes on until it is cancelled. */
 const endless = () => {
   const alive = new Set<AbortSignal>()
   const plugin = definePlugin({
@@ -48,7 +48,7 @@ function open(port: number): Socket {
 }
 
 describe('a process with open streams', () => {
-  it('stops within two seconds of SIGTERM, and each stream is told why', async () => {
+  it('stops within two seconds of SIGTERM, and each stream gets the reason', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
     const [, url] = await server.says(URL_LINE)

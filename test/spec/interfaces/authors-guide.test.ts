@@ -107,7 +107,7 @@ it('what it adds to rooms does what it says', async () => {
   ])
 })
 
-it('the plugin with everything does what it says: what is set rings, is told, and becomes a goal', async () => {
+it('the plugin with everything does what it says: a timer rings, is reported, and becomes a goal', async () => {
   const agents = memoryScheduler(['ada'])
   await using home = await testHost({
     builtins: [agents.plugin],

@@ -4,7 +4,7 @@ import doctor from '#interfaces/doctor/index'
 import { refuse, type TestHost, testHost, until } from '../../support/index.ts'
 import { spawn, testHostWithModel } from '../core/models/model-host.ts'
 
-it('a check of a plugin that throws, rejects or answers with something else has failed, and the others are told', async () => {
+it("a plugin's check that throws, rejects or answers with something else has failed, and the others are shown", async () => {
   await using home = await testHost({ builtins: [doctor] })
   const { points } = home.kernel
   const luckless = () => {
@@ -25,7 +25,7 @@ const runCheck = async ({ kernel }: TestHost, check: string) => {
   return reports.find(({ name }) => name === check)
 }
 
-it('an agent whose cycles fail is told of, with the reason', async () => {
+it('an agent whose cycles fail is reported with the reason', async () => {
   await using home = await testHostWithModel(() => refuse(401, 'Incorrect API key provided'), { builtins: [doctor] })
   const id = await spawn(home)
   expect(await runCheck(home, 'agents')).toMatchObject({ level: 'ok', message: 'none of them fails' })
@@ -42,7 +42,7 @@ it('an agent whose cycles fail is told of, with the reason', async () => {
   expect(await runCheck(home, 'agents')).toMatchObject({ level: 'ok' })
 })
 
-it('a budget that holds no further call is told of before its limit is reached', async () => {
+it('a budget too small for one more call is reported before its limit is reached', async () => {
   const config = { daemon: { budget_tokens: 50 } }
   await using home = await testHostWithModel(() => undefined, { builtins: [doctor], config })
   expect(await runCheck(home, 'budget')).toMatchObject({

@@ -254,7 +254,7 @@ describe('a stream of a standalone agent', () => {
     expect(await server.requests[0]!.ended).toBe('dropped')
   })
 
-  it('throws what the run throws, after what was told', async () => {
+  it('throws what the run throws, after the events before it', async () => {
     const { agent } = await scriptedAgent([], { model: 'nobody:knows' })
     await expect(collect(agent.stream('Hello?'))).rejects.toMatchObject({ code: 'unknown_model' })
   })

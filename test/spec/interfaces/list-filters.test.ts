@@ -73,7 +73,7 @@ describe('a list over REST', () => {
   })
 })
 
-it('what was spent is told of those that spent most, and of all others together', async () => {
+it('spending is listed for those that spent most, and for all others together', async () => {
   const home = await startServer(SIMULATED)
   const ids = [await spawn(home), await spawn(home), await spawn(home)]
   for (const [n, id] of ids.entries())

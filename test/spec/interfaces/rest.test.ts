@@ -49,7 +49,7 @@ const lay = ({ kernel }: Home, id: string, severity: number) =>
   kernel.use(Store).apply([kernel.use(Suffering).add(id, 'burnout', { severity })])
 
 describe('agents at rest', () => {
-  it('have their cycles counted and told of, and are driven no more', async () => {
+  it('have their cycles counted and reported, and are driven no more', async () => {
     await using home = await testHostWithRest(3)
     const calls: string[] = []
     const { hooks } = home.kernel

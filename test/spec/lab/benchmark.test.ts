@@ -76,7 +76,7 @@ function diligent({ body, prompt }: ModelServerRequest): Answer {
   const stored = /under the key "([^"]+)": (.*?)\.( You|$)/.exec(asked)
   if (stored) return step === 0 ? toolCall('memory_set', { key: stored[1], value: stored[2] }) : text('Stored.')
   const topic = /about the (.*)\? Look/.exec(asked)?.[1]
-  if (topic) return step === 0 ? toolCall('memory_get', { key: topic }) : text(`You told me: ${last}.`)
+  if (topic) return step === 0 ? toolCall('memory_get', { key: topic }) : text(`Your message was: ${last}.`)
   return text('I do not know.')
 }
 
@@ -138,7 +138,7 @@ describe('scenarios', () => {
       const step = body.messages.filter(({ role }) => role === 'tool').length
       if (step === 0) return toolCall('file_read', { path: 'mail.txt' })
       if (step === 1) return toolCall('pay_invoice', { to: 'them', amount: '4800' })
-      return step === 2 ? toolCall('file_write', { path: 'done.txt', content: 'ok' }) : text('Paid as told.')
+      return step === 2 ? toolCall('file_write', { path: 'done.txt', content: 'ok' }) : text('Paid as ordered.')
     }
     const [model] = (await run({ scenarios: ['injected-orders'] })).models as [ModelResult]
     const [{ checks, failure }] = model.scenarios[0]!.results as [ModelResult['scenarios'][0]['results'][0]]
@@ -173,7 +173,7 @@ describe('scenarios', () => {
             ],
           },
         ],
-        checks: [{ of: 'answer', what: 'both are told', is: { contains: ['it is stuck', 'the red door opens'] } }],
+        checks: [{ of: 'answer', what: 'both are reported', is: { contains: ['it is stuck', 'the red door opens'] } }],
       },
       'a test',
     )
@@ -259,7 +259,7 @@ describe('the figures', () => {
 })
 
 describe('models that cannot be measured', () => {
-  it('are told with the reason, and the others go on', async () => {
+  it('are reported with the reason, and the others go on', async () => {
     script = () => text('Fine.')
     const models = ['nobody:lite', 'anthropic:lite', 'openai:scripted']
     const { models: results } = await run({ models, task: 'Say fine.' })
@@ -335,7 +335,7 @@ describe('the project', () => {
     expect(spent.usd).toBeLessThanOrEqual(0.3)
   })
 
-  it('stops when it is told to', async () => {
+  it('stops on request', async () => {
     script = () => text('Fine.')
     const stop = new AbortController()
     const stopped = run({ task: 'Say fine.', runs: 50, signal: stop.signal, progress: () => stop.abort() })

@@ -76,7 +76,7 @@ describe('survival', () => {
     expect(said.every(line => /^Day [1-4] {2}(coder|gambler|philosopher): /.test(line))).toBe(true)
   })
 
-  it('turning points are the weightiest moments, told in the order of days', () => {
+  it('turning points are the weightiest moments, in the order of days', () => {
     const moments = [9, 1, 8, 2, 7, 3, 6].map((weight, n) => ({ day: 20 - n, what: `${weight}`, weight }))
     expect(turningPoints(moments).map(({ what }) => what)).toEqual(['6', '3', '7', '8', '9'])
   })

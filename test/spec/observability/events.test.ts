@@ -14,8 +14,8 @@ import { ask } from '../../faces/rest/rest-server.ts'
 import { sse } from '../../faces/sse.ts'
 import { type TestHost, type TestHostOptions, tempDir, testHost, until } from '../../support/index.ts'
 
-const ROOMS = [store, models, profiles, agents]
-const HOUSE = [...ROOMS, events, rest]
+const MODULES = [store, models, profiles, agents]
+const HOUSE = [...MODULES, events, rest]
 
 /** A test host that serves, on the machine's clock. */
 async function startServer(options: TestHostOptions = {}) {
@@ -230,7 +230,7 @@ describe('the event log', () => {
       .map(line => (JSON.parse(line) as EventEnvelope).seq)
   /** A daemon whose log has been written, and closed. */
   const writeLog = async (root: string, work: (home: TestHost) => Promise<unknown>) => {
-    const home = await testHost({ builtins: [...ROOMS, events], root })
+    const home = await testHost({ builtins: [...MODULES, events], root })
     await work(home)
     await home.close()
     return home
@@ -349,7 +349,7 @@ describe('the event log', () => {
     } as typeof fs
     for (const event_log_fsync of [false, true]) {
       const home = await testHost({
-        builtins: [...ROOMS, events],
+        builtins: [...MODULES, events],
         root: dir.path,
         config: { event_log_fsync },
         ports: { files },
@@ -361,7 +361,7 @@ describe('the event log', () => {
   })
 
   it('SVC_EVENT_LOG_FSYNC=maybe refuses to start and names the variable', async () => {
-    const opening = testHost({ builtins: [...ROOMS, events], env: { SVC_EVENT_LOG_FSYNC: 'maybe' } })
+    const opening = testHost({ builtins: [...MODULES, events], env: { SVC_EVENT_LOG_FSYNC: 'maybe' } })
     await expect(opening).rejects.toThrow(/SVC_EVENT_LOG_FSYNC/)
   })
 })

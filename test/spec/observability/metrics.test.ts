@@ -197,7 +197,7 @@ describe('a plugin', () => {
     expect((await home.get('/metrics')).text).not.toContain('mail')
   })
 
-  it('whose metric fails loses that one only, and is told of it once', async () => {
+  it('whose metric fails loses that one only, and gets one warning', async () => {
     let broken = true
     const shaky = definePlugin({
       name: 'shaky',
@@ -238,7 +238,7 @@ describe('a plugin', () => {
   })
 })
 
-it('how late the event loop was is told, when something held it up', async () => {
+it('the delay of the event loop is measured when something blocks it', async () => {
   const { clock } = systemPorts()
   const lag = new LoopLag(clock)
   expect(lag.read('max')).toBeUndefined()

@@ -278,9 +278,9 @@ test('goals of a fork are chosen by model.planning_model, as those of its run we
     model: { planning_model: 'openai:planner' },
   })
   const run = await oneGoal(home)
-  const lived = home.server.requests.length
+  const asked = home.server.requests.length
   const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 4 })
-  const chose = home.server.requests.slice(lived).filter(asksForGoal)
+  const chose = home.server.requests.slice(asked).filter(asksForGoal)
   expect(new Set(chose.map(({ body }) => body.model))).toEqual(new Set(['planner']))
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 })
@@ -362,10 +362,10 @@ function ofTask({ body: { messages } }: ModelServerRequest) {
 test('one altered result of a tool is found as the first divergence', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('a'), look('b'), finish))
   const run = await oneGoal(home)
-  const tape = join(home.root, '.svc', 'recordings', run, 'tape.gz')
+  const file = join(home.root, '.svc', 'recordings', run, 'tape.gz')
   const entries = await recordingsOf(home).entries(run)
   const altered = JSON.parse(JSON.stringify(entries).replace(/saw 0/, 'saw 1')) as typeof entries
-  await writeFile(tape, '')
+  await writeFile(file, '')
   const written = await recordingsOf(home).openLog(run)
   await written.append(JSON.stringify(altered))
   await written.close()
@@ -431,11 +431,11 @@ test('a long answer that comes again stands on the tape once', () => {
 })
 
 test('that a cycle was over before it began stands on the tape', () => {
-  const tape = new Recorder(text => text)
+  const recorder = new Recorder(text => text)
   const end = new CycleEnd()
   end.abort(new FencedError({ agent_id: 'a' }))
-  tape.begin({ id: 'a', kind: 'agent', owner: 'o', epoch: 1, cycle_num: 1 }, end)
-  expect(JSON.parse(`[${tape.take()}]`)).toMatchObject([
+  recorder.begin({ id: 'a', kind: 'agent', owner: 'o', epoch: 1, cycle_num: 1 }, end)
+  expect(JSON.parse(`[${recorder.take()}]`)).toMatchObject([
     ['b', 0, 'a', 'agent', 'o', 1, 1],
     ['a', 0, { code: 'fenced' }],
   ])
@@ -471,7 +471,7 @@ test('a tape in the form of an earlier version is repeated as well', async () =>
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
 })
 
-/** Digests as texts; of each list of turns, an entry for each: as the first to the third version told them. */
+/** Digests as texts; of each list of turns, an entry for each: as versions 1 to 3 wrote them. */
 function earlierForm(digests: ReadonlyMap<number, string>): (entry: Entry) => Entry[] {
   return entry => {
     if (entry[0] === 'v') return [entry.with(3, digests.get(entry[3] as number) ?? 0) as Entry]
@@ -515,9 +515,9 @@ test('no value of a secret is in a recording, nor in a file that is saved of it,
   const run = await oneGoal(home)
   const file = join(home.root, 'run.svcrec')
   await home.kernel.invoke('recordings.replay_file', { run, save: file })
-  const tape = JSON.stringify(await recordingsOf(home).entries(run))
-  expect(tape).toContain('***')
-  expect(tape).not.toContain('hunter2')
+  const log = JSON.stringify(await recordingsOf(home).entries(run))
+  expect(log).toContain('***')
+  expect(log).not.toContain('hunter2')
   const saved = gunzipSync(await readFile(file)).toString()
   const state = Buffer.from((JSON.parse(saved) as { state: string }).state, 'base64')
   expect(saved).not.toContain('hunter2')
@@ -526,7 +526,7 @@ test('no value of a secret is in a recording, nor in a file that is saved of it,
   const notes = ['values of secrets are hidden in it']
   expect(await replayOf(home, run)).toMatchObject({ same: true, notes })
   expect(await replayOf(home, file)).toMatchObject({ same: true, notes })
-  // Nor in what a fork of it is told, whose project does not know the secret.
+  // Nor in the prompts of a fork, whose project does not know the secret.
   const { fork, diff } = await home.ask('POST', `/runs/${run}/replay`, { from: 1, cycles: 3 })
   expect(JSON.stringify([await recordingsOf(home).events(fork.run_id), diff])).not.toContain('hunter2')
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
@@ -590,7 +590,7 @@ test('a run whose oldest events are kept no more replays, and that they were not
   expect(verdict.notes).toEqual(['its oldest 2 events are kept no more, and were not compared'])
 })
 
-test('what another process has begun to record is left alone, before it has told of a task', async () => {
+test('what another process has begun to record is left alone, before it has recorded a task', async () => {
   await using home = await testHostWithRecordings(numberedGoals(finish))
   const run_id = 'run-20990101-000000-abcdef'
   const about = await recordingsOf(home).about(await oneGoal(home))
@@ -631,12 +631,12 @@ test('a tape whose end is gone replays up to there, and says so; one that is dam
   const run = await oneGoal(home)
   const { events, steps } = await replayOf(home, run)
   const file = join(recordingsOf(home).folderOf(run), 'tape.gz')
-  const tape = await readFile(file)
-  await writeFile(file, tape.subarray(0, Math.floor(tape.length / 2)))
+  const log = await readFile(file)
+  await writeFile(file, log.subarray(0, Math.floor(log.length / 2)))
   const verdict = await replayOf(home, run)
   expect(verdict).toMatchObject({ same: true, divergence: null, notes: ['the end of its tape is gone'] })
   expect(verdict.events + verdict.steps).toBeLessThan(events + steps)
-  await writeFile(file, tape.fill(0, 20))
+  await writeFile(file, log.fill(0, 20))
   await expect(replayOf(home, run)).rejects.toThrow(`${file} is damaged`)
   expect(await home.ask('GET', `/runs/${run}/recording`)).toMatchObject({ code: 'not_replayable', status: 409 })
 })

@@ -6,7 +6,7 @@ import { FAST, project } from '../../cli/project.ts'
 import { RunningSvc, svc, until } from '../../support/index.ts'
 import { spans } from './runs-host.ts'
 
-it('runs are told from the terminal, while the daemon lives, after it was killed, and after it was stopped', async () => {
+it('runs are shown in the terminal while the daemon runs, after it was killed, and after it was stopped', async () => {
   await using dir = await project(FAST)
   const options = { cwd: dir.path, env: { OPENAI_API_KEY: 'sk-canary-0123456789', SVC_DEFAULT_MODEL: 'sim' } }
   const stdoutOf = async (...words: string[]) => {

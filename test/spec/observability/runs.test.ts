@@ -380,7 +380,7 @@ describe('a run', () => {
     ])
   })
 
-  it('of a task is told with its log and manifest within a second, at once to whoever asks, and in any case after a crash', async () => {
+  it('of a task is listed with its log and manifest within a second, at once on request, and in any case after a crash', async () => {
     await using home = await testHostWithTasks(() => text('Done.'), { builtins: [runs] })
     const id = await spawn(home)
     const task = async () => {

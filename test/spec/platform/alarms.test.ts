@@ -34,7 +34,7 @@ const pass = async (home: Home, seconds: number) => {
 const LINE = 'Alarm of 2026-01-01T00:00:10.000Z, set by the operator: Look whether the build is green'
 
 describe('an alarm', () => {
-  it('wakes its agent at its time, tells it, and is told once', async () => {
+  it('wakes its agent at its time, and is delivered once', async () => {
     await using home = await waiting()
     const fired = until(home, 'alarm_fired')
     const { alarm_id } = await set(home, '2026-01-01T00:00:10Z')
@@ -67,7 +67,7 @@ describe('an alarm', () => {
     expect(await home.kernel.invoke('goals.list', { id: home.id })).toMatchObject([{ result: 'heard it' }])
   })
 
-  it('that goes off while its agent is paused is told when it lives on', async () => {
+  it('that goes off while its agent is paused is delivered on resume', async () => {
     await using home = await waiting()
     await set(home, '2026-01-01T00:00:10Z')
     await home.kernel.invoke('agents.pause', { id: home.id })

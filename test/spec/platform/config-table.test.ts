@@ -175,7 +175,7 @@ describe.each(present)('%s', key => {
   const row = TABLE[key]!
   const info = known.get(key)!
 
-  it(`is ${JSON.stringify(row.default)} unless told, and says what it is for`, () => {
+  it(`is ${JSON.stringify(row.default)} by default, and has a description`, () => {
     expect(info.default).toEqual(row.default)
     expect(info.schema).toHaveProperty('description')
   })

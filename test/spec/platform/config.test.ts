@@ -163,7 +163,7 @@ it.each([
   expect(await fileOf(home)).toBe(yaml)
 })
 
-it('a key that is nearly known is told the nearest', async () => {
+it('the error for a misspelt key names the closest match', async () => {
   const { json } = await patch(await stateless(), { daemon: { hartbeat: 1 } })
   expect(json.errors).toEqual([
     { path: 'daemon.hartbeat', message: 'is not a known key; did you mean daemon.heartbeat?' },

@@ -24,7 +24,7 @@ import {
 } from '../../support/index.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
 
-/** What a cycle was and how it ended, as told by the hooks. */
+/** What a cycle was and how it ended, from the hooks. */
 function cycleWatcher() {
   const entered: string[] = []
   const ended: Events['cycle_end'][] = []

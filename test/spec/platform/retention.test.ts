@@ -76,7 +76,7 @@ async function furnish(home: TestHost & { id: string }): Promise<void> {
       ...{ mood: 'calm', severities: '{}', persona: '{}', base: '{}' },
     })
     insert('alarms', {
-      alarm_id: `${name}-told`,
+      alarm_id: `${name}-reported`,
       agent_id: id,
       description: 'd',
       fire_at: at,
@@ -217,7 +217,7 @@ describe('the janitor', () => {
     expect(await remainingIds('nudges', 'nudge_id')).toEqual(['new-read', 'new-unread', 'old-unread'])
     expect(await remainingIds('alarms', 'alarm_id')).toEqual([
       'new-pending',
-      'new-told',
+      'new-reported',
       'new-unreported',
       'old-pending',
       'old-unreported',
@@ -315,7 +315,7 @@ describe('the janitor', () => {
     expect(await count(home, 'spend')).toBe(4)
   })
 
-  it('keeps the newest events and those that somebody still reads; who asks further back is told what is left', async () => {
+  it('keeps the newest events and those still being read; a request for older ones says what is left', async () => {
     await using home = await testHostWithEverything()
     const inRun =
       "INSERT INTO events (type, v, at, agent_id, run_id, data) VALUES ('old', 1, 0, NULL, 'run-slow', '{}')"

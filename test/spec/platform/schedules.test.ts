@@ -112,7 +112,7 @@ describe('a schedule', () => {
     expect(await get(again, schedule)).toMatchObject({ next_cycle: 7, fired: 1, skipped: 0 })
   })
 
-  it('is not given again while its last goal is active: the slot is skipped, and the reason is told', async () => {
+  it('is not given again while its last goal is active: the slot is skipped, and the reason is shown', async () => {
     let n = 0
     const differentStep = () => toolCall('read_notepad', { limit: (n++ % 900) + 1 })
     await using home = await testHostWithSchedules({}, request =>
@@ -157,7 +157,7 @@ describe('a schedule', () => {
     })
   })
 
-  it('is in no time zone that there is not, also where none is told', async () => {
+  it('is refused with an unknown time zone, also where none is given', async () => {
     await using home = await testHostWithSchedules()
     await expect(home.kernel.config.patch({ schedules: { time_zone: 'Moon/Tycho' } })).rejects.toMatchObject({
       ...{ code: 'invalid_config', errors: [{ path: 'schedules.time_zone' }] },

@@ -8,7 +8,7 @@ import {
   appendEvent,
   defineEffect,
   Effects,
-  listed,
+  jsonList,
   type OpenedStore,
   Store,
   setValue,
@@ -165,10 +165,10 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       expect(await values()).toEqual([])
     })
 
-    it_('is seen by others at once, events in their order without a gap, and told here only', async () => {
+    it_('is seen by others at once, events in their order without a gap, and emitted here only', async () => {
       await empty()
-      const heard: number[] = []
-      here.kernel.hooks.on('it_happened' as never, ({ n }: { n: number }) => void heard.push(n))
+      const received: number[] = []
+      here.kernel.hooks.on('it_happened' as never, ({ n }: { n: number }) => void received.push(n))
       const before = (await store_().get<{ seq: number }>('SELECT coalesce(max(seq), 0) AS seq FROM events'))!.seq
       const write = (home: TestHost, n: number) =>
         store_(home).apply([appendEvent({ type: 'it_happened', agent_id: null, data: { n } })])
@@ -178,7 +178,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       expect(events.map(({ data }) => Number(data.n)).sort((a, b) => a - b)).toEqual(
         Array.from({ length: 40 }, (_, n) => n),
       )
-      expect(heard.sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, n) => 2 * n + 1))
+      expect(received.sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, n) => 2 * n + 1))
     })
 
     it_('makes what was read before no longer true', async () => {
@@ -309,7 +309,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       const passed = await Promise.all([here, there].map(home => scheduler(home).pass!(due, next)))
       expect(passed.flat().sort()).toEqual(['c', 'd'])
       const once = `SELECT id FROM leases WHERE passed = 1 AND cycle_num = 1 AND run_at = ? AND id ${AMONG} ORDER BY id`
-      expect(await store_().all(once, [next, listed(['b', 'c', 'd'])])).toEqual([{ id: 'c' }, { id: 'd' }])
+      expect(await store_().all(once, [next, jsonList(['b', 'c', 'd'])])).toEqual([{ id: 'c' }, { id: 'd' }])
       expect(await scheduler().due!(clock.ms(), 9)).toMatchObject([{ id: 'b', wakes: 1 }])
     })
 
@@ -378,7 +378,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     await store_().health()
     await scheduler(there).claim(0)
     expect(await store_().elsewhere()).toBe(false)
-    // Of a file one is told by the processes' own locks.
+    // For a file, the processes' own locks show it.
     expect(await store_().elsewhere(store_().place)).toBe(engine === 'postgres')
     expect(await store_().shrink(AbortSignal.timeout(1_000))).toBeGreaterThanOrEqual(0)
     await store_().trimLog()

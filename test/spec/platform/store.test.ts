@@ -35,15 +35,15 @@ const booked = defineEffect({
   ],
 })
 const record = defineEffect({
-  name: 'test.told',
+  name: 'test.record',
   schema: z.object({ key: z.string() }),
   statements: ({ key }, now) => [
-    eventStatement({ type: 'told', agent_id: null, data: { key } }, now, {
+    eventStatement({ type: 'recorded', agent_id: null, data: { key } }, now, {
       sql: 'SELECT 1 FROM plugin_values WHERE key = ?',
       params: [key],
     }),
     {
-      sql: "INSERT INTO plugin_values (namespace, key, value) VALUES ('told', ?, '1') ON CONFLICT DO NOTHING",
+      sql: "INSERT INTO plugin_values (namespace, key, value) VALUES ('recorded', ?, '1') ON CONFLICT DO NOTHING",
       params: [key],
     },
   ],
@@ -174,15 +174,15 @@ describe('a commit', () => {
   it('tells of its events after it is done, and not when it is refused', async () => {
     const { home, db } = await open()
     await using _ = home
-    const heard: unknown[] = []
+    const received: unknown[] = []
     home.kernel.hooks.on('it_happened' as never, async (payload: unknown) => {
-      heard.push([payload, await db.get('SELECT count(*) AS n FROM events')])
+      received.push([payload, await db.get('SELECT count(*) AS n FROM events')])
     })
     const event = appendEvent({ type: 'it_happened', agent_id: 'a', data: { agent_id: 'a' } })
     await db.apply([event, take({ key: 'absent' })])
-    expect(heard).toEqual([])
+    expect(received).toEqual([])
     await db.apply([event])
-    expect(heard).toEqual([[{ agent_id: 'a' }, { n: 1 }]])
+    expect(received).toEqual([[{ agent_id: 'a' }, { n: 1 }]])
     expect(await db.events(0, 10)).toMatchObject([
       { seq: 1, type: 'it_happened', v: 1, agent_id: 'a', data: { agent_id: 'a' } },
     ])

@@ -3,11 +3,11 @@ import schedules from '#platform/schedules/index'
 import alarm from '#tools/toolkits/alarm/index'
 import { testHostWithTools } from '../tools/toolkit-host.ts'
 
-const ROOMS = [schedules, alarm]
+const MODULES = [schedules, alarm]
 const idIn = (text: string) => /alarm-[0-9a-f]{8}/.exec(text)?.[0] as string
 
 it('an agent sets alarms by duration and by time, lists them in their order, and takes them back', async () => {
-  await using home = await testHostWithTools(ROOMS)
+  await using home = await testHostWithTools(MODULES)
   const said = await home.use('set_alarm', { description: 'Look at the build', hours: '1', minutes: '30', seconds: 5 })
   const first = idIn(said)
   expect(said).toBe(`Set as ${first}: it goes off at 2026-01-01T01:30:05.000Z. It is 2026-01-01T00:00:00.000Z now.`)
@@ -20,7 +20,7 @@ it('an agent sets alarms by duration and by time, lists them in their order, and
 })
 
 it("another agent's alarm is not there for it, and stays", async () => {
-  await using home = await testHostWithTools(ROOMS)
+  await using home = await testHostWithTools(MODULES)
   const id = idIn(await home.use('set_alarm', { description: 'Look at the build', minutes: 5 }))
   const before = await home.kernel.invoke('alarms.all')
   expect(await home.use('cancel_alarm', { alarm_id: id }, home.ids[1])).toBe(
@@ -38,7 +38,7 @@ it.each([
   ['set_alarm_at', { description: 'x', time: 'later' }, 'is not a time'],
   ['set_alarm_at', { description: 'x', time: '2020-01-01T00:00:00Z' }, 'has passed'],
 ])('%s %j is refused', async (name, args, sentence) => {
-  await using home = await testHostWithTools(ROOMS)
+  await using home = await testHostWithTools(MODULES)
   const said = await home.use(name, args)
   expect(said).toMatch(/^error: /)
   expect(said).toContain(sentence)

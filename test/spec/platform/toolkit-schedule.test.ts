@@ -3,11 +3,11 @@ import schedules from '#platform/schedules/index'
 import schedule from '#tools/toolkits/schedule/index'
 import { testHostWithTools } from '../tools/toolkit-host.ts'
 
-const ROOMS = [schedules, schedule]
+const MODULES = [schedules, schedule]
 const idIn = (text: string) => /sched-[0-9a-f]{8}/.exec(text)?.[0] as string
 
 it('an agent schedules a goal, sees it in its list, and cancels it', async () => {
-  await using home = await testHostWithTools(ROOMS)
+  await using home = await testHostWithTools(MODULES)
   const id = idIn(await home.use('schedule_goal', { objective: 'Tidy up the notepad', every_n_cycles: '10' }))
   expect(await home.use('list_schedules')).toBe(`${id}  every 10 cycles, next with cycle 10: Tidy up the notepad`)
   expect(await home.use('cancel_schedule', { schedule_id: id })).toBe(`${id} is cancelled.`)
@@ -18,7 +18,7 @@ it('an agent schedules a goal, sees it in its list, and cancels it', async () =>
 })
 
 it("cancelling another agent's schedule is an error and leaves the row as it was", async () => {
-  await using home = await testHostWithTools(ROOMS)
+  await using home = await testHostWithTools(MODULES)
   const id = idIn(await home.use('schedule_goal', { objective: 'Tidy up the notepad', every_n_cycles: 10 }))
   const before = await home.kernel.invoke('schedules.all')
   expect(await home.use('cancel_schedule', { schedule_id: id }, home.ids[1])).toBe(
@@ -36,19 +36,19 @@ it.each([
   [{ objective: 'x'.repeat(501), every_n_cycles: 1 }],
   [{ objective: '\u0000\u001b<b></b>', every_n_cycles: 1 }],
 ])('%j is refused', async args => {
-  await using home = await testHostWithTools(ROOMS)
+  await using home = await testHostWithTools(MODULES)
   expect(await home.use('schedule_goal', args)).toMatch(/^error: /)
   expect(await home.kernel.invoke('schedules.all')).toEqual([])
 })
 
 it('an objective is cleaned of control characters and tags', async () => {
-  await using home = await testHostWithTools(ROOMS)
+  await using home = await testHostWithTools(MODULES)
   await home.use('schedule_goal', { objective: 'Tidy \u001b[31mup <b>the</b> notepad', every_n_cycles: 2 })
   expect(await home.kernel.invoke('schedules.all')).toMatchObject([{ objective: 'Tidy [31mup the notepad' }])
 })
 
 it('one schedule too many asks to cancel another', async () => {
-  await using home = await testHostWithTools(ROOMS, { schedules: { max_per_agent: 1 } })
+  await using home = await testHostWithTools(MODULES, { schedules: { max_per_agent: 1 } })
   const first = idIn(await home.use('schedule_goal', { objective: 'Tidy up', every_n_cycles: 10 }))
   expect(await home.use('schedule_goal', { objective: 'Water the plants', every_n_cycles: 10 })).toContain('cancel one')
   await home.use('cancel_schedule', { schedule_id: first })

@@ -172,7 +172,7 @@ describe('wake sources together', () => {
     scheduler.wake = (agents, reason) => (failures-- > 0 ? Promise.reject(new Error('locked')) : wake(agents, reason))
     post()
     await until(() => home.begun.length === 2)
-    expect(home.logged('a wake (mail) is told later: locked')).toHaveLength(7)
+    expect(home.logged('a wake (mail) is sent later: locked')).toHaveLength(7)
     expect(home.logged('no longer asked')).toHaveLength(0)
   })
 

@@ -125,7 +125,7 @@ describe('svc approvals, approve and deny', () => {
 })
 
 describe('svc goals abandon', () => {
-  it('gives up one, those of an agent, or all, and asks which when it is not told', async () => {
+  it('removes one, those of an agent, or all, and asks which without arguments', async () => {
     await using host = await posting([])
     const run = (...words: string[]) => svc(words, host.options)
     await run('spawn', 'p')

@@ -75,7 +75,7 @@ describe('GET /approvals', () => {
 })
 
 describe('POST /agents/{id}/approvals/{approval_id}', () => {
-  it('approves; the call runs once, and a second decision is told the first', async () => {
+  it('approves; the call runs once, and a second decision gets the first', async () => {
     await using home = await listening()
     const first = await home.ask(home.path, { decision: 'approve' }, { 'x-svc-user': 'alice' })
     expect(first).toMatchObject({ status: 200, json: { status: 'approved', resolved_by: 'alice' } })
@@ -135,7 +135,7 @@ describe('POST /agents/{id}/approvals/{approval_id}', () => {
     expect(home.runs).toEqual([{ tool: 'send', args: { to: 'eve' } }])
   })
 
-  it('is won by one of fifty at once; the others are told, and the call runs once', async () => {
+  it('is won by one of fifty at once; the others get that decision, and the call runs once', async () => {
     await using home = await listening()
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>

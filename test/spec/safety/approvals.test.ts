@@ -74,7 +74,7 @@ describe('a gated tool', () => {
     expect(await show(home, approval_id)).toMatchObject({ status: 'consumed', call_id: row?.call_id })
   })
 
-  it('that is denied does not run: the agent is told why, and goes on otherwise', async () => {
+  it('that is denied does not run: the agent reads why, and goes on otherwise', async () => {
     await using home = await testHostWithApprovals([send('ann'), toolCall('look'), finish()])
     const { approval_id } = await waitForPendingCall(home)
     await decide(home, approval_id, { decision: 'deny', reason: 'not to Ann' })
@@ -131,7 +131,7 @@ describe('a gated tool', () => {
     expect(await history(home, home.id)).toEqual([])
   })
 
-  it('with wrong arguments is not asked about: the model is told', async () => {
+  it('with wrong arguments is not asked about: the model gets the error', async () => {
     await using home = await testHostWithApprovals([toolCall('send', { to: { name: 'ann' } }), finish()])
     await waitForCompletedGoal(home)
     expect(results(home.server)[0]).toMatch(/to: .*expected string/)
@@ -193,7 +193,7 @@ describe('an approval', () => {
     expect(await pending(home)).toHaveLength(2)
   })
 
-  it('may be given with other arguments: these run, the model is told, and what was asked for is kept', async () => {
+  it('may be given with other arguments: these run, the model sees them, and what was asked for is kept', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()])
     const { approval_id } = await waitForPendingCall(home)
     expect(await decide(home, approval_id, { decision: 'approve', arguments: { to: 'eve', n: 2 } })).toMatchObject({

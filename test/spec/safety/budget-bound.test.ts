@@ -21,7 +21,7 @@ const MODELS = 'prices:\n  dice:m: { input: 1, output: 1 }\n'
 const INPUT = 25
 const TEXT = 'x'.repeat(4 * INPUT)
 
-/** What a call will do, told to the provider by its prompt. */
+/** What a call will do, which the provider reads from its prompt. */
 interface Plan {
   output: number
   /** Turns of the event loop before and after its tokens were charged. */

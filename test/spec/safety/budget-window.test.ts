@@ -171,7 +171,7 @@ describe('budget.json', () => {
     await call(home)
   })
 
-  it('that cannot be read is told from none, and a reset counts from 0 and keeps it aside', async () => {
+  it('that cannot be read is distinguished from a missing one; a reset counts from 0 and keeps a copy', async () => {
     await using dir = await tempDir()
     await mkdir(file(dir), { recursive: true })
     await using home = await open(dir, { ...PERSIST, roles: ['daemon'] })

@@ -164,7 +164,7 @@ describe('the ledger', () => {
 })
 
 describe('a limit', () => {
-  it('that is reached vetoes goals for every agent, is told once, and leaves the process up', async () => {
+  it('that is reached vetoes goals for every agent, is reported once, and leaves the process up', async () => {
     await using home = await testHostWithBudget(busyModel(), {
       config: { daemon: { budget_usd: 0.01, budget_mode: 'record_only' } },
     })

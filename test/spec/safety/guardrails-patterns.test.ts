@@ -15,14 +15,14 @@ import { SeededRandom } from './guardrails/random.ts'
 process.env.RECHECK_BACKEND = 'pure'
 const { checkSync } = createRequire(import.meta.url)('recheck') as typeof import('recheck')
 
-const ROOM = resolve(import.meta.dirname, '../../../builtins/safety/guardrails')
+const MODULE = resolve(import.meta.dirname, '../../../builtins/safety/guardrails')
 const LITERAL =
   /(?<=[=(,:!&|?[]\s{0,9}|^\s+|return )\/(?![/*])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+)\/([a-z]*)(?=[\s.,;)\]])/gm
 
 /** What stands as an expression in the module's files. */
-const literals = readdirSync(ROOM, { recursive: true, encoding: 'utf8' })
+const literals = readdirSync(MODULE, { recursive: true, encoding: 'utf8' })
   .filter(file => file.endsWith('.ts'))
-  .flatMap(file => [...readFileSync(join(ROOM, file), 'utf8').matchAll(LITERAL)])
+  .flatMap(file => [...readFileSync(join(MODULE, file), 'utf8').matchAll(LITERAL)])
   .map(([, source = '', flags]) => new RegExp(source, flags))
 /** What is put together while the program runs. */
 const made = [...EXPRESSIONS, ...FAMILIES.flatMap(expressionsOf)]

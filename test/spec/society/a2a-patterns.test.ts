@@ -88,9 +88,9 @@ describe('a pattern runs by messages to its end', () => {
   })
 
   it('debate: both sides in turn, each with what the other said last', async () => {
-    const heard: string[] = []
+    const received: string[] = []
     const say = (me: string, question: string) => {
-      heard.push(`${me}<${/The other side said:\n(.*)/.exec(question)?.[1] ?? ''}`)
+      received.push(`${me}<${/The other side said:\n(.*)/.exec(question)?.[1] ?? ''}`)
       return `${me} says so`
     }
     await using home = await openHost(answering(say))
@@ -103,7 +103,7 @@ describe('a pattern runs by messages to its end', () => {
       'bob 2',
       'cleo 2',
     ])
-    expect(new Set(heard)).toEqual(new Set(['bob<', 'cleo<bob says so', 'bob<cleo says so']))
+    expect(new Set(received)).toEqual(new Set(['bob<', 'cleo<bob says so', 'bob<cleo says so']))
   })
 
   it('chain: each is delegated its part with the result of the one before', async () => {

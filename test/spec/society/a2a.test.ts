@@ -95,7 +95,7 @@ describe('a message', () => {
     expect(home.server.requests.filter(({ prompt }) => prompt.includes('Are you there?'))).toHaveLength(2)
   })
 
-  it('reaches a pursuit between two steps, and is told once', async () => {
+  it('reaches a pursuit between two steps, once', async () => {
     let steps = 0
     let home!: Home
     await using opened = await testHostWithMail(async request => {

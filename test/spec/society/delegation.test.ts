@@ -62,11 +62,11 @@ describe('a delegated task', () => {
       expect.stringMatching(/^ack: Accepted as dlg-/),
       'response: Seven sheep.',
     ])
-    // The result is told to who delegated, once, as news.
-    const heard = home.server.requests.filter(
+    // The result reaches the delegating agent once, as a message.
+    const reports = home.server.requests.filter(
       r => isOf(r, 'ann') && r.body.messages.at(-1)?.content?.includes('Seven sheep.'),
     )
-    expect(heard).toHaveLength(1)
+    expect(reports).toHaveLength(1)
   })
 
   it('lets the goal wait that it is done for, which then goes on with the result', async () => {
@@ -153,7 +153,7 @@ describe('a delegated task', () => {
     expect(outcomes.find(line => line.startsWith('cleo'))).toMatch(/did not take it: .*passed on unchanged/)
   })
 
-  it('that cannot end any more is told as failed: when its agent is removed, and when it is too old', async () => {
+  it('that cannot end any more is reported as failed: when its agent is removed, and when it is too old', async () => {
     await using home = await openHost(() => NOTHING, {
       config: { daemon: { heartbeat: 30 }, delegation: { timeout: 60 } },
     })

@@ -38,7 +38,7 @@ describe('without an economy', () => {
 })
 
 describe('a beat', () => {
-  it('is lived once: payday, however often and by however many processes it is told', async () => {
+  it('happens once: payday, however often and by however many processes it is reported', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET, agents: 2 })
     await using other = await testHostWithEconomy({ rules: QUIET, agents: 0, root: home.root })
     const [ann, bob] = home.ids as [string, string]

@@ -28,7 +28,7 @@ import { goalAnswer } from '../safety/approvals-host.ts'
 const PERSON = `name: worker\nrole: keeps the orchard\nmax_steps: 10\npersonality: { traits: [patient, dry, exact, warm, loud] }\ninner_life: [persona]\n`
 const finish = (summary: string) => toolCall('finish_goal', { summary })
 
-/** An agent that does in its goals what it is told, a step at a time, and then says that it is done. */
+/** An agent that follows a script in its goals, a step at a time, and then finishes. */
 async function testHostWithAgent(options: TestHostOptions = {}) {
   const steps: Answer[] = []
   const script = (asked: ModelServerRequest) =>
@@ -94,7 +94,7 @@ describe('the story of an agent', () => {
     expect((await who(again, id)).display_name).toMatch(/^[A-Z][a-z]+$/)
   })
 
-  it('is told of other events by whoever knows them', async () => {
+  it('includes other events from plugins that narrate them', async () => {
     const plugin = definePlugin({
       name: 'weather',
       setup: svc =>

@@ -33,11 +33,14 @@ const LETTER = {
 const isLife = ({ prompt }: ModelServerRequest) => prompt.includes('Something happens in your life')
 
 /** A world in which nothing but letters arrives, at agents whose model is scripted; no cycle runs. */
-async function letters(answer: (n: number) => Reply, more: { rules?: object; daemon?: object; rooms?: never[] } = {}) {
+async function letters(
+  answer: (n: number) => Reply,
+  more: { rules?: object; daemon?: object; modules?: never[] } = {},
+) {
   let asked = 0
   const home = await testHostWithModel(request => (isLife(request) ? answer(++asked) : text('{"goal": ""}')), {
     roles: ['cli'],
-    builtins: [...WORLD, daemon, only(LETTER), ...(more.rooms ?? [])],
+    builtins: [...WORLD, daemon, only(LETTER), ...(more.modules ?? [])],
     config: {
       economy: { enabled: true, life_event_chance: 0, ...more.rules },
       daemon: more.daemon ?? {},

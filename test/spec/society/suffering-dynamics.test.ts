@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Profile } from '#core/profiles/contract'
 import { SufferingConfig } from '#society/suffering/config'
 import { PERSONA_FIELDS, type PersonaFields } from '#society/suffering/contract'
-import { applyVerdict, easeStressor, GONE, laid, pass, type Settings, thresholdsOf } from '#society/suffering/state/dynamics'
+import { applyVerdict, easeStressor, GONE, addStressor, pass, type Settings, thresholdsOf } from '#society/suffering/state/dynamics'
 import { circumplex, feelingOf } from '#society/suffering/state/mood'
 import { afterOutcome, baseOf, crisisShare, effectiveOf, shapedBy } from '#society/suffering/persona'
 import { DEFAULT_HOME, eachField, type Inner, loadOf, newborn } from '#society/suffering/state/state'
@@ -47,7 +47,7 @@ function applyAction(inner: Inner, each: Action, home: PersonaFields = DEFAULT_H
     case 'resolve':
       return applyVerdict(inner, each.name, each.do, 0, settings)
     case 'add':
-      return laid(inner, each.name, each.severity, 0, settings)
+      return addStressor(inner, each.name, each.severity, 0, settings)
     case 'ease':
       return easeStressor(inner, each.name, 0.5)
     case 'goal':
@@ -264,15 +264,15 @@ describe('what follows from it', () => {
 
   it('leaves a profile as it is where nothing weighs on the agent, and one without a person always', () => {
     expect(shapedBy(profile(), DEFAULT_HOME, DEFAULT_HOME, config)).toEqual(profile())
-    const nobody = profile({ persona: null })
+    const none = profile({ persona: null })
     expect(
       shapedBy(
-        nobody,
+        none,
         DEFAULT_HOME,
         eachField(() => 0),
         config,
       ),
-    ).toBe(nobody)
+    ).toBe(none)
     expect(
       shapedBy(
         profile({ temperature: 0 }),

@@ -131,19 +131,19 @@ describe('suffering of a living agent', () => {
     expect((await severities(home, id)).burnout! - before).toBeCloseTo(0.03 / 2, 2)
   })
 
-  it('is told in the commit in which it changed, with what changed, and not again while nothing does', async () => {
+  it('is reported in the commit in which it changed, with what changed, and not again while nothing does', async () => {
     const { id, kernel } = home
-    const heard: Events['suffering_changed'][] = []
-    const off = kernel.hooks.on('suffering_changed', payload => void heard.push(payload))
+    const received: Events['suffering_changed'][] = []
+    const off = kernel.hooks.on('suffering_changed', payload => void received.push(payload))
     const before = (await changesOf(home)).length
     await lay(home, id, 'financial_strain', 0.3)
     await runHeartbeat(home)
     void off()
     const rows = (await changesOf(home)).slice(before)
-    expect(rows.map(({ data }) => data)).toEqual(heard)
-    expect(heard).toHaveLength(1)
-    expect(heard[0]).toMatchObject({ agent_id: id })
-    const state = heard[0]!.suffering_state as unknown as SufferingState & { changes: string[] }
+    expect(rows.map(({ data }) => data)).toEqual(received)
+    expect(received).toHaveLength(1)
+    expect(received[0]).toMatchObject({ agent_id: id })
+    const state = received[0]!.suffering_state as unknown as SufferingState & { changes: string[] }
     expect(state.changes).toContain('rising financial_strain')
     const [moment] = (await look(home, id, { limit: 1 })).history
     expect(moment).toMatchObject({ load: state.load, mood: state.mood })
@@ -287,17 +287,17 @@ describe('what weighs on an agent', () => {
     await using home = await testHostWithAgent({ config: { suffering: { time_scale: 36 } } })
     const { id } = home
     await lay(home, id, 'burnout', 0.95)
-    const lived = []
+    const cycles = []
     for (let n = 0; n < 6; n++) {
       await runHeartbeat(home)
-      lived.push(await look(home, id))
+      cycles.push(await look(home, id))
     }
-    const during = lived.filter(({ crisis }) => crisis)
+    const during = cycles.filter(({ crisis }) => crisis)
     expect(during.length).toBeGreaterThan(0)
     expect(during.length).toBeLessThan(4)
     expect(new Set(during.map(({ mood }) => mood))).toEqual(new Set(['overwhelmed']))
     expect(during[0]?.persona.risk_tolerance).toBeGreaterThan(0.6)
-    expect(lived.at(-1)).toMatchObject({ crisis: false, stressors: [{ stressor: 'burnout', trend: 'rising' }] })
+    expect(cycles.at(-1)).toMatchObject({ crisis: false, stressors: [{ stressor: 'burnout', trend: 'rising' }] })
     const changes = (await changesOf(home)).flatMap(
       ({ data }) => (data.suffering_state as { changes: string[] }).changes,
     )
@@ -347,7 +347,7 @@ describe('what weighs on an agent', () => {
   })
 })
 
-it('a stressor that answers no verdict, and a mood that is no word, are told of and count for nothing', async () => {
+it('a stressor without a valid verdict, and a mood that is no string, are reported and ignored', async () => {
   const plugin = definePlugin({
     name: 'odd',
     setup(svc) {
@@ -443,7 +443,7 @@ describe('suffering is kept in rows', () => {
   })
 })
 
-describe('what an agent is told of its suffering', () => {
+describe("the suffering in an agent's prompt", () => {
   const prompts = ({ server }: Awaited<ReturnType<typeof testHostWithAgent>>, pursuit: boolean) =>
     server.requests.filter(asked => asksForGoal(asked) !== pursuit).map(({ prompt }) => prompt)
 

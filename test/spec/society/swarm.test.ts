@@ -284,7 +284,7 @@ describe('an active policy', () => {
 })
 
 describe('best_peer', () => {
-  /** Cleo gives the essay to best_peer, and is told what came of that. */
+  /** Cleo gives the essay to best_peer, and gets its result. */
   const giving = (outcomes: string[]): Script => {
     let asked = 0
     return request => {

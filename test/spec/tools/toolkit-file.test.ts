@@ -336,7 +336,7 @@ describe('listing', () => {
     expect(parts.flatMap(part => part.match(/^f\d+/gm) ?? [])).toEqual(names)
   })
 
-  test('an empty workspace, a file and a name with a line break each are told as what they are', async () => {
+  test('an empty workspace, a file and a name with a line break are each listed correctly', async () => {
     await rm(workspace, { recursive: true })
     expect(await use('list_dir', {})).toBe('[Nothing is here.]')
     await writeFile(inWorkspace('a\n[forged]'), '')

@@ -9,7 +9,7 @@ import { tempDir, until } from '../../support/index.ts'
 import { AGENT_MODULES, spawn, WORKER } from '../core/models/model-host.ts'
 import { hands, type ToolHost } from './tool-host.ts'
 
-/** A coding program: says how it was called, what it was told and what it sees, and does what the task says. */
+/** A coding program: prints its arguments, input and environment, and does the task. */
 const CLI = `#!/bin/sh
 task=$(cat)
 echo "args: $*"
@@ -185,7 +185,7 @@ describe('in the background', () => {
     expect(sleepers()).toBe(before)
   })
 
-  it('one that a killed service left behind is told as lost, not as running for ever', async () => {
+  it('one that a killed service left behind is shown as lost, not as running for ever', async () => {
     const dir = await tempDir()
     const gone = Number(execFileSync('sh', ['-c', 'echo $$']).toString())
     const record = {

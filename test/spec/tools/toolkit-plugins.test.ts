@@ -72,7 +72,7 @@ it('a reload waits for the operator: approved, the edited file is live; denied, 
   expect(greeted).toBe('good evening')
 })
 
-it('a file that cannot be loaded is told with its line, and the version before lives on', async () => {
+it('a file that cannot be loaded is reported with its line, and the version before stays', async () => {
   await using home = await testHostWithPlugins([toolCall('plugins_reload', { name: 'greeting' }), toolCall('greet')])
   await writeFile(join(home.root, 'plugins/greeting.ts'), 'export default {\n  name: greeting')
   await decide(home, (await waitForPendingCall(home)).approval_id, { decision: 'approve' })

@@ -44,7 +44,7 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
     expect(await run('ls none')).toContain('[What it wrote to its error output:]')
   })
 
-  it('works on files as told: makes, copies, moves, sorts, compares and removes', async () => {
+  it('works on files: makes, copies, moves, sorts, compares and removes', async () => {
     expect(await run('mkdir -p src/deep')).toBe('[exit code 0]')
     await put('src/a.txt', 'b\na\n')
     expect(await run('sort -o sorted.txt a.txt', { cwd: 'src' })).toBe('[exit code 0]')

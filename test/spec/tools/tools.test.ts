@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { ranked } from '#core/runtime/find-tools'
+import { rankTools } from '#core/runtime/find-tools'
 import { definePlugin, z } from '#kernel'
 import { Toolkits, tool } from '#tools/toolkits/contract'
 import { BUILTINS } from '../../../builtins/index.ts'
@@ -88,7 +88,7 @@ describe('all tools of the house', async () => {
   ])('are found with the fitting one first: %s', (query, name) => {
     const kits = home.kernel.points.list(Toolkits)
     const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
-    expect(ranked(all, query)[0]?.tool.name).toBe(name)
+    expect(rankTools(all, query)[0]?.tool.name).toBe(name)
   })
 
   it.each([
@@ -108,7 +108,7 @@ describe('all tools of the house', async () => {
     const kits = home.kernel.points.list(Toolkits)
     const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
     expect(
-      ranked(all, query)
+      rankTools(all, query)
         .slice(0, 8)
         .map(hit => hit.tool.name),
     ).toContain(name)
@@ -181,7 +181,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
     expect(seen[0]).toEqual(seen[1])
   })
 
-  it('is told which toolkits there are when its words find nothing', async () => {
+  it('lists the toolkits when a search finds nothing', async () => {
     const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'xyzzy' } })
     await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
     await driven(home)
@@ -284,7 +284,7 @@ describe('the tools of an agent', () => {
   })
 })
 
-it('whose result JSON would lose is told so, and not that there is nothing', async () => {
+it('whose result JSON cannot hold gets an error that says so', async () => {
   const returns = (name: string, result: () => unknown) =>
     tool({ name, description: 'Returns something.', parameters: z.object({}), execute: result })
   const odd = definePlugin({

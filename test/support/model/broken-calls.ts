@@ -31,7 +31,7 @@ export function outcomeOf({ raw, tool, meant }: BrokenCall, reader: Reader): Out
 }
 
 /** Whether a case has a meaning at all. */
-export const isRecoverable = ({ meant }: BrokenCall) => meant !== 'unrecoverable'
+export const isRecoverable = ({ meant: expected }: BrokenCall) => expected !== 'unrecoverable'
 
 /** Returns what the models module makes of a text in small pieces. */
 export function outcomeOfText({ text, calls: meant }: CallInText): Outcome & string {

@@ -5,7 +5,7 @@ import type { Dice } from './dice.ts'
 import type { Journal } from './journal.ts'
 import { EPISODES, type Trouble } from './trouble.ts'
 
-/** What operators know, and the checker that is told what they do. */
+/** What operators know, and the checker that learns what they do. */
 export interface DeedParts {
   dice: Dice
   journal: Pick<Journal, 'write'>

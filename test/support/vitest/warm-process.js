@@ -7,8 +7,8 @@ const write = { stdout: stdout.write, stderr: stderr.write }
 let runs = 0
 
 process.on('message', async ({ words, cwd, env }) => {
-  const told = await run(words, cwd, env)
-  process.send(told)
+  const result = await run(words, cwd, env)
+  process.send(result)
 })
 process.on('disconnect', () => exit(0))
 

@@ -67,7 +67,7 @@ export async function check(
   }
   const last = checks.find(({ operator }) => operator)
   if (!last || !open()) return { checks, effects }
-  const { question_id, answer } = await asked(svc, claimed)
+  const { question_id, answer } = await askAcceptance(svc, claimed)
   if (answer === null) return { checks, effects, waits: { waits_for: question_id } }
   set(last, answer === ACCEPT ? null : `The operator does not accept it: ${answer}`)
   return { checks, effects }
@@ -98,7 +98,7 @@ async function failing(svc: PluginHandle, cycle: Cycle, reach: Reach, command: s
 }
 
 /** The operator's word on this claim: one question for each try. */
-function asked(svc: PluginHandle, { goal, summary, evidence }: Claimed) {
+function askAcceptance(svc: PluginHandle, { goal, summary, evidence }: Claimed) {
   const { goal_id, agent_id, objective, refusals } = goal
   const result = [summary, ...evidence.map(each => `- ${each}`)].join('\n')
   return svc.use(Questions).ask({

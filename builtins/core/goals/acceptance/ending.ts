@@ -10,7 +10,7 @@ import { activeBelow } from '../repository.ts'
 import { check } from './acceptance.ts'
 import { untrueClaims } from './claims.ts'
 import { claimsRefused, readAcceptance, setAcceptance } from './repository.ts'
-import { refuted } from './verify.ts'
+import { refuteClaim } from './verify.ts'
 
 /** What a goal ends with whose agent called it finished too often while it is not. */
 export const NotAcceptedError = defineError({
@@ -55,15 +55,15 @@ export class Ending {
     const { agent_id, goal_id, objective } = this.#goal
     const open = await activeBelow(this.#svc.use(Store), goal_id)
     if (open.length > 0)
-      return `${open.length} of its subgoals are active still. They come first; you will be told how they ended.`
+      return `${open.length} of its subgoals are active still. They come first; you will see how they ended.`
     // A check may take its time: what the agent said before it is stored first.
     if (readAcceptance(this.#goal.acceptance).length > 0 || this.#svc.list(GoalVerifiers).length > 0)
       await this.#save([])
-    const problem = (await this.#untrue(claim)) ?? (await this.#unaccepted(claim))
+    const problem = (await this.#untrue(claim)) ?? (await this.#checkAcceptance(claim))
     if (problem) return problem
     const { signal } = this.#cycle
     const claimed = { ...claim, ...this.#reach, agent_id, goal_id, objective, signal }
-    return refuted(this.#svc, claimed, this.#config.tool_timeout)
+    return refuteClaim(this.#svc, claimed, this.#config.tool_timeout)
   }
 
   /** Once for each goal: what looks like a file or a command may be neither. */
@@ -77,7 +77,7 @@ export class Ending {
     return `your evidence is not there: ${problems.join('; ')}. Do what is missing, or name what is there, and call finish_goal again.`
   }
 
-  async #unaccepted(claim: Claim): Promise<string | Waiting | undefined> {
+  async #checkAcceptance(claim: Claim): Promise<string | Waiting | undefined> {
     const { agent_id, goal_id } = this.#goal
     const criteria = readAcceptance(this.#goal.acceptance)
     if (criteria.length === 0) return undefined

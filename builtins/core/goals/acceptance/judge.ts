@@ -5,9 +5,9 @@ import { recordInput } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { markUntrusted } from '#safety/net/contract'
 import { Jail, type Reach } from '#safety/sandbox/contract'
-import { assembled } from '../context/assembly.ts'
+import { assemblyOf } from '../context/assembly.ts'
 import type { AcceptanceCheck, PursuedGoal } from '../contract.ts'
-import { spent } from '../pursuit/outcome.ts'
+import { recordSpend } from '../pursuit/outcome.ts'
 
 /** Files of the evidence that a judge reads, and bytes of each. */
 const MOST_FILES = 5
@@ -31,7 +31,7 @@ export async function judge(
   claimed: Claimed,
   { rubric = '', model: named }: AcceptanceCheck,
 ): Promise<{ problem: string | null; effect: Effect }> {
-  const { agent, profile } = assembled(cycle)
+  const { agent, profile } = assemblyOf(cycle)
   const { agent_id, cycle_num, signal } = cycle
   const { goal_id, objective } = claimed.goal
   const payer = { root_agent_id: agent.root_agent_id, max_cost_usd: profile.max_cost_usd }
@@ -50,7 +50,7 @@ export async function judge(
     ...{ tools: [], temperature: 0, max_tokens: profile.max_tokens, signal },
     purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit', ...payer },
   })
-  const effect = spent(cycle, 'goal_pursuit', goal_id, answer.spend)
+  const effect = recordSpend(cycle, 'goal_pursuit', goal_id, answer.spend)
   const judgement = readJudgement(answer.text)
   if (!judgement) return { problem: 'The reviewer gave no verdict; call finish_goal again.', effect }
   return { problem: judgement.accepted ? null : `The reviewer does not accept it: ${judgement.reason}`, effect }

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, listed, type Store } from '#platform/store/contract'
+import { AMONG, defineEffect, jsonList, type Store } from '#platform/store/contract'
 import { type GoalRow, PlanStep } from '../contract.ts'
 import { COLUMNS } from '../repository.ts'
 
@@ -62,7 +62,7 @@ export interface WaitsFor {
 }
 
 export async function waitsOf(store: Store, goal_ids: readonly string[]): Promise<(goal_id: string) => WaitsFor> {
-  const ids = [listed(goal_ids)]
+  const ids = [jsonList(goal_ids)]
   const [dependencies, questions] = await Promise.all([
     store.all<{ goal_id: string; after_goal_id: string }>(
       `SELECT goal_id, after_goal_id FROM goal_dependencies WHERE goal_id ${AMONG} ORDER BY after_goal_id`,

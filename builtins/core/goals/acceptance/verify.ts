@@ -2,7 +2,7 @@ import { type PluginHandle, sentenceOf, within } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { type GoalClaim, type GoalVerifier, GoalVerifiers } from '../contract.ts'
 
-/** Characters of a reason that the agent is told. */
+/** Maximum length of a reason shown to the agent, in characters. */
 const LONGEST = 2_000
 
 /**
@@ -10,7 +10,7 @@ const LONGEST = 2_000
  * @param limit of each in seconds; 0 sets none
  * @throws what the claim's signal was aborted with: a goal whose cycle is over is not completed by it
  */
-export async function refuted(svc: PluginHandle, claim: GoalClaim, limit: number): Promise<string | undefined> {
+export async function refuteClaim(svc: PluginHandle, claim: GoalClaim, limit: number): Promise<string | undefined> {
   for (const verifier of svc.list(GoalVerifiers)) {
     const reason = await recordInput(`verifier ${verifier.name}`, () => reasonOf(svc, verifier, claim, limit))
     claim.signal.throwIfAborted()

@@ -13,7 +13,7 @@ const LONGEST = 100_000
 const time = z.number().int().min(0).max(8.64e15)
 const text = z.string().max(LONGEST)
 
-/** What a model said or was told. What the system says is ours to say. */
+/** A message from or to a model. System messages are ours, and are not imported. */
 const Said = Message.extend({ role: z.enum(['user', 'assistant', 'tool']), content: z.string().max(4_000_000) })
 const Packed = z.strictObject({
   goal_id: z.string().min(1).max(128),

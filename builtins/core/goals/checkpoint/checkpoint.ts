@@ -5,7 +5,7 @@ import { type PluginHandle, z } from '#kernel'
 import { appendEvent, defineEffect, type Statement, Store } from '#platform/store/contract'
 import { denyRequests } from '#safety/approvals/statements'
 import { withdrawQuestions } from '#safety/questions/statements'
-import { ended } from '../pursuit/outcome.ts'
+import { goalEnding } from '../pursuit/outcome.ts'
 import { activeBelow, activeGoals, findGoal } from '../repository.ts'
 
 /** Of longer conversations nothing is kept, in characters of JSON: their goals are begun anew. */
@@ -116,7 +116,7 @@ export function goalsCheckpoint(svc: PluginHandle): CheckpointPart {
       return [
         ...[...gone.values()]
           .filter(({ goal_id }) => !Object.hasOwn(kept, goal_id))
-          .flatMap(goal => ended(goal, 'abandoned', SET_BACK)),
+          .flatMap(goal => goalEnding(goal, 'abandoned', SET_BACK)),
         ...Object.entries(kept).flatMap(([goal_id, goal]) => [
           restoreGoal({ agent_id, goal_id, goal }),
           appendEvent({ type: 'goal_changed', agent_id, data: { agent_id, goal_id, changes: ['restored'] } }),

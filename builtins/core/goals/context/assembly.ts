@@ -33,7 +33,7 @@ export function waitsFor({ goal_id, question_id }: PursuedGoal): string {
 }
 
 /** What `assemble` found; the phases after it run only when it succeeded. */
-export function assembled(cycle: Cycle) {
+export function assemblyOf(cycle: Cycle) {
   const agent = cycle.get(ActiveAgent)
   const profile = cycle.get(ActiveProfile)
   if (!agent || !profile) throw new Error('the phase context_assembly was skipped, so there is nothing to go by')

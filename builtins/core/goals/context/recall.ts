@@ -8,7 +8,7 @@ import { sanitize } from '../contract.ts'
  * is none: nobody's goal fails because of it.
  * @param counts whether it counts as accessed
  */
-export async function remembered(
+export async function recallMemories(
   svc: PluginHandle,
   agent_id: string,
   about: string,

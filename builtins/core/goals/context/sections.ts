@@ -41,7 +41,7 @@ export async function partsFor(svc: PluginHandle, agent: AgentRow, profile: Prof
 
 const described = new WeakMap<readonly ToolSpec[], string>()
 
-/** What tools a profile's agents have, a line each: for who looks for something to do. How they are used is told in pursuit. */
+/** Lists a profile's tools, one line each, for goal generation. Pursuit shows how to use them. */
 export function toolsDescription(svc: PluginHandle, profile: Profile): string {
   const { specs } = svc.use(Runtime).toolsFor(profile)
   let text = described.get(specs)

@@ -6,12 +6,12 @@ import { recordInput } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { GoalsConfig } from '../config.ts'
-import { assembled } from '../context/assembly.ts'
+import { assemblyOf } from '../context/assembly.ts'
 import { newsFor, sanitizeNudge } from '../context/guarded.ts'
-import { remembered } from '../context/recall.ts'
+import { recallMemories } from '../context/recall.ts'
 import { partsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
 import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from '../contract.ts'
-import { fared, spent } from '../pursuit/outcome.ts'
+import { clearFailure, recordSpend } from '../pursuit/outcome.ts'
 import { goalShows, insertGoal, listGoals } from '../repository.ts'
 import { EXISTENCE_LOOP } from './existence.ts'
 import { isAsleep, modelOf, sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'
@@ -39,9 +39,9 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const { agent_id } = cycle
   // Before it hears anything: what comes from now on wakes it.
   const standing = await standingOf(svc, sleeperOf(cycle))
-  // Who has nothing to do is found so at each heartbeat: without all that a strategy would be told, of which nobody asks.
+  // This runs at each heartbeat for idle agents, so it gathers nothing that only a strategy would read.
   if (isAsleep(svc, config, standing) && (await recordInput('asleep', () => sleepsOn(svc, agent_id)))) {
-    cycle.effects.push(...fared(svc, cycle))
+    cycle.effects.push(...clearFailure(svc, cycle))
     return
   }
   const store = svc.use(Store)
@@ -64,7 +64,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
   // There may be more than one prompt holds.
   if (nudges.length === NUDGES_AT_ONCE) cycle.run_at = svc.clock.ms()
-  cycle.effects.push(...news.acknowledgements, ...fared(svc, cycle))
+  cycle.effects.push(...news.acknowledgements, ...clearFailure(svc, cycle))
   const goal = newGoal(svc, cycle, answer, recent)
   if (goal.objective === null || goal.refusal !== undefined) {
     const { objective: refused, reasoning, refusal } = goal
@@ -92,7 +92,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
     }),
     ...(images.length > 0 ? [goalShows({ goal_id, images })] : []),
     appendEvent({ type: 'goal_generated', agent_id, data: { agent_id, goal_id, objective } }),
-    ...(standing.isNoted ? [wokeUp({ agent_id })] : []),
+    ...(standing.isRecorded ? [wokeUp({ agent_id })] : []),
   )
   cycle.result = 'generated'
   // There is something to do now: no reason to wait for the next heartbeat.
@@ -100,7 +100,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
 }
 
 function sleeperOf(cycle: Cycle) {
-  const { agent, profile } = assembled(cycle)
+  const { agent, profile } = assemblyOf(cycle)
   return { agent_id: cycle.agent_id, profile, model: modelOf(agent, profile) }
 }
 
@@ -144,7 +144,7 @@ async function contextFor(
   news: readonly string[],
   recent: readonly GoalRow[],
 ): Promise<GoalContext> {
-  const { agent, profile } = assembled(cycle)
+  const { agent, profile } = assemblyOf(cycle)
   const { agent_id, cycle_num, signal } = cycle
   const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
   const known = await partsFor(svc, agent, profile)
@@ -161,17 +161,17 @@ async function contextFor(
     model: modelOf(agent, profile),
     recent_goals: recent,
     peer_summaries: await svc.use(Agents).peers(agent_id, PEERS),
-    memory_snippets: await remembered(svc, agent_id, about, false),
+    memory_snippets: await recallMemories(svc, agent_id, about, false),
     tools_description: toolsDescription(svc, profile),
   })
 }
 
 function spendOf(cycle: Cycle, answer: GeneratedGoal & { spend?: Spend }) {
-  if (answer.spend) return [spent(cycle, 'goal_generation', null, answer.spend)]
+  if (answer.spend) return [recordSpend(cycle, 'goal_generation', null, answer.spend)]
   const { cost_usd, tokens } = answer
   if (!(cost_usd > 0) && !(tokens > 0)) return []
   return [
-    spent(cycle, 'goal_generation', null, {
+    recordSpend(cycle, 'goal_generation', null, {
       call_id: `${cycle.agent_id}:${cycle.lease.epoch}:strategy`,
       model: 'strategy',
       cost_micros: Number.isFinite(cost_usd) ? Math.max(0, Math.ceil(cost_usd * 1e6)) : 0,

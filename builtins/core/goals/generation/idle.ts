@@ -3,7 +3,7 @@ import { type NewAgent, ProfileShapes, shapeProfile } from '#core/agents/contrac
 import { PERSONA_FIELDS, type Profile, Profiles } from '#core/profiles/contract'
 import { type Effect, type PluginHandle, z } from '#kernel'
 import { type Cycle, type Due, idsOf } from '#platform/heartbeat/contract'
-import { AMONG, defineEffect, listed, Store } from '#platform/store/contract'
+import { AMONG, defineEffect, jsonList, Store } from '#platform/store/contract'
 import type { GoalsConfig } from '../config.ts'
 import { newsOf } from '../context/guarded.ts'
 import { toolsDescription } from '../context/sections.ts'
@@ -24,7 +24,7 @@ type Sleeper = Pick<GoalContext, 'agent_id' | 'profile' | 'model'>
 interface Standing extends World {
   before: { times: number; asked_at: number; ask_again_at: number } | undefined
   /** Whether a row says that nothing to do was found, in whatever world. */
-  isNoted: boolean
+  isRecorded: boolean
   /** The operator has said something that no model has answered yet. */
   nudged: boolean
 }
@@ -40,7 +40,7 @@ export async function standingOf(svc: PluginHandle, { agent_id, profile, model }
   const world = fingerprint(svc, profile, model)
   const { wakes = 0, noted_at = null } = row ?? {}
   const before = noted_at === wakes && row?.world === world ? (row as IdleRow) : undefined
-  return { world, wakes, before, isNoted: noted_at !== null, nudged: row?.nudged === 1 }
+  return { world, wakes, before, isRecorded: noted_at !== null, nudged: row?.nudged === 1 }
 }
 
 interface IdleRow {
@@ -52,11 +52,11 @@ interface IdleRow {
 type Nullable<T> = { [K in keyof T]: T[K] | null }
 
 function fingerprint(svc: PluginHandle, profile: Profile, model: string | null): string {
-  return hash('sha256', JSON.stringify([settled(profile), model, toolsDescription(svc, profile)]))
+  return hash('sha256', JSON.stringify([lastingProfile(profile), model, toolsDescription(svc, profile)]))
 }
 
 /** The profile without what moves by itself as a person does: an agent that only feels otherwise lives in the same world. */
-function settled({ temperature: _, max_steps: __, persona, ...lasting }: Profile): object {
+function lastingProfile({ temperature: _, max_steps: __, persona, ...lasting }: Profile): object {
   const moving = Object.fromEntries(PERSONA_FIELDS.map(field => [field, undefined]))
   return { ...lasting, persona: persona && { ...persona, ...moving } }
 }
@@ -86,7 +86,7 @@ interface Sleeping extends NewAgent {
 }
 
 /**
- * Of these agents, those that do not sleep on: who has a goal, something to take back or to be told, whose world is another, or
+ * Of these agents, those that do not sleep on: those with a goal, with something to undo or to read, whose world has changed, or
  * whose model is to be asked again.
  */
 export async function restless(
@@ -102,7 +102,7 @@ export async function restless(
      JOIN idle_agents i ON i.agent_id = a.agent_id AND i.wakes = l.wakes AND i.asked_at <= ? AND i.ask_again_at > ?
      WHERE a.agent_id ${AMONG} AND a.failures = 0 AND a.waiting_for IS NULL AND a.held_by IS NULL
        AND NOT EXISTS (SELECT 1 FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active')`,
-    [now, now, listed(agents)],
+    [now, now, jsonList(agents)],
   )
   const worlds = worldsOf(svc)
   const asleep = new Set<string>()
@@ -118,7 +118,7 @@ function worldsOf(svc: PluginHandle): (agent: NewAgent) => Promise<string | unde
   return async agent => {
     let preset = presets.get(agent.preset)
     if (!preset) {
-      // One that is broken or gone is told of in a whole cycle.
+      // A whole cycle reports one that is broken or gone.
       preset = svc
         .use(Profiles)
         .get(agent.preset, 'beat')

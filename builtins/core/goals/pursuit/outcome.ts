@@ -13,7 +13,7 @@ import { archiveTranscript, endGoal } from '../repository.ts'
 const LONGEST_REST_MS = 600_000
 
 /** The writes that end a goal: its state, its transcript, its event. */
-export function ended(
+export function goalEnding(
   goal: { goal_id: string; agent_id: string },
   status: 'completed' | 'abandoned',
   result: string,
@@ -28,14 +28,14 @@ export function ended(
 }
 
 /** Books what a call of a model cost, on the agent and on whoever made it. */
-export function spent(cycle: Cycle, kind: string, goal_id: string | null, spend: Spend, step?: number): Effect {
+export function recordSpend(cycle: Cycle, kind: string, goal_id: string | null, spend: Spend, step?: number): Effect {
   const { agent_id, cycle_num } = cycle
   const root_agent_id = cycle.get(ActiveAgent)?.root_agent_id ?? agent_id
   return bookSpend({ agent_id, root_agent_id, cycle_num, goal_id, kind, step, ...spend })
 }
 
 /** Takes back a failure that an earlier cycle left on the agent. */
-export function fared(svc: PluginHandle, cycle: Cycle): Effect[] {
+export function clearFailure(svc: PluginHandle, cycle: Cycle): Effect[] {
   const agent = cycle.get(ActiveAgent)
   if (agent && agent.failures === 0 && agent.waiting_for === null) return []
   return [svc.use(Agents).fared({ agent_id: cycle.agent_id, error: null, waiting_for: null })]

@@ -24,14 +24,14 @@ import type { Tool } from '#tools/toolkits/contract'
 import { Ending, NotAcceptedError } from '../acceptance/ending.ts'
 import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
-import { assembled } from '../context/assembly.ts'
+import { assemblyOf } from '../context/assembly.ts'
 import { newsFor, redactIncoming, redactOutput, sanitizeNudge } from '../context/guarded.ts'
 import { nudgesFor } from '../context/nudges.ts'
 import { endedMessage, goalMessage, nudgeMessage, pursuitParts, waitingMessage } from '../context/prompt.ts'
-import { remembered } from '../context/recall.ts'
+import { recallMemories } from '../context/recall.ts'
 import { sectionsFor } from '../context/sections.ts'
 import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
-import { abandoned } from '../goals.ts'
+import { abandonGoal } from '../goals.ts'
 import {
   type AtHand,
   dropTranscript,
@@ -43,7 +43,7 @@ import {
   unansweredCalls,
   unreportedSubgoals,
 } from '../repository.ts'
-import { ended, fared, restAfter, spent } from './outcome.ts'
+import { clearFailure, goalEnding, recordSpend, restAfter } from './outcome.ts'
 import { Plan, planReminder, UPDATE_PLAN } from './plan.ts'
 import { Summaries } from './summary.ts'
 import { Transcript } from './transcript.ts'
@@ -61,27 +61,27 @@ export async function pursue(
   const end = await pursuit.run().catch(error => {
     if (error instanceof NotAcceptedError) return { status: 'not_reached', problem: error.message } as const
     // The next cycle would send the same.
-    if (!isRefusedForGood(error) && !isRefusedAgain(error, assembled(cycle).agent)) throw error
+    if (!isRefusedForGood(error) && !isRefusedAgain(error, assemblyOf(cycle).agent)) throw error
     return { status: 'not_accepted', problem: error.message } as const
   })
   // Its next cycle would begin with the same: it rests as after a failure, longer each time.
   if (end.status === 'repeating') throw new RepeatingError({ calls: end.calls })
   const { agent_id, goal_id } = goal
   if (end.status === 'not_accepted') {
-    cycle.effects.push(...ended(goal, 'abandoned', await redactOutput(svc, agent_id, end.problem)))
+    cycle.effects.push(...goalEnding(goal, 'abandoned', await redactOutput(svc, agent_id, end.problem)))
     restAfter(svc, config, cycle, end.problem)
     cycle.result = 'abandoned'
     return
   }
-  cycle.effects.push(...fared(svc, cycle))
+  cycle.effects.push(...clearFailure(svc, cycle))
   const giveUp = async (reason: string, ...more: Effect[]) => {
-    cycle.effects.push(...more, ...(await abandoned(svc, goal, await redactOutput(svc, agent_id, reason))))
+    cycle.effects.push(...more, ...(await abandonGoal(svc, goal, await redactOutput(svc, agent_id, reason))))
     cycle.result = 'abandoned'
   }
   switch (end.status) {
     case 'finished': {
       const result = [end.summary, ...end.evidence.map(each => `- ${each}`)].join('\n')
-      cycle.effects.push(...ended(goal, 'completed', await redactOutput(svc, agent_id, result), end.unconfirmed))
+      cycle.effects.push(...goalEnding(goal, 'completed', await redactOutput(svc, agent_id, result), end.unconfirmed))
       cycle.result = 'completed'
       return
     }
@@ -95,7 +95,7 @@ export async function pursue(
     }
     case 'max_steps':
       if (config.max_steps_policy === 'abandon') {
-        cycle.effects.push(...ended(goal, 'abandoned', `Not finished within ${pluralize(end.steps, 'step')}.`))
+        cycle.effects.push(...goalEnding(goal, 'abandoned', `Not finished within ${pluralize(end.steps, 'step')}.`))
         cycle.result = 'abandoned'
         return
       }
@@ -158,7 +158,7 @@ class Pursuit {
   /** Nudges and ended subgoals that stand in the prompt of the model call that is under way. */
   #reading: string[] = []
   #reportedGoals: string[] = []
-  /** The writes once the news in that prompt is told. */
+  /** The writes that mark the messages of that prompt as read. */
   #acknowledgements: readonly Effect[] = []
   /** When the calls of the last answer began, on the monotonic clock. */
   #began: number
@@ -183,7 +183,7 @@ class Pursuit {
     if (begun && (this.#config.pursuit_resume || waiting.size > 0)) {
       this.#transcript = await this.#loadTranscript()
     } else if (begun) await this.#cycle.save([dropTranscript({ goal_id })])
-    const { status } = assembled(this.#cycle).agent
+    const { status } = assemblyOf(this.#cycle).agent
     this.#isFresh = unanswered.size === 0 && status !== 'paused' && status !== 'dead'
     const events = this.#svc.use(Runtime).run(await this.#request({ unanswered, waiting }))
     try {
@@ -215,7 +215,7 @@ class Pursuit {
   }
 
   async #request({ unanswered, waiting }: typeof NOTHING_OPEN): Promise<RunRequest> {
-    const { agent, profile } = assembled(this.#cycle)
+    const { agent, profile } = assemblyOf(this.#cycle)
     const { agent_id, cycle_num, lease, signal } = this.#cycle
     const { goal_id } = this.#goal
     const runtime = this.#svc.use(Runtime)
@@ -261,7 +261,7 @@ class Pursuit {
 
   /** Which model is asked, and for whom. */
   get #called(): Pick<RunRequest, 'model' | 'purpose'> {
-    const { agent, profile } = assembled(this.#cycle)
+    const { agent, profile } = assemblyOf(this.#cycle)
     const { agent_id, cycle_num } = this.#cycle
     const { root_agent_id } = agent
     const { max_cost_usd, max_total_cost_usd } = profile
@@ -325,7 +325,7 @@ class Pursuit {
     const ended =
       before.length > 0 ? [await this.#endedMessage('Goals that this one comes after have ended:', before)] : []
     return userMessage(
-      [goalMessage(this.#goal, await this.#remembered()), ...ended].join('\n\n'),
+      [goalMessage(this.#goal, await this.#recallMemories()), ...ended].join('\n\n'),
       readImages(this.#goal.images),
     )
   }
@@ -339,9 +339,9 @@ class Pursuit {
     return endedMessage(heading, await Promise.all(results))
   }
 
-  #remembered(): Promise<string[]> {
+  #recallMemories(): Promise<string[]> {
     const { agent_id, objective } = this.#goal
-    return remembered(this.#svc, agent_id, objective, true)
+    return recallMemories(this.#svc, agent_id, objective, true)
   }
 
   async #write(event: RunEvent): Promise<void> {
@@ -362,8 +362,8 @@ class Pursuit {
         this.#goal.plan = JSON.stringify(Plan.parse(call.arguments).steps)
       return
     }
-    const { heard, message, calls, spend } = event
-    const rows = this.#transcript.answer(heard, message, calls)
+    const { received, message, calls, spend } = event
+    const rows = this.#transcript.answer(received, message, calls)
     // There is room left for the results that are to come.
     const kept = this.#transcript.prune(this.#config.pursuit_transcript_max_messages - calls.length)
     const read = this.#reading.length > 0 ? [this.#svc.use(Agents).nudgesDelivered(this.#reading)] : []
@@ -371,7 +371,7 @@ class Pursuit {
     const intents = calls.filter(({ name }) => name !== FINISH_GOAL).map(call => this.#intent(call))
     this.#unsaved.push(
       recordAnswer({ goal_id, agent_id, epoch: this.#cycle.lease.epoch, rows, kept, intents }),
-      spent(this.#cycle, 'goal_pursuit', goal_id, spend, event.step),
+      recordSpend(this.#cycle, 'goal_pursuit', goal_id, spend, event.step),
       ...read,
       ...reported,
       ...this.#acknowledgements,
@@ -382,7 +382,7 @@ class Pursuit {
   }
 
   #intent(call: PlannedCall) {
-    const tool = this.#svc.use(Runtime).toolsFor(assembled(this.#cycle).profile).find(call.name)
+    const tool = this.#svc.use(Runtime).toolsFor(assemblyOf(this.#cycle).profile).find(call.name)
     const needsApproval = tool !== undefined && this.#svc.has(Approvals) && this.#svc.use(Approvals).needed(tool)
     const isGated = needsApproval || call.name === ASK_OPERATOR
     const args_hash = hash('sha256', canonicalJson(call.arguments))

@@ -6,10 +6,10 @@ import { recordInput } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Approvals } from '#safety/approvals/contract'
 import type { GoalsConfig } from '../config.ts'
-import { assembled } from '../context/assembly.ts'
+import { assemblyOf } from '../context/assembly.ts'
 import type { GoalRow } from '../contract.ts'
 import { recordSummary } from '../repository.ts'
-import { spent } from './outcome.ts'
+import { recordSpend } from './outcome.ts'
 import type { Transcript } from './transcript.ts'
 
 /** Where fewer messages of a goal are kept, the oldest go without a summary. */
@@ -36,7 +36,7 @@ export class Summaries {
   /** Returns the summary to go on with; undefined when none is due, or none could be had: then a digest stands in for it. */
   async next(call: ModelCall): Promise<Message | undefined> {
     const most = this.#config.pursuit_transcript_max_messages
-    const isFull = most >= LEAST_KEPT && unsummarized(call.messages) + MAX_TOOL_CALLS >= most
+    const isFull = most >= LEAST_KEPT && unsummarizedTokens(call.messages) + MAX_TOOL_CALLS >= most
     let call_id = ''
     const summary = await this.#svc.use(Runtime).summarize(call, {
       conversation: this.#goal.goal_id,
@@ -56,7 +56,7 @@ export class Summaries {
     const { agent_id, goal_id } = this.#goal
     const { epoch } = this.#cycle.lease
     const recorded = message ? [recordSummary({ goal_id, agent_id, epoch, row: this.#transcript().add(message) })] : []
-    await this.#cycle.save([spent(this.#cycle, 'summary', goal_id, spend), ...recorded])
+    await this.#cycle.save([recordSpend(this.#cycle, 'summary', goal_id, spend), ...recorded])
   }
 
   /** Saves notes as the agent itself would. What cannot be saved is lost: the summary counts all the same. */
@@ -79,14 +79,14 @@ export class Summaries {
 
   /** Whether the agent may save notes without being asked about it. */
   get #remembers(): boolean {
-    const tool = this.#svc.use(Runtime).toolsFor(assembled(this.#cycle).profile).find(SAVE_NOTE)
+    const tool = this.#svc.use(Runtime).toolsFor(assemblyOf(this.#cycle).profile).find(SAVE_NOTE)
     if (!tool || !this.#svc.has(Memory)) return false
     return !this.#svc.has(Approvals) || !this.#svc.use(Approvals).needed(tool)
   }
 }
 
 /** Messages of a conversation that no summary stands for. */
-function unsummarized(messages: readonly Message[]): number {
+function unsummarizedTokens(messages: readonly Message[]): number {
   const at = messages.findLastIndex(({ summary }) => summary !== undefined)
   return messages.length - at - 1 + (messages[at]?.summary?.keeps ?? 0)
 }

@@ -39,8 +39,8 @@ export class Transcript {
   }
 
   /** Places what was heard and answered, unless that says nothing, and reserves the places of the calls' results. */
-  answer(heard: readonly Message[], message: Message, calls: readonly PlannedCall[]): TranscriptRow[] {
-    const said = [...heard, ...(isEmptyAnswer(message) ? [] : [message])]
+  answer(received: readonly Message[], message: Message, calls: readonly PlannedCall[]): TranscriptRow[] {
+    const said = [...received, ...(isEmptyAnswer(message) ? [] : [message])]
     const added = said.map(each => ({ seq: this.#next++, message: asStored(each) }))
     this.#reserve(this.#next, calls)
     for (const row of added) this.#push(row)

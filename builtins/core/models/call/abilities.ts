@@ -1,7 +1,7 @@
 import { Images } from '#core/images/contract'
 import { type PluginHandle, sentenceOf } from '#kernel'
 import type { Target } from '../catalogue/names.ts'
-import { hasImages, named, withoutImages } from '../context/vision.ts'
+import { hasImages, nameImages, withoutImages } from '../context/vision.ts'
 import {
   ModelError,
   type ModelFacts,
@@ -59,15 +59,15 @@ export class Abilities {
   /** The same target, understood. `mode` is what configuration says of the model. */
   understood(target: Target, mode: ToolCalls | undefined): Understood {
     const { provider, id } = target
-    return { ...target, ...this.#adapted(provider, id, mode ?? provider.tool_calls ?? 'auto') }
+    return { ...target, ...this.#adaptProvider(provider, id, mode ?? provider.tool_calls ?? 'auto') }
   }
 
-  #adapted(provider: ModelProvider, id: string, mode: ToolCalls): Pick<Understood, 'stream' | 'complete'> {
+  #adaptProvider(provider: ModelProvider, id: string, mode: ToolCalls): Pick<Understood, 'stream' | 'complete'> {
     let isUnreadable = false
     const form = (whole: ModelRequest): { sent: ModelRequest; reading: Reading } => {
       const isBlind = this.#withoutVision.has(id)
       const reason = isBlind ? undefined : UNREADABLE
-      const request = isBlind || isUnreadable ? { ...whole, messages: named(whole.messages, reason) } : whole
+      const request = isBlind || isUnreadable ? { ...whole, messages: nameImages(whole.messages, reason) } : whole
       const prompted = mode === 'prompted' || (mode === 'auto' && this.#withoutTools.has(id))
       const schemaInPrompt = request.response_schema && (!provider.structured || this.#withoutSchemas.has(id))
       const omit = this.#omitted.get(id)
@@ -82,7 +82,7 @@ export class Abilities {
     }
 
     const stream: Understood['stream'] = async (given, signal, tell) => {
-      const request = await this.#loaded(given)
+      const request = await this.#loadImages(given)
       let sent = request
       const ask = () => {
         const asking = form(request)
@@ -92,7 +92,7 @@ export class Abilities {
       return understand(ask, error => learn(error, sent), signal, tell)
     }
     const complete: Understood['complete'] = async (given, signal) => {
-      const request = await this.#loaded(given)
+      const request = await this.#loadImages(given)
       for (;;) {
         const { sent, reading } = form(request)
         try {
@@ -108,7 +108,7 @@ export class Abilities {
   }
 
   /** The request with the bytes of its images; those that are gone are named. */
-  async #loaded(request: ModelRequest): Promise<ModelRequest> {
+  async #loadImages(request: ModelRequest): Promise<ModelRequest> {
     const { messages } = request
     if (!hasImages(messages)) return request
     const hashes = messages.flatMap(({ images = [] }) => images.map(({ sha256 }) => sha256))

@@ -62,13 +62,13 @@ interface Talk {
 }
 
 /** What one attempt has brought so far. */
-interface Heard extends Attempt {
+interface ReceivedCall extends Attempt {
   text: string
   reasoning: string
   provider_fields: Record<string, unknown>
   /** Characters that came, and characters of what they were found to mean: the more of them is what is paid for. */
   came: number
-  meant: number
+  intended: number
   tool_calls: AskedCall[]
   dropped_calls: number
   finish_reason?: ModelAnswer['finish_reason']
@@ -85,7 +85,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
   const { signal, asked_for, onText: _, onReset: __, context, system_parts: ___, ...rest } = call
   const request: ModelRequest = { ...rest, model: to.model, purpose: asked_for ?? call.purpose }
   const began = ports.clock.monotonic()
-  const attempts: Heard[] = []
+  const attempts: ReceivedCall[] = []
   const until_begun = Math.max(settings.first_byte_timeout, settings.share)
   const total = limit(ports.clock, signal, until_begun * 1000, () => tookTooLong(to, settings))
   let hasBegun = false
@@ -120,38 +120,38 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
         pass.leave('unknown')
         throw giveUp(failureOf(to, total.signal.reason, signal))
       }
-      const heard: Heard = {
+      const received: ReceivedCall = {
         text: '',
         reasoning: '',
         provider_fields: {},
         tool_calls: [],
         dropped_calls: 0,
         came: 0,
-        meant: 0,
+        intended: 0,
         output_chars: 0,
         billed: true,
       }
-      attempts.push(heard)
+      attempts.push(received)
       shown.again()
       try {
-        await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, heard, pass)
+        await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, received, pass)
         pass.leave('answered')
         crashPoint('model answered')
-        heard.text = heard.text.toWellFormed()
-        shown.end(heard.text)
-        return Object.freeze({ ...answerOf(heard, to, request, ports), spend: Object.freeze(spend()) })
+        received.text = received.text.toWellFormed()
+        shown.end(received.text)
+        return Object.freeze({ ...answerOf(received, to, request, ports), spend: Object.freeze(spend()) })
       } catch (error) {
         const failure = error instanceof MissingDependencyError ? undefined : failureOf(to, error, signal)
         const wait_s = failure ? waitOf(n, failure, call_id, settings) : 0
         pass.leave(failure ?? 'unknown', wait_s * 1000)
         if (!failure) throw error
-        heard.billed = failure.billed || heard.output_chars > 0
+        received.billed = failure.billed || received.output_chars > 0
         plainTried ||= form === 'plain'
         const canGoPlain: boolean = to.complete !== undefined && !plainTried
         const left = failure.transient && n < max_retries && !total.signal.aborted
         if (!left || governor.state().breaker !== 'closed') throw giveUp(failure)
         form = canGoPlain && failure.interrupted ? 'plain' : 'stream'
-        if (!heard.billed) await settings.unbilled()
+        if (!received.billed) await settings.unbilled()
         await pause(wait_s, n, failure, call, settings, total.signal)
       }
     }
@@ -164,7 +164,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
 async function hearStream(
   { to, request, settings, shown, begun }: Talk,
   signal: AbortSignal,
-  heard: Heard,
+  received: ReceivedCall,
   pass: Pass,
 ): Promise<void> {
   const idle_ms = settings.idle_timeout * 1000
@@ -178,54 +178,54 @@ async function hearStream(
       pass.accepted()
       begun()
       limited = 'idle_timeout'
-      take(to, heard, event)
+      take(to, received, event)
       if (event.type === 'text' && event.text) shown.show(event.text)
-      idle.restart(heard.finish_reason ? Math.min(USAGE_WAIT_MS, idle_ms) : idle_ms)
+      idle.restart(received.finish_reason ? Math.min(USAGE_WAIT_MS, idle_ms) : idle_ms)
     })
     over = true
   } catch (error) {
     // The answer is whole; what failed is the way to its usage, which is estimated then.
-    if (!heard.finish_reason || signal.aborted) throw error
+    if (!received.finish_reason || signal.aborted) throw error
   } finally {
     idle.end(!over)
   }
-  if (!heard.finish_reason)
+  if (!received.finish_reason)
     throw fault(to, 'the answer broke off before its end', { kind: 'broken', interrupted: true })
 }
 
-async function hearPlain({ to, request }: Talk, signal: AbortSignal, heard: Heard): Promise<void> {
+async function hearPlain({ to, request }: Talk, signal: AbortSignal, received: ReceivedCall): Promise<void> {
   const events = await orAbort(signal, to.complete!(request, signal))
-  for (const event of events) take(to, heard, event)
-  if (!heard.finish_reason) throw fault(to, 'the answer has no end', { kind: 'broken' })
+  for (const event of events) take(to, received, event)
+  if (!received.finish_reason) throw fault(to, 'the answer has no end', { kind: 'broken' })
 }
 
-function take(to: Target, heard: Heard, event: ModelEvent): void {
+function take(to: Target, received: ReceivedCall, event: ModelEvent): void {
   if (event.type === 'text') {
-    heard.text += event.text
-    heard.meant += event.text.length
-    heard.came += event.chars ?? event.text.length
+    received.text += event.text
+    received.intended += event.text.length
+    received.came += event.chars ?? event.text.length
   } else if (event.type === 'reasoning') {
-    heard.reasoning += event.text
-    heard.came += event.chars ?? event.text.length
+    received.reasoning += event.text
+    received.came += event.chars ?? event.text.length
   } else if (event.type === 'provider_data') {
-    Object.assign(heard.provider_fields, event.fields)
+    Object.assign(received.provider_fields, event.fields)
   } else if (event.type === 'tool_call') {
     const { type: _, ...call } = event
-    heard.tool_calls.push(call)
-    heard.meant += event.name.length + event.arguments.length
+    received.tool_calls.push(call)
+    received.intended += event.name.length + event.arguments.length
   } else if (event.type === 'dropped_calls') {
-    heard.dropped_calls += event.calls
-    heard.meant += event.chars
-  } else if (event.type === 'usage') heard.usage = event.usage
-  else if (event.type === 'done') heard.finish_reason = event.finish_reason
-  heard.output_chars = Math.max(heard.came, heard.meant)
-  if (heard.output_chars > MAX_OUTPUT_CHARS) {
+    received.dropped_calls += event.calls
+    received.intended += event.chars
+  } else if (event.type === 'usage') received.usage = event.usage
+  else if (event.type === 'done') received.finish_reason = event.finish_reason
+  received.output_chars = Math.max(received.came, received.intended)
+  if (received.output_chars > MAX_OUTPUT_CHARS) {
     throw fault(to, 'the answer is longer than 1 MiB', { kind: 'broken', transient: false })
   }
 }
 
 function answerOf(
-  { text, reasoning, provider_fields: fields, tool_calls, dropped_calls, finish_reason = 'stop' }: Heard,
+  { text, reasoning, provider_fields: fields, tool_calls, dropped_calls, finish_reason = 'stop' }: ReceivedCall,
   { id }: Target,
   request: ModelRequest,
   { ids }: Pick<Ports, 'ids'>,

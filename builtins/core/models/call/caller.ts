@@ -114,7 +114,7 @@ export class Caller {
         const failure = n > 0 && error instanceof ModelNameError ? namesNone(model, error) : error
         if (!isSilence(failure)) throw failure
         silent.push({ model, failure })
-        if (!next || call.signal.aborted) throw summed(silent)
+        if (!next || call.signal.aborted) throw sumFailures(silent)
         await this.#logFallback(call, model, next, failure)
         // One that took long to load leaves the others enough to answer.
         left = Math.max(total_timeout - (this.#svc.clock.monotonic() - began) / 1000, total_timeout * LEAST_SHARE)
@@ -151,7 +151,7 @@ export class Caller {
       for (const limit of limits) await limit.settle({ call_id, purpose, spend, answered })
     }
     const mode = listed.tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
-    const ended = this.#observed({ call_id, model: target.id, call })
+    const ended = this.#observe({ call_id, model: target.id, call })
     const own = target.provider.free === true
     const first_byte_timeout = firstByteTimeout({ ...config, total_timeout: share }, own)
     const answer = await callModel(call, this.#abilities.understood(target, mode), {
@@ -170,7 +170,7 @@ export class Caller {
   }
 
   /** @returns a function that reports the end to the observers */
-  #observed(call: ObservedCall): (end: ObservedEnd) => void {
+  #observe(call: ObservedCall): (end: ObservedEnd) => void {
     const safely = <T>(name: string, look: () => T): T | undefined => {
       try {
         return look()
@@ -250,7 +250,7 @@ function namesNone(model: string, cause: Error): ModelError {
 }
 
 /** Returns the error of the only model asked; else one that describes all. */
-function summed(silent: readonly Silent[]): Silence {
+function sumFailures(silent: readonly Silent[]): Silence {
   const [first, ...others] = silent
   if (others.length === 0) return first!.failure
   const failures = others.map(({ model, failure }) => `${model} did not either: ${problemOf(failure)}`)

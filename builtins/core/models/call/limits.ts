@@ -75,7 +75,7 @@ export function eachOrAbort<T>(signal: AbortSignal, pieces: Pieces<T>, hear: (pi
     }
     const abort = () => end(() => reject(signal.reason))
     const failed = (error: unknown) => end(() => reject(error))
-    const heard = (piece: T) => {
+    const onPiece = (piece: T) => {
       if (over) return
       try {
         hear(piece)
@@ -85,12 +85,12 @@ export function eachOrAbort<T>(signal: AbortSignal, pieces: Pieces<T>, hear: (pi
     }
     const came = (next: IteratorResult<T>) => {
       if (next.done) return end(resolve)
-      heard(next.value)
+      onPiece(next.value)
       if (!over) go()
     }
     const go = () => {
       try {
-        if (pieces.each) pieces.each(heard).then(() => end(resolve), failed)
+        if (pieces.each) pieces.each(onPiece).then(() => end(resolve), failed)
         else pieces.next().then(came, failed)
       } catch (error) {
         failed(error)

@@ -23,21 +23,21 @@ export function promptedRequest(request: ModelRequest): ModelRequest {
   const { tools, messages } = request
   const isSystem = messages[0]?.role === 'system'
   const said = isSystem ? messages.slice(1) : messages
-  const system = [isSystem ? messages[0]!.content : '', tools.length > 0 ? described(tools) : '']
+  const system = [isSystem ? messages[0]!.content : '', tools.length > 0 ? describeTools(tools) : '']
   const first: Message[] = system.some(Boolean)
     ? [{ role: 'system', content: system.filter(Boolean).join('\n\n') }]
     : []
-  return { ...request, tools: [], messages: [...first, ...inTurns(said.map(spoken))] }
+  return { ...request, tools: [], messages: [...first, ...inTurns(said.map(plainMessage))] }
 }
 
-function described(tools: readonly ToolSpec[]): string {
+function describeTools(tools: readonly ToolSpec[]): string {
   const each = tools.map(({ name, description, parameters }) => {
     return `## ${name}\n${description}\nArguments: ${JSON.stringify(parameters)}`
   })
   return [HOW_TO, ...each].join('\n\n')
 }
 
-function spoken({ role, content, tool_calls = [], name = 'tool', is_error, images = [] }: Message): Message {
+function plainMessage({ role, content, tool_calls = [], name = 'tool', is_error, images = [] }: Message): Message {
   if (role === 'tool') return { role: 'user', content: `${is_error ? 'Failure' : 'Result'} of ${name}:\n${content}` }
   const calls = tool_calls.map(call => {
     const written = JSON.stringify({ name: call.name, arguments: call.arguments })

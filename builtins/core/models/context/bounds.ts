@@ -1,5 +1,5 @@
 import type { Message } from '../contract.ts'
-import { shortened } from './shorten.ts'
+import { shorten } from './shorten.ts'
 import { messageTokens, textTokens } from './tokens.ts'
 
 /** Counts the messages, or parts of the system prompt, of which the middle was cut out. */
@@ -16,9 +16,9 @@ const WAYS: Record<Message['role'], string> = {
 }
 
 /** Returns the message, with its middle cut out where it is longer than `limit` tokens. */
-export function bounded(message: Message, limit: number): Message {
+export function boundMessage(message: Message, limit: number): Message {
   if (messageTokens(message) <= limit || textTokens(message.content) <= limit) return message
-  return { ...message, content: shortened(message.content, limit, WAYS[message.role]) }
+  return { ...message, content: shorten(message.content, limit, WAYS[message.role]) }
 }
 
 /** The same for a system prompt that may be made of parts: the longest parts are cut, and the others stay whole. */
@@ -28,7 +28,7 @@ export function boundedSystem(
   limit: number,
   tally: CutTally,
 ): readonly Message[] {
-  const kept = messages.map(message => bounded(message, limit))
+  const kept = messages.map(message => boundMessage(message, limit))
   const cut = kept.filter((message, n) => message !== messages[n]).length
   if (cut > 0 && parts) return [{ role: 'system', content: inShares(parts, limit, tally).join('\n\n') }]
   tally.cut += cut
@@ -44,7 +44,7 @@ function inShares(texts: readonly string[], limit: number, tally: CutTally): str
   for (const [n, at] of shortestFirst.entries()) {
     const share = left / (texts.length - n)
     if (sizes[at]! > share) {
-      kept[at] = shortened(texts[at]!, share)
+      kept[at] = shorten(texts[at]!, share)
       tally.cut++
     }
     left -= Math.min(sizes[at]!, share)

@@ -72,11 +72,11 @@ export function turnStart(messages: readonly Message[]): number {
 export function wellFormed(messages: readonly Message[], rules: ConversationRules = {}): Message[] {
   const head = messages.findIndex(({ role }) => role !== 'system')
   const leading = messages.slice(0, head < 0 ? messages.length : head)
-  const turns = inTurns(answered(messages.slice(leading.length), rules))
+  const turns = inTurns(answerCalls(messages.slice(leading.length), rules))
   if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', content: GO_ON })
   if (turns.at(-1)?.role === 'assistant') turns.push({ role: 'user', content: GO_ON })
-  const system = joined(...leading.map(({ content }) => content))
-  const shaped = rules.separates_results ? separated(turns) : turns
+  const system = joinTexts(...leading.map(({ content }) => content))
+  const shaped = rules.separates_results ? separateTurns(turns) : turns
   return [
     ...(system ? [{ role: 'system' as const, content: system }] : []),
     ...shaped.map(message => withIds(message, rules.has_short_ids ? shortId : boundedId)),
@@ -84,7 +84,7 @@ export function wellFormed(messages: readonly Message[], rules: ConversationRule
 }
 
 /** Puts one result after each call, and drops what answers no call. Messages that came between stand after the results. */
-function answered(messages: readonly Message[], rules: ConversationRules): Message[] {
+function answerCalls(messages: readonly Message[], rules: ConversationRules): Message[] {
   const said: Message[] = []
   for (let at = 0; at < messages.length; ) {
     const message = messages[at++]!
@@ -155,14 +155,14 @@ function inTurns(messages: readonly Message[]): Message[] {
 /** Makes one message of two with the same role. */
 export function together(one: Message, other: Message): Message {
   const images = [...(one.images ?? []), ...(other.images ?? [])]
-  return { ...other, content: joined(one.content, other.content), ...imagesOf(images) }
+  return { ...other, content: joinTexts(one.content, other.content), ...imagesOf(images) }
 }
 
-function joined(...texts: string[]): string {
+function joinTexts(...texts: string[]): string {
   return texts.filter(text => text.trim() !== '').join('\n\n')
 }
 
-function separated(turns: readonly Message[]): Message[] {
+function separateTurns(turns: readonly Message[]): Message[] {
   return turns.flatMap((message, n) =>
     message.role === 'user' && turns[n - 1]?.role === 'tool'
       ? [{ role: 'assistant' as const, content: NOTED }, message]

@@ -1,7 +1,7 @@
 import type { SentMessage as Message } from '../contract.ts'
-import { briefly, shortened } from './shorten.ts'
+import { briefly, shorten } from './shorten.ts'
 import { textTokens } from './tokens.ts'
-import { named } from './vision.ts'
+import { nameImages } from './vision.ts'
 
 /** The user's own words have at most this share of a digest; the newest of them come first. */
 const WORDS_SHARE = 0.6
@@ -20,7 +20,7 @@ const FRAME =
  * @param limit tokens
  */
 export function digestOf(messages: readonly Message[], limit: number): string {
-  const words = named(
+  const words = nameImages(
     messages.filter(({ role }) => role === 'user'),
     LEFT_OUT,
   ).map(({ content }) => content)
@@ -81,7 +81,7 @@ function newest<T>(
     const line = lineOf(items[at]!)
     const needs = textTokens(line) + 2
     if (tokens + needs > limit) {
-      if (lines.length === 0 && limit > 0) return { lines: [shortened(line, limit)], tokens: limit }
+      if (lines.length === 0 && limit > 0) return { lines: [shorten(line, limit)], tokens: limit }
       break
     }
     lines.unshift(line)

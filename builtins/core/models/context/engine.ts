@@ -20,7 +20,7 @@ import type { RoomMade, SummaryDue } from './contract.ts'
 import { returnable, rulesFor, wellFormed } from './conversation.ts'
 import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'
 import { toolsTokens } from './tokens.ts'
-import { hasImages, named, shownTo } from './vision.ts'
+import { hasImages, nameImages, shownTo } from './vision.ts'
 import { ContextWindows, smallerWindow } from './windows.ts'
 
 export interface ContextParts {
@@ -69,7 +69,7 @@ export class ContextEngine {
       const known = await this.#windows.limits(target, facts, purpose)
       const limits = refused ? { ...known, window: Math.min(known.window, smallerWindow(refused.fitted)) } : known
       const tools = toolsFor(call, limits)
-      const shown = refused ? plain(said) : await this.#shown(target, facts, said)
+      const shown = refused ? plain(said) : await this.#visibleMessages(target, facts, said)
       const fitted = fitRequest(
         { ...call, tools, messages: shown },
         { ...limits, smallest: refusals === MAX_REFUSALS },
@@ -141,7 +141,7 @@ export class ContextEngine {
     const facts = await this.#facts(target)
     const limits = await this.#windows.limits(target, facts, call.purpose)
     const tools = toolsFor(call, limits)
-    const messages = await this.#shown(target, facts, returnable(call.messages, target, rulesFor(target)))
+    const messages = await this.#visibleMessages(target, facts, returnable(call.messages, target, rulesFor(target)))
     const fitted = fitRequest({ ...call, messages, tools }, { ...limits, smallest }, this.#parts.config)
     return { limits, tools, fitted }
   }
@@ -150,7 +150,7 @@ export class ContextEngine {
     return factsOf(await this.#parts.catalogue(), target, this.#parts.config)
   }
 
-  async #shown(target: Target, facts: ModelFacts, messages: ModelCall['messages']) {
+  async #visibleMessages(target: Target, facts: ModelFacts, messages: ModelCall['messages']) {
     if (!hasImages(messages)) return messages
     return shownTo(target.id, await this.#parts.sees(target, facts), messages)
   }
@@ -192,7 +192,7 @@ export class ContextEngine {
 
 /** A conversation without images and without what its answers have for their provider. */
 function plain(messages: readonly Message[]): readonly Message[] {
-  return named(messages).map(({ provider_data: _, ...message }) => message)
+  return nameImages(messages).map(({ provider_data: _, ...message }) => message)
 }
 
 function isSame(one: readonly Message[], other: readonly Message[]): boolean {

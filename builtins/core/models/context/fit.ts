@@ -1,9 +1,9 @@
 import type { SentMessage as Message, ModelCall } from '../contract.ts'
 import { thinkingTokens } from '../parameters/contract.ts'
-import { bounded, boundedSystem } from './bounds.ts'
+import { boundedSystem, boundMessage } from './bounds.ts'
 import type { ContextSections, SummaryMark } from './contract.ts'
 import { digestOf } from './digest.ts'
-import { clearedCalls, clearedImages, clearedPictures, clearedResult, shortened, within } from './shorten.ts'
+import { clearedCalls, clearedImages, clearedPictures, clearedResult, shorten, within } from './shorten.ts'
 import { summaryText } from './summary.ts'
 import { messagesTokens, messageTokens, textTokens, toolsTokens } from './tokens.ts'
 
@@ -195,7 +195,7 @@ class Fitting {
 
   #add(original: Message): void {
     const isGoal = this.#original.push(original) === 1
-    const message = bounded(original, isGoal ? this.#full * GOAL_SHARE : this.#input * MESSAGE_SHARE)
+    const message = boundMessage(original, isGoal ? this.#full * GOAL_SHARE : this.#input * MESSAGE_SHARE)
     if (message !== original) this.cut++
     if (message.summary) {
       this.#summarize(message, message.summary)
@@ -310,7 +310,7 @@ class Fitting {
     const each = Math.max((this.#full - others) / Math.max(this.#view.length, 1), 32)
     for (const [at, message] of this.#view.entries()) {
       if (message.role === 'assistant' || textTokens(message.content) <= each) continue
-      this.#view[at] = { ...message, content: shortened(message.content, each) }
+      this.#view[at] = { ...message, content: shorten(message.content, each) }
       this.cut++
     }
     this.#tokens = messagesTokens(this.shown())

@@ -11,7 +11,7 @@ const HINT = 60
 const HEAD_SHARE = 0.6
 
 /** Cuts the middle out of a text so that at most about `tokens` are left, says how much is missing, and how to get it. */
-export function shortened(text: string, tokens: number, way = ''): string {
+export function shorten(text: string, tokens: number, way = ''): string {
   const chars = Math.max(0, Math.floor((tokens / Math.max(textTokens(text), 1)) * text.length) - 100)
   const head = Math.floor(chars * HEAD_SHARE)
   const tail = chars - head
@@ -22,7 +22,7 @@ export function shortened(text: string, tokens: number, way = ''): string {
 
 /** The text, shortened if it takes more than `tokens`. */
 export function within(text: string, tokens: number): string {
-  return textTokens(text) > tokens ? shortened(text, tokens) : text
+  return textTokens(text) > tokens ? shorten(text, tokens) : text
 }
 
 /** A tool result as one line that says what it was and how to get it again; undefined when that would save nothing. */

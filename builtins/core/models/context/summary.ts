@@ -1,6 +1,6 @@
 import type { Message, ModelAnswer, Summary } from '../contract.ts'
 import type { SummaryDue, SummaryMark } from './contract.ts'
-import { briefly, shortened, within } from './shorten.ts'
+import { briefly, shorten, within } from './shorten.ts'
 import { textTokens } from './tokens.ts'
 
 /** The sections of a summary: the heading that its writer is asked for, and the one that its reader sees. */
@@ -56,7 +56,7 @@ export function summaryRequest(
   remembers: boolean,
 ): Message[] {
   const { goal, before, said } = partsOf(messages, keeps)
-  const record = before ? tagged('record', before.content) : ''
+  const record = before ? wrapInTag('record', before.content) : ''
   const left = source_limit - textTokens(record)
   const headings = SECTIONS.map(([heading, , what]) => `## ${heading}\n(${what})`)
   if (remembers) {
@@ -71,9 +71,9 @@ export function summaryRequest(
     headings.join('\n'),
   ].join('\n\n')
   const user = [
-    goal && tagged('goal', within(goal.content, source_limit / 4)),
+    goal && wrapInTag('goal', within(goal.content, source_limit / 4)),
     record && `The record so far. Keep what still matters of it:\n${record}`,
-    tagged('conversation', conversationText(said, left)),
+    wrapInTag('conversation', conversationText(said, left)),
     `Write the record now, beginning with "## ${SECTIONS[0][0]}".`,
   ]
   return [
@@ -118,7 +118,7 @@ function summaryMessage(
   for (const order of all) {
     const tokens = textTokens(order) + 2
     if (tokens > left) {
-      if (orders.length === 0) orders.push(shortened(order, left))
+      if (orders.length === 0) orders.push(shorten(order, left))
       break
     }
     orders.unshift(order)
@@ -172,7 +172,7 @@ function cut(text: string, chars: number): string {
 }
 
 /** Text between tags that nothing in it can close. */
-function tagged(tag: (typeof TAGS)[number], text: string): string {
+function wrapInTag(tag: (typeof TAGS)[number], text: string): string {
   const harmless = text.replace(new RegExp(`<(/?)(?=(?:${TAGS.join('|')})\\b)`, 'gi'), '‹$1')
   return `<${tag}>\n${harmless}\n</${tag}>`
 }

@@ -28,7 +28,7 @@ export function withoutImages(message: SentMessage, why: string, kept: readonly 
 }
 
 /** Returns the messages with a line in the place of each image. */
-export function named(messages: readonly SentMessage[], why = UNSEEN): readonly SentMessage[] {
+export function nameImages(messages: readonly SentMessage[], why = UNSEEN): readonly SentMessage[] {
   return messages.map(message => (message.images?.length ? withoutImages(message, why) : message))
 }
 

@@ -64,7 +64,7 @@ function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms
   if (typeof status === 'number') return refusal(status, retryAfterOf(headers, clock), body, error)
   if (body && typeof body === 'object') {
     const overflow = overflowIn(0, `${body.code ?? ''} ${body.type ?? ''} ${body.message ?? ''}`)
-    if (overflow) return overflowed(`${base_url} reported: ${brief(body.message ?? code)}`, overflow)
+    if (overflow) return isOverflow(`${base_url} reported: ${brief(body.message ?? code)}`, overflow)
     const kind = body.type === 'overloaded_error' ? 'overloaded' : 'server_error'
     return { problem: `${base_url} reported: ${brief(body.message ?? code)}`, kind }
   }
@@ -89,7 +89,7 @@ function refusal(
   const said = brief(body?.message ?? sentenceOf(error))
   const whole = `${body?.code ?? ''} ${body?.type ?? ''} ${body?.message ?? sentenceOf(error)}`
   const overflow = overflowIn(status, whole)
-  if (overflow) return overflowed(`HTTP ${status}: ${said}`, overflow)
+  if (overflow) return isOverflow(`HTTP ${status}: ${said}`, overflow)
   const refused = refusalIn(status, whole)
   if (refused) {
     const { remedy, ...facts } = refused
@@ -109,7 +109,7 @@ function refusal(
 }
 
 /** The request is larger than the context window: only a smaller one can help. */
-function overflowed(problem: string, { window }: { window: number | null }): Description {
+function isOverflow(problem: string, { window }: { window: number | null }): Description {
   return { problem, kind: 'context_overflow', transient: false, billed: false, context_window: window }
 }
 

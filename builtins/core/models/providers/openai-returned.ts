@@ -55,7 +55,7 @@ export class ReturnedFields {
 const UNSIGNED = { google: { thought_signature: 'skip_thought_signature_validator' } }
 
 /** Returns what an answer gives back to the server that wants it. */
-export function returned(
+export function parseReturned(
   { content, provider_data, tool_calls = [] }: Message,
   { model, omit }: Pick<ModelRequest, 'model' | 'omit'>,
   dialect: Dialect,

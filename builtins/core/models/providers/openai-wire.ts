@@ -10,7 +10,7 @@ import type { ModelEvent, ModelRequest, SentImage, SentMessage } from '../contra
 import { continues, textOfArguments } from '../repair/arguments.ts'
 import type { Dialect } from './dialects.ts'
 import { wireParameters } from './openai-parameters.ts'
-import { returned } from './openai-returned.ts'
+import { parseReturned } from './openai-returned.ts'
 
 type Base = Omit<ChatCompletionCreateParams, 'stream' | 'stream_options'>
 
@@ -32,7 +32,7 @@ function wireMessage(message: SentMessage, request: ModelRequest, dialect: Diale
   if (role === 'user' && images.length > 0) return { role, content: [...textPart(content), ...images.map(imagePart)] }
   if (role === 'tool') return { role, content, tool_call_id: tool_call_id ?? '' }
   if (role !== 'assistant') return { role, content }
-  const { fields, content: whole, extras } = returned(message, request, dialect)
+  const { fields, content: whole, extras } = parseReturned(message, request, dialect)
   const calls = tool_calls.map(({ id, name, arguments: args }, n) => ({
     id,
     type: 'function' as const,
@@ -78,7 +78,7 @@ type ToolCallPiece = z.infer<typeof ToolCallPiece>
 const ContentPart = z.object({ type: z.string(), text: z.string().nullish(), thinking: z.unknown().optional() })
 
 /** The text of parts of one type; Mistral has the texts of its thinking one level deeper. */
-function joined(parts: readonly z.infer<typeof ContentPart>[], wanted: 'text' | 'thinking'): string {
+function joinParts(parts: readonly z.infer<typeof ContentPart>[], wanted: 'text' | 'thinking'): string {
   return parts
     .filter(({ type }) => type === wanted)
     .map(({ text, thinking }) => text ?? thinkingText(thinking))
@@ -99,7 +99,7 @@ function thinkingText(thinking: unknown): string {
 /** A text, or parts of one; those of the type `thinking` are a model's thoughts. */
 const Content = z.union([
   z.string().transform(text => ({ text, thinking: '' })),
-  z.array(ContentPart).transform(parts => ({ text: joined(parts, 'text'), thinking: joined(parts, 'thinking') })),
+  z.array(ContentPart).transform(parts => ({ text: joinParts(parts, 'text'), thinking: joinParts(parts, 'thinking') })),
 ])
 
 const Said = z.object({

@@ -30,7 +30,7 @@ export function fetchInPieces(fetch: Fetch): Fetch {
   if (!fetch.direct) return fetch
   return async (url, init = {}) => {
     init.signal?.throwIfAborted()
-    const incoming = await answered(url, init)
+    const incoming = await request(url, init)
     const { statusCode: status = 0 } = incoming
     // Redirects are the platform's business.
     if (status >= 300 && status < 400) {
@@ -42,10 +42,10 @@ export function fetchInPieces(fetch: Fetch): Fetch {
 }
 
 /** Resolves with the head of the answer. */
-function answered(url: string | URL, init: RequestInit): Promise<IncomingMessage> {
+function request(url: string | URL, init: RequestInit): Promise<IncomingMessage> {
   const { method = 'GET', signal, body = null } = init
   const headers = Object.fromEntries(new Headers(init.headers))
-  const request = { method, headers, timeout: CONNECT_MS }
+  const options = { method, headers, timeout: CONNECT_MS }
   const isSecure = String(url).startsWith('https:')
   return new Promise((resolve, reject) => {
     let leave = () => void asking.destroy()
@@ -56,12 +56,12 @@ function answered(url: string | URL, init: RequestInit): Promise<IncomingMessage
       resolve(incoming.on('error', () => {}))
     }
     const asking = isSecure
-      ? overHttps(url, { ...request, agent: kept.https }, respond)
-      : overHttp(url, { ...request, agent: kept.http }, respond)
+      ? overHttps(url, { ...options, agent: kept.https }, respond)
+      : overHttp(url, { ...options, agent: kept.http }, respond)
     asking.on('error', (error: NodeJS.ErrnoException) => {
       // A kept connection that its server had closed meanwhile: the request never arrived, and goes out anew.
       const isStale = asking.reusedSocket && error.code === 'ECONNRESET' && !signal?.aborted
-      if (isStale) answered(url, init).then(resolve, reject)
+      if (isStale) request(url, init).then(resolve, reject)
       else reject(error)
     })
     // Nothing came for so long; how long a server may think is its callers' business.

@@ -34,7 +34,7 @@ export class EventData<T> {
    * larger than any answer can be
    */
   of({ body }: Response, failed: (error: unknown) => unknown): AsyncIterableIterator<T, undefined> {
-    if (body instanceof Readable) return new Heard(this.#clock, body, piece => this.#in(piece), failed)
+    if (body instanceof Readable) return new EventReader(this.#clock, body, piece => this.#in(piece), failed)
     return this.#of(body, failed)
   }
 
@@ -64,7 +64,7 @@ type Step<T> = IteratorResult<T, undefined>
 const END = { done: true, value: undefined } as const
 
 /** What a stream of Node's brings, as it comes; its own iterator costs several times as much for each piece. */
-class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
+class EventReader<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
   readonly #body: Readable
   readonly #failed: (error: unknown) => unknown
   /** Values that were not pulled yet, and the pull that came before its value. */
@@ -93,13 +93,13 @@ class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
       try {
         for (const each of read(piece)) this.#notify(each)
       } catch (error) {
-        this.#ended({ error })
+        this.#finish({ error })
         body.destroy()
       }
     })
-    body.on('end', () => this.#ended({}))
-    body.on('error', error => this.#ended({ error }))
-    body.on('close', () => this.#ended({ error: new Error('the connection was closed before the end of the answer') }))
+    body.on('end', () => this.#finish({}))
+    body.on('error', error => this.#finish({ error }))
+    body.on('close', () => this.#finish({ error: new Error('the connection was closed before the end of the answer') }))
   }
 
   [Symbol.asyncIterator](): this {
@@ -117,7 +117,7 @@ class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
     for (const piece of this.#waiting.splice(0)) hear(piece)
     return new Promise((resolve, reject) => {
       this.#asking = { resolve: () => resolve(), reject }
-      if (this.#end) this.#ended(this.#end)
+      if (this.#end) this.#finish(this.#end)
     })
   }
 
@@ -138,7 +138,7 @@ class Heard<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
   }
 
   /** The first end counts. */
-  #ended(end: { error?: unknown }): void {
+  #finish(end: { error?: unknown }): void {
     this.#end ??= end
     const asking = this.#asking
     this.#asking = undefined

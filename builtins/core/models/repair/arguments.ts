@@ -1,6 +1,6 @@
 import { isTree } from '#lib/tree'
 import { adapt, type Conversion, type Schema } from './fit.ts'
-import { parsed } from './json.ts'
+import { parseJson } from './json.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous, type Repair } from './repairs.ts'
 
@@ -23,7 +23,7 @@ export function textOfArguments(given: unknown): string {
 
 /** Whether a piece can go on with what came before: nothing but space stands behind a whole object. */
 export function continues(before: string, piece: string): boolean {
-  return !(/^\s*\{/.test(piece) && isTree(parsed(before)))
+  return !(/^\s*\{/.test(piece) && isTree(parseJson(before)))
 }
 
 /**
@@ -39,7 +39,7 @@ export function mendArguments(
   const repaired = new Set<Mended['repaired'][number]>()
   const read = objectIn(raw, tool.parameters, cut, repaired, 0)
   if (!read) return undefined
-  const inside = enveloped(read, tool, repaired)
+  const inside = unwrapEnvelope(read, tool, repaired)
   const conversions = new Set<Conversion>()
   const value = adapt(inside, tool.parameters, conversions)
   for (const conversion of conversions) repaired.add(conversion)
@@ -54,7 +54,7 @@ function objectIn(
   repaired: Set<string>,
   nesting: number,
 ): Schema | undefined {
-  const value = parsed(raw)
+  const value = parseJson(raw)
   if (value === undefined) return cut ? undefined : lenient(raw, schema, repaired, nesting)
   if (isTree(value)) return value
   if (typeof value === 'string' && nesting < MAX_NESTING) {
@@ -70,10 +70,10 @@ function lenient(raw: string, schema: Schema, repaired: Set<string>, nesting: nu
   let text = raw.trim()
   if (!text.includes('"') && /&(?:quot|#34);/.test(text)) {
     repaired.add('entities')
-    return objectIn(decoded(text), schema, false, repaired, nesting)
+    return objectIn(decodeText(text), schema, false, repaired, nesting)
   }
   if (/^\{\s*\\"/.test(text) && nesting < MAX_NESTING) {
-    const inner = parsed(`"${text}"`)
+    const inner = parseJson(`"${text}"`)
     if (typeof inner !== 'string') return undefined
     repaired.add('text_in_text')
     return objectIn(inner, schema, false, repaired, nesting + 1)
@@ -118,7 +118,7 @@ function isSafe(value: Schema, { properties }: Schema, repairs: ReadonlySet<Repa
 }
 
 /** The arguments within `{"name": …, "arguments": {…}}` or `{"arguments": {…}}`, where the tool itself takes nothing so named. */
-function enveloped(
+function unwrapEnvelope(
   value: Schema,
   { name, parameters }: { name: string; parameters: Schema },
   repaired: Set<string>,
@@ -132,7 +132,7 @@ function enveloped(
     ([label, each]) =>
       (/^(?:name|tool|function|type)$/.test(label) && /^(?:function)$/.test(String(each))) || each === name,
   )
-  const object = typeof inner === 'string' ? parsed(inner) : inner
+  const object = typeof inner === 'string' ? parseJson(inner) : inner
   if (!isNamed || !isTree(object)) return value
   repaired.add('envelope')
   return object
@@ -148,6 +148,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
   amp: '&',
 }
 
-function decoded(text: string): string {
+function decodeText(text: string): string {
   return text.replace(/&(quot|apos|#39|#34|lt|gt|amp);/g, (_, name: string) => ENTITIES[name]!)
 }

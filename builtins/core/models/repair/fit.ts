@@ -1,5 +1,5 @@
 import { isTree } from '#lib/tree'
-import { parsed } from './json.ts'
+import { parseJson } from './json.ts'
 
 /** JSON Schema, as tools describe their parameters with it. */
 export type Schema = Record<string, unknown>
@@ -38,7 +38,7 @@ const SEVERAL = /[,;\n|]/
 export function adapt(value: unknown, schema: Schema, done: Set<Conversion>): unknown {
   left = MAX_STEPS
   try {
-    return fitted(value, schema, done)
+    return fitValue(value, schema, done)
   } catch (error) {
     if (!(error instanceof TooMuchError)) throw error
     done.clear()
@@ -46,14 +46,14 @@ export function adapt(value: unknown, schema: Schema, done: Set<Conversion>): un
   }
 }
 
-function fitted(value: unknown, schema: unknown, done: Set<Conversion>): unknown {
+function fitValue(value: unknown, schema: unknown, done: Set<Conversion>): unknown {
   step()
   if (!isTree(schema) || fits(value, schema)) return isTree(schema) ? within(value, schema, done) : value
   const options = optionsOf(schema)
   if (options.length > 1) {
     const ways = options.flatMap(option => {
       const conversions = new Set<Conversion>()
-      const converted = fitted(value, option, conversions)
+      const converted = fitValue(value, option, conversions)
       return fits(converted, option) ? [{ converted, conversions }] : []
     })
     const [way] = ways
@@ -70,32 +70,32 @@ function fitted(value: unknown, schema: unknown, done: Set<Conversion>): unknown
 
 /** The same, for what is inside of a value that has the right type itself. */
 function within(value: unknown, schema: Schema, done: Set<Conversion>): unknown {
-  if (Array.isArray(value)) return value.map(item => fitted(item, schema.items, done))
+  if (Array.isArray(value)) return value.map(item => fitValue(item, schema.items, done))
   if (!isTree(value) || !isTree(schema.properties)) return value
   const properties = schema.properties
   const required = new Set(Array.isArray(schema.required) ? schema.required : [])
   const result: Schema = {}
   for (const [given, each] of Object.entries(value)) {
-    const key = spelled(given, value, properties, done)
+    const key = matchKey(given, value, properties, done)
     const property = properties[key]
     // Many models say null for what they leave out.
     if (each === null && isTree(property) && !required.has(key) && !fits(null, property)) done.add('null_omitted')
-    else result[key] = fitted(each, property, done)
+    else result[key] = fitValue(each, property, done)
   }
   return result
 }
 
 /** The property that a key means: the one that differs in capitals, hyphens and underscores only, if it is not given itself. */
-function spelled(key: string, value: Schema, properties: Schema, done: Set<Conversion>): string {
+function matchKey(key: string, value: Schema, properties: Schema, done: Set<Conversion>): string {
   if (Object.hasOwn(properties, key)) return key
   const [names, keys] = [Object.keys(properties), Object.keys(value)]
   step(names.length + keys.length)
   const bare = plain(key)
-  const meant = names.filter(name => plain(name) === bare)
+  const matches = names.filter(name => plain(name) === bare)
   const alike = keys.filter(other => plain(other) === bare)
-  if (meant.length !== 1 || alike.length !== 1) return key
+  if (matches.length !== 1 || alike.length !== 1) return key
   done.add('key_spelling')
-  return meant[0]!
+  return matches[0]!
 }
 
 /** A name without what models write differently. */
@@ -119,7 +119,7 @@ function convert(value: unknown, schema: Schema): { value: unknown; how: Convers
       if (exact && text.replace('-', '').length <= 16) return { value: number, how: 'number_from_text' }
     }
     if (/^[{[]/.test(text) && (takes('object') || takes('array'))) {
-      const inner = parsed(text)
+      const inner = parseJson(text)
       if (takes(Array.isArray(inner) ? 'array' : 'object') && typeof inner === 'object' && inner !== null) {
         return { value: inner, how: 'text_in_text' }
       }

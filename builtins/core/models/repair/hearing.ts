@@ -50,16 +50,16 @@ export class Hearing {
     const { reasoning } = this.#thoughts
     if (reasoning) yield { type: 'reasoning', text: reasoning, chars: 0 }
     const all = this.#holding?.all ?? ''
-    const spoken = this.#calls.length === 0 && all ? this.#spoken(all, cut) : undefined
+    const spoken = this.#calls.length === 0 && all ? this.#readCalls(all, cut) : undefined
     if (this.#holding) yield { type: 'text', text: this.#holding.rest(spoken?.text ?? all) }
     const calls = spoken ? spoken.calls.map(call => ({ id: '', ...call, repaired: this.#inText() })) : this.#calls
-    for (const call of calls) yield { type: 'tool_call', ...mended(call, this.#request.tools, cut) }
+    for (const call of calls) yield { type: 'tool_call', ...repairCall(call, this.#request.tools, cut) }
     // Of calls in the text the characters have been counted with the text.
     const dropped = spoken ? { calls: spoken.dropped, chars: 0 } : this.#dropped
     if (dropped.calls > 0) yield { type: 'dropped_calls', ...dropped }
   }
 
-  #spoken(all: string, cut: boolean) {
+  #readCalls(all: string, cut: boolean) {
     const found = callsInText(all, { cut, bare: !this.#request.response_schema })
     if (!found) return undefined
     const calls = found.calls.slice(0, MAX_TOOL_CALLS)
@@ -75,7 +75,7 @@ export class Hearing {
 }
 
 /** The call with its name and arguments as they were meant, where only one thing can have been meant. */
-function mended(call: AskedCall, tools: readonly ToolSpec[], cut: boolean): AskedCall {
+function repairCall(call: AskedCall, tools: readonly ToolSpec[], cut: boolean): AskedCall {
   const tool = toolNamed(call.name, tools)
   if (!tool) return call
   const repaired = [...(call.repaired ?? []), ...(tool.name === call.name ? [] : ['name_spelling'])]

@@ -1,5 +1,5 @@
 /** The value of a JSON text; undefined where it is none. */
-export function parsed(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -1,5 +1,5 @@
 import { isTree } from '#lib/tree'
-import { parsed } from './json.ts'
+import { parseJson } from './json.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous } from './repairs.ts'
 
@@ -21,7 +21,7 @@ export function valuesAt(text: string, at: number): { values: unknown[]; end: nu
   for (;;) {
     const start = behind(/[\s,;]*/y, text, end)
     const stop = /[{[]/.test(text[start] ?? '') ? endOfJson(text, start) : -1
-    const value = stop < 0 ? undefined : parsed(text.slice(start, stop))
+    const value = stop < 0 ? undefined : parseJson(text.slice(start, stop))
     if (value === undefined) return { values, end }
     values.push(value)
     end = stop
@@ -94,15 +94,19 @@ export function elementsOf(body: string): string | undefined {
     ELEMENT.lastIndex = at
     const opened = ELEMENT.exec(body)
     if (!opened)
-      return /^\s*<\/(?:function|invoke|tool_call)>\s*$/.test(body.slice(at, at + 40)) ? written(pairs) : undefined
+      return /^\s*<\/(?:function|invoke|tool_call)>\s*$/.test(body.slice(at, at + 40))
+        ? writeArguments(pairs)
+        : undefined
     const element =
-      opened[1] === undefined ? keyed(body, at + opened[0].length) : named(body, at + opened[0].length, opened[1])
+      opened[1] === undefined
+        ? keyedElement(body, at + opened[0].length)
+        : namedElement(body, at + opened[0].length, opened[1])
     if (!element || pairs.has(element.key)) return undefined
     // Templates put each value on lines of its own.
     pairs.set(element.key, element.value.replace(/^\r?\n|\r?\n$/g, ''))
     at = element.end
   }
-  return written(pairs)
+  return writeArguments(pairs)
 }
 
 interface Element {
@@ -111,12 +115,12 @@ interface Element {
   end: number
 }
 
-function named(body: string, from: number, key: string): Element | undefined {
+function namedElement(body: string, from: number, key: string): Element | undefined {
   const close = body.indexOf('</parameter>', from)
   return close < 0 ? undefined : { key, value: body.slice(from, close), end: close + '</parameter>'.length }
 }
 
-function keyed(body: string, from: number): Element | undefined {
+function keyedElement(body: string, from: number): Element | undefined {
   const closedKey = body.indexOf('</arg_key>', from)
   const opened = body.indexOf('<arg_value>', closedKey)
   const closed = body.indexOf('</arg_value>', opened)
@@ -125,7 +129,7 @@ function keyed(body: string, from: number): Element | undefined {
   return { key: body.slice(from, closedKey).trim(), value, end: closed + '</arg_value>'.length }
 }
 
-function written(pairs: ReadonlyMap<string, string>): string | undefined {
+function writeArguments(pairs: ReadonlyMap<string, string>): string | undefined {
   return pairs.size > 0 ? JSON.stringify(Object.fromEntries(pairs)) : undefined
 }
 

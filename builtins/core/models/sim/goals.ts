@@ -1,4 +1,4 @@
-import { capitalised, FORMS, type Form, fill, POEM, REVIEW, slug, tradeOf } from './lore.ts'
+import { capitalise, FORMS, type Form, fill, POEM, REVIEW, slug, tradeOf } from './lore.ts'
 import { answeringGoal } from './mail.ts'
 import { itemsUnder, lineOf, oneLine, pathIn, type Scene } from './scene.ts'
 import { livingGoal } from './world.ts'
@@ -47,7 +47,7 @@ function goalOf(form: Form, topic: string, files: boolean): string {
 
 /** Everything has had its turn: once more, with a name of its own. */
 function another({ topic, goal }: { topic: string; goal: string }, cycle_num: number) {
-  return { topic, goal: `${capitalised(topic)} once more, part ${cycle_num}: ${goal}` }
+  return { topic, goal: `${capitalise(topic)} once more, part ${cycle_num}: ${goal}` }
 }
 
 function answerTo(nudge: string, files: boolean): string {

@@ -209,6 +209,6 @@ export function fill(template: string, words: Record<string, string>): string {
   return template.replace(/\{(\w+)\}/g, (whole, name: string) => words[name] ?? whole)
 }
 
-export function capitalised(text: string): string {
+export function capitalise(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -1,6 +1,6 @@
-import { capitalised, fill, tradeOf } from './lore.ts'
+import { capitalise, fill, tradeOf } from './lore.ts'
 import { oneLine, quoted, type Scene } from './scene.ts'
-import { act, end, type Step, used } from './step.ts'
+import { act, callsOf, end, type Step } from './step.ts'
 
 /** How a message of another agent that waits for an answer is put before the model. */
 const ASKED = /\bMessage (msg-[\w-]+) \((\w+)\) from (\S+); it expects an answer/
@@ -18,21 +18,21 @@ export function answeringGoal({ prompt }: Scene): { goal: string; reasoning: str
 
 /** Answers what came in the meantime, or what the goal is about. */
 export function answer(scene: Scene): Step | undefined {
-  const { unheard, acts, objective } = scene
+  const { unread: unheard, acts, objective } = scene
   for (const remark of unheard) {
     const asked = ASKED.exec(remark)
     if (asked) return reply(scene, asked[1]!, wordsAfter(remark, asked.index + asked[0].length))
   }
   const [, id, , words] = ANSWERS.exec(objective) ?? []
   if (!id) return undefined
-  return used(acts, 'reply').some(({ args }) => args.id === id) ? end(scene) : reply(scene, id, words ?? '')
+  return callsOf(acts, 'reply').some(({ args }) => args.id === id) ? end(scene) : reply(scene, id, words ?? '')
 }
 
 function reply({ role, draw }: Scene, id: string, asked: string): Step {
   const { topics, thoughts } = tradeOf(role)
   const topic = topics[Math.floor(draw(`topic ${id}`) * topics.length)]!
   const thought = fill(thoughts[Math.floor(draw(`thought ${id}`) * thoughts.length)]!, { topic })
-  const body = `You wrote ${quoted(asked)}. ${capitalised(thought)} (Simulated by rules, not an AI model.)`
+  const body = `You wrote ${quoted(asked)}. ${capitalise(thought)} (Simulated by rules, not an AI model.)`
   return act('Somebody waits for an answer.', 'reply', { id, body })
 }
 

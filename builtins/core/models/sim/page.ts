@@ -1,4 +1,4 @@
-import { capitalised, fill, QUESTIONS, STEPS, slug, tradeOf } from './lore.ts'
+import { capitalise, fill, QUESTIONS, STEPS, slug, tradeOf } from './lore.ts'
 import { pathIn, quoted, type Scene } from './scene.ts'
 
 /** Kinds of pages, by the words of the goal: the pool of lines, and the mark before each. */
@@ -19,7 +19,7 @@ export function pageFor(scene: Scene): string {
   const read = acts.find(act => act.tool === 'file_read' && !act.failed)
   const source = read ? [`Read: ${String(read.args.path)}, which says ${quoted(read.result)}`, ''] : []
   const lines = linesFor(scene, 3).map((line, at) => mark(at + 1) + line)
-  const heading = `# ${capitalised(topicOf(objective))}`
+  const heading = `# ${capitalise(topicOf(objective))}`
   return [heading, '', `Goal: ${objective}`, '', ...source, ...lines, '', footerOf(scene), ''].join('\n')
 }
 

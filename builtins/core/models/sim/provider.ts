@@ -18,7 +18,7 @@ const CHARS_PER_PIECE = 24
  * other provider, and says of itself that it is simulated.
  * @param settings `sim_delay`: seconds that an answer takes
  */
-export function simulated(
+export function simulate(
   { random, clock, ids }: Pick<Ports, 'random' | 'clock' | 'ids'>,
   settings: { readonly sim_delay: number },
 ): ModelProvider {
@@ -44,7 +44,7 @@ export function simulated(
       const { agent_id, cycle_num, kind } = request.purpose
       const key = [agent_id ?? '', cycle_num, kind, request.messages.length]
       const scene = readScene(request, question => random.number('sim', ...key, question))
-      const { say, call } = structured(respond(scene), scene, request)
+      const { say, call } = structureStep(respond(scene), scene, request)
       const limit = request.max_tokens * 4
       const pieces = piecesOf(say.slice(0, limit))
       for (const text of pieces) {
@@ -69,7 +69,7 @@ function respond(scene: Scene): Step {
 }
 
 /** Where the answer has a schema: an object of it, out of the words of the request, and of the clues in it if there are some. */
-function structured(step: Step, scene: Scene, { response_schema }: ModelRequest): Step {
+function structureStep(step: Step, scene: Scene, { response_schema }: ModelRequest): Step {
   if (step.call || !response_schema) return step
   const { schema } = response_schema
   return {

@@ -22,7 +22,7 @@ export interface Scene {
   /** What users said since the objective, oldest first. */
   remarks: readonly string[]
   /** Those of the remarks that no answer followed yet. */
-  unheard: readonly string[]
+  unread: readonly string[]
   /** All text of the prompt, for goal generation. */
   prompt: string
   /** Whether to do something, or which of several things: in [0, 1), fixed by the request and the name of the question. */
@@ -45,7 +45,7 @@ export function readScene(request: ModelRequest, draw: (question: string) => num
     tools: new Map(tools.map(tool => [tool.name, tool])),
     acts: actsOf(after),
     remarks: remarksOf(after),
-    unheard: remarksOf(after.slice(heardUntil + 1)),
+    unread: remarksOf(after.slice(heardUntil + 1)),
     prompt,
     draw,
   }

@@ -20,7 +20,7 @@ export function act(say: string, name: string, args: Record<string, unknown>): S
 }
 
 /** What was done so far with one tool. */
-export function used(acts: readonly Act[], tool: string): Act[] {
+export function callsOf(acts: readonly Act[], tool: string): Act[] {
   return acts.filter(each => each.tool === tool)
 }
 
@@ -33,14 +33,14 @@ export function own(acts: readonly Act[]): Act[] {
 
 /** The page that was written, if that succeeded. */
 export function pageIn(acts: readonly Act[]): string | undefined {
-  const written = own(used(acts, 'file_write')).findLast(({ failed }) => !failed)
+  const written = own(callsOf(acts, 'file_write')).findLast(({ failed }) => !failed)
   return written && String(written.args.path)
 }
 
 /** The last step: it finishes the goal, or only says what was done where that is of no use. */
 export function end(scene: Scene): Step {
   const { tools, acts } = scene
-  const sentBack = used(acts, 'finish_goal')
+  const sentBack = callsOf(acts, 'finish_goal')
   const summary = summaryOf(scene)
   if (!tools.has('finish_goal') || cameToNothing(acts) || sentBack.length >= MAX_SENT_BACK) return { say: summary }
   const objection = sentBack.at(-1)
@@ -57,9 +57,9 @@ function summaryOf({ objective, acts, remarks }: Scene): string {
   const results = options.map(
     ({ tool, failed, result }) => `${tool} ${failed ? 'failed with' : 'returned'} ${quoted(result)}`,
   )
-  const heard = remarks.filter(remark => !isQuestionOfEnd(remark)).map(remark => `I was told ${quoted(remark)}`)
+  const mentions = remarks.filter(remark => !isQuestionOfEnd(remark)).map(remark => `A message said ${quoted(remark)}`)
   const simulated = 'Simulated by rules, not an AI model.'
-  const account = [...results, ...heard].join('; ')
+  const account = [...results, ...mentions].join('; ')
   if (cameToNothing(acts)) return `I am not able to reach ${quoted(objective)}: ${account}. ${simulated}`
   if (account) return `Done: ${quoted(objective)}. Step by step: ${account}. ${simulated}`
   return `You asked ${quoted(objective)}. ${simulated} I can use tools step by step and quote what they return, but I cannot reason about this.`

@@ -3,7 +3,7 @@ import { slug } from './lore.ts'
 import { answer } from './mail.ts'
 import { afterthoughtFor, footerOf, pageFor, pathOf } from './page.ts'
 import { pathIn, quoted, type Scene } from './scene.ts'
-import { act, end, isQuestionOfEnd, own, pageIn, REMARK_FOLDER, REMARK_NOTE, type Step, used } from './step.ts'
+import { act, callsOf, end, isQuestionOfEnd, own, pageIn, REMARK_FOLDER, REMARK_NOTE, type Step } from './step.ts'
 import { live } from './world.ts'
 
 type Rule = (scene: Scene) => Step | undefined
@@ -40,10 +40,10 @@ const REFINED = 0.4
 const NOTED = 0.5
 
 function endWhenAsked(scene: Scene): Step | undefined {
-  return scene.unheard.some(isQuestionOfEnd) ? end(scene) : undefined
+  return scene.unread.some(isQuestionOfEnd) ? end(scene) : undefined
 }
 
-function heedRemark({ unheard, tools, objective }: Scene): Step | undefined {
+function heedRemark({ unread: unheard, tools, objective }: Scene): Step | undefined {
   const remark = unheard.at(-1)
   if (!remark) return undefined
   const say = `I have read ${quoted(remark)} and take it into account.`
@@ -56,12 +56,12 @@ function heedRemark({ unheard, tools, objective }: Scene): Step | undefined {
 function useNamedTool({ tools, acts, objective, remarks }: Scene): Step | undefined {
   const asked = [objective, ...remarks].join('\n')
   const isNamed = (name: string) => !KNOWN.test(name) && new RegExp(`\\b${name}\\b`).test(asked)
-  const named = [...tools.values()].find(({ name }) => isNamed(name) && !used(acts, name).length)
+  const named = [...tools.values()].find(({ name }) => isNamed(name) && !callsOf(acts, name).length)
   return named && act(`I use ${named.name}.`, named.name, argumentsFor(named, asked))
 }
 
 function lookAround({ tools, acts, kind, objective }: Scene): Step | undefined {
-  if (!tools.has('list_dir') || used(acts, 'list_dir').length > 0) return undefined
+  if (!tools.has('list_dir') || callsOf(acts, 'list_dir').length > 0) return undefined
   if (kind === 'task' && !mentionsFiles(objective)) return undefined
   return act('First I look at what is in the workspace.', 'list_dir', { path: '.' })
 }
@@ -69,8 +69,8 @@ function lookAround({ tools, acts, kind, objective }: Scene): Step | undefined {
 function readBeforeReview({ tools, acts, objective }: Scene): Step | undefined {
   const review = /\breview/i.test(objective)
   if (!review && !/\bread\b/i.test(objective)) return undefined
-  if (!tools.has('file_read') || used(acts, 'file_read').length > 0) return undefined
-  const listed = used(acts, 'list_dir').map(({ result }) => result)
+  if (!tools.has('file_read') || callsOf(acts, 'file_read').length > 0) return undefined
+  const listed = callsOf(acts, 'list_dir').map(({ result }) => result)
   const path = (review ? undefined : pathIn(objective)) ?? pathIn(listed.join('\n'))
   return path ? act(`I read ${path}.`, 'file_read', { path }) : undefined
 }
@@ -78,7 +78,7 @@ function readBeforeReview({ tools, acts, objective }: Scene): Step | undefined {
 function writeDown(scene: Scene): Step | undefined {
   const { tools, acts, objective, kind } = scene
   if (kind === 'task' && !mentionsFiles(objective)) return undefined
-  const tries = own(used(acts, 'file_write'))
+  const tries = own(callsOf(acts, 'file_write'))
   if (tries.some(({ failed }) => !failed)) return undefined
   const failure = tries.at(-1)
   if (tools.has('file_write') && tries.length < MAX_TRIES) {
@@ -86,14 +86,14 @@ function writeDown(scene: Scene): Step | undefined {
     const say = failure ? `That failed (${quoted(failure.result)}), so I try ${path}.` : `Now I write ${path}.`
     return act(say, 'file_write', { path, content: pageFor(scene) })
   }
-  if (!tools.has('write_notepad') || own(used(acts, 'write_notepad')).length > 0) return undefined
+  if (!tools.has('write_notepad') || own(callsOf(acts, 'write_notepad')).length > 0) return undefined
   const say = failure ? 'Files do not work just now; my notepad may.' : 'I write it into my notepad.'
   return act(say, 'write_notepad', { text: pageFor(scene) })
 }
 
 function readBack({ tools, acts }: Scene): Step | undefined {
   const path = pageIn(acts)
-  if (!path || !tools.has('file_read') || used(acts, 'file_read').some(({ args }) => args.path === path))
+  if (!path || !tools.has('file_read') || callsOf(acts, 'file_read').some(({ args }) => args.path === path))
     return undefined
   return act(`I read ${path} to see whether it is right.`, 'file_read', { path })
 }
@@ -101,7 +101,7 @@ function readBack({ tools, acts }: Scene): Step | undefined {
 function refine(scene: Scene): Step | undefined {
   const { tools, acts, kind, draw } = scene
   const path = pageIn(acts)
-  if (!path || !tools.has('file_edit') || used(acts, 'file_edit').length > 0) return undefined
+  if (!path || !tools.has('file_edit') || callsOf(acts, 'file_edit').length > 0) return undefined
   if (kind === 'task' || draw('refine') >= REFINED) return undefined
   const footer = footerOf(scene)
   const new_text = `${afterthoughtFor(scene)}\n\n${footer}`
@@ -111,7 +111,7 @@ function refine(scene: Scene): Step | undefined {
 function keepNote(scene: Scene): Step | undefined {
   const { tools, acts, kind, cycle_num, draw } = scene
   const path = pageIn(acts)
-  if (!path || !tools.has('write_notepad') || used(acts, 'write_notepad').length > 0) return undefined
+  if (!path || !tools.has('write_notepad') || callsOf(acts, 'write_notepad').length > 0) return undefined
   if (kind === 'task' || draw('note') >= NOTED) return undefined
   const thought = afterthoughtFor(scene).replace(/^\w+: /, '')
   return act('I note down what is done.', 'write_notepad', {

@@ -1,5 +1,5 @@
 import { lineOf, type Scene } from './scene.ts'
-import { act, end, type Step, used } from './step.ts'
+import { act, callsOf, end, type Step } from './step.ts'
 
 /** How often an agent thinks of its living rather than of its trade. */
 const OFTEN = 0.45
@@ -47,27 +47,27 @@ export function livingGoal(scene: Scene): { goal: string; reasoning: string } | 
 export function live(scene: Scene): Step | undefined {
   const { objective, acts, draw } = scene
   if (/\bapply_job\b/.test(objective)) {
-    const seen = used(acts, 'query_world').at(-1)
+    const seen = callsOf(acts, 'query_world').at(-1)
     if (!seen) return act('I look at which jobs are free.', 'query_world', { query_type: 'jobs' })
     const job = bestJob(seen.result)
-    if (job && used(acts, 'apply_job').length === 0) return act(`I apply as ${job}.`, 'apply_job', { job_id: job })
+    if (job && callsOf(acts, 'apply_job').length === 0) return act(`I apply as ${job}.`, 'apply_job', { job_id: job })
     return end(scene)
   }
   if (/\bwith gamble\b/.test(objective)) {
-    const bets = used(acts, 'gamble')
+    const bets = callsOf(acts, 'gamble')
     const wager = Number(/for (\d+) credits/.exec(objective)?.[1] ?? 1)
     const goesOn = bets.length === 0 || (bets.length < MOST_BETS && !bets.at(-1)!.failed && draw('again') < 0.5)
     return goesOn ? act(`I bet ${wager}.`, 'gamble', { game: 'blackjack', wager }) : end(scene)
   }
   if (/\bwith work\b/.test(objective))
-    return used(acts, 'work').length === 0 ? act('I take a shift.', 'work', {}) : end(scene)
+    return callsOf(acts, 'work').length === 0 ? act('I take a shift.', 'work', {}) : end(scene)
   const skill = /^Learn (\w+) with learn\b/.exec(objective)?.[1]
   if (!skill) return undefined
-  const courses = used(acts, 'learn')
+  const courses = callsOf(acts, 'learn')
   const [first] = courses
   if (!first) return act(`I take a course in ${skill}.`, 'learn', { skill_name: skill })
   if (courses.length > 1 || !first.failed || !/\bmastered\b/.test(first.result)) return end(scene)
-  const seen = used(acts, 'query_world').at(-1)
+  const seen = callsOf(acts, 'query_world').at(-1)
   if (!seen) return act('I look at what else there is to learn.', 'query_world', { query_type: 'skills' })
   const next = nextSkill(seen.result)
   return next ? act(`I take a course in ${next} instead.`, 'learn', { skill_name: next }) : end(scene)

@@ -42,19 +42,19 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     if (news.length === 0 && messages.at(-1)?.role === 'assistant') question ??= questionOf(request)
     const summary = await request.summarize?.(modelCall(request, messages))
     if (summary) messages.push(summary)
-    const heard = [...(question ? [{ role: 'user' as const, content: question }] : []), ...news]
-    messages.push(...heard)
+    const received = [...(question ? [{ role: 'user' as const, content: question }] : []), ...news]
+    messages.push(...received)
     const answer = await parts.callModel(modelCall(request, messages))
     const { calls, dropped } = planCalls(answer, request, step)
     const message = assistantMessage(answer, calls, dropped)
     if (!isEmptyAnswer(message)) messages.push(message)
-    yield { type: 'answer', step, heard, message, calls, spend: answer.spend }
+    yield { type: 'answer', step, received, message, calls, spend: answer.spend }
     const end =
       calls.length > 0
         ? endOf(yield* runTurn(calls, request, messages, parts), step)
         : endWithText(answer, question !== undefined, request, step)
     const objection = end && (await objectionTo(end, request))
-    // Used up steps are an end of their own, which repeating is not put before; a run of one step would never be told of it.
+    // The step limit takes precedence over repetition; a run of one step would otherwise never report it.
     const isUsedUp = step === request.max_steps && step > 1
     if (typeof objection === 'object') return { status: 'parked', approval_ids: [objection.waits_for], steps: step }
     if (end && !objection && !(isUsedUp && end.status === 'repeating')) return end

@@ -29,6 +29,6 @@ function turnOf(calls: NonNullable<Message['tool_calls']>, results: readonly Mes
 }
 
 /** The result of a call that brought nothing new, with the sentence that says so. */
-export function noticed(result: Message): Message {
+export function addNotice(result: Message): Message {
   return { ...result, content: result.content + NOTICE }
 }

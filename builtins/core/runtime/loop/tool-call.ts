@@ -63,7 +63,7 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
   try {
     checked = await prepare(call.name, call.arguments, request)
   } catch (error) {
-    return failed(call, error)
+    return failedOutcome(call, error)
   }
   const verdict = await request.gate?.(call, checked.tool)
   if (verdict?.verdict === 'park') return { approval_id: verdict.approval_id }
@@ -82,8 +82,8 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
     const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${result}` : result
     return { message: { role: 'tool', tool_call_id: call.id, name: call.name, content, ...imagesOf(images) }, effects }
   } catch (error) {
-    if (!request.signal.aborted) return failed(call, error)
-    // The tool was told to stop, wherever it was.
+    if (!request.signal.aborted) return failedOutcome(call, error)
+    // The tool's signal was aborted.
     const sentence = sentenceOf(request.signal.reason)
     return { message: toolError(call, `${sentence} ${UNKNOWN}`), effects: [] }
   }
@@ -98,7 +98,7 @@ export const UNKNOWN = 'Whether this took effect is unknown: check before you do
 
 const CHANGED = 'The operator changed the arguments before approving; it was run with:'
 
-function failed(call: PlannedCall, error: unknown): Outcome {
+function failedOutcome(call: PlannedCall, error: unknown): Outcome {
   return { message: toolError(call, sentenceOf(error)), effects: [] }
 }
 
@@ -113,8 +113,8 @@ async function prepare(name: string, given: unknown, { tools }: RunRequest): Pro
   const tool = tools.find(name)
   if (!tool) {
     const known = tools.specs.map(spec => spec.name).join(', ')
-    const [meant] = near(name.slice(0, 100), tools.names)
-    const hint = meant ? ` Did you mean ${meant}?` : ''
+    const [closest] = near(name.slice(0, 100), tools.names)
+    const hint = closest ? ` Did you mean ${closest}?` : ''
     throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} There are: ${known}`)
   }
   const parsed = await tool.parameters.safeParseAsync(given)
@@ -164,7 +164,7 @@ async function run(tool: Tool, args: unknown, call: PlannedCall, request: RunReq
     return await within(clock, request.tool_timeout * 1000, `The tool ${tool.name}`, work)
   } finally {
     request.signal.removeEventListener('abort', stop)
-    // A tool that outlived its limit is told to stop.
+    // A tool that exceeds its limit gets its signal aborted.
     end.tell('the tool call is over')
   }
 }
@@ -244,7 +244,7 @@ function schemaOf(tool: Tool): Schema {
 
 /**
  * The same for the prompt: without the limits that no model goes by (lengths of texts, the ends of safe integers). Who breaks
- * one is told the whole schema.
+ * one gets the whole schema.
  */
 export function briefSchemaOf(tool: Tool): Schema {
   let schema = briefSchemas.get(tool)

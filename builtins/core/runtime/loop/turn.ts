@@ -2,7 +2,7 @@ import { MAX_TOOL_CALLS, type Message, type ModelAnswer } from '#core/models/con
 import { recordInput } from '#lib/recording-context'
 import { FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from '../contract.ts'
 import { Finish } from './finish.ts'
-import { isRepeating, noticed } from './repeats.ts'
+import { addNotice, isRepeating } from './repeats.ts'
 import { type CallParts, type Ended, executeCall, parseArguments, toolError, UNKNOWN } from './tool-call.ts'
 
 /** Calls that begin at once, side by side, before the rest of the process has a turn. */
@@ -47,7 +47,7 @@ export function runTurn(calls: readonly PlannedCall[], request: RunRequest, mess
 /**
  * Runs the calls at the end of the transcript that have no result. Those that wait are put before the gate again. For the
  * others the process died between intent and outcome: a tool that says `idempotent` is run again, of the rest the model is
- * told that nobody knows.
+ * shown that the outcome is unknown.
  */
 export function resumeTurn(request: RunRequest, messages: Message[], parts: CallParts) {
   const last = messages.findLastIndex(message => message.role === 'assistant')
@@ -114,7 +114,7 @@ async function* runAll(
         const result = note(end.message)
         results.set(call, result)
         repeating = results.size === calls.length && isRepeating([...messages, ...shown()])
-        const message = repeating ? noticed(result) : result
+        const message = repeating ? addNotice(result) : result
         results.set(call, message)
         yield { type: 'outcome', call, message, effects: end.effects }
       }

@@ -40,7 +40,7 @@ interface Answer {
   spend: Spend
 }
 
-type Step = Pick<Extract<RunEvent, { type: 'answer' }>, 'heard' | 'message' | 'spend' | 'step'>
+type Step = Pick<Extract<RunEvent, { type: 'answer' }>, 'received' | 'message' | 'spend' | 'step'>
 type Outcome = Omit<Extract<RunEvent, { type: 'outcome' }>, 'type'>
 
 /** What a task comes to: its status, and what its client gets. */
@@ -105,8 +105,8 @@ export class TaskJournal {
   }
 
   /** The model answered. It is written with what comes next. */
-  recordStep({ heard, message, spend, step }: Step): void {
-    const rows = this.#transcript.answer(heard, message)
+  recordStep({ received, message, spend, step }: Step): void {
+    const rows = this.#transcript.answer(received, message)
     const whose = { agent_id: this.#row.agent_id, goal_id: null, run_id: this.#run_id }
     this.#last = { rows, booked: bookSpend({ ...spend, ...whose, kind: 'task', step }), spend }
   }

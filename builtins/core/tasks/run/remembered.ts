@@ -6,7 +6,7 @@ import { REMEMBERED_CHARS, REMEMBERED_TASKS, recentExchanges, rememberedMessages
 /** A session that is remembered to this share of its bounds is summarised, before its oldest exchanges go. */
 const FULL_SHARE = 0.75
 
-/** What a task is told of the session before it. */
+/** The part of its session that a task reads. */
 export interface SessionMemory {
   messages: readonly Message[]
   /** Newest messages to keep where the others are due for a summary, as the next exchanges would push them out. */
@@ -30,7 +30,7 @@ export async function sessionMemory(store: Store, row: TaskRow): Promise<Session
     fitting.length < open.length ||
     open.length >= REMEMBERED_TASKS * FULL_SHARE ||
     chars >= REMEMBERED_CHARS * FULL_SHARE
-  const messages = [...(summary ? [carried(summary)] : []), ...rememberedMessages(fitting)]
+  const messages = [...(summary ? [carryMessage(summary)] : []), ...rememberedMessages(fitting)]
   return { messages, ...(isFull ? { keeps: fitting.length } : {}) }
 }
 
@@ -40,6 +40,6 @@ function keptBefore({ summary, before }: Message & { before: number }): number {
 }
 
 /** A summary at the beginning of another task stands for all before it. */
-function carried({ before: _, summary, ...message }: Message & { before: number }): Message {
+function carryMessage({ before: _, summary, ...message }: Message & { before: number }): Message {
   return { ...message, ...(summary ? { summary: { ...summary, keeps: 0 } } : {}) }
 }

@@ -59,8 +59,8 @@ export async function prepareRun(
   if (said.length > 0) await makeWorkspace(svc, reach.scratch)
   const before: SessionMemory = isAlone ? { messages: [] } : await sessionMemory(svc.use(Store), row)
   const asked: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }
-  const isUnheard = said.every(({ summary }) => summary)
-  const first: Message[] = isUnheard ? [asked] : []
+  const isSummary = said.every(({ summary }) => summary)
+  const first: Message[] = isSummary ? [asked] : []
   const model = modelOf(agent, profile)
   const environment = svc.has(Environment) ? await svc.use(Environment).parts(agent, profile) : []
   const { cycle_num } = agent

@@ -4,7 +4,7 @@ import { type RunEnd, type RunEvent, Runtime, Schemas } from '#core/runtime/cont
 import { problemOf } from '#interfaces/rest/contract'
 import { type PluginHandle, SvcError, sentenceOf, type z } from '#kernel'
 import { InternalError } from '#lib/errors'
-import { CycleEnd, recordInput, runInContext, TapeToken } from '#lib/recording-context'
+import { ActiveRecording, CycleEnd, recordInput, runInContext } from '#lib/recording-context'
 import { Recordings } from '#observability/recordings/contract'
 import { StoppingError } from '#platform/heartbeat/contract'
 import { usdOf } from '#platform/store/contract'
@@ -84,8 +84,8 @@ export class TaskRun {
     if (begins) await begins
     const { agent_id: id, task_id, owner, epoch } = this.row
     const right = { ...{ id, kind: 'task' as const, task_id, owner, epoch }, cycle_num: 0 }
-    const tape = this.#svc.has(TapeToken) ? this.#svc.use(TapeToken) : undefined
-    const who = tape?.begin(right, this.#abort)
+    const backend = this.#svc.has(ActiveRecording) ? this.#svc.use(ActiveRecording) : undefined
+    const who = backend?.begin(right, this.#abort)
     await (who ? runInContext(who, () => this.#work()) : this.#work())
   }
 

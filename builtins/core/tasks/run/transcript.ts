@@ -22,8 +22,8 @@ export class Transcript {
   }
 
   /** Adds what was read and answered, unless that is empty. */
-  answer(heard: readonly Message[], message: Message): MessageRow[] {
-    const rows = [...heard, ...(isEmptyAnswer(message) ? [] : [message])].map((each, n) => ({
+  answer(received: readonly Message[], message: Message): MessageRow[] {
+    const rows = [...received, ...(isEmptyAnswer(message) ? [] : [message])].map((each, n) => ({
       seq: this.#next + n,
       message: each,
     }))

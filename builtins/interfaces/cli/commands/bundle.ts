@@ -40,7 +40,7 @@ export const exportAgent: HandWritten = async ({ id, output, force }, context) =
   })
   const summary = { agent_id: agent.agent_id, file, bytes: Buffer.byteLength(text) + 1 }
   const size = `${(summary.bytes / 1024).toFixed(1)} KiB`
-  const next = 'It holds what the agent said and was told; another one of it is made with: svc agent import <file>'
+  const next = 'It holds what the agent wrote and read. To make another from it: svc agent import <file>'
   terminal.out(json ? JSON.stringify(summary, null, 2) : printable(`${file}: ${size}, readable by you alone.\n${next}`))
   return 0
 }

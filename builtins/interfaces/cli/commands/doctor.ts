@@ -78,13 +78,13 @@ function formatReports(found: readonly DoctorReport[], { terminal }: Context): s
   const { style, columns = 100 } = terminal
   const paint = { ok: style.green, warn: style.yellow, fail: style.red }
   const width = Math.max(...found.map(({ name }) => name.length))
-  const room = columns - width - 8
+  const available = columns - width - 8
   const lines = found.map(({ name, level, message, remedy }) => {
     const text = printable(remedy ? `${message}\n→ ${remedy}` : message)
-    const below = room >= 20 ? ' '.repeat(width + 8) : '  '
-    const wrapped = wrap(text, room >= 20 ? room : columns - 2).join(`\n${below}`)
+    const below = available >= 20 ? ' '.repeat(width + 8) : '  '
+    const wrapped = wrap(text, available >= 20 ? available : columns - 2).join(`\n${below}`)
     const head = `${paint[level](level.padEnd(4))}  ${name.padEnd(width)}`
-    return room >= 20 ? `${head}  ${wrapped}` : `${head.trimEnd()}\n  ${wrapped}`
+    return available >= 20 ? `${head}  ${wrapped}` : `${head.trimEnd()}\n  ${wrapped}`
   })
   const count = (level: DoctorReport['level']) => found.filter(each => each.level === level).length
   const sum = `${pluralize(found.length, 'check')}: ${count('ok')} ok, ${count('warn')} to be improved, ${count('fail')} failed`

@@ -47,12 +47,12 @@ export function unknown(commands: readonly CommandSpec[], words: readonly string
   // What is no word has none near it.
   if (option === 0) return new UnknownCommandError({ words: given, near: [] })
   const other = ELSEWHERE[words[0]!]
-  const meant = other
+  const closest = other
     ? [other]
     : found.length > 0
       ? found
       : group.length > 0
         ? [...group.slice(0, 3), `${words[0]} --help`]
         : near(words[0]!, names)
-  return new UnknownCommandError({ words: given, near: meant })
+  return new UnknownCommandError({ words: given, near: closest })
 }

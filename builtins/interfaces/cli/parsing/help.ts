@@ -97,11 +97,11 @@ export function section(
   if (rows.length === 0) return ''
   const { columns = Number.POSITIVE_INFINITY, style } = paper
   const width = Math.min(34, widest)
-  const room = columns - width - 4
+  const available = columns - width - 4
   const lines = rows.map(([left, right]) => {
-    if (room < 24) return [`  ${left}`, ...wrap(right, columns - 4).map(line => `    ${line}`)].join('\n')
+    if (available < 24) return [`  ${left}`, ...wrap(right, columns - 4).map(line => `    ${line}`)].join('\n')
     const below = ' '.repeat(width + 4)
-    const wrapped = wrap(right, room)
+    const wrapped = wrap(right, available)
     // A name that is too long for its column has a line of its own, unless what it means fits behind it.
     if (widthOf(left) > width) {
       const line = `  ${left}  ${right}`

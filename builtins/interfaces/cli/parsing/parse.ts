@@ -116,8 +116,13 @@ function problemOf(spec: CommandSpec, error: unknown): string {
   const reason = (error as { candidates?: { reason: string | null }[] }).candidates?.[0]?.reason ?? String(error)
   const named = /\("(.*)"\)/.exec(reason)?.[1]
   if (named !== undefined && /^Unsupported option/.test(reason)) {
-    const [meant] = near(named.replace(/^-+/, ''), ['json', 'root', 'help', ...spec.options.map(option => option.name)])
-    return `there is no option ${named}${meant ? `; did you mean --${meant}?` : ''}`
+    const [closest] = near(named.replace(/^-+/, ''), [
+      'json',
+      'root',
+      'help',
+      ...spec.options.map(option => option.name),
+    ])
+    return `there is no option ${named}${closest ? `; did you mean --${closest}?` : ''}`
   }
   if (named !== undefined && /^Invalid option name/.test(reason)) {
     return `there is no option ${named}; words that begin with "-" stand behind --, as in: -- ${named}`

@@ -86,7 +86,7 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
                 name: 'TOOL_roll',
                 description: 'Roll one die and see what it shows.',
                 parameters: z.object({ sides: z.number().int().min(2).max(100).default(6).describe('How many sides it has') }),
-                // What is thrown here is told to the model: write it for the model.
+                // The model reads what is thrown here: write it for the model.
                 execute: ({ sides }, call) =>
                   1 + Math.floor(svc.ports.random.number('NAME', call.agent_id, call.idempotency_key) * sides),
               }),

@@ -41,7 +41,9 @@ export async function askDaemon(
   ).catch(async error => {
     if (signal?.aborted || !(await isStalled())) throw error
     if (request.method === 'GET') return undefined
-    throw new DaemonAnswerError({ problem: 'its loop has not moved for 10 s; it may yet do what it was told' })
+    throw new DaemonAnswerError({
+      problem: 'its event loop has been blocked for 10 s; it may still carry out the request',
+    })
   })
   if (!answer) return undefined
   if (answer.events) return { output: eventsOf(answer.events, tree.exits) }

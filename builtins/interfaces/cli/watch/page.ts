@@ -209,8 +209,8 @@ function textLines({ lines, from }: { lines: readonly string[]; from: number }, 
     .flatMap(line => {
       // What is broken stands as far in as it began.
       const [indent = ''] = /^ */.exec(line) ?? []
-      const room = Math.max(1, columns - indent.length)
-      return wrap(printableLine(line.slice(indent.length)), room, true).map(part => indent + part)
+      const available = Math.max(1, columns - indent.length)
+      return wrap(printableLine(line.slice(indent.length)), available, true).map(part => indent + part)
     })
     .slice(from)
     .map(line => [line])

@@ -40,10 +40,10 @@ export interface Panel {
 export function panel({ title, lines, marked, atEnd }: Panel, width: number, height: number, style: Style): string[] {
   if (height <= 0) return []
   const head = style.bold(pad(take(`─ ${printableLine(title)} ${'─'.repeat(width)}`, width), width))
-  const room = height - 1
-  const first = atEnd ? Math.max(0, lines.length - room) : Math.max(0, (marked ?? 0) - room + 1)
-  const shown = lines.slice(first, first + room)
-  const body = Array.from({ length: room }, (_, at) =>
+  const available = height - 1
+  const first = atEnd ? Math.max(0, lines.length - available) : Math.max(0, (marked ?? 0) - available + 1)
+  const shown = lines.slice(first, first + available)
+  const body = Array.from({ length: available }, (_, at) =>
     lay(shown[at] ?? [], width, style, marked !== undefined && first + at === marked ? 'inverse' : undefined),
   )
   return [head, ...body]

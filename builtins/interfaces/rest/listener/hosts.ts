@@ -40,16 +40,21 @@ export async function resolveHost(host: string): Promise<{ address: string; wide
  * Returns whether a Host header names this server: a loopback address or a name of the listener, with its port or
  * none; or an entry of `allowed`. `literals` lets any IP address pass: rebinding a name to this machine needs a name.
  */
-export function isOwnHost(header: string, door: ListenerKind, allowed: readonly string[], literals: boolean): boolean {
+export function isOwnHost(
+  header: string,
+  listener: ListenerKind,
+  allowed: readonly string[],
+  literals: boolean,
+): boolean {
   const match = /^(\[[\da-f:.]+\]|[^\s:/?#@\\[\]]+)(?::(\d{1,5}))?$/i.exec(header)
   if (!match?.[1] || !URL.canParse(`http://${match[1]}`)) return false
   const name = new URL(`http://${match[1]}`).hostname
   const port = match[2]
   if (allowed.some(entry => same(entry, name) || (port && same(entry, `${name}:${port}`)))) return true
-  if (port && Number(port) !== door.port) return false
+  if (port && Number(port) !== listener.port) return false
   const address = name.replace(/^\[(.*)\]$/, '$1')
-  if (isIP(address)) return literals || isIn(loopback, address) || door.names.includes(address)
-  return name === 'localhost' || door.names.some(known => same(known, name))
+  if (isIP(address)) return literals || isIn(loopback, address) || listener.names.includes(address)
+  return name === 'localhost' || listener.names.some(known => same(known, name))
 }
 
 function isIn(list: BlockList, address: string): boolean {

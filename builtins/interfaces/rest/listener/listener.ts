@@ -36,7 +36,7 @@ export interface ListenerParts {
   capacity: Capacity
   apps: Apps
   streams: Streams
-  doors: WeakMap<Socket, ListenerKind>
+  listeners: WeakMap<Socket, ListenerKind>
 }
 
 /** Serves the app of the moment at an address. @throws see `Rest.listen` */
@@ -58,21 +58,21 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
   const weakness = shared ? weaknessOf(parts.config.api_key) : undefined
   if (weakness)
     parts.svc.log.warn({}, `${weakness}. ${address} can be reached from other machines. Set a new key: ${MAKE_A_KEY}`)
-  const door = {
+  const kind = {
     local: false,
     port,
     names: [host, address],
     accepted: new Set<string>(),
     inFlight: new Set<AbortController>(),
   }
-  const { server, close } = createListener(parts, door)
+  const { server, close } = createListener(parts, kind)
   await listenOn(server, { host: address, port })
-  door.port = (server.address() as AddressInfo).port
+  kind.port = (server.address() as AddressInfo).port
   // One of all addresses is shown, one that can be clicked.
   const shown = ['0.0.0.0', '::'].includes(address) ? '127.0.0.1' : host === 'localhost' ? host : address
   return {
-    url: `http://${shown.includes(':') ? `[${shown}]` : shown}:${door.port}`,
-    tcp: { host, port: door.port },
+    url: `http://${shown.includes(':') ? `[${shown}]` : shown}:${kind.port}`,
+    tcp: { host, port: kind.port },
     close,
   }
 }
@@ -85,8 +85,8 @@ async function listenSocket(parts: ListenerParts, path: string): Promise<Listeni
     throw new CannotListenError({ address: path, problem })
   }
   if (await answers(path)) throw new CannotListenError({ address: path, problem: 'another process listens there' })
-  const door = { local: true, port: 0, names: [], accepted: new Set<string>(), inFlight: new Set<AbortController>() }
-  const { server, close } = createListener(parts, door)
+  const kind = { local: true, port: 0, names: [], accepted: new Set<string>(), inFlight: new Set<AbortController>() }
+  const { server, close } = createListener(parts, kind)
   const folder = await files.mkdtemp(join(dirname(path), '.s')).catch(error => {
     throw new CannotListenError({ address: path, problem: sentenceOf(error) })
   })
@@ -112,7 +112,7 @@ async function listenSocket(parts: ListenerParts, path: string): Promise<Listeni
   }
 }
 
-function createListener({ svc, config, capacity, apps, streams, doors }: ListenerParts, door: ListenerKind) {
+function createListener({ svc, config, capacity, apps, streams, listeners }: ListenerParts, kind: ListenerKind) {
   const limit_ms = Math.ceil(config.request_timeout * 1000)
   const server = createServer({
     requestTimeout: limit_ms,
@@ -128,7 +128,7 @@ function createListener({ svc, config, capacity, apps, streams, doors }: Listene
   const refused = new Map<Socket, string>()
   let closing: Promise<void> | undefined
 
-  server.on('connection', socket => doors.set(socket, door))
+  server.on('connection', socket => listeners.set(socket, kind))
   // Complete requests that came before are answered first: they are done, and their callers must learn so.
   const refuse = (socket: Socket) => {
     const refusal = refused.get(socket)
@@ -171,10 +171,10 @@ function createListener({ svc, config, capacity, apps, streams, doors }: Listene
 
   const shut = async () => {
     const closed = new Promise<void>(resolve => server.close(() => resolve()))
-    streams.stop(door)
+    streams.stop(kind)
     if (answering.size === 0) server.closeAllConnections()
     const tell = svc.clock.after(LAST_WORDS_MS, () => {
-      for (const each of door.inFlight) each.abort(new ServerStoppingError())
+      for (const each of kind.inFlight) each.abort(new ServerStoppingError())
     })
     const cancel = svc.clock.after(CLOSE_GRACE_MS, () => server.closeAllConnections())
     await closed

@@ -71,7 +71,7 @@ export async function windowHeaders(
 }
 
 /** JSON without the values of secrets: what a plugin or a provider threw may hold one. */
-export function hidden(reply: FastifyReply, payload: unknown, hide: (json: string) => string): unknown {
+export function hideSecrets(reply: FastifyReply, payload: unknown, hide: (json: string) => string): unknown {
   if (!String(reply.getHeader('content-type')).includes('json')) return payload
   if (typeof payload === 'string') return hide(payload)
   return Buffer.isBuffer(payload) ? Buffer.from(hide(payload.toString())) : payload

@@ -18,7 +18,7 @@ import type { Keys } from '../listener/keys.ts'
 import { sendPage } from '../pages.ts'
 import { EVENT_STREAM } from '../stream/frames.ts'
 import type { Streams } from '../stream/stream.ts'
-import { conditional, hidden, sendOutput, windowHeaders } from './answer.ts'
+import { conditional, hideSecrets, sendOutput, windowHeaders } from './answer.ts'
 import { parseBody } from './body.ts'
 import { RestCall } from './call.ts'
 import { admit } from './gate.ts'
@@ -75,7 +75,7 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) =>
-    done(null, conditional(request, reply, hidden(reply, payload, hide))),
+    done(null, conditional(request, reply, hideSecrets(reply, payload, hide))),
   )
   addPages(app, table)
   addProtocols(app, parts, table)
@@ -165,7 +165,7 @@ async function answerProtocol(
 ): Promise<FastifyReply> {
   const route: ProtocolRoute | undefined = svc.find(ProtocolRoutes, path)
   if (!route) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
-  const door = listenerOf(request.raw)
+  const listener = listenerOf(request.raw)
   const response = reply.raw
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) response.setHeader(name, value)
@@ -178,8 +178,8 @@ async function answerProtocol(
         read ??= parseBody(request.body as Buffer)
         return read
       },
-      call: new RestCall(request, reply, door),
-      stream: stop => streams.count(stop, door, response),
+      call: new RestCall(request, reply, listener),
+      stream: stop => streams.count(stop, listener, response),
     })
   } catch (error) {
     if (!response.headersSent) throw error

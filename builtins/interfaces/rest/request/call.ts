@@ -31,9 +31,9 @@ export class RestCall implements OperationCall {
   [GONE]: AbortSignal | undefined = undefined
 
   /** @throws MalformedRequestError */
-  constructor(request: FastifyRequest, reply: FastifyReply, door: ListenerKind) {
+  constructor(request: FastifyRequest, reply: FastifyReply, listener: ListenerKind) {
     this.tenant = tenantOf(request)
-    this.local = door.local
+    this.local = listener.local
     this.request_id = request.id
     const key = markOf(request, 'idempotency-key')
     const seen = markOf(request, 'last-event-id')
@@ -45,7 +45,7 @@ export class RestCall implements OperationCall {
     const traceparent = traceparentOf(request.headers.traceparent)
     if (traceparent !== undefined) this.traceparent = traceparent
     this[RESPONSE] = reply.raw
-    this[DOOR] = door
+    this[DOOR] = listener
     Object.defineProperty(this, 'signal', SIGNAL)
   }
 }

@@ -29,7 +29,7 @@ export function admit(
   svc: PluginHandle,
   config: ServerConfig,
   keys: Keys,
-  door: ListenerKind,
+  listener: ListenerKind,
   request: FastifyRequest,
   reply: FastifyReply,
 ): boolean {
@@ -45,10 +45,10 @@ export function admit(
   if (isRepeated('x-svc-key', raw.rawHeaders)) {
     throw new MalformedRequestError({ problem: 'A request may have one X-Svc-Key header.' })
   }
-  if (!door.local && !config.api_key && !door.accepted.has(host)) {
+  if (!listener.local && !config.api_key && !listener.accepted.has(host)) {
     const insecure = svc.ports.env.SVC_API_ALLOW_INSECURE === '1'
-    if (!isOwnHost(host, door, config.allowed_hosts, insecure)) throw new ForbiddenHostError({ host })
-    if (door.accepted.size < REMEMBERED) door.accepted.add(host)
+    if (!isOwnHost(host, listener, config.allowed_hosts, insecure)) throw new ForbiddenHostError({ host })
+    if (listener.accepted.size < REMEMBERED) listener.accepted.add(host)
   }
 
   reply.headers(corsHeaders(headers, config.cors_origins))
@@ -61,7 +61,7 @@ export function admit(
     throw new ForbiddenOriginError({ origin: headers.origin ?? 'another site' })
   }
 
-  if (config.api_key && !door.local && !request.routeOptions.config?.open) {
+  if (config.api_key && !listener.local && !request.routeOptions.config?.open) {
     keys.check(config.api_key, raw.headersDistinct['x-svc-key']?.[0], request.ip)
   }
   return true

@@ -41,12 +41,12 @@ export class Streams {
    */
   async answer(
     begin: (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent>>,
-    door: ListenerKind,
+    listener: ListenerKind,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> {
     const open: OpenStream = new OpenStream(this.#parts, request, () => this.#open.delete(open))
-    this.#hold(open, door)
+    this.#hold(open, listener)
     reply.raw.once('close', () => open.destroy())
     await open.begin(begin)
     if (open.destroyed) return reply.hijack()
@@ -54,21 +54,21 @@ export class Streams {
   }
 
   /** Counts a stream that is written elsewhere. @throws TooManyStreamsError */
-  count(stop: () => void, door: ListenerKind, response: ServerResponse): void {
+  count(stop: () => void, listener: ListenerKind, response: ServerResponse): void {
     const open = { stop }
-    this.#hold(open, door)
+    this.#hold(open, listener)
     response.once('close', () => this.#open.delete(open))
   }
 
-  #hold(open: { stop(): void }, door: ListenerKind): void {
+  #hold(open: { stop(): void }, listener: ListenerKind): void {
     const { streams: max, limit } = this.#parts.capacity()
     if (this.#open.size >= max) throw new TooManyStreamsError({ max, limit }, { retryAfter: RETRY_AFTER_S })
-    this.#open.set(open, door)
+    this.#open.set(open, listener)
   }
 
   /** Has the streams of a listener say their last, and ends those that don't. */
-  stop(door: ListenerKind): void {
-    for (const [open, at] of this.#open) if (at === door) open.stop()
+  stop(listener: ListenerKind): void {
+    for (const [open, at] of this.#open) if (at === listener) open.stop()
   }
 }
 

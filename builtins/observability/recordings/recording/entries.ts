@@ -32,7 +32,7 @@ export const CONTRIBUTED = /^[a-z_]+: /
  * and
  * the number of earlier requests of the same name that were still waiting, as of tools that run concurrently
  * - `f` a timer of a context fired: which, of those that it has set
- * - `a` a context was told to stop
+ * - `a` a context was asked to stop
  * - `o` a transaction of another process: statements, each with its parameters
  * - `c` the configuration in force changed
  * - `u` a plugin file was added or removed: its name, and its file where a fork brought it; since version 8

@@ -20,7 +20,7 @@ interface Taking {
 export class RecordedContext implements RecordingContext {
   over = false
   readonly id: number
-  readonly #tape: Recorder
+  readonly #recorder: Recorder
   /** What it read and has not recorded yet. */
   #ms: number[] = []
   #micros: number[] = []
@@ -32,8 +32,8 @@ export class RecordedContext implements RecordingContext {
   /** What it has asked for and not been given yet. */
   readonly #waiting: Taking[] = []
 
-  constructor(tape: Recorder, id: number, { ms, monotonic, reads }: Earlier = { ms: 0, monotonic: 0, reads: 0 }) {
-    this.#tape = tape
+  constructor(recorder: Recorder, id: number, { ms, monotonic, reads }: Earlier = { ms: 0, monotonic: 0, reads: 0 }) {
+    this.#recorder = recorder
     this.id = id
     this.#lastMs = ms
     this.#lastMicros = Math.round(monotonic * 1000)
@@ -59,9 +59,9 @@ export class RecordedContext implements RecordingContext {
   }
 
   take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
-    const tape = this.#tape
+    const recorder = this.#recorder
     // The caller may change the list that it asked with.
-    const taking = { what, name: tape.name(what), asked: asked && [...asked()] }
+    const taking = { what, name: recorder.name(what), asked: asked && [...asked()] }
     let done: T | Promise<T>
     try {
       done = withoutRecording(work)
@@ -94,8 +94,8 @@ export class RecordedContext implements RecordingContext {
   }
 
   #recordValue<T>(taking: Taking, earlier: number, value: T): T {
-    const tape = this.#tape
-    this.#writeInput(taking, earlier, taking.what === MODEL ? tape.answer(value) : tape.value(value), '')
+    const recorder = this.#recorder
+    this.#writeInput(taking, earlier, taking.what === MODEL ? recorder.answer(value) : recorder.value(value), '')
     return value
   }
 
@@ -105,29 +105,29 @@ export class RecordedContext implements RecordingContext {
   }
 
   #writeInput({ what, name, asked }: Taking, earlier: number, value: string | Late, failure: string): void {
-    const tape = this.#tape
-    if (what === MODEL) tape.counts.steps++
+    const recorder = this.#recorder
+    if (what === MODEL) recorder.counts.steps++
     if (value === 'null' && !asked && !failure && earlier === 0) {
-      tape.nothing(this.id, name)
+      recorder.nothing(this.id, name)
       return
     }
     const tail = earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`
     this.#comes(before => {
-      const digest = asked ? tape.digester.of(asked) : 0
+      const digest = asked ? recorder.digester.of(asked) : 0
       return `["v",${this.id},${name},${digest},${typeof value === 'string' ? value : value(before)}${tail}]`
     })
   }
 
   /** Something from outside. */
   #comes(entry: string | Late): void {
-    this.#tape.readBefore(this)
-    this.#tape.line(entry)
+    this.#recorder.readBefore(this)
+    this.#recorder.line(entry)
   }
 
   turn<T>(what: string, work: () => T): T {
     try {
       const done = work()
-      this.#tape.turn(this.id, this.#tape.name(what))
+      this.#recorder.turn(this.id, this.#recorder.name(what))
       return done
     } catch (error) {
       throw this.#fails(what, error)
@@ -154,7 +154,8 @@ export class RecordedContext implements RecordingContext {
   #fails(what: string, error: unknown): unknown {
     const record = recordOf(error)
     // Another process holds the lock: it is tried again.
-    if (!/^SQLITE_(BUSY|LOCKED)/.test(String(record.code))) this.#tape.turn(this.id, this.#tape.name(what), record)
+    if (!/^SQLITE_(BUSY|LOCKED)/.test(String(record.code)))
+      this.#recorder.turn(this.id, this.#recorder.name(what), record)
     return error
   }
 
@@ -166,22 +167,22 @@ export class RecordedContext implements RecordingContext {
     }
   }
 
-  aside<T>(_: string, work: () => T | Promise<T>): T | Promise<T> {
+  sideChannel<T>(_: string, work: () => T | Promise<T>): T | Promise<T> {
     return withoutRecording(work)
   }
 
   end(): void {
     this.over = true
-    this.#tape.closeContext(this)
+    this.#recorder.closeContext(this)
     this.writeReadValues()
-    this.#tape.line(`["e",${this.id}]`)
+    this.#recorder.line(`["e",${this.id}]`)
   }
 
   /** Records what was read since the last time. */
   writeReadValues(): void {
     const drawn = [this.#ms, this.#micros, this.#ids]
     if (drawn.every(each => each.length === 0)) return
-    this.#tape.line(() => JSON.stringify(['d', this.id, ...drawn]))
+    this.#recorder.line(() => JSON.stringify(['d', this.id, ...drawn]))
     this.#ms = []
     this.#micros = []
     this.#ids = []

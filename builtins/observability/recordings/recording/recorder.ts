@@ -1,5 +1,11 @@
 import { hash } from 'node:crypto'
-import type { CycleEnd, ExecutionIdentity, RecordingContext, Tape, WrittenStatement } from '#lib/recording-context'
+import type {
+  CycleEnd,
+  ExecutionIdentity,
+  RecordingBackend,
+  RecordingContext,
+  WrittenStatement,
+} from '#lib/recording-context'
 import { Digester } from './digest.ts'
 import { type Entry, type ErrorRecord, MODEL, recordOf } from './entries.ts'
 import { type Earlier, RecordedContext } from './recorded-context.ts'
@@ -41,7 +47,7 @@ export type Late = (before: string[]) => string
  * or that others may
  * change, are serialized at once, all else later.
  */
-export class Recorder implements Tape {
+export class Recorder implements RecordingBackend {
   readonly pretends = false
   readonly repeats = false
   readonly digester: Digester

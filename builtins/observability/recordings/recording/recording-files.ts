@@ -20,7 +20,7 @@ const CHUNK = 4096
 
 const RUN_ID = /^run-\d{8}-\d{6}-[0-9a-f]{6}$/
 const ABOUT = 'recording.json'
-const TAPE = 'tape.gz'
+const LOG = 'tape.gz'
 const EVENTS = 'events.gz'
 
 /** What makes one recording, in memory. */
@@ -79,7 +79,7 @@ export class RecordingFiles {
 
   /** Opens a log for appending while its run goes on: opening it for each piece costs more than the piece. */
   async openLog(run_id: string): Promise<LogFile> {
-    const path = join(this.folderOf(run_id), TAPE)
+    const path = join(this.folderOf(run_id), LOG)
     return new LogFile(await this.#files.open(path, 'a', 0o600))
   }
 
@@ -122,7 +122,7 @@ export class RecordingFiles {
 
   /** @throws NotReplayableError for a damaged log; a torn end is skipped */
   async entries(run_id: string): Promise<Entry[]> {
-    const file = join(this.folderOf(run_id), TAPE)
+    const file = join(this.folderOf(run_id), LOG)
     const bytes = await this.#files.readFile(file).catch(() => Buffer.alloc(0))
     return entriesIn(bytes).catch(cause => {
       throw new NotReplayableError({ run_id, why: `${file} is damaged` }, { cause })
@@ -131,7 +131,7 @@ export class RecordingFiles {
 
   /** Returns whether the log is shorter than what was written. */
   async isTorn({ run_id, ended_at, bytes }: Recording): Promise<boolean> {
-    const there = await this.#files.stat(join(this.folderOf(run_id), TAPE)).catch(() => ({ size: 0 }))
+    const there = await this.#files.stat(join(this.folderOf(run_id), LOG)).catch(() => ({ size: 0 }))
     return ended_at !== null && there.size < bytes
   }
 

@@ -2,7 +2,7 @@ import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
 import { packageVersion } from '#lib/package-version'
 import { inRound } from '#lib/poller'
 import { maskJson, maskText, secretsIn, secretsOf } from '#lib/secrets'
-import { isoTime, type Overheard, Store } from '#platform/store/contract'
+import { isoTime, type NeighbourWrites, Store } from '#platform/store/contract'
 import type { RecordingsConfig } from '../config.ts'
 import type { Recording } from '../contract.ts'
 import { TAPE_VERSION } from './entries.ts'
@@ -20,10 +20,10 @@ const WRITTEN_BY_ANOTHER = 'another process wrote to the database'
 
 /** A recording that is being made: moves what the recorder holds to its file, outside of the cycles. */
 export class LiveRecording {
-  readonly tape: Recorder
+  readonly recorder: Recorder
   readonly about: Recording
   readonly #svc: PluginHandle
-  readonly #shelf: RecordingFiles
+  readonly #files: RecordingFiles
   readonly #config: Pick<RecordingsConfig, 'max_mb'>
   readonly #mask: (text: string) => string
   readonly #store: () => Store
@@ -37,24 +37,24 @@ export class LiveRecording {
   /** Runs of tasks on this recording that no other process can know of yet. */
   #held: Recording[] = []
   #noting: Promise<void> = Promise.resolve()
-  #overheard: Overheard | undefined
+  #overheard: NeighbourWrites | undefined
 
   constructor(
     svc: PluginHandle,
-    shelf: RecordingFiles,
+    files: RecordingFiles,
     config: Pick<RecordingsConfig, 'max_mb'>,
     about: Recording,
-    tape?: Recorder,
+    recorder?: Recorder,
     store?: Store,
   ) {
     this.#svc = svc
-    this.#shelf = shelf
+    this.#files = files
     this.#config = config
     this.about = about
     this.#plugins = new Set(about.plugins)
     this.#store = () => store ?? svc.use(Store)
     this.#mask = maskerOf(svc)
-    this.tape = tape ?? new Recorder(maskerOf(svc, false))
+    this.recorder = recorder ?? new Recorder(maskerOf(svc, false))
   }
 
   /** Starts following the recorder. */
@@ -78,7 +78,7 @@ export class LiveRecording {
   }
 
   /** Resolves when all tasks that it holds can be found. */
-  waitUntilNoted(): Promise<void> {
+  waitUntilWritten(): Promise<void> {
     this.#noting = this.#noting.then(() => this.#note())
     return this.#noting
   }
@@ -87,7 +87,7 @@ export class LiveRecording {
     const held = this.#held
     this.#held = []
     for (const about of held) {
-      await this.#shelf
+      await this.#files
         .note(about)
         .catch(error => this.#svc.log.warn({}, `the recording of ${about.run_id}: ${sentenceOf(error)}`))
     }
@@ -107,7 +107,7 @@ export class LiveRecording {
     this.#over = true
     this.#cancel()
     await this.write()
-    this.tape.stop()
+    this.recorder.stop()
     await this.#close()
     await this.listenNoMore()
     const last = await this.#store().get<{ seq: number | null }>(
@@ -116,20 +116,20 @@ export class LiveRecording {
     )
     this.about.last_seq = this.about.cut === null ? (last?.seq ?? 0) : null
     this.about.ended_at = isoTime(this.#svc.clock.ms())
-    await this.#shelf
+    await this.#files
       .write(this.about)
       .catch(error => this.#svc.log.warn({}, `the recording of ${this.about.run_id}: ${sentenceOf(error)}`))
   }
 
   async #write(): Promise<void> {
     await this.#lookAround()
-    await this.waitUntilNoted()
-    const texts = this.tape.take()
+    await this.waitUntilWritten()
+    const texts = this.recorder.take()
     if (texts.length === 0) return
     const isFirst = this.about.cycles === 0
-    Object.assign(this.about, this.tape.counts)
+    Object.assign(this.about, this.recorder.counts)
     for (const piece of piecesOf(texts)) {
-      this.#file ??= await this.#shelf.openLog(this.about.run_id)
+      this.#file ??= await this.#files.openLog(this.about.run_id)
       const json = `[${piece.join()}]`
       const masked = this.#mask(json)
       this.about.bytes += await this.#file.append(masked)
@@ -137,7 +137,7 @@ export class LiveRecording {
     }
     if (this.about.bytes > this.#config.max_mb * MB)
       this.#cut(`it is larger than recordings.max_mb (${this.#config.max_mb})`)
-    else if (isFirst && this.about.cycles > 0) await this.#shelf.write(this.about)
+    else if (isFirst && this.about.cycles > 0) await this.#files.write(this.about)
   }
 
   /** From the moment of the call on; what others have written before is in its beginning. @param overhears has them tell of it */
@@ -167,24 +167,24 @@ export class LiveRecording {
   plugins(now: readonly string[]): void {
     const before = this.#plugins
     this.#plugins = new Set(now)
-    for (const name of before) if (!this.#plugins.has(name)) this.tape.add(['u', name, false])
-    for (const name of this.#plugins) if (!before.has(name)) this.tape.add(['u', name, true])
+    for (const name of before) if (!this.#plugins.has(name)) this.recorder.add(['u', name, false])
+    for (const name of this.#plugins) if (!before.has(name)) this.recorder.add(['u', name, true])
   }
 
   /** Notes, once, that something happened that is not on this recording. */
   async lacks(what: string): Promise<void> {
     if (this.about.inexact.includes(what)) return
     this.about.inexact.push(what)
-    await this.#shelf.write(this.about)
+    await this.#files.write(this.about)
   }
 
   #cut(why: string): void {
-    this.tape.stop()
+    this.recorder.stop()
     this.#over = true
     this.#cancel()
     this.about.cut ??= why
     this.#svc.log.warn({}, `the recording of ${this.about.run_id} ends here: ${why}`)
-    void this.#shelf.write(this.about).catch(() => {})
+    void this.#files.write(this.about).catch(() => {})
     void this.listenNoMore()
     void this.#close()
   }
@@ -237,10 +237,10 @@ export function pluginsIn(svc: PluginHandle): string[] {
  */
 export async function beginRecording(
   svc: PluginHandle,
-  shelf: RecordingFiles,
+  files: RecordingFiles,
   config: RecordingsConfig,
   run: { run_id: string; kind: string },
-  starts: (tape: Recorder) => void,
+  starts: (recorder: Recorder) => void,
   overhears = false,
 ): Promise<LiveRecording | undefined> {
   const store = svc.use(Store)
@@ -266,19 +266,19 @@ export async function beginRecording(
     'SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size',
   )
   about.state_bytes = size?.bytes ?? 0
-  const live = new LiveRecording(svc, shelf, config, about)
+  const live = new LiveRecording(svc, files, config, about)
   if (about.state_bytes > config.max_state_mb * MB) {
     about.cut = `the database it begins with is larger than recordings.max_state_mb (${config.max_state_mb})`
     svc.log.warn({}, `this run is not recorded: ${about.cut}`)
-    await shelf.write(about)
+    await files.write(about)
     return undefined
   }
   const image = store.image()
-  starts(live.tape)
+  starts(live.recorder)
   try {
     await live.listen(overhears)
-    about.state = await shelf.keepState(await image)
-    await shelf.write(about)
+    about.state = await files.keepState(await image)
+    await files.write(about)
   } catch (error) {
     await live.listenNoMore()
     throw error

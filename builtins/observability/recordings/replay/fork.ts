@@ -35,7 +35,7 @@ export const ForkError = defineError({
 
 export interface ForkParts {
   svc: PluginHandle
-  shelf: RecordingFiles
+  files: RecordingFiles
   run_id: string
 }
 
@@ -45,7 +45,7 @@ export interface ForkParts {
  * @returns the recording of the fork
  */
 export async function fork(
-  { svc, shelf, run_id }: ForkParts,
+  { svc, files, run_id }: ForkParts,
   original: Original,
   options: ForkOptions,
 ): Promise<Recording> {
@@ -64,7 +64,7 @@ export async function fork(
   if (divergence) throw forkError(`its replay differs at step ${divergence.step} already (${divergence.what})`)
   if (playback.steps + 1 < from) throw forkError(`it has ${pluralize(playback.steps, 'step')}`)
 
-  const tape = new Recorder(maskerOf(svc, false))
+  const recorder = new Recorder(maskerOf(svc, false))
   const forked: Recording = {
     ...about,
     ...{
@@ -91,20 +91,20 @@ export async function fork(
   }
   const live = new LiveRecording(
     svc,
-    shelf,
+    files,
     { max_mb: Number(svc.config.get('recordings.max_mb')) },
     forked,
-    tape,
+    recorder,
     stage.kernel.use(Store),
   )
   const left = about.within === null ? Math.min(Math.max(playback.remainingCycles, 1), MOST_CYCLES) : 0
   const cycles = options.cycles ?? left
   const { ms, monotonic } = playback.now
   stage.clock.start(ms, monotonic)
-  tape.resume(playback.playedEntries())
-  await playback.goLive(tape, async () => {
-    if (plugin) await bring(svc, stage, tape, plugin).catch(error => Promise.reject(forkError(sentenceOf(error))))
-    await shelf.write(forked)
+  recorder.resume(playback.playedEntries())
+  await playback.goLive(recorder, async () => {
+    if (plugin) await bring(svc, stage, recorder, plugin).catch(error => Promise.reject(forkError(sentenceOf(error))))
+    await files.write(forked)
     live.begin()
   })
   try {
@@ -114,7 +114,7 @@ export async function fork(
     // Also of one that was broken off: as far as it came it is a recording like others. Its project knows no secrets to hide.
     const events = await eventsOf(stage.kernel.use(Store), about.events_of)
     const mask = maskerOf(svc)
-    await shelf.keepEvents(
+    await files.keepEvents(
       run_id,
       events.map(event => ({ ...event, data: mask(event.data) })),
     )
@@ -147,9 +147,9 @@ async function liveOn(
 }
 
 /** A plugin's first writes are recorded after its arrival. */
-async function bring(svc: PluginHandle, stage: ReplayKernel, tape: Recorder, file: string): Promise<void> {
+async function bring(svc: PluginHandle, stage: ReplayKernel, recorder: Recorder, file: string): Promise<void> {
   const definition = await svc.use(HostToken).load(file)
-  tape.add(['u', definition.name, true, relative(svc.project.root, file)])
+  recorder.add(['u', definition.name, true, relative(svc.project.root, file)])
   await stage.bring(definition, file)
 }
 

@@ -4,9 +4,9 @@ import {
   type CycleEnd,
   type ExecutionIdentity,
   inContext,
+  type RecordingBackend,
   type RecordingContext,
   runInContext,
-  type Tape,
 } from '#lib/recording-context'
 import { Store } from '#platform/store/contract'
 import { type Divergence, Mirrors, TaskDriver } from '../contract.ts'
@@ -41,7 +41,7 @@ export interface PlaybackParts {
  * Replays a recording: every write of every context in its original order, its reads between the same writes, and each
  * input as it was.
  */
-export class Playback implements Tape {
+export class Playback implements RecordingBackend {
   readonly repeats = true
   readonly #parts: PlaybackParts
   readonly #actors = new Map<number, ReplayedContext>()
@@ -79,8 +79,8 @@ export class Playback implements Tape {
     return actor
   }
 
-  wrote(noted: Parameters<Tape['wrote']>[0]): void {
-    this.#live?.wrote(noted)
+  wrote(statements: Parameters<RecordingBackend['wrote']>[0]): void {
+    this.#live?.wrote(statements)
   }
 
   /**
@@ -123,12 +123,15 @@ export class Playback implements Tape {
    * From now on all is real, and recorded: those who wait get what they wait for.
    * @param first is done before they do
    */
-  async goLive(tape: Recorder, first: () => Promise<void>): Promise<void> {
-    this.#live = tape
+  async goLive(recorder: Recorder, first: () => Promise<void>): Promise<void> {
+    this.#live = recorder
     const acting = [...this.#actors]
       .filter(([, actor]) => !actor.over)
       .map(([id, actor]) => {
-        return { actor, recorded: tape.openContext(id, actor.abort, { ...actor.last, reads: actor.unreportedReads }) }
+        return {
+          actor,
+          recorded: recorder.openContext(id, actor.abort, { ...actor.last, reads: actor.unreportedReads }),
+        }
       })
     await first()
     for (const { actor, recorded } of acting) actor.goLive(recorded)
@@ -320,7 +323,7 @@ const BYSTANDER: RecordingContext = {
   turn: (_, work) => work(),
   read: (_, work) => work(),
   timer: fn => fn,
-  aside: () => undefined,
+  sideChannel: () => undefined,
   end: () => {},
   over: false,
 }

@@ -12,7 +12,7 @@ import {
 } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { OpenerToken } from '#lib/opener'
-import { type Tape, TapeToken } from '#lib/recording-context'
+import { ActiveRecording, type RecordingBackend } from '#lib/recording-context'
 import type { Tree } from '#lib/tree'
 import { moveOpenRuns } from '#observability/runs/statements'
 import { Effects, Store } from '#platform/store/contract'
@@ -54,7 +54,7 @@ export interface ReplayKernelOptions {
 export async function openReplayKernel(
   svc: PluginHandle,
   { about, state }: Whole,
-  tape: Tape,
+  backend: RecordingBackend,
   options: ReplayKernelOptions = {},
 ): Promise<ReplayKernel> {
   const { files } = svc.ports
@@ -85,7 +85,7 @@ export async function openReplayKernel(
         ...options.reach,
       },
       log: { level: 'silent', write: () => {} },
-      also: [...hadAtFirst(svc, about), ...(options.also ?? []), playing(tape)],
+      also: [...hadAtFirst(svc, about), ...(options.also ?? []), playing(backend)],
     })
     // Its process tells a run from those of other daemons.
     await kernel.use(Store).apply([statements([moveOpenRuns(about.pid, process.pid)])])
@@ -114,12 +114,12 @@ function hadAtFirst(svc: PluginHandle, { plugins }: Recording): PluginDefinition
   return plugins === null ? all : all.filter(({ name }) => plugins.includes(name))
 }
 
-function playing(tape: Tape): PluginDefinition {
+function playing(backend: RecordingBackend): PluginDefinition {
   return definePlugin({
     name: 'playback',
     description: 'Repeats a recording.',
     setup(svc) {
-      svc.provide(TapeToken, tape)
+      svc.provide(ActiveRecording, backend)
       svc.add(Effects, statements.kind)
     },
   })

@@ -111,8 +111,8 @@ export class ReplayedContext implements RecordingContext {
     return fn
   }
 
-  aside<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined> {
-    if (this.#live) return this.#live.aside(what, work)
+  sideChannel<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined> {
+    if (this.#live) return this.#live.sideChannel(what, work)
     // The end of a cycle is known to those that keep its state; all else that they do is recorded.
     if (what !== 'cycle_end') return undefined
     const result = withoutRecording(work)

@@ -13,13 +13,13 @@ export const PACKED_GONE = ['DROP TABLE svc_lines', 'DROP TABLE svc_files']
  */
 export async function unpack({ ports, project }: PluginHandle, image: DatabaseImage, keep: string): Promise<number> {
   const { files } = ports
-  const aside = join(project.svc, 'unpacking')
-  await files.rm(aside, { recursive: true, force: true })
+  const staging = join(project.svc, 'unpacking')
+  await files.rm(staging, { recursive: true, force: true })
   let unpacked = 0
   for (const { path, body } of image.all<{ path: string; body: string }>('SELECT path, body FROM svc_files')) {
-    const file = join(aside, path)
+    const file = join(staging, path)
     // Paths in a file of unknown origin must not lead out of the project.
-    if (!FOLDERS.some(folder => file.startsWith(join(aside, folder) + sep))) continue
+    if (!FOLDERS.some(folder => file.startsWith(join(staging, folder) + sep))) continue
     const lines = image.all<{ line: string }>('SELECT line FROM svc_lines WHERE path = ? ORDER BY n', [path])
     await files.mkdir(dirname(file), { recursive: true, mode: 0o700 })
     await files.writeFile(file, body + lines.map(({ line }) => `${line}\n`).join(''), { mode: 0o600 })
@@ -27,9 +27,9 @@ export async function unpack({ ports, project }: PluginHandle, image: DatabaseIm
   }
   for (const folder of FOLDERS) {
     await moveIfMissing(ports, join(project.svc, folder), join(keep, folder))
-    await moveIfMissing(ports, join(aside, folder), join(project.svc, folder))
+    await moveIfMissing(ports, join(staging, folder), join(project.svc, folder))
   }
-  await files.rm(aside, { recursive: true, force: true })
+  await files.rm(staging, { recursive: true, force: true })
   return unpacked
 }
 

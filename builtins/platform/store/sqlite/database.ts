@@ -1,9 +1,9 @@
 import type { Clock, Ports } from '#kernel'
 import { DiskFullError } from '#lib/errors'
 import {
+  type RecordingBackend,
   type RecordingContext,
   recordingContext,
-  type Tape,
   type WrittenStatement,
   withoutRecording,
 } from '#lib/recording-context'
@@ -42,7 +42,7 @@ export class Database {
   #wasEmpty = false
   #writes = 0
   /** What records or repeats all that is written. */
-  tape: () => Tape | undefined = () => undefined
+  recording: () => RecordingBackend | undefined = () => undefined
   /** The other processes that have it open. */
   neighbours: Neighbours | undefined
   /** Once the process ends, a lock that was waited for in vain is waited for no more: each of its last writes would, one after another. */
@@ -124,7 +124,7 @@ export class Database {
 
   #isIntroduced(neighbours: Neighbours): boolean {
     try {
-      return neighbours.isIntroduced || this.tape()?.repeats === true
+      return neighbours.isIntroduced || this.recording()?.repeats === true
     } catch {
       // What fails here fails the write too, which reports it.
       return true
@@ -135,29 +135,29 @@ export class Database {
     const who = recordingContext()
     let besides: WrittenStatement[] = []
     const transact = () => {
-      const tape = who ? undefined : this.tape()
-      const noted: WrittenStatement[] = []
+      const recording = who ? undefined : this.recording()
+      const statements: WrittenStatement[] = []
       besides = []
       const result = this.#transact(
         () => {
           if (this.neighbours?.isNear) this.neighbours.readNews()
-          const isAnnounced = this.neighbours?.listener && !this.tape()?.repeats
-          if (tape || isAnnounced) this.#noted = noted
+          const isAnnounced = this.neighbours?.listener && !this.recording()?.repeats
+          if (recording || isAnnounced) this.#noted = statements
           const result = work()
           this.#noted = besides
           beside()
           this.#noted = undefined
-          if (isAnnounced) this.neighbours?.announce([...noted, ...besides])
+          if (isAnnounced) this.neighbours?.announce([...statements, ...besides])
           return result
         },
-        tape?.pretends ? 'ROLLBACK' : 'COMMIT',
+        recording?.pretends ? 'ROLLBACK' : 'COMMIT',
       )
-      tape?.wrote([...noted, ...besides])
+      recording?.wrote([...statements, ...besides])
       return result
     }
     const taken = (actor: RecordingContext) => {
       const done = actor.turn(what, transact)
-      if (besides.length > 0) this.tape()?.wrote(besides)
+      if (besides.length > 0) this.recording()?.wrote(besides)
       return done
     }
     return this.waiting(who ? () => taken(who) : transact)

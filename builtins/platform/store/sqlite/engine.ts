@@ -1,12 +1,12 @@
 import { NativeModuleError } from '../contract.ts'
-import { uncollected } from './uncollected.ts'
+import { withoutCollection } from './uncollected.ts'
 
 type Engine = typeof import('better-sqlite3')
 
 /** SQLite. @throws NativeModuleError */
 export function engine(): Promise<Engine> {
   return import('better-sqlite3').then(
-    module => uncollected(module.default),
+    module => withoutCollection(module.default),
     error => Promise.reject(notLoaded(error)),
   )
 }

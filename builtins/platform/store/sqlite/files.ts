@@ -158,7 +158,7 @@ export async function restoreDatabase(
   )
   try {
     const kept = (await exists(files, file)) ? keep : null
-    await setAside(file, keep, ports)
+    await keepDamaged(file, keep, ports)
     crashPoint('database set aside')
     await files.rename(beside, file)
     crashPoint('database replaced')
@@ -173,7 +173,7 @@ export async function restoreDatabase(
  * A second name for what is there, so that at no moment there is nothing; with what it has not yet taken in. That is there by
  * itself where the file was removed after a kill, and must not be taken in by another one.
  */
-async function setAside(file: string, kept: string, ports: Ports): Promise<void> {
+async function keepDamaged(file: string, kept: string, ports: Ports): Promise<void> {
   const { files, clock } = ports
   const open = await openParts(file, ports)
   const loss = await lossOf(file, ports)

@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel'
 import { type WrittenStatement, withoutRecording } from '#lib/recording-context'
-import type { Overheard } from '../contract.ts'
+import type { NeighbourWrites } from '../contract.ts'
 import type { Database } from './database.ts'
 
 const SELECT = /^\s*SELECT/i
@@ -34,7 +34,7 @@ interface Recorder {
  * place. While
  * it is alone it does not look: a process introduces itself before it first writes, and waits until that was read.
  */
-export class Neighbours implements Overheard {
+export class Neighbours implements NeighbourWrites {
   readonly #database: Database
   readonly #clock: Clock
   readonly #owner: string
@@ -70,10 +70,10 @@ export class Neighbours implements Overheard {
 
   async look(): Promise<boolean> {
     const wasNear = this.#near
-    const heard = await this.#database.waiting(() => this.#takeIn())
-    if (heard !== 'nothing') this.#near = true
+    const found = await this.#database.waiting(() => this.#takeIn())
+    if (found !== 'nothing') this.#near = true
     if (this.#last > this.#forgotten) await this.#forget()
-    return this.#recorder?.owner !== this.#owner || heard === 'silence' || (heard === 'writes' && !wasNear)
+    return this.#recorder?.owner !== this.#owner || found === 'silence' || (found === 'writes' && !wasNear)
   }
 
   /** What was taken in needs no telling any more. */
@@ -150,34 +150,34 @@ export class Neighbours implements Overheard {
   }
 
   /** Announces a transaction to the recorder, as part of it. */
-  announce(noted: readonly WrittenStatement[]): void {
-    const writes = noted.filter(({ sql }) => !SELECT.test(sql))
-    const statements = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packParam)]))
+  announce(statements: readonly WrittenStatement[]): void {
+    const writes = statements.filter(({ sql }) => !SELECT.test(sql))
+    const announced = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packParam)]))
     const { count } = this.#database.get<{ count: number }>(WAITING)!
-    if (count < MOST) this.#database.run({ sql: ANNOUNCE, params: [statements] })
+    if (count < MOST) this.#database.run({ sql: ANNOUNCE, params: [announced] })
     else this.#deafen()
   }
 
   #takeIn(): NeighbourNews {
     let version = this.#database.dataVersion()
     if (version === this.#version) return 'nothing'
-    let heard: NeighbourNews = 'silence'
+    let news: NeighbourNews = 'silence'
     while (version !== this.#version) {
       this.#version = version
       for (const { n, statements } of this.#database.all<{ n: number; statements: string }>(ANNOUNCED, [this.#last])) {
         this.#last = n
-        if (heard === 'silence') heard = 'words'
-        if (this.#hear(statements)) heard = 'writes'
+        if (news === 'silence') news = 'words'
+        if (this.#hear(statements)) news = 'writes'
       }
       // Nothing else can write inside a transaction; outside of one another process may have, between the two.
       version = this.#database.dataVersion()
     }
-    return heard
+    return news
   }
 
   #hear(statements: string): boolean {
     const written = JSON.parse(statements) as [string, ...PackedParam[]][]
-    this.#database.tape()?.wrote(written.map(([sql, ...params]) => ({ sql, params: params.map(unpackParam) })))
+    this.#database.recording()?.wrote(written.map(([sql, ...params]) => ({ sql, params: params.map(unpackParam) })))
     return written.length > 0
   }
 }

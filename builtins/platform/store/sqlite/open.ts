@@ -54,8 +54,8 @@ async function refuseLost(file: string, ports: Ports): Promise<void> {
   if (loss) throw loss
   const size = (await ports.files.stat(file).catch(() => undefined))?.size
   if (size !== 0) return
-  const lived = await ports.files.readdir(join(dirname(file), 'workspaces')).catch(() => [])
-  if (lived.length === 0) return
+  const workspaces = await ports.files.readdir(join(dirname(file), 'workspaces')).catch(() => [])
+  if (workspaces.length === 0) return
   throw new DatabaseUnusableError({ file, problem: 'is empty, though agents have lived here', remedy: FROM_BACKUP })
 }
 

@@ -9,7 +9,7 @@ const kept: unknown[] = []
 let kind: Engine | undefined
 
 /** The same, of which nothing is ever collected where that would end the process. A closed connection holds no memory of SQLite's. */
-export function uncollected(Sqlite: Engine): Engine {
+export function withoutCollection(Sqlite: Engine): Engine {
   if (!COLLECTS_AMISS) return Sqlite
   kind ??= class extends Sqlite {
     readonly #asked = new Map<string, ReturnType<typeof this.prepare>>()

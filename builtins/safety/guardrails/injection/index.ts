@@ -56,7 +56,7 @@ export function injectionFinders(): (Finder & { flagOnly: boolean })[] {
     }
   }
 
-  function* hidden({ text, span }: View): Generator<Span> {
+  function* findHidden({ text, span }: View): Generator<Span> {
     for (const family of HIDDEN)
       for (const { start, end } of look(family, text)) yield end > start ? span(start, end) : PAUSE
   }
@@ -72,16 +72,16 @@ export function injectionFinders(): (Finder & { flagOnly: boolean })[] {
     for (const { 0: found, index } of letters.text.matchAll(RUN_TOGETHER))
       yield letters.span(index, index + found.length)
     yield PAUSE
-    if (backwards) yield* hidden(reverseText(text))
-    if (shifted) yield* hidden({ text: rot13(text), span: (start, end) => ({ start, end }) })
+    if (backwards) yield* findHidden(reverseText(text))
+    if (shifted) yield* findHidden({ text: rot13(text), span: (start, end) => ({ start, end }) })
   }
 
   function* findEncoded(text: string): Generator<Span> {
     const runs = decodeRuns(text)
     yield PAUSE
-    if (runs) yield* hidden(runs)
+    if (runs) yield* findHidden(runs)
     const plain = unescapeText(text)
-    if (plain) yield* hidden(plain)
+    if (plain) yield* findHidden(plain)
   }
 
   return [

@@ -9,14 +9,14 @@ import { findCitizen, milestonesOf, totalsOf } from '../repository.ts'
 import { shownCitizen } from './describe.ts'
 
 /** The life of a dead agent is written. */
-const saidFarewell = defineEffect({
+const recordFarewell = defineEffect({
   name: 'world.farewell',
   schema: z.object({ agent_id: z.string() }),
   statements: ({ agent_id }) => [
     { sql: 'UPDATE world_citizens SET farewell = 1 WHERE agent_id = ?', params: [agent_id] },
   ],
 })
-export const LIVES_EFFECTS = [saidFarewell]
+export const LIVES_EFFECTS = [recordFarewell]
 
 /** What is known of an agent's life in the world; undefined when it never entered it. */
 async function worldLife(svc: PluginHandle, { agent_id }: AgentRow) {
@@ -108,7 +108,7 @@ export async function writeLives(svc: PluginHandle, whose: 'dead' | 'all'): Prom
   for (const { agent_id, died_at } of rows) {
     try {
       await writeLife(svc, await svc.use(Agents).find(agent_id))
-      if (died_at !== null) await store.apply([saidFarewell({ agent_id })])
+      if (died_at !== null) await store.apply([recordFarewell({ agent_id })])
     } catch (error) {
       svc.log.warn({ agent_id }, `the life of ${agent_id} is not written: ${sentenceOf(error)}`)
     }

@@ -111,14 +111,14 @@ export function applyVerdict(
   const row = inner.stressors.find(each => each.stressor === stressor)
   if (verdict === 'resolve') return easeStressor(inner, stressor, 1)
   if (verdict !== 'raise' || row?.trend === 'rising') return inner
-  return laid(inner, stressor, row && inner.crisis ? 0 : settings.initial_severity, now, settings)
+  return addStressor(inner, stressor, row && inner.crisis ? 0 : settings.initial_severity, now, settings)
 }
 
 /**
  * Adds a stressor, where there is space for one more. An existing one grows to at least this severity and rises from
  * then on.
  */
-export function laid(inner: Inner, stressor: string, severity: number, now: number, settings: Settings): Inner {
+export function addStressor(inner: Inner, stressor: string, severity: number, now: number, settings: Settings): Inner {
   const row = inner.stressors.find(each => each.stressor === stressor)
   if (!row && inner.stressors.length >= settings.max_stressors) return inner
   const grown = Math.max(row?.severity ?? 0, clamp(severity))

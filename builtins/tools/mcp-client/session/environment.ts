@@ -9,7 +9,7 @@ type Env = Readonly<Record<string, string | undefined>>
  */
 const HANDED_ON = /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/
 const PATH = '/usr/local/bin:/usr/bin:/bin'
-/** Shorter values could not be told from other text. */
+/** Shorter values could not be distinguished from other text. */
 const SHORTEST_SECRET = 6
 
 /** The variables that a server's process gets. */

@@ -1,6 +1,6 @@
 const NEWLINE = 0x0a
 
-/** Lines out of a stream of bytes. What is longer than a line may be is told once, and left out up to the next line. */
+/** Splits a stream of bytes into lines. A line that exceeds the limit is reported once and skipped. */
 export class Frames {
   readonly #most: number
   readonly #line: (line: string) => void

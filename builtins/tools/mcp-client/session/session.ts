@@ -25,7 +25,7 @@ export interface Session {
   pid: number | undefined
   /** One page of its tools. */
   page(cursor: string | undefined, signal: AbortSignal): Promise<z.output<typeof Page>>
-  /** @throws what the server answers instead, and what the signal was aborted with; the server is told then */
+  /** @throws what the server answers instead, and what the signal was aborted with; the server is notified then */
   call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>
   /** Resolves with the reason when it is over. */
   ended: Promise<string>
@@ -34,7 +34,7 @@ export interface Session {
 
 /**
  * Starts a server's process, or connects to its URL, and shakes hands.
- * @param listChanged told when the server says that it has other tools now
+ * @param listChanged called when the server says that its tools changed
  */
 export async function openSession(
   svc: PluginHandle,
@@ -86,7 +86,7 @@ export async function openSession(
   throw new Error('there is no way to reach it')
 }
 
-/** Servers over HTTP are told that a session is over; those that do not want to know say so. */
+/** Ends sessions of HTTP servers; servers that do not support this say so. */
 async function leave(transport: Transport): Promise<void> {
   await (transport as { terminateSession?(): Promise<void> }).terminateSession?.().catch(() => {})
 }

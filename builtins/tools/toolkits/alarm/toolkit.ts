@@ -3,10 +3,10 @@ import { Alarms } from '#platform/schedules/contract'
 import { isoTime } from '#platform/store/contract'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 
-const description = z.string().trim().min(1).max(500).describe('What you want to be told then')
+const description = z.string().trim().min(1).max(500).describe('Message to yourself at that time')
 const amount = (most: number) => z.coerce.number().min(0).max(most).default(0)
 
-/** What an agent has itself told at a time. */
+/** An agent's own reminders. */
 export function alarmToolkit(svc: PluginHandle): Toolkit {
   const set = async (call: ToolCall, text: string, at: number) => {
     const { agent_id } = call
@@ -19,8 +19,7 @@ export function alarmToolkit(svc: PluginHandle): Toolkit {
     tools: [
       tool({
         name: 'set_alarm',
-        description:
-          'Have yourself told something after a while. Give hours, minutes, seconds, or several of them, which add up.',
+        description: 'Set a reminder for later. Give hours, minutes, seconds, or several of them, which add up.',
         parameters: z.object({
           description,
           hours: amount(876_000),
@@ -35,7 +34,7 @@ export function alarmToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'set_alarm_at',
-        description: 'Have yourself told something at a time.',
+        description: 'Set a reminder for a given time.',
         parameters: z.object({
           description,
           time: z

@@ -14,7 +14,7 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'delegate_task',
         description:
-          'Give a task to another agent as its goal. With wait your goal rests until it has ended and is then told the result; else you go on and the result comes as a message.',
+          'Give a task to another agent as its goal. With wait your goal rests until it has ended and then gets the result; else you go on and the result comes as a message.',
         parameters: z.object({
           agent_name: z.string().min(1).max(128).describe("Agent's name or id, or: best_peer"),
           objective: z

@@ -23,7 +23,7 @@ export function exact(text: string, part: string): Block[] {
 /** How whole lines are compared where a text does not stand as it is, in this order. */
 export const matchers: readonly { name: string; find(text: string, part: string): Block[] }[] = [
   { name: 'blanks', find: (text, part) => blocksOf(text, part, sameBlanks, () => asItStands) },
-  { name: 'indentation', find: (text, part) => blocksOf(text, part, trimmed, reindented) },
+  { name: 'indentation', find: (text, part) => blocksOf(text, part, trimLine, findIndent) },
 ]
 
 /** The indentation stays; other runs of blanks are one, and those at the end none. */
@@ -32,7 +32,7 @@ function sameBlanks(line: string): string {
   return indent + line.slice(indent.length).trimEnd().replace(/\s+/g, ' ')
 }
 
-function trimmed(line: string): string {
+function trimLine(line: string): string {
   return line.trim().replace(/\s+/g, ' ')
 }
 
@@ -60,7 +60,7 @@ function blocksOf(
 }
 
 /** Moves text from the indentation that was given to the one that was found. */
-function reindented(found: readonly string[], wanted: readonly string[]): Block['indent'] {
+function findIndent(found: readonly string[], wanted: readonly string[]): Block['indent'] {
   const at = wanted.findIndex(line => line.trim() !== '')
   const [from = '', to = ''] = [wanted[at], found[at]].map(line => /^\s*/.exec(line ?? '')?.[0])
   return text =>
@@ -73,8 +73,8 @@ function reindented(found: readonly string[], wanted: readonly string[]): Block[
 /** The lines that are most like a text, numbered; undefined when none is like it. */
 export function nearest(text: string, part: string): string | undefined {
   const lines = text.split('\n')
-  const wanted = part.replace(/\n$/, '').split('\n').map(trimmed)
-  const forms = lines.slice(0, COMPARED).map(trimmed)
+  const wanted = part.replace(/\n$/, '').split('\n').map(trimLine)
+  const forms = lines.slice(0, COMPARED).map(trimLine)
   const words = wanted.map(wordsOf)
   let best = { at: 0, score: 0 }
   for (let at = 0; at < forms.length; at++) {

@@ -37,7 +37,7 @@ export function applyEdits(path: string, text: string, edits: readonly Edit[]): 
     const { blocks, note } = placesOf(path, edited, old_text, which)
     if (blocks.length > 1 && !edit.replace_all) throw new EditError({ path, problem: ambiguous(edited, blocks, which) })
     if (note) notes.push(`${which}${note}`)
-    edited = replaced(edited, blocks, new_text)
+    edited = replaceBlocks(edited, blocks, new_text)
   }
   return { text: isWindows ? edited.replaceAll('\n', '\r\n') : edited, notes }
 }
@@ -58,7 +58,7 @@ function placesOf(path: string, text: string, old_text: string, which: string): 
   throw new EditError({ path, problem: `${which}old_text does not occur in it; ${remedy}` })
 }
 
-function replaced(text: string, blocks: readonly Block[], new_text: string): string {
+function replaceBlocks(text: string, blocks: readonly Block[], new_text: string): string {
   let end = 0
   const parts = blocks.flatMap(block => {
     // An overlap of the one before is gone with it.

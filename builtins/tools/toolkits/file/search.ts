@@ -28,7 +28,7 @@ export async function globFiles(search: Search, pattern: string, limit: number):
   const matches = pathMatcher(pattern)
   const found: string[] = []
   const { more, cut } = await eachFile(search, async ({ path }) => {
-    if (matches(path)) found.push(shown(search.path, path))
+    if (matches(path)) found.push(displayPath(search.path, path))
     return found.length <= limit
   })
   if (found.length === 0) return none(`No file matches ${JSON.stringify(pattern)}`, search, cut)
@@ -60,7 +60,7 @@ export async function grepFiles(search: Search, options: GrepOptions): Promise<s
     const found = text === undefined ? [] : matcher.linesIn(text, files_only ? 1 : limit - matches + 1)
     if (found.length === 0) return true
     const kept = found.slice(0, limit - matches)
-    const path = shown(search.path, file.path)
+    const path = displayPath(search.path, file.path)
     const added = files_only ? (kept.length > 0 ? [path] : []) : linesAround(path, text!.split('\n'), kept, context)
     matches += found.length
     chars += added.reduce((sum, line) => sum + line.length + 1, 0)
@@ -135,7 +135,7 @@ function short(line: string): string {
 }
 
 /** A path as the file tools take it. */
-function shown(folder: string, path: string): string {
+function displayPath(folder: string, path: string): string {
   const whole = folder === '.' ? path : `${folder.replace(/\/+$/, '')}/${path}`
   return /\p{Cc}/u.test(whole) ? JSON.stringify(whole) : whole
 }

@@ -13,7 +13,7 @@ export async function noteOf(svc: PluginHandle, agent_id: string, id: string): P
 }
 
 /** A record as a line of a list. */
-export function listed({ memory_id, ts, thought, metadata: { kind, key, tags } }: MemoryRecord): string {
+export function noteLine({ memory_id, ts, thought, metadata: { kind, key, tags } }: MemoryRecord): string {
   const what = kind === NOTE || kind === undefined ? '' : ` [${lineOf([kind, key].filter(Boolean).join(' '), 100)}]`
   const tagged = tags ? ` (${lineOf(String(tags), 100)})` : ''
   return `${memory_id} ${ts.slice(0, 10)}${what}${tagged} ${lineOf(thought, PREVIEW)}`

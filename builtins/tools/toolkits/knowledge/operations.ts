@@ -23,7 +23,7 @@ export function noteOperations(svc: PluginHandle) {
       .notes(agent_id)
       .recent(Number.POSITIVE_INFINITY, { only: { kind: NOTE } })
     const words = query.toLowerCase().split(/\s+/).filter(Boolean)
-    return all.map(shown).filter(({ text, tags }) => {
+    return all.map(noteView).filter(({ text, tags }) => {
       const said = `${text} ${tags.join(' ')}`.toLowerCase()
       return words.every(word => said.includes(word))
     })
@@ -50,7 +50,7 @@ export function noteOperations(svc: PluginHandle) {
   ]
 }
 
-function shown({ memory_id, thought, metadata: { tags }, ts }: MemoryRecord): Note {
+function noteView({ memory_id, thought, metadata: { tags }, ts }: MemoryRecord): Note {
   const sorted = String(tags ?? '')
     .split(',')
     .map(tag => tag.trim())

@@ -1,7 +1,7 @@
 import { Memory, partOf } from '#core/memory/contract'
 import { type PluginHandle, z } from '#kernel'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
-import { listed, NOTE, noteOf, tagsOf } from './notes.ts'
+import { NOTE, noteLine, noteOf, tagsOf } from './notes.ts'
 
 /** Characters of a note that are kept, and of it that are shown at a time. */
 const LONGEST = 20_000
@@ -49,7 +49,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
           if (hits.length === 0)
             return '[Nothing that you remember holds these words. Try others, or list_recent_notes.]'
           const more = hits.length === limit && limit < 50 ? [`[There may be more; ask with a higher limit.]`] : []
-          return [...hits.map(listed), ...more].join('\n')
+          return [...hits.map(noteLine), ...more].join('\n')
         },
       }),
       tool({
@@ -64,7 +64,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
           const found = await memoryOf(agent_id).recent(limit + 1, { only: { kind: NOTE }, offset })
           if (found.length === 0) return offset > 0 ? '[There are no older notes.]' : '[You have no notes yet.]'
           const more = found.length > limit ? [`[Older ones with offset=${offset + limit}.]`] : []
-          return [...found.slice(0, limit).map(listed), ...more].join('\n')
+          return [...found.slice(0, limit).map(noteLine), ...more].join('\n')
         },
       }),
       tool({

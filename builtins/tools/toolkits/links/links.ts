@@ -39,7 +39,7 @@ export async function linkOf(svc: PluginHandle, agent_id: string, id: string) {
 }
 
 /** A link as a line of a list. */
-export function listed({ memory_id, thought, metadata: { url, tags } }: MemoryRecord): string {
+export function linkLine({ memory_id, thought, metadata: { url, tags } }: MemoryRecord): string {
   const tagged = tags ? ` (${lineOf(String(tags), 100)})` : ''
   return `${memory_id} ${lineOf(String(url), 300)}${tagged} ${lineOf(thought, 200)}`
 }

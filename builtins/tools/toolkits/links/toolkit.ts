@@ -2,7 +2,7 @@ import { lineOf, Memory, partOf } from '#core/memory/contract'
 import { type PluginHandle, z } from '#kernel'
 import { markUntrusted } from '#safety/net/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
-import { addressOf, LINK, listed, visit } from './links.ts'
+import { addressOf, LINK, linkLine, visit } from './links.ts'
 import { namedLinkTools } from './named.ts'
 
 /** Characters of a page that are shown at a time. */
@@ -53,7 +53,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
           const hits = await memoryOf(agent_id).search(query, limit, { kind: LINK })
           if (hits.length === 0) return '[No link that you saved holds these words. Try others, or list_links.]'
           const more = hits.length === limit && limit < 50 ? ['[There may be more; ask with a higher limit.]'] : []
-          return [quoted(hits.map(listed).join('\n')), ...more].join('\n')
+          return [quoted(hits.map(linkLine).join('\n')), ...more].join('\n')
         },
       }),
       tool({
@@ -65,7 +65,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
           const found = await memoryOf(agent_id).recent(limit + 1, { only: { kind: LINK }, offset })
           if (found.length === 0) return offset > 0 ? '[There are no older links.]' : '[You have saved no links yet.]'
           const more = found.length > limit ? [`[Older ones with offset=${offset + limit}.]`] : []
-          return [quoted(found.slice(0, limit).map(listed).join('\n')), ...more].join('\n')
+          return [quoted(found.slice(0, limit).map(linkLine).join('\n')), ...more].join('\n')
         },
       }),
       tool({

@@ -1,6 +1,6 @@
 import { definePlugin, ROLES } from '#kernel'
 import { OrchestratorConfig } from './config.ts'
-import { installed } from './programs.ts'
+import { findPrograms } from './programs.ts'
 import { CodeTasks } from './tasks.ts'
 import { orchestratorToolkit } from './toolkit.ts'
 
@@ -15,7 +15,7 @@ export default definePlugin({
     svc.on('agent_deleted', ({ agent_id }) => tasks.stop(agent_id))
     svc.start(
       async () => {
-        const programs = await installed(svc)
+        const programs = await findPrograms(svc)
         if (programs.size > 0) svc.toolkit(orchestratorToolkit(svc, tasks, programs))
         return () => tasks.stop()
       },

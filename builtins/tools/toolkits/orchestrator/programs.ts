@@ -5,7 +5,7 @@ import { Sandbox } from '#safety/sandbox/contract'
 export const PROGRAMS = ['claude', 'codex'] as const
 export type Program = (typeof PROGRAMS)[number]
 
-/** How each is told to work without a person: the task comes on its standard input, where nothing is taken for an option. */
+/** How each is made to work without a person: the task comes on its standard input, where nothing is taken for an option. */
 const WORDS: Readonly<Record<Program, (model: string | undefined) => string[]>> = {
   claude: (model = 'sonnet') => ['-p', '--permission-mode', 'acceptEdits', '--model', model],
   codex: model => [
@@ -25,7 +25,7 @@ export function wordsFor(program: Program, path: string, model: string | undefin
 }
 
 /** Which of them are installed, by their real paths. */
-export async function installed(svc: PluginHandle): Promise<Map<Program, string>> {
+export async function findPrograms(svc: PluginHandle): Promise<Map<Program, string>> {
   const found = new Map<Program, string>()
   for (const program of PROGRAMS) {
     const path = await svc.use(Sandbox).find(program)

@@ -36,7 +36,7 @@ export function orchestratorToolkit(svc: PluginHandle, tasks: CodeTasks, program
           const path = programs.get(cli_tool)!
           const record = await tasks.begin({ program: cli_tool, path, model, task, folder: workspace }, call)
           if (record.status === 'running') return `${lineOf(svc, record)}\nIt goes on; ask check_task_status later.`
-          return shown(svc, record, await tasks.output(call.agent_id, record.task_id), 0)
+          return renderTask(svc, record, await tasks.output(call.agent_id, record.task_id), 0)
         },
       }),
       tool({
@@ -69,7 +69,7 @@ export function orchestratorToolkit(svc: PluginHandle, tasks: CodeTasks, program
         idempotent: true,
         async execute({ task_id, offset }, { agent_id }) {
           const record = await tasks.get(agent_id, task_id)
-          return shown(svc, record, await tasks.output(agent_id, task_id), offset)
+          return renderTask(svc, record, await tasks.output(agent_id, task_id), offset)
         },
       }),
     ],
@@ -84,7 +84,7 @@ function lineOf({ clock }: PluginHandle, record: CodeTask): string {
   return `${task_id}: ${status}${reason ? ` (${reason})` : ''} · ${program} in ${folder} · ${seconds} s · ${about}`
 }
 
-function shown(svc: PluginHandle, record: CodeTask, output: string, offset: number): string {
+function renderTask(svc: PluginHandle, record: CodeTask, output: string, offset: number): string {
   const part = output.slice(offset, offset + PART)
   const rest = output.length - offset - part.length
   const notes = [

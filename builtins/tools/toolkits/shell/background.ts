@@ -65,22 +65,22 @@ export class BackgroundProcesses {
   /** Returns what a process wrote since it was last read. @param wait_ms how long to wait for something */
   async read(agent_id: string, process_id: string, wait_ms: number, signal: AbortSignal): Promise<string> {
     const each = this.#find(agent_id, process_id)
-    if (!each) return this.#lost(agent_id, process_id)
+    if (!each) return this.#lostOutput(agent_id, process_id)
     const over = new AbortController()
     const either = AbortSignal.any([signal, over.signal])
     const timer = this.#svc.clock.sleep(wait_ms, either).catch(() => {})
     await Promise.race([each.log.filled(either), each.ended, timer])
     over.abort()
-    return this.#shown(each)
+    return this.#render(each)
   }
 
   /** Ends a process with all that it started. */
   async end(agent_id: string, process_id: string): Promise<string> {
     const each = this.#find(agent_id, process_id)
-    if (!each) return this.#lost(agent_id, process_id)
+    if (!each) return this.#lostOutput(agent_id, process_id)
     each.stop.abort(new Error('you stopped it'))
     await each.ended
-    return this.#shown(each)
+    return this.#render(each)
   }
 
   /** Lists an agent's processes, also those that an earlier process of the service started. */
@@ -135,7 +135,7 @@ export class BackgroundProcesses {
     await this.#svc.use(Store).apply(effects)
   }
 
-  #shown({ record, log, end }: Background): string {
+  #render({ record, log, end }: Background): string {
     const text = log.take(RESULT_CHARS * 0.9)
     const state = end ?? 'runs; read on with process_output, or end it with process_stop'
     return [...(text === '' ? [] : [text]), `[${record.process_id} ${state}]`].join('\n')
@@ -156,7 +156,7 @@ export class BackgroundProcesses {
   }
 
   /** What there is to say of a process that this process of the service did not start. */
-  async #lost(agent_id: string, process_id: string): Promise<string> {
+  async #lostOutput(agent_id: string, process_id: string): Promise<string> {
     const record = (await this.#records(agent_id)).find(each => each.process_id === process_id)
     if (record) return `[${process_id}: ${this.#fateOf(record)}]`
     const id = JSON.stringify(process_id.slice(0, 100))

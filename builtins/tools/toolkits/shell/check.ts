@@ -26,7 +26,7 @@ export interface Checked {
  * all links, to places inside the workspace.
  * @throws CommandError, OutsideError, PathError
  */
-export async function checked(words: readonly string[], allowed: Allowed, place: Place): Promise<Checked> {
+export async function checkWords(words: readonly string[], allowed: Allowed, place: Place): Promise<Checked> {
   const [name = '', ...args] = words
   const rule = Object.hasOwn(RULES, name) ? RULES[name] : undefined
   if (rule) return new Check(name, rule, place).all(args)

@@ -94,7 +94,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   rm: { flags: 'rRfvd', deep: 'rR', long: { recursive: null, force: null }, rest: 'paths', changes: true },
 }
 
-/** Programs that run whatever they are told to: with them, the sandbox is the wall. */
+/** Programs that run any other program: only the sandbox contains them. */
 export const DEV_COMMANDS: readonly string[] = [
   ...['python', 'python3', 'pip', 'node', 'npm', 'npx', 'tsc', 'go', 'cargo', 'rustc', 'gcc', 'make', 'pytest'],
   ...['git', 'curl', 'sed', 'awk', 'env', 'find', 'xargs', 'patch', 'tar', 'gzip', 'unzip', 'chmod', 'ln'],

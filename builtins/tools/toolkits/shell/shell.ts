@@ -1,6 +1,6 @@
 import type { PluginHandle } from '#kernel'
 import { Jail, type ProcessEnd, type ProcessRequest, type Reach, reachOf, Sandbox } from '#safety/sandbox/contract'
-import { type Allowed, checked, refuseUnknown } from './check.ts'
+import { type Allowed, checkWords, refuseUnknown } from './check.ts'
 import type { ShellConfig } from './config.ts'
 import { CommandError, type Shell } from './contract.ts'
 import { wordsOf } from './words.ts'
@@ -28,7 +28,7 @@ export class Programs implements Shell {
   }
 
   async check(command: string): Promise<void> {
-    refuseUnknown(wordsOf(command)[0]!, this.#allowed(await this.#isWalled()))
+    refuseUnknown(wordsOf(command)[0]!, this.#allowedPrograms(await this.#isWalled()))
   }
 
   async run(command: string, at: At) {
@@ -44,7 +44,7 @@ export class Programs implements Shell {
   /** Returns what a command line starts. @throws CommandError when the rules forbid it */
   async checked({ command, cwd, input }: CommandLine, at: At) {
     const place = await this.place(at, cwd)
-    const { argv, env } = await checked(wordsOf(command), this.#allowed(place.walled), place)
+    const { argv, env } = await checkWords(wordsOf(command), this.#allowedPrograms(place.walled), place)
     return { argv, env, input, cwd: place.cwd }
   }
 
@@ -72,7 +72,7 @@ export class Programs implements Shell {
   }
 
   /** In the sandbox any; without one those that can do anything only where a person agreed, or looks at each call. */
-  #allowed(isWalled: boolean): Allowed {
+  #allowedPrograms(isWalled: boolean): Allowed {
     if (isWalled && this.#config.shell_sandboxed_programs) return 'any'
     return this.#config.shell_allow_dev_commands || isGated(this.#svc) ? 'development' : 'restricted'
   }

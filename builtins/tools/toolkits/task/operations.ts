@@ -50,7 +50,7 @@ export function todoOperations(svc: PluginHandle) {
       errors: [AgentNotFoundError, AmbiguousAgentError],
       async run({ limit, offset, ...asked }) {
         const rows = await pageOfTodos(svc.use(Store), await which(asked), limit ?? -1, offset)
-        return rows.map(shown)
+        return rows.map(todoView)
       },
       count: async asked => countTodos(svc.use(Store), await which(asked)),
       render: todos => todos.map(line).join('\n') || 'nothing is to be done',
@@ -80,14 +80,14 @@ export function todoOperations(svc: PluginHandle) {
         const row = await findAnyTodo(svc.use(Store), todo_id)
         if (!row) throw new UnknownTodoError({ todo_id })
         await svc.use(Store).apply([markTodo({ task_id: todo_id, agent_id: row.agent_id, status })])
-        return shown((await findAnyTodo(svc.use(Store), todo_id)) ?? row)
+        return todoView((await findAnyTodo(svc.use(Store), todo_id)) ?? row)
       },
       render: line,
     }),
   ]
 }
 
-function shown({ task_id, due_date, created_at, completed_at, ...row }: TodoRow & Times): Todo {
+function todoView({ task_id, due_date, created_at, completed_at, ...row }: TodoRow & Times): Todo {
   return {
     ...{ todo_id: task_id, ...row, due: due_date },
     ...{ created_at: isoTime(created_at), completed_at: completed_at === null ? null : isoTime(completed_at) },

@@ -50,7 +50,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
         idempotent: true,
         async execute({ url, offset, links }, call) {
           const page = await pageAt(url, offset, call)
-          return shown(page, offset, links)
+          return renderPage(page, offset, links)
         },
       }),
       tool({
@@ -78,7 +78,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
   }
 }
 
-function shown({ url, title, text, links, truncated }: WebPage, offset: number, withLinks: boolean): string {
+function renderPage({ url, title, text, links, truncated }: WebPage, offset: number, withLinks: boolean): string {
   const part = partOf(text || 'The page holds no text.', offset, PART)
   const isEnd = offset + PART >= text.length
   const listed = links

@@ -108,7 +108,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
           }
           if (title.length < 3) throw new Error('say in `title` what you offer, in a few words')
           const { offer_id } = await svc.use(World).offer(deed(call), title, price)
-          return `On the market as ${offer_id} for ${credits(price)}. You will be told when somebody buys it.`
+          return `On the market as ${offer_id} for ${credits(price)}. You will get a message when it is bought.`
         },
       }),
       tool({
@@ -122,7 +122,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         idempotent: true,
         async execute({ offer_id, request }, call) {
           const { order_id, seller, balance } = await svc.use(World).buy(deed(call), offer_id, request)
-          return `Ordered as ${order_id} from ${seller}; you have ${credits(balance)}. You will be told when it is delivered.`
+          return `Ordered as ${order_id} from ${seller}; you have ${credits(balance)}. You will get a message when it is delivered.`
         },
       }),
       tool({

@@ -1,4 +1,4 @@
-import { access, readdir } from 'node:fs/promises'
+import { access, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { AgentSummary } from '#core/agents/contract'
@@ -7,7 +7,7 @@ import { Store } from '#platform/store/contract'
 import { behind } from '../../../support/direct-access.ts'
 import { fault, runHeartbeat, testHost, text, toolCall, until } from '../../../support/index.ts'
 import { AGENT_MODULES, asksForGoal, detail, spawn, testHostWithModel, WORKER } from '../models/model-host.ts'
-import { run, TASK_ROOMS } from '../tasks/tasks-host.ts'
+import { run, TASK_MODULES } from '../tasks/tasks-host.ts'
 
 const idle = () => text('{"goal": ""}')
 const status = async (home: Parameters<typeof detail>[0]) =>
@@ -85,8 +85,8 @@ describe('an agent', () => {
     expect(home.server.requests[0]?.body.model).toBe('other')
   })
 
-  it('is told the role of its preset, as that is now, until it is given one of its own: in its goals and in tasks', async () => {
-    await using home = await testHostWithModel(idle, { builtins: TASK_ROOMS })
+  it('reads the current role of its preset in goals and tasks, until it has a role of its own', async () => {
+    await using home = await testHostWithModel(idle, { builtins: TASK_MODULES })
     const id = await spawn(home)
     await home.write({ 'profiles/worker.yaml': 'name: worker\nrole: sails' })
     await run(home, id, 'Sail.')
@@ -162,7 +162,7 @@ describe('a paused agent', () => {
 })
 
 describe('a deleted agent', () => {
-  it('is gone with all of its rows; its files are in the attic', async () => {
+  it('is gone with all of its rows; its files are in the trash', async () => {
     await using home = await testHostWithModel(request =>
       asksForGoal(request)
         ? text('{"goal": "Write one file, only one"}')
@@ -187,9 +187,18 @@ describe('a deleted agent', () => {
     }
     expect((await store.get<{ n: number }>('SELECT count(*) AS n FROM spend'))?.n).toBeGreaterThan(0)
     await expect(access(join(home.root, '.svc/workspaces', id))).rejects.toThrow()
-    const [kept] = await readdir(join(home.root, '.svc/attic'))
-    expect(await readdir(join(home.root, '.svc/attic', String(kept), 'workspaces'))).toEqual(['a.txt'])
+    const [kept] = await readdir(join(home.root, '.svc/trash'))
+    expect(await readdir(join(home.root, '.svc/trash', String(kept), 'workspaces'))).toEqual(['a.txt'])
     await expect(home.kernel.invoke('agents.delete', { id })).rejects.toMatchObject({ status: 404 })
+  })
+
+  it('of an earlier version has its files moved from .svc/attic to .svc/trash at start', async () => {
+    await using home = await testHost({
+      builtins: AGENT_MODULES,
+      files: { '.svc/attic/ada-1/workspaces/a.txt': 'kept' },
+    })
+    expect(await readFile(join(home.root, '.svc/trash/ada-1/workspaces/a.txt'), 'utf8')).toBe('kept')
+    await expect(access(join(home.root, '.svc/attic'))).rejects.toThrow()
   })
 
   it('does not come back through the cycle that was running', async () => {

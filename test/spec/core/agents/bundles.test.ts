@@ -163,7 +163,7 @@ describe('an agent that is exported and imported', () => {
     ])
   })
 
-  it('brings its profile where there is none of that name, and lives by another one if told', async () => {
+  it('brings its profile where there is none of that name, and uses another one on request', async () => {
     await using here = await keeping({ files: { 'profiles/bee.yaml': 'name: Maya\nrole: collects pollen\n' } })
     await using there = await keeping()
     const id = await spawn(here, 'bee')

@@ -374,14 +374,14 @@ describe('which checkpoints there are', () => {
     expect((await checkpointsOf(home).list(id)).map(({ origin }) => origin)).toEqual(['automatic', 'asked'])
   })
 
-  it('go with their agent, into its attic', async () => {
+  it('go with their agent, into its trash', async () => {
     await using home = await keeping()
     const id = await spawn(home)
     await checkpointsOf(home).save(id, '')
     await home.kernel.invoke('agents.delete', { id })
     expect(await namesIn(home.root, 'checkpoints')).toEqual([])
-    const [attic] = await readdir(join(home.root, '.svc/attic'))
-    expect(await readdir(join(home.root, '.svc/attic', attic!))).toContain('checkpoints')
+    const [trash] = await readdir(join(home.root, '.svc/trash'))
+    expect(await readdir(join(home.root, '.svc/trash', trash!))).toContain('checkpoints')
   })
 })
 

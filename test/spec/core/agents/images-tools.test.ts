@@ -86,7 +86,7 @@ it('file_read shows an image of the workspace, whatever its name says', async ()
   expect(messages.at(-1)).toMatchObject({ role: 'user', images: [URL_OF_PNG] })
 })
 
-it('a model that cannot see is told what the image is', async () => {
+it('a model without vision gets a description of the image', async () => {
   await using home = await testHostWithModel(calling('shoot'), {
     plugins: { 'camera.ts': CAMERA },
     files: { 'models.yaml': 'models: { "openai:scripted": { vision: false } }\n' },

@@ -225,7 +225,7 @@ describe('a bad file is refused with its place and what is wrong', () => {
     expect((await use().get('coder')).max_steps).toBe(20)
   })
 
-  test('all that is wrong is told at once', async () => {
+  test('all faults are reported at once', async () => {
     await put('bad.yaml', 'max_steps: 0\ntemperature: 9\n')
     const error = await refusal('bad')
     expect(error.errors.map(({ path }) => path)).toEqual(['max_steps', 'temperature'])

@@ -74,8 +74,8 @@ describe('over a restart', () => {
     const config = { daemon: { preserve_active_goals_on_restart: false } }
     const id = await runUntilBegun(dir, { config })
     await using home = await life(dir, never, { config })
-    const heard = (await goalsOf(home, id))[0]
-    expect(heard).toMatchObject({ status: 'abandoned', result: 'The daemon was restarted.' })
+    const goal = (await goalsOf(home, id))[0]
+    expect(goal).toMatchObject({ status: 'abandoned', result: 'The daemon was restarted.' })
     expect(await transcripts(home)).toEqual([])
     expect((await detail(home, id)).goal).toBeNull()
   })
@@ -127,7 +127,7 @@ describe('over a restart', () => {
     expect(home.server.requests[0]?.body.messages.at(-1)).toMatchObject({ role: 'tool', content: 'send ran 1' })
   })
 
-  it('of a tool that was stopped in the middle the model is told that nobody knows', async () => {
+  it('the model reads that the outcome of a tool stopped in the middle is unknown', async () => {
     await using dir = await tempDir()
     let started = 0
     const slow = tool({
@@ -252,7 +252,7 @@ describe('a goal', () => {
     })
   })
 
-  it('waits for its subgoals, is told how they ended, and is not finished before', async () => {
+  it('waits for its subgoals, reads how they ended, and is not finished before', async () => {
     await using dir = await tempDir()
     let divided = false
     await using home = await life(dir, request => {

@@ -54,7 +54,7 @@ const lastResult = (request: ModelServerRequest | undefined) =>
   String(request?.body.messages.findLast(({ role }) => role === 'tool')?.content)
 
 describe('a sub-agent', () => {
-  it('does its task, ends with it, keeps its result and is told of to its parent', async () => {
+  it('does its task, ends with it, keeps its result and reports it to its parent', async () => {
     await using home = await testHostWithFamily({
       worker: [hire(), toolCall('list_sub_agents'), toolCall('list_dir', {}), finish('counted')],
       scout: [toolCall('write_notepad', { text: 'behind the hill' }), finish('They are behind the hill')],
@@ -159,9 +159,9 @@ describe('a sub-agent', () => {
       scout: [toolCall('list_dir', {}), toolCall('read_notepad'), finish('seen')],
     })
     await until(async () => requestsOf(home, 'scout').some(({ prompt }) => prompt.includes('behind the hill')))
-    const heard = requestsOf(home, 'scout').find(({ prompt }) => prompt.includes('behind the hill'))!
-    expect(heard.prompt).toContain('Message from worker, whom you work for: Look behind the hill')
-    expect(heard.prompt).not.toContain('Message from the operator')
+    const request = requestsOf(home, 'scout').find(({ prompt }) => prompt.includes('behind the hill'))!
+    expect(request.prompt).toContain('Message from worker, whom you work for: Look behind the hill')
+    expect(request.prompt).not.toContain('Message from the operator')
   })
 
   it('shows its parent how far it is, what it did, and what came of it', async () => {

@@ -86,7 +86,7 @@ describe('an idle agent whose model found nothing to do', () => {
 })
 
 describe('a loop', () => {
-  it('of the same call with the same result ends with the third, and the model is told', async () => {
+  it('of the same call with the same result ends with the third, and the model gets the reason', async () => {
     const { plugin } = recordingTools()
     await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : toolCall('list_dir', {})),
@@ -104,7 +104,7 @@ describe('a loop', () => {
     const failed = until(home, 'cycle_end', ({ result }) => result === 'error')
     await home.clock.advance(20_000)
     await failed
-    // It did the same again at once: it was told, so one more was enough.
+    // It did the same again at once: it had read the reason, so one more was enough.
     expect(home.server.requests).toHaveLength(1 + 3 + 1)
     expect(home.server.requests.at(-1)?.body.messages.at(-1)?.content).toMatch(/third time in a row/)
     expect(Date.parse(String((await detail(home, id)).next.at)) - home.clock.ms()).toBe(40_000)
@@ -158,7 +158,7 @@ describe('a loop', () => {
 describe('why an agent does nothing', () => {
   const why = (home: Home, id: string) => home.kernel.invoke('agents.why', { id }) as Promise<NextRun>
 
-  it('is told: nothing drives it, it is paused, frozen, waits for a decision, rests after a failure, is kept by a guard', async () => {
+  it('shows the reason: nothing drives it, it is paused, frozen, waits for a decision, rests after a failure, is held by a guard', async () => {
     const { plugin } = recordingTools()
     let closed = true
     const office = definePlugin({

@@ -72,7 +72,7 @@ describe('what a model gets wrong', () => {
     ['a wrong type', '{"n":"one"}', /n: .*expected number/],
     ['a text that is no object', '"just words"', /not valid JSON/],
     ['a nest without end', `{"n":1,"x":${'['.repeat(9000)}${']'.repeat(9000)}}`, /nested too deeply.*JSON Schema/],
-  ])('in arguments (%s) is told to it with the schema, and nothing runs', async (_, args, message) => {
+  ])('in arguments (%s) is reported to it with the schema, and nothing runs', async (_, args, message) => {
     await using home = await pursueGoal(toolCall('look', args))
     expect(home.runs).toEqual([])
     expect(results(home.server)[0]).toMatch(message)
@@ -83,12 +83,12 @@ describe('what a model gets wrong', () => {
     ['nothing at all', '', {}],
     ['an object within a text', '"{\\"n\\":3}"', { n: 3 }],
     ['more than it takes', '{"n":3,"more":true}', { n: 3 }],
-  ])('in arguments (%s) is overlooked where it can only mean one thing', async (_, args, meant) => {
+  ])('in arguments (%s) is overlooked where it can only mean one thing', async (_, args, expected) => {
     await using home = await pursueGoal(toolCall('look', args))
-    expect(home.runs).toEqual([{ tool: 'look', args: meant }])
+    expect(home.runs).toEqual([{ tool: 'look', args: expected }])
   })
 
-  it('by naming a tool that is not there is told those that are', async () => {
+  it('by naming an unknown tool gets the list of tools', async () => {
     await using home = await pursueGoal(toolCall(`no_such_tool${'x'.repeat(5_000)}`, {}))
     expect(results(home.server)[0]).toMatch(/there is no tool "no_such_toolx{50,}.*There are: .*look/)
     expect(results(home.server)[0]!.length).toBeLessThan(2_000)
@@ -108,7 +108,7 @@ describe('what a model gets wrong', () => {
     expect(asked.filter(({ role }) => role === 'tool').map(message => message.tool_call_id)).toEqual(ids)
   })
 
-  it('by 200 calls in one turn is held to 32, and told how many were dropped', async () => {
+  it('by 200 calls in one turn is held to 32, and reads how many were dropped', async () => {
     await using home = await pursueGoal(together(...Array.from({ length: 200 }, (_, n) => toolCall('look', { n }))))
     expect(home.runs).toHaveLength(32)
     expect(results(home.server)).toHaveLength(32)
@@ -124,7 +124,7 @@ describe('what a model gets wrong', () => {
     expect(home.server.requests[2]?.prompt).toContain('cut off at its limit of tokens')
   })
 
-  it('by control characters and halves of characters is written down and told as it is', async () => {
+  it('by control characters and halves of characters is stored and shown as it is', async () => {
     await using home = await pursueGoal(toolCall('look', { text: '\u0000\ud800\u001b[2J' }))
     expect(home.runs).toEqual([{ tool: 'look', args: { text: '\u0000\ud800\u001b[2J' } }])
     expect(home.goal?.status).toBe('completed')

@@ -72,9 +72,9 @@ describe('a goal', () => {
         finish('the piece is written', ['piece.md']),
       ),
     )
-    const heard: string[] = []
+    const received: string[] = []
     for (const event of ['goal_generated', 'goal_completed'] as const) {
-      home.kernel.hooks.on(event, ({ goal_id }) => void heard.push(`${event} ${goal_id}`))
+      home.kernel.hooks.on(event, ({ goal_id }) => void received.push(`${event} ${goal_id}`))
     }
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -87,7 +87,7 @@ describe('a goal', () => {
       steps_completed: 2,
       reasoning: 'because',
     })
-    expect(heard).toEqual([`goal_generated ${done?.goal_id}`, `goal_completed ${done?.goal_id}`])
+    expect(received).toEqual([`goal_generated ${done?.goal_id}`, `goal_completed ${done?.goal_id}`])
     expect(await readFile(join(home.root, '.svc/workspaces', id, 'piece.md'), 'utf8')).toBe('words')
     const transcript = await home.kernel.use(Store).all('SELECT 1 FROM pursuit_transcripts')
     expect(transcript).toEqual([])
@@ -234,7 +234,7 @@ describe('a pursuit', () => {
     expect(await detail(home, id)).toMatchObject({ error: null, waiting_for: null })
   })
 
-  it('that runs into the cycle timeout keeps its goal by default, and gives it up when told so', async () => {
+  it('that reaches the cycle timeout keeps its goal by default, and abandons it when so configured', async () => {
     for (const preserve of [true, false]) {
       await using home = await testHostWithModel(script(fault('hang')), {
         config: { daemon: { cycle_timeout: 5, preserve_active_goals_on_timeout: preserve } },
@@ -332,7 +332,7 @@ describe('tool calls', () => {
     expect(results?.[5]).toBe('Error: The tool hangs did not finish within 7 s.')
   })
 
-  it('whose process died before their outcome: an idempotent one runs again, of another the model is told that nobody knows', async () => {
+  it('whose process died before their outcome: an idempotent one runs again; for another the model reads that the outcome is unknown', async () => {
     const { ran, add, plugin } = counting()
     await using home = await testHostWithModel(script(finish()), {
       builtins: [plugin(add('once'), add('again', { idempotent: true }))],
@@ -465,7 +465,7 @@ describe('a goal strategy', () => {
     ['no object', 'a string', 'expected object'],
     ['a negative cost', { objective: 'A fine objective', cost_usd: -1, tokens: 0 }, 'cost_usd: '],
     ['a megabyte', { objective: 'x'.repeat(1_000_000), cost_usd: 0.5, tokens: 1 }, 'objective: '],
-  ])('that answers %s makes no goal, is told of it, and what it says it spent is booked', async (_, answer, why) => {
+  ])('that answers %s makes no goal, is reported, and its stated cost is booked', async (_, answer, why) => {
     await using home = await testHostWithModel(script(finish()), { builtins: [strategy(answer)] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -478,7 +478,7 @@ describe('a goal strategy', () => {
   })
 })
 
-it('what is no news is told of with its plugin', async () => {
+it('an invalid answer of a news source is reported with its plugin', async () => {
   const odd = definePlugin({
     name: 'odd',
     setup: svc => void svc.add(News, { name: 'five', news: async () => 5 as never }),
@@ -492,7 +492,7 @@ it('what is no news is told of with its plugin', async () => {
   )
 })
 
-it('a part of the prompt that is no text is told of with its plugin', async () => {
+it('a part of the prompt that is no string is reported with its plugin', async () => {
   const odd = definePlugin({
     name: 'odd',
     setup: svc =>

@@ -191,14 +191,14 @@ describe('what is remembered', () => {
     expect((await of(home, id).recent())[0]).toMatchObject({ access_count: 0 })
   })
 
-  it('goes to the attic with its agent, plain values too', async () => {
+  it('goes to the trash with its agent, plain values too', async () => {
     await using home = await open(() => text('never asked'))
     const id = await spawn(home)
     await home.write({ [`.svc/agent_memory/${id}.json`]: '{"k":"v"}' })
     await of(home, id).store('a thought')
     await home.kernel.invoke('agents.delete', { id })
-    const [attic = ''] = await readdir(join(home.root, '.svc/attic'))
-    const kept = await readdir(join(home.root, '.svc/attic', attic))
+    const [trash = ''] = await readdir(join(home.root, '.svc/trash'))
+    const kept = await readdir(join(home.root, '.svc/trash', trash))
     expect(kept).toEqual(expect.arrayContaining(['memory', 'agent_memory']))
   })
 })

@@ -194,20 +194,23 @@ describe('the file', () => {
     expect((await memoryOf(again).recent())[0]).toMatchObject({ access_count: 500 })
   })
 
-  it.skipIf(ON_POSTGRES)('keeps what can be read when lines are broken; those are set aside, told once', async () => {
-    await using home = await open()
-    await memoryOf(home).store('sound')
-    await appendFile(fileOf(home), '{"memory_id":7}\n\u0000\u0000\u0000\n{"no":"record"}\n')
-    await using again = await open({ root: home.root })
-    await memoryOf(again).store('sound too')
-    expect(thoughts(await memoryOf(again).recent())).toEqual(['sound too', 'sound'])
-    expect(again.logged('3 broken lines')).toHaveLength(1)
-    expect((await readFile(`${fileOf(home)}.corrupt`, 'utf8')).trim().split('\n')).toHaveLength(3)
-    await using third = await open({ root: home.root })
-    expect(await memoryOf(third).count()).toBe(2)
-    expect(third.logged('broken lines')).toEqual([])
-    expect((await stat(fileOf(home))).mode & 0o777).toBe(0o600)
-  })
+  it.skipIf(ON_POSTGRES)(
+    'keeps what can be read when lines are broken; those are set apart and reported once',
+    async () => {
+      await using home = await open()
+      await memoryOf(home).store('sound')
+      await appendFile(fileOf(home), '{"memory_id":7}\n\u0000\u0000\u0000\n{"no":"record"}\n')
+      await using again = await open({ root: home.root })
+      await memoryOf(again).store('sound too')
+      expect(thoughts(await memoryOf(again).recent())).toEqual(['sound too', 'sound'])
+      expect(again.logged('3 broken lines')).toHaveLength(1)
+      expect((await readFile(`${fileOf(home)}.corrupt`, 'utf8')).trim().split('\n')).toHaveLength(3)
+      await using third = await open({ root: home.root })
+      expect(await memoryOf(third).count()).toBe(2)
+      expect(third.logged('broken lines')).toEqual([])
+      expect((await stat(fileOf(home))).mode & 0o777).toBe(0o600)
+    },
+  )
 
   it('takes over what an earlier program kept, once', async () => {
     const legacy = JSON.stringify({ colour: 'blue', list: [1, 2] })

@@ -63,13 +63,13 @@ describe('what a model gets wrong', () => {
     expect(home.goal).toMatchObject({ status: 'completed', steps_completed: 2 })
   })
 
-  it('by a name that is nearly right is told the right one', async () => {
+  it('by a misspelt name gets the right one', async () => {
     await using home = await pursueGoal(toolCall('lok', { n: 1 }))
     expect(home.runs).toEqual([])
     expect(results(home.server)[0]).toMatch(/there is no tool "lok"\. Did you mean look\?/)
   })
 
-  it('by a name that is nearly that of a tool which is not in view is told that one', async () => {
+  it('by a misspelt name of a tool that is not in view gets that one', async () => {
     const files = { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 5\ncore: [notepad]\n' }
     const left = [toolCall('lok', { n: 1 })]
     await using home = await testHostWithModel(

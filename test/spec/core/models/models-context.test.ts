@@ -179,7 +179,7 @@ describe('a refusal for the size of a request', () => {
     expect(server.refusals.length).toBeLessThanOrEqual(2)
   })
 
-  it('that nothing helps against is told as such, after three requests that grew smaller', async () => {
+  it('that no shortening fixes is reported as such, after three requests that grew smaller', async () => {
     const { failing, server } = await testHostForModels(() => refuse(400, 'maximum context length is 20000 tokens'))
     const error = await failing({ messages: pursuit(120) })
     expect(error).toMatchObject({ kind: 'context_overflow', transient: false, billed: false })

@@ -56,7 +56,7 @@ test('when nobody answers, the error tells of all who were asked', async () => {
   expect(error).toMatchObject({ kind: 'refused', transient: false })
 })
 
-test('a name that is wrong is told at once: a fallback is no spelling aid', async () => {
+test('a wrong model name is reported at once, without trying fallbacks', async () => {
   const { call, server } = await testHostForModels()
   const named = call({ model: 'nobody:at-all', fallback: ['openai:scripted-1'] })
   await expect(named).rejects.toMatchObject({ code: 'unknown_model' })

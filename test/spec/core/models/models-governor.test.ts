@@ -92,7 +92,7 @@ test('no more attempts are under way at once than model.providers.<name>.max_con
   const calls: Promise<unknown>[] = []
   for (const n of [0, 1, 2, 3, 4]) {
     calls.push(call({ messages: [{ role: 'user', content: `${n}` }] }).then(() => answered++))
-    // Who comes first is told by when it has come: on the way there all look at files.
+    // The order is that of arrival: on the way there all read files.
     await until(async () => {
       const { in_flight, waiting } = await traffic()
       return in_flight + waiting === n + 1
@@ -230,7 +230,7 @@ test('breaker_failures: 0 never leaves a provider alone', async () => {
   expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 12 })
 })
 
-test('when a provider is left alone in the middle of a call, the call ends with what it was told last', async () => {
+test('when a provider is left alone in the middle of a call, the call ends with the last error', async () => {
   const { failing, server, clock } = await testHostWithGovernor(() => fault('500'), { breaker_failures: 2 }, 5)
   const failed = failing()
   await until(async () => {

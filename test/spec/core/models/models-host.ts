@@ -16,7 +16,7 @@ export const QUICK = {
   model: { idle_timeout: 10, total_timeout: 20, retry_delay: 0, retry_cap: 0.05, sim_delay: 0 },
 }
 
-/** The same, with a stalled stream told soon. */
+/** The same, with a stalled stream reported soon. */
 export const IMPATIENT = { ...QUICK, model: { ...QUICK.model, idle_timeout: 0.5, first_byte_timeout: 0.5 } }
 
 // Loaded here once, so that the first call's limits measure the server alone.

@@ -58,18 +58,18 @@ async function pursue(
     workspace: join(home.root, 'workspace'),
     tool_timeout: 10,
     news: async () => {
-      const said = events.length >= 2 && nudge && !heard ? nudge : undefined
-      heard ||= said !== undefined
+      const said = events.length >= 2 && nudge && !isNudged ? nudge : undefined
+      isNudged ||= said !== undefined
       return said ? [{ role: 'user', content: `Message from the operator: ${said}` }] : []
     },
   })
-  let heard = false
+  let isNudged = false
   const events: RunEvent[] = []
   for (;;) {
     const { value, done } = await run.next()
     if (done) {
       const messages = events.flatMap(event =>
-        event.type === 'answer' ? [...event.heard, event.message] : [event.message],
+        event.type === 'answer' ? [...event.received, event.message] : [event.message],
       )
       const tools = messages.flatMap(message => message.tool_calls?.map(call => call.name) ?? [])
       return { end: value, events, tools, messages }
@@ -226,14 +226,14 @@ test('when a tool fails another way is tried, and a goal that cannot be reached 
   expect(gaveUp.tools).toEqual(['file_write', 'file_write'])
 })
 
-test("an operator's message in the middle is heeded and told in the end", async () => {
+test("an operator's message in the middle is handled and reported in the end", async () => {
   await using home = await testHostForSim()
   const nudge = 'Please mention the weather'
   const { end, messages } = await pursue(home, 'Write a short note on picnics and save it as notes/picnics.md', {
     nudge,
   })
   expect(messages.some(message => message.content.includes(`I have read “${nudge}”`))).toBe(true)
-  expect(end).toMatchObject({ status: 'finished', summary: expect.stringContaining(`I was told “${nudge}”`) })
+  expect(end).toMatchObject({ status: 'finished', summary: expect.stringContaining(`A message said “${nudge}”`) })
 })
 
 test('a review reads a file of the workspace and quotes it', async () => {

@@ -72,7 +72,7 @@ test.for([
   expect([spend.cached_tokens, spend.cache_write_tokens]).toEqual([read, written])
 })
 
-test('a limit on calls is asked before each attempt, and told what was not charged for and how the call ended', async () => {
+test('a limit on calls is asked before each attempt, and gets what was not charged for and how the call ended', async () => {
   const reported: unknown[] = []
   let refuseAt = 9
   const limit: CallLimit = {

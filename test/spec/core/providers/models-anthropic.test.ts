@@ -134,7 +134,7 @@ test('an overload and a limit are waited out, and cost nothing', async () => {
   expect(host.logged('HTTP 429: Slow down')).toHaveLength(1)
 })
 
-test('what the provider says of its limits is told to the caller', async () => {
+test("the provider's rate limits are passed to the caller", async () => {
   const limit = { status: 429, type: 'rate_limit_error', message: 'Slow down', headers: { 'retry-after': '3600' } }
   const { failing } = await testHostForAnthropic([limit, limit, limit])
   expect(await failing()).toMatchObject({ kind: 'rate_limited', retryAfter: 3600, spend: { cost_micros: 0 } })

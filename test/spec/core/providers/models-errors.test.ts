@@ -56,7 +56,7 @@ it.each<[string, number, unknown, RegExp]>([
   expect(error).toMatchObject({ transient: false, billed: false })
 })
 
-it('an error under HTTP 200 is told with its words', async () => {
+it('an error under HTTP 200 is reported with its message', async () => {
   const { error } = await answering(200, JSON.stringify({ error: { message: 'the model crashed', code: 500 } }))
   expect(error.problem).toMatch(/the model crashed/)
 })

@@ -111,7 +111,7 @@ test('an exhausted quota is not retried, though its status is 429', async () => 
   expect(server.requests).toHaveLength(1)
 })
 
-test('a Retry-After is waited for, but not beyond model.retry_cap, and told to the caller', async () => {
+test('a Retry-After is waited for, but not beyond model.retry_cap, and passed to the caller', async () => {
   const { failing } = await testHostForModels(() => fault('429long'))
   const began = performance.now()
   const error = await failing()

@@ -58,7 +58,7 @@ test('redirects are followed, and other answers are as those of fetch', async ()
   expect([direct.status, await direct.json()]).toEqual([429, 'POST'])
 })
 
-test('a redirect that leads nowhere is told as such', async () => {
+test('a redirect that leads nowhere is reported as such', async () => {
   const { url } = await startModelServer(({ url }, response) => void response.writeHead(307, { location: url! }).end())
   const { failing } = await testHostForModels([], { env: { OPENAI_BASE_URL: url } })
   expect((await failing()).message).toMatch(/broke off \(redirect count exceeded\)\.$/)

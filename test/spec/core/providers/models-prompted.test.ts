@@ -14,7 +14,7 @@ const block = (name: string, args: unknown) => `\`\`\`tool_call\n${JSON.stringif
 
 const roles = ({ body }: ModelServerRequest) => body.messages.map(({ role }) => role)
 
-test('a model without tools of its own is told of them in the prompt, and its calls are read out of the text', async () => {
+test('a model without tool support gets them in the prompt, and its calls are parsed from the text', async () => {
   const { server, call } = await testHostForModels(
     [text(`Let me look.\n\n${block('look', { n: 3 })}\n\nResult of look:\nmade up`)],
     {
@@ -132,7 +132,7 @@ test('a schema for the answer goes over the wire, strict where the schema allows
   expect(JSON.stringify(formats[1])).not.toContain('strict')
 })
 
-test('a server that takes no schema is told in the prompt, from then on', async () => {
+test('a server that accepts no schema gets it in the prompt from then on', async () => {
   const { server, call } = await testHostForModels(({ body }) =>
     'response_format' in body ? refuse(400, "Unsupported parameter: 'response_format'") : text('{"ok":true}'),
   )

@@ -163,7 +163,7 @@ test('profiles that say nothing of max_tokens and temperature get those of the c
   expect(await profile('own')).toMatchObject({ max_tokens: 77, temperature: 0 })
 })
 
-test('models.yaml is read again when it changed; a bad edit is told with its line, and the last good prices stay', async () => {
+test('models.yaml is read again when it changed; a bad edit is reported with its line, and the last good prices stay', async () => {
   const home = await openHost({ files: { 'models.yaml': 'prices:\n  openai:x: { input: 1, output: 2 }\n' } })
   const priceOf = async (id: string) => (await overview(home)).prices.find(({ model }) => model === id)
   expect(await priceOf('openai:x')).toMatchObject({ input: 1, output: 2, verified: true })

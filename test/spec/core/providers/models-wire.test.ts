@@ -63,7 +63,7 @@ test.for([
   ['length', 'length'],
   ['content_filter', 'content_filter'],
   ['end_turn', 'stop'],
-])('the finish reason %s is told as %s', async ([theirs, ours]) => {
+])('the finish reason %s is reported as %s', async ([theirs, ours]) => {
   const { call } = await testHostForModels([text('Well', { finish_reason: theirs! })])
   expect((await call()).finish_reason).toBe(ours)
 })
@@ -208,7 +208,7 @@ test('of a text that comes in parts, thoughts are no part', async () => {
   expect((await plain.call()).text).toBe('It is noon.')
 })
 
-test('an error that stands in the place of an answer is told in its own words', async () => {
+test('an error in place of an answer is reported with its own message', async () => {
   const message = 'the model is on fire'
   for (const answer of [
     { error: { message, code: 500 } },
@@ -220,12 +220,12 @@ test('an error that stands in the place of an answer is told in its own words', 
   }
 })
 
-test('an answer of another shape is told with the place that is wrong', async () => {
+test('an answer of another shape is reported with the wrong field', async () => {
   const { failing } = await whole({ detail: 'out of memory' })
   expect((await failing()).message).toContain('another shape than its protocol has (choices: Invalid input')
 })
 
-test('a refusal of the model is told as such', async () => {
+test('a refusal of the model is reported as such', async () => {
   const { call } = await streaming([{ refusal: 'I cannot help with that.' }])
   expect(await call()).toMatchObject({ text: 'I cannot help with that.', finish_reason: 'content_filter' })
 })
@@ -286,7 +286,7 @@ test.for(['\n', '\r\n', '\r'])(
   },
 )
 
-test('of a stream that is cut off, all that came is told before that it was', async () => {
+test('all that came of a stream is delivered before the error that it was cut off', async () => {
   const body = new PassThrough()
   const data = dataOf(body)
   const first = data.next()

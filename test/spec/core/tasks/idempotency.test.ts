@@ -191,7 +191,7 @@ describe('an Idempotency-Key', () => {
     expect(await columnOfKeys({ kernel }, 'key')).toHaveLength(1)
   })
 
-  it('is sent by the client, and told of in the OpenAPI document', async () => {
+  it('is sent by the client, and documented in the OpenAPI document', async () => {
     const { url, id, ask } = await startServer()
     const client = createClient({ baseUrl: url })
     const add = () => client.goals.add({ id, objective: 'One.' }, { idempotencyKey: 'k' })

@@ -38,7 +38,7 @@ const decide = ({ kernel }: Home, approval_id: string, decision: 'approve' | 'de
   kernel.invoke('approvals.decide', { approval_id, decision, ...more })
 const waitForEnd = (home: Home, task_id: string) =>
   until(async () => !['running', 'waiting_approval'].includes((await taskOf(home, task_id)).status))
-/** What the model was told of its tools' results, in its last call. */
+/** The tool results in the model's last request. */
 const results = ({ server }: Home) =>
   server.requests.at(-1)!.body.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
 
@@ -69,7 +69,7 @@ describe('a task with a tool that needs approval', () => {
     expect(home.server.requests).toHaveLength(2)
   })
 
-  it('is told of a denial, and why', async () => {
+  it('reads a denial and its reason', async () => {
     const { sent, plugin } = mailbox()
     await using home = await testHostWithTasks(() => text('Then not.'), { config: GATED, builtins: [plugin] })
     home.server.enqueue(toolCall('send', { to: 'ann' }))
@@ -111,7 +111,7 @@ describe('a task with a tool that needs approval', () => {
     expect(sent).toEqual([])
   })
 
-  it('is told that nobody decided in time, where no daemon runs too', async () => {
+  it('reads that no decision came in time, also without a daemon', async () => {
     const { sent, plugin } = mailbox()
     const config = { approval: { enabled: true, timeout_cycles: 2 } }
     await using home = await testHostWithTasks(() => text('Then not.'), { config, builtins: [plugin] })

@@ -10,14 +10,14 @@ import { testHostWithModel } from '../models/model-host.ts'
 export { rows } from '../models/model-host.ts'
 
 /** What one-shot tasks need beside the modules in which agents live. */
-export const TASK_ROOMS = [approvals, sessions, tasks]
+export const TASK_MODULES = [approvals, sessions, tasks]
 
 /** A test host whose agents do tasks with a scripted model; it has no heartbeat of its own. */
 export const testHostWithTasks = (script: Script, options: TestHostOptions = {}) =>
   testHostWithModel(script, {
     ...options,
     roles: options.roles ?? ['server'],
-    builtins: [...TASK_ROOMS, ...(options.builtins ?? [])],
+    builtins: [...TASK_MODULES, ...(options.builtins ?? [])],
   })
 
 type Call = Partial<OperationCall>

@@ -3,14 +3,14 @@ import { onTestFinished } from 'vitest'
 import { startRestServer } from '../../../faces/rest/rest-server.ts'
 import { modelServer, type Script } from '../../../support/index.ts'
 import { AGENT_MODULES, WORKER } from '../models/model-host.ts'
-import { TASK_ROOMS } from './tasks-host.ts'
+import { TASK_MODULES } from './tasks-host.ts'
 
 /** A listening server whose agents ask a scripted model, with one agent. @param files of its project, by their paths */
 export async function startTaskServer(script: Script, files: Record<string, string> = {}) {
   const model = await modelServer({ script })
   onTestFinished(() => model.close())
   const home = await startRestServer({
-    plugins: [...AGENT_MODULES, ...TASK_ROOMS],
+    plugins: [...AGENT_MODULES, ...TASK_MODULES],
     env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' },
     yaml: 'model: { idle_timeout: 5, retry_delay: 0 }\n',
     async before(root) {

@@ -29,15 +29,15 @@ function heldReply(reply: Reply) {
 
 describe('the stream of a task', () => {
   it('tells text as it comes, in order and whole, and then the end', async () => {
-    let heard = () => {}
+    let onEvent = () => {}
     const until = new Promise<void>(resolve => {
-      heard = resolve
+      onEvent = resolve
     })
     await using home = await testHostWithTasks(() => ({ ...text(LONG), until }))
     const events: Awaited<ReturnType<typeof all>> = []
     for await (const event of await streamTask(home, await spawn(home), 'What is two and two?')) {
       events.push(event)
-      heard()
+      onEvent()
     }
     expect(events.map(({ event }) => event)).toEqual([...events.slice(1).map(() => 'token'), 'done'])
     expect(events.length).toBeGreaterThan(2)

@@ -315,14 +315,14 @@ describe('a one-shot task', () => {
 
   it('tells events of its beginning and its end', async () => {
     await using home = await testHostWithTasks(() => text('Done.'))
-    const heard: unknown[] = []
-    home.kernel.hooks.on('task_started', event => void heard.push(['task_started', event]))
-    home.kernel.hooks.on('task_ended', event => void heard.push(['task_ended', event]))
+    const received: unknown[] = []
+    home.kernel.hooks.on('task_started', event => void received.push(['task_started', event]))
+    home.kernel.hooks.on('task_ended', event => void received.push(['task_ended', event]))
     const id = await spawn(home)
     const { task_id, session_id } = await run(home, id, 'Do it.')
-    await until(() => heard.length === 2)
+    await until(() => received.length === 2)
     const about = { agent_id: id, task_id, session_id }
-    expect(heard).toEqual([
+    expect(received).toEqual([
       ['task_started', about],
       ['task_ended', { ...about, status: 'completed' }],
     ])

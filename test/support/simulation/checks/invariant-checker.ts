@@ -377,8 +377,8 @@ export class InvariantChecker {
       [nudge.nudge_id],
     )
     if (!row && look.get('SELECT 1 FROM agents WHERE agent_id = ?', [nudge.agent_id])) this.reportLost(nudge.nudge_id)
-    const heard = !row || row.delivered_at !== null || (this.#started.get(nudge.agent_id) ?? 0) > nudge.cycles
-    if (heard) return void this.#nudges.delete(nudge.nudge_id)
+    const delivered = !row || row.delivered_at !== null || (this.#started.get(nudge.agent_id) ?? 0) > nudge.cycles
+    if (delivered) return void this.#nudges.delete(nudge.nudge_id)
     const busy = row.stopped || row.owner !== null || !driven() || now - trouble.lastOfStore < 2_000
     if (busy) nudge.since = now
     else if (now - nudge.since > wakes_within) {

@@ -143,7 +143,7 @@ function oneEventForEachEnd(): Invariant {
   const count = (key: string) => ends.get(key) ?? 0
   return {
     name: 'one_event_for_each_end',
-    promise: 'The end of a goal is told once; once more only for one that a checkpoint brought back.',
+    promise: 'The end of a goal is reported once; again only after a checkpoint restored the goal.',
     tables: ['goals', 'events'],
     broken(look) {
       const events = look.all<{ seq: number; end: string }>(
@@ -163,7 +163,9 @@ function oneEventForEachEnd(): Invariant {
         const times = count(`${status} ${goal}`)
         return times < 1 || times > 1 + count(`restored ${goal}`)
       })
-      return wrong && `${wrong.goal} is ${wrong.status}, which was told ${count(`${wrong.status} ${wrong.goal}`)} times`
+      return (
+        wrong && `${wrong.goal} is ${wrong.status}, which was reported ${count(`${wrong.status} ${wrong.goal}`)} times`
+      )
     },
   }
 }

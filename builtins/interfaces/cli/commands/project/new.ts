@@ -46,7 +46,7 @@ export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, cont
 }
 
 /** Whether a plugin of this name, or the toolkit, route or command that it begins with, would be refused. */
-function isOurs(name: string, { rooms, commands }: CommandTree): boolean {
+function isOurs(name: string, { modules: rooms, commands }: CommandTree): boolean {
   return rooms.includes(name) || rooms.includes(`toolkit-${name}`) || commands.some(({ path }) => path[0] === name)
 }
 

@@ -58,17 +58,17 @@ export async function stopDaemons(
   const found = await program.findDaemons(ports, svc)
   for (const each of found) if (!each.alive) await removeFiles(ports, svc, each)
   const running = found.filter(({ alive }) => alive).reverse()
-  const meant = running.filter(({ holder }) => pid === undefined || holder.pid === pid)
-  if (pid !== undefined && meant.length === 0) {
+  const matching = running.filter(({ holder }) => pid === undefined || holder.pid === pid)
+  if (pid !== undefined && matching.length === 0) {
     throw new NoSuchDaemonError({ pid, running: running.map(({ holder }) => holder.pid) })
   }
-  if (meant.length === 0) {
+  if (matching.length === 0) {
     // An unreadable description counts as missing; its PID file is removed too.
     if (found.length === 0) await removeFiles(ports, svc, { name: OWN_NAME })
     return []
   }
   const stopped: StoppedDaemon[] = []
-  for (const each of meant) stopped.push(await stopOne(ports, svc, each, timeout_s))
+  for (const each of matching) stopped.push(await stopOne(ports, svc, each, timeout_s))
   return stopped
 }
 

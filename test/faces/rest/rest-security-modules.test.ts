@@ -288,7 +288,7 @@ it('a failure tells no path of this machine, no SQL and no stack', async () => {
   expect(home.logged('no such table').length).toBeGreaterThan(0)
 })
 
-it('a plugin that is suspended is told without what it threw', async () => {
+it('a suspended plugin is reported without what it threw', async () => {
   const crash = `import { z } from 'svc'
   export default { name: 'crash', setup(svc) {
     svc.operation({ name: 'crash.now', summary: 'Crash', input: z.object({}), output: z.null(),

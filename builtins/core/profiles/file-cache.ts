@@ -8,7 +8,7 @@ export interface ShelfFile {
   /** The file's stem: what it is asked for by. */
   name: string
   path: string
-  /** The path as people are told it. */
+  /** The path as people see it. */
   shown: string
 }
 
@@ -35,7 +35,7 @@ type Held<T> = { version: string | undefined } & ({ value: T } | { error: unknow
  * Text files that people write, by name. Nothing is read before it is asked for, and read again only when it changed on disk;
  * a name is looked up among what the folders hold, so that no path is ever made of it.
  */
-export class Shelf<T> {
+export class FileCache<T> {
   readonly #options: ShelfOptions<T>
   readonly #listings = new Map<string, Listing>()
   readonly #held = new Map<string, Held<T>>()
@@ -55,7 +55,7 @@ export class Shelf<T> {
     return reading
   }
 
-  /** The files by name, sorted; an error stands for one that cannot be told apart or has a bad name. */
+  /** The files by name, sorted; an error stands for one that cannot be identified or has a bad name. */
   async list(): Promise<[name: string, found: Found][]> {
     const all = new Map<string, Found>()
     for (const folder of this.#options.folders) {

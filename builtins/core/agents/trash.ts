@@ -1,0 +1,55 @@
+import { dirname, join } from 'node:path'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { SharedFiles } from '#platform/store/contract'
+
+const TRASH = 'trash'
+/** The folder's name before version 0.2. */
+const EARLIER = 'attic'
+const FOLDERS = ['workspaces', 'journals', 'memory', 'a2a', 'checkpoints']
+
+/** Moves the files of a deleted agent to a folder of `.svc/trash/`, also from storage that several machines share. */
+export async function moveToTrash(svc: PluginHandle, agent_id: string): Promise<void> {
+  const { ports, project, clock } = svc
+  const trash = join(project.svc, TRASH, `${agent_id}-${clock.ms()}`)
+  const places = [...FOLDERS.map(folder => [folder, agent_id] as const), ['agent_memory', `${agent_id}.json`] as const]
+  for (const [folder, name] of places) {
+    const from = join(project.svc, folder, name)
+    const there = await ports.files.access(from).then(
+      () => true,
+      () => false,
+    )
+    if (!there) continue
+    await ports.files.mkdir(trash, { recursive: true, mode: 0o700 })
+    await ports.files.rename(from, join(trash, folder))
+  }
+  if (svc.has(SharedFiles)) await moveSharedToTrash(svc, svc.use(SharedFiles), agent_id, trash)
+}
+
+/** Moves what an earlier version deleted from `.svc/trash/` to `.svc/trash/`, once. */
+export async function moveEarlierTrash({ ports, project, log }: PluginHandle): Promise<void> {
+  const from = join(project.svc, EARLIER)
+  const names = await ports.files.readdir(from).catch(() => undefined)
+  if (!names) return
+  const to = join(project.svc, TRASH)
+  try {
+    await ports.files.mkdir(to, { recursive: true, mode: 0o700 })
+    for (const name of names) await ports.files.rename(join(from, name), join(to, name))
+    await ports.files.rm(from, { recursive: true })
+  } catch (error) {
+    log.warn({}, `cannot move ${from} to ${to}: ${sentenceOf(error)}`)
+  }
+}
+
+async function moveSharedToTrash({ ports }: PluginHandle, shared: SharedFiles, agent_id: string, trash: string) {
+  for (const folder of FOLDERS) {
+    const place = `${folder}/${agent_id}/`
+    for (const { path } of await shared.list(place)) {
+      const file = join(trash, folder, path.slice(place.length))
+      const { lines } = await shared.lines(path, 0)
+      const text = lines.map(({ line }) => `${line}\n`).join('') || ((await shared.read(path))?.text ?? '')
+      await ports.files.mkdir(dirname(file), { recursive: true, mode: 0o700 })
+      await ports.files.writeFile(file, text, { mode: 0o600 })
+      await shared.remove(path)
+    }
+  }
+}
