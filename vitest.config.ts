@@ -51,7 +51,7 @@ export default defineConfig({
       { extends: true, test: { name: 'trials', include: ['test/**/*.trial.ts'] } },
       {
         extends: true,
-        // What lives within one process shares it: to load and compile all rooms anew for each file takes as long as the tests.
+        // Tests within one process share it: loading and compiling all modules anew for each file takes as long as the tests.
         test: {
           name: 'together',
           include: ['test/**/*.test.ts'],

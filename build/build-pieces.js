@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { transform } from 'esbuild'
 import { parseAst } from 'rolldown/parseAst'
 
-/** In lines, none the less: of an error that nobody caught, Node shows the whole line that threw it. */
+/** In lines, none the less: for an uncaught error, Node shows the whole line that threw it. */
 export const small = { minifySyntax: true, minifyWhitespace: true, lineLimit: 120 }
 
 /** Calls of zod that take the fields of an object. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Makes dist/: the program, the package's front door and its types, and the commands as data.
+// Makes dist/: the program, the package's entry point and its types, and the commands as data.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -115,8 +115,8 @@ const unused = {
 const nothing = { path: 'nothing', namespace: 'unused' }
 
 /** `svc.ts` is no piece: in `dist/` it imports the entry points that lie beside it. */
-const doors = {
-  name: 'doors',
+const entryPoints = {
+  name: 'entry-points',
   setup({ onResolve }) {
     onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, kind }) =>
       kind === 'entry-point' ? undefined : { path: `./${basename(path, '.ts')}.js`, external: true },
@@ -181,15 +181,15 @@ async function bundle() {
     hash.update(text)
     await writeFile(join(made, name.replace(/js$/, 'cjs')), text)
     if (!(name.slice(0, -3) in ENTRIES)) continue
-    const door = `import{piece}from'./pieces.js';export const{${facts.get(name).exports}}=piece('./${name}');${UNBUNDLED}\n`
-    await writeFile(join(made, name), door)
+    const entry = `import{piece}from'./pieces.js';export const{${facts.get(name).exports}}=piece('./${name}');${UNBUNDLED}\n`
+    await writeFile(join(made, name), entry)
   }
   const define = { BUILD: JSON.stringify(hash.digest('hex').slice(0, 16)) }
   const alone = { ...bundled, format: 'esm', plugins: [lightKernel] }
   await build({ ...alone, entryPoints: { watchdog: 'builtins/platform/watchdog/thread.ts' } })
   await build({ ...alone, entryPoints: ['builtins/core/runtime/schema-thread.js'] })
   await build({ ...alone, entryPoints: ['build/pieces.ts'], define })
-  await build({ ...alone, entryPoints: ['builtins/interfaces/cli/svc.ts'], plugins: [doors] })
+  await build({ ...alone, entryPoints: ['builtins/interfaces/cli/svc.ts'], plugins: [entryPoints] })
   await chmod(join(made, 'svc.js'), 0o755)
   await chmod(made, 0o755)
 }
@@ -281,7 +281,7 @@ async function copyLifeEvents() {
 }
 
 /**
- * The builtins' commands and exit codes, so that the command line needs neither zod nor any room to parse its words; and the
+ * The builtins' commands and exit codes, so that the command line needs neither zod nor any module to parse its words; and the
  * schemas of the configuration and of profiles, for editors of people who have made no project.
  */
 async function writeCommands() {
@@ -291,9 +291,9 @@ async function writeCommands() {
   try {
     const svc = await Svc.open(project, { create: true, roles: [], log: { level: 'warn' } })
     const commands = commandsOf(svc.kernel.list(Operations))
-    const rooms = svc.kernel.host.list().map(({ name }) => name)
+    const modules = svc.kernel.host.list().map(({ name }) => name)
     const exits = Object.fromEntries(errorCatalogue().flatMap(({ code, exit }) => (exit === 1 ? [] : [[code, exit]])))
-    await writeFile(join(made, 'commands.json'), `${JSON.stringify({ version, commands, rooms, exits })}\n`)
+    await writeFile(join(made, 'commands.json'), `${JSON.stringify({ version, commands, modules, exits })}\n`)
     await mkdir(join(made, 'schema'))
     const schemas = { config: configSchema(svc.kernel.config.keys()), profile: await profileSchema() }
     for (const [name, schema] of Object.entries(schemas)) {

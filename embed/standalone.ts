@@ -164,7 +164,7 @@ export class Standalone {
     const run = { verdict: 'run', arguments: args } as const
     if (!requires_approval) return run
     const { onApproval } = this.#options
-    if (!onApproval) return refuseVerdict('It needs the approval of a person, and nobody is there to give it.')
+    if (!onApproval) return refuseVerdict('It needs the approval of a person, and none is available.')
     const ask = async () => onApproval({ call_id, tool_name: name, arguments: args, danger: danger ?? null })
     // Who has ended the run waits for no answer, and none that comes later runs the tool.
     const decided = await orAbort(signal, ask())

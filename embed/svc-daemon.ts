@@ -20,8 +20,8 @@ export class SvcDaemon {
   }
 
   /**
-   * Makes this process the project's daemon. Resolves once it drives agents; with `cycles` when so many heartbeats have come,
-   * each agent that could has lived so many cycles, and the daemon has stopped again.
+   * Makes this process the project's daemon. Resolves once it drives agents; with `cycles` after that number of heartbeats,
+   * when each agent that could has run as many cycles and the daemon has stopped.
    * @throws DaemonRunningError without `join`; InvalidInputError when `cycles` is no whole number from 1
    */
   async start({ join = false, cycles }: StartOptions = {}): Promise<void> {

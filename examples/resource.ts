@@ -5,7 +5,7 @@ import { definePlugin, z } from 'svc'
 
 export default definePlugin({
   name: 'scoreboard',
-  description: 'Tells whoever connects how many goals were reached.',
+  description: 'Serves the number of goals reached.',
   config: z.object({ port: z.number().int().min(0).max(65535).default(0).describe('0 lets the system choose') }),
   state: z.object({ goals: z.number().int() }),
   setup(svc, config) {

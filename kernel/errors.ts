@@ -141,7 +141,7 @@ export function describeIssues(issues: readonly Issue[]): string {
   return [...listed, ...(issues.length > MOST_ISSUES ? [`and ${issues.length - MOST_ISSUES} more`] : [])].join('; ')
 }
 
-/** A name that somebody else gave, no longer than is of use. */
+/** Shortens a name from outside for a message. */
 function cut(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }

@@ -130,7 +130,7 @@ export class PluginHandle {
     if (byEvent?.size === 0) this.#listening.delete(handler)
   }
 
-  /** Tells an event to whoever listens, and waits for their handlers. Never rejects because of a handler. */
+  /** Emits an event and waits for its handlers. Never rejects because of a handler. */
   emit<E extends EventName>(event: E, payload: Events[E]): Promise<void> {
     return this.#parts.hooks.emit(event, payload) ?? EMITTED
   }
@@ -167,7 +167,7 @@ export class PluginHandle {
     return this.add(Operations, operation({ ...definition, run }))
   }
 
-  /** Provides a service, in place of whoever provided it before. */
+  /** Provides a service, in place of an earlier provider. */
   provide<T>(token: Token<T>, value: T): Undo {
     return this.#declare(`provides ${token.name}`, () => this.#parts.services.provide(token, value, this.name))
   }

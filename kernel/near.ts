@@ -32,7 +32,7 @@ function distance(a: string, b: string): number {
   return rows[a.length]![b.length]!
 }
 
-/** The end of a sentence about a name that nobody knows: what was meant, or all there are. @param list where they are listed, if too many */
+/** The end of a sentence about a name that no one knows: what was meant, or all there are. @param list where they are listed, if too many */
 export function didYouMean(word: string, names: readonly string[], list?: string): string {
   const [first, second] = near(word, names)
   if (first === undefined && list) return `${list} lists them`

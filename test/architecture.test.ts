@@ -177,14 +177,14 @@ describe('what a run must be able to hold still', () => {
   ]
   const held = within('kernel', 'builtins', 'plugins').filter(({ path }) => ![...FREE, ...COMPOSED].includes(path))
 
-  it('nobody but the ports reaches for raw globals', async () => {
+  it('no one but the ports reaches for raw globals', async () => {
     const found = await Promise.all(
       held.map(async ({ path, text }) => (await rawGlobals(text)).map(raw => `${path}: ${raw}`)),
     )
     expect(found.flat()).toEqual([])
   })
 
-  it('nobody but the ports imports files, processes or timers', () => {
+  it('no one but the ports imports files, processes or timers', () => {
     expect(offences(held, ({ name, type }) => RAW_MODULES.test(name) && !type)).toEqual([])
   })
 

@@ -13,7 +13,7 @@ copy with a native module of its own. npm's node-<platform>-<arch> package carri
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MAJORS = ['20', '22', '24']
-/** Neither copied nor needed: made anew, or somebody else's. */
+/** Neither copied nor needed: made anew, or someone else's. */
 const LEFT_OUT = new Set(['node_modules', 'dist', '.git', '.svc', 'logs', 'workspaces'])
 
 const { values, positionals } = parseArgs({

@@ -1,4 +1,4 @@
-// Another plugin that adds to the point. It needs no plugin to be live: while nobody reads the point, nothing happens.
+// Another plugin that adds to the point. It needs no plugin to be live: while the point has no reader, nothing happens.
 // A name that is taken is refused, with an error that names both owners.
 import { definePlugin } from 'svc'
 import { Announcements } from './_announcements.ts'

@@ -8,7 +8,7 @@ export interface Population {
   due?: { from: number; over: number }
 }
 
-/** Puts coders into a database that nobody else writes to. */
+/** Puts coders into a database that no one else writes to. */
 export function populate(file: string, { agents, goals = 1, due }: Population): void {
   const db = new Sqlite(file)
   const now = Date.now()

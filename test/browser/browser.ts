@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
 
 const CHROMIUM = process.env.SVC_TEST_CHROMIUM ?? '/usr/bin/chromium'
-/** One process for all tabs of a site, whoever embeds it. */
+/** One process for all tabs of a site, in any embedding page. */
 const FLAGS =
   '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --process-per-site --disable-site-isolation-trials'
 
@@ -40,7 +40,7 @@ export function theBrowser(): Promise<Browser> {
   return running
 }
 
-/** Nobody looks at the pixels, so there are few; and what moves for the eye alone would be drawn sixty times a second. */
+/** No one looks at the pixels, so there are few; and what moves for the eye alone would be drawn sixty times a second. */
 export const UNSEEN = { deviceScaleFactor: 0.5, reducedMotion: 'reduce' } as const
 
 export async function closeBrowser(): Promise<void> {

@@ -91,7 +91,7 @@ describe('svc agent chat', () => {
 describe('svc run', () => {
   it('tells why a run failed, with exit code 1', async () => {
     await using dir = await project({})
-    // The discard port: nobody listens there.
+    // The discard port: no one listens there.
     const env = { OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' }
     const logs = (...words: string[]) => svc(words, { cwd: dir.path, env })
     const { agent_id } = JSON.parse((await logs('spawn', 'coder', '--json')).stdout) as { agent_id: string }

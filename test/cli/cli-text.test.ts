@@ -25,7 +25,7 @@ describe('a table', () => {
     expect(renderOutput([{ a: 1, b: null }])).toBe('A  B\n1  -')
   })
 
-  it('in a narrower terminal breaks sentences into lines, cuts nothing, and leaves out what nobody has', () => {
+  it('in a narrower terminal breaks sentences into lines, cuts nothing, and leaves out what no one has', () => {
     const drawn = renderOutput([AGENT, { ...AGENT, agent_id: 'writer-5e6f7a8b' }], { columns: 60 })
     const lines = drawn.split('\n')
     expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(60)

@@ -191,7 +191,7 @@ describe('inside a program of one’s own', () => {
 })
 
 describe('a start for some cycles', () => {
-  it('resolves when each agent has lived so many, and the daemon has stopped', async () => {
+  it('resolves when each agent has run that number, and the daemon has stopped', async () => {
     const svc = await openProject()
     const lived = new Map<string, number>()
     svc.hooks.on('cycle_end', ({ agent_id }) => lived.set(agent_id, (lived.get(agent_id) ?? 0) + 1))
@@ -358,7 +358,7 @@ describe('tasks of a program', () => {
     await expect(svc.parse(agent_id, 'Which city?', City)).rejects.toMatchObject({ code: 'model_error' })
   })
 
-  it('go on without whoever asked where they have a key, and say so', async () => {
+  it('go on without the caller where they have a key, and say so', async () => {
     let answer = () => {}
     const asked = new Promise<void>(resolve => {
       answer = resolve

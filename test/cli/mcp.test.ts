@@ -162,7 +162,7 @@ describe('svc mcp', () => {
     expect(stdout).toMatch(/^svc mcp\n/)
   })
 
-  it('ends with SIGTERM, and when nobody reads what it writes', async () => {
+  it('ends with SIGTERM, and when no one reads what it writes', async () => {
     await using dir = await project(FAST)
     await using client = new Raw(dir.path)
     await using deaf = new Raw(dir.path)

@@ -52,13 +52,13 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
       machine.svc.process.kill('SIGCONT')
     }
   }
-  /** Waits until others have taken over what somebody held. @returns after how many milliseconds */
+  /** Waits until others have taken over what someone held. @returns after how many milliseconds */
   const waitForTakeover = (held: readonly HeldLease[]) =>
     took('others drive them', async () => {
       const rows = await open.rows<HeldLease>('SELECT id, epoch::int FROM leases')
       return held.every(({ id, epoch }) => rows.some(row => row.id === id && row.epoch > epoch))
     })
-  /** Nobody drove an agent twice at once: a cycle is committed once. */
+  /** No one drove an agent twice at once: a cycle is committed once. */
   const doubles = () =>
     open.number(`SELECT count(*) FROM (SELECT agent_id, cycle_num FROM events WHERE type = 'cycle_done'
       GROUP BY agent_id, cycle_num HAVING count(*) > 1) d`)
@@ -75,7 +75,7 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
         warnings: string[]
       }
     // A busy machine may be late in saying that it is there.
-    await took('nobody is silent', async () => (await cluster()).warnings.length === 0)
+    await took('no one is silent', async () => (await cluster()).warnings.length === 0)
     const { nodes } = await cluster()
     expect(nodes.map(({ pid }) => pid).sort()).toEqual(daemons.map(({ svc }) => svc.pid).sort())
   })
@@ -104,7 +104,7 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     const ms = await waitForTakeover(left)
     expect(ms).toBeLessThan(LEASE_S * 1000 + 2_000 + SLACK_MS)
     expect(await doubles()).toBe(0)
-    // What its calls may have cost is booked then, and keeps nobody from spending.
+    // What its calls may have cost is booked then, and keeps no one from spending.
     const slices = `SELECT count(*) FROM budget_reservations WHERE owner LIKE 'keeper-${victim.svc.pid}-%'`
     await took('nothing is held for it', async () => (await open.number(slices)) === 0)
   })

@@ -30,7 +30,7 @@ export interface Latency {
   bare: number[]
 }
 
-/** How long a nudge takes that is written at one machine and begins a cycle at another, both beside what nobody can save. */
+/** How long a nudge takes that is written at one machine and begins a cycle at another, both beside what no one can save. */
 export async function nudgeLatency(nudges: number): Promise<Latency> {
   await using machines = await Machines.open(QUIET)
   const server = await machines.start('serve', '--port', '0')

@@ -23,7 +23,7 @@ export interface Machine {
   url: string
 }
 
-/** A lease as somebody holds it. */
+/** A lease as someone holds it. */
 export interface HeldLease {
   id: string
   epoch: number
@@ -112,7 +112,7 @@ export async function post(machine: Machine, path: string, body: object = {}): P
   return (await answer.json()) as Record<string, unknown>
 }
 
-/** So many events of a server's stream, after this one, by their seq. The connection is cut then. */
+/** Reads a number of events of a server's stream after a seq, then cuts the connection. */
 export async function seqsFrom({ url }: Machine, after: number, count: number): Promise<number[]> {
   const cut = new AbortController()
   const headers = { 'last-event-id': String(after) }

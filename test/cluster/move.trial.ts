@@ -118,7 +118,7 @@ it.skipIf(!server)('a move that is killed goes on, there and back; a backup is p
     await using daemon = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd })
     await daemon.says(/^Logs: /m)
     expect((await svc(['db', 'move', '--back'], { cwd })).stderr).toContain(`PID ${daemon.pid}`)
-    // What it leaves behind is nobody at work.
+    // What it leaves behind is no one at work.
     await daemon.end('SIGKILL')
     await using server = new RunningSvc(['serve', '--port', '0'], { cwd })
     await server.says(/http:/)

@@ -4,7 +4,7 @@ import { Cable, type Line } from './cable.ts'
 let made = 0
 
 /**
- * A network of its own for a machine's processes, joined to this one's by one line, which is cut as if somebody pulled it out:
+ * A network of its own for a machine's processes, joined to this one's by one line, which is cut as if someone pulled it out:
  * what is on its way is gone, and neither side is notified.
  */
 class Namespace implements Line {

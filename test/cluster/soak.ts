@@ -1,5 +1,5 @@
 /**
- * Kills, freezes and cuts off nodes of one database, and stops the database itself, at random for some minutes, while somebody
+ * Kills, freezes and cuts off nodes of one database, and stops the database itself, at random for some minutes, while someone
  * writes: `npm run soak:cluster -- 30`. It ends with 1 when anything that was acknowledged is lost or done twice, when anything
  * that is no longer held is committed, when a limit is passed, or when anything takes longer than is promised.
  */
@@ -212,7 +212,7 @@ cluster: { lease: ${LEASE_S} }
       killed = true
     }
     if (looks % 200 === 0) {
-      // Nobody can spend any more.
+      // No one can spend any more.
       if (killed && used === before) break
       before = used
     }

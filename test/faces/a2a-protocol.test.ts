@@ -139,7 +139,7 @@ describe('the public Agent2Agent protocol', () => {
     expect(task.status?.state).toBe(TaskState.TASK_STATE_FAILED)
   })
 
-  it('goes on when nobody listens, is followed again, and is cancelled on request', async () => {
+  it('goes on when no one listens, is followed again, and is cancelled on request', async () => {
     await using home = await startA2aServer(({ prompt }) => (prompt.includes('slow') ? fault('hang') : text('done')))
     const client = await clientOf(home.url, await spawn(home))
     const begun = (await client.sendMessage(request('slow work', {}, true))) as Task

@@ -121,7 +121,7 @@ describe('a call', () => {
     ).resolves.toEqual([])
   })
 
-  it('says where nobody answers', async () => {
+  it('says where no one answers', async () => {
     const { client, listening, url } = await startServer()
     await listening.close()
     const error = await client.agents.list().catch(thrown => thrown)

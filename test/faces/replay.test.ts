@@ -13,7 +13,7 @@ const GUIDE = fileURLToPath(new URL('../../docs/replay.md', import.meta.url))
 const CALM = `import { definePlugin } from 'svc'
 export default definePlugin({
   name: 'calm',
-  description: 'Nobody finds a goal.',
+  description: 'No one finds a goal.',
   setup(svc) {
     svc.guard('goal_generation', { name: 'calm', shouldProceed: () => false })
   },

@@ -50,7 +50,7 @@ export class Sse {
     return this.text.split('\n').filter(line => line.startsWith(':')).length
   }
 
-  /** Waits for so many messages. */
+  /** Waits for a number of messages. */
   async has(count: number): Promise<Message[]> {
     await until(() => this.messages.length >= count)
     return this.messages

@@ -133,7 +133,7 @@ describe('a foreground start that was replaced still belongs to its terminal', (
   })
 })
 
-describe('whoever starts or ends a process that a plugin holds up', () => {
+describe('starting or ending a process that a plugin blocks', () => {
   it('is shown by --detach for the process that replaced the first', async () => {
     const dir = await guardedProject(1, { looping: plugin('looping', SPIN) })
     const { code, stdout } = await svc(['start', '--detach'], { cwd: dir.path })

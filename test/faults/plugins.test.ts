@@ -33,7 +33,7 @@ it('process.exit in a plugin is refused by file and line, and the agents live on
   expect(await daemon.end('SIGTERM')).toBe(0)
 })
 
-describe('an error that nobody caught', () => {
+describe('uncaught error', () => {
   it('is named with its place, and suspends the plugin that it comes from again and again', async () => {
     const throwing = `svc.start(() => {
   const timer = setInterval(() => { throw new Error('thrown late') }, 20)
@@ -46,9 +46,9 @@ describe('an error that nobody caught', () => {
       loading: plugin('loading', '', `Promise.reject(new Error('left behind'))`),
     })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
-    await daemon.says(/"plugin":"throwing".*nobody caught: thrown late \(.*throwing\.ts:5:\d+\)/)
-    await daemon.says(/"plugin":"rejecting".*nobody caught: rejected late \(.*rejecting\.ts:4:\d+\)/)
-    await daemon.says(/"plugin":"loading".*nobody caught: left behind \(.*loading\.ts:2:\d+\)/)
+    await daemon.says(/"plugin":"throwing".*uncaught error: thrown late \(.*throwing\.ts:5:\d+\)/)
+    await daemon.says(/"plugin":"rejecting".*uncaught error: rejected late \(.*rejecting\.ts:4:\d+\)/)
+    await daemon.says(/"plugin":"loading".*uncaught error: left behind \(.*loading\.ts:2:\d+\)/)
     await until(async () => (await pluginsOf(dir)).throwing?.state === 'suspended')
     await until(async () => (await pluginsOf(dir)).rejecting?.failures)
     await daemon.says(/completed goal-/)
@@ -63,7 +63,7 @@ describe('an error that nobody caught', () => {
     await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
     await daemon.says(UP)
     expect(await daemon.end('SIGUSR2')).toBe(1)
-    expect(daemon.stderr).toContain('nobody caught: of nobody')
+    expect(daemon.stderr).toContain('uncaught error: of nobody')
     expect(daemon.stderr).toContain('the process ends: this error is its own')
     await expect(access(join(dir.path, '.svc/daemon.pid'))).rejects.toThrow()
   })
@@ -73,12 +73,12 @@ describe('an error that nobody caught', () => {
     await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
     await daemon.says(UP)
     daemon.process.kill('SIGUSR2')
-    await daemon.says(/nobody caught: of nobody/)
+    await daemon.says(/uncaught error: of nobody/)
     expect(await daemon.end('SIGTERM')).toBe(0)
   })
 })
 
-it("inside somebody else's program nothing is watched, refused or caught", async () => {
+it("inside someone else's program nothing is watched, refused or caught", async () => {
   const dir = await guardedProject(15, { calm: plugin('calm', '') })
   const { exit } = process
   const listeners = process.listenerCount('uncaughtException')

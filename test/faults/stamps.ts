@@ -48,7 +48,7 @@ export async function stampsIn(root: string): Promise<Stamp[]> {
 /**
  * Where what was done and what the journal tells of it part, in sentences.
  * @param key what is done once
- * @param later what was done when the journal had been read, where somebody is at work
+ * @param later what was done when the journal had been read, where someone is at work
  */
 export function brokenStamps(
   stamps: readonly Stamp[],

@@ -23,7 +23,7 @@ export default definePlugin({
 it('a server that is killed in the middle of tools repeats nothing: one task goes on elsewhere, the other has failed', async () => {
   await using dir = await tempDir()
   await using model = await modelServer({
-    // The stamp is asked for once; whoever hears that its outcome is unknown leaves it at that.
+    // The stamp is asked for once; a model that reads that its outcome is unknown does not repeat it.
     script: ({ prompt }) => (prompt.includes('unknown') ? text('It may be stamped.') : toolCall('stamp')),
   })
   const env = { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }

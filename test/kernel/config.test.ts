@@ -322,7 +322,7 @@ describe('a lock that was left behind', () => {
     JSON.stringify({ pid: 2 ** 22 - 1, process, place })
   const lockOf = (home: TestHost) => `${home.kernel.config.file}.lock`
 
-  it('of a process that is gone holds nobody up', async () => {
+  it('of a process that is gone holds no one up', async () => {
     await using home = await testHost({ builtins: [shop] })
     const namespace = await readlinkOrNothing('/proc/self/ns/pid')
     await symlink(lockContent('gone', `${hostname()} ${namespace}`), lockOf(home))
@@ -342,7 +342,7 @@ describe('a lock that was left behind', () => {
     expect(shopOf(home, 'persisted').limit).toBe(4)
   })
 
-  it('and was broken by one that was killed too, holds nobody up either', async () => {
+  it('and was broken by one that was killed too, holds no one up either', async () => {
     await using home = await testHost({ builtins: [shop] })
     const namespace = await readlinkOrNothing('/proc/self/ns/pid')
     for (const file of [lockOf(home), `${lockOf(home)}.break`]) {

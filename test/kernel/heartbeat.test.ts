@@ -59,7 +59,7 @@ it('every agent has one cycle a heartbeat', async () => {
   expect(['ada', 'bob', 'eve'].map(fixture.begun)).toEqual([5, 5, 5])
 })
 
-it('a slow agent delays nobody: it misses its own heartbeats only', async () => {
+it('a slow agent delays no one: it misses its own heartbeats only', async () => {
   const slow = blockingWork()
   await using fixture = await agents(['ada', 'bob'], cycle => (cycle.agent_id === 'ada' ? slow.work(cycle) : undefined))
   await until(() => slow.waiting.has('ada'))

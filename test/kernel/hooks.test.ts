@@ -89,7 +89,7 @@ it('handlers are called sync and async, once each however often they were added,
   expect(seen).toEqual(['sync ada', 'async ada'])
 })
 
-it('a handler that throws or rejects stops nobody and is logged with its plugin', async () => {
+it('a handler that throws or rejects stops no one and is logged with its plugin', async () => {
   const seen: string[] = []
   const thrower = definePlugin({
     name: 'thrower',

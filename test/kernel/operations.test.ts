@@ -8,7 +8,7 @@ const greeter = definePlugin({
   setup(svc) {
     svc.operation({
       name: 'greeter.greet',
-      summary: 'Greets somebody.',
+      summary: 'Greets someone.',
       input: z.strictObject({ name: z.string().min(1), times: z.number().int().default(1) }),
       output: z.object({ text: z.string() }),
       run({ name, times }, call) {

@@ -20,7 +20,7 @@ it('a consumer always gets the current provider: the newest, and the one before 
   expect(greeting()).toBe('hello from first')
 })
 
-it('a service that nobody provides is named', async () => {
+it('a service that no one provides is named', async () => {
   await using home = await testHost()
   expect(home.kernel.services.has(Greeting)).toBe(false)
   expect(() => home.kernel.use(Greeting)).toThrow(ServiceMissingError)

@@ -1,7 +1,7 @@
-/** A fault that somebody could build in: a statement of the program, and what it would be then. */
+/** A fault that someone could build in: a statement of the program, and what it would be then. */
 export interface BrokenBuild {
   name: string
-  /** Within so many seeds it is found: as many as would miss it once in a hundred changes of this program, by the share that finds it. */
+  /** Number of seeds within which it is found: one in a hundred changes of this program would miss it. */
   within: number
   statement: RegExp
   instead: string

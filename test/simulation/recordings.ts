@@ -6,7 +6,7 @@ import { definePlugin, type PluginDefinition, type PluginHandle } from '#kernel'
 import { ActiveRecording } from '#lib/recording-context'
 import type { ReplayVerdict } from '#observability/recordings/contract'
 import { eventsOf } from '#observability/recordings/log'
-import { type Entry, TAPE_VERSION } from '#observability/recordings/recording/entries'
+import { type Entry, LOG_VERSION } from '#observability/recordings/recording/entries'
 import { Recorder } from '#observability/recordings/recording/recorder'
 import { type Original, replay } from '#observability/recordings/replay/replay'
 import { DaemonStarts } from '#platform/daemon/contract'
@@ -129,7 +129,7 @@ export class SimulationRecordings {
       if (!entries || !alone) continue
       const events = await eventsOf(store, run_id)
       const about: Original['about'] = {
-        ...{ run_id, kind: 'daemon', within: null, v: TAPE_VERSION, svc_version: '', seed: 0, pid: process.pid, owner },
+        ...{ run_id, kind: 'daemon', within: null, v: LOG_VERSION, svc_version: '', seed: 0, pid: process.pid, owner },
         ...{ started_at: isoTime(started_at), ended_at: null, state: '', state_bytes: state.length, bytes: 0 },
         ...{ cycles: 0, steps: 0, cut: null, inexact: [], events_of: run_id, secrets: [], forked_from: null, config },
         ...{ last_seq, plugins: null },

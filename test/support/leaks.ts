@@ -8,17 +8,17 @@ const HANDLE = /^(?!FSEvent).*(Wrap|Worker|ChildProcess)$/
 
 /** Counts everything that a test host holds, by name, so that leaks have a name. */
 export class LeakLedger {
-  readonly #house: TestHost
+  readonly #host: TestHost
   readonly #before: ReadonlyMap<string, number>
 
   constructor(host: TestHost) {
-    this.#house = host
+    this.#host = host
     this.#before = inventory(host)
   }
 
   /** What is held now and was not when the ledger was opened, one line each; empty when nothing was left behind. */
   diff(): string[] {
-    return [...inventory(this.#house)].flatMap(([name, count]) => {
+    return [...inventory(this.#host)].flatMap(([name, count]) => {
       const more = count - (this.#before.get(name) ?? 0)
       return more > 0 ? [more === 1 ? name : `${name} (${more} times)`] : []
     })

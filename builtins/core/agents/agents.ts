@@ -56,7 +56,7 @@ import { moveToTrash } from './trash.ts'
 
 /** Long lists are read in pieces of this length. */
 const PIECE = 1_000
-/** So many are paused or resumed in one transaction. */
+/** Maximum number of agents paused or resumed in one transaction. */
 const TOGETHER = 100
 
 interface AgentPage {

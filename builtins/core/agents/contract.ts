@@ -241,7 +241,7 @@ export interface Agents {
   waitingNudges(agent_id: string): Promise<{ nudge_id: string; message: string; images: ImageRef[] }[]>
   /** Marks nudges as read: belongs into the commit that records the model's answer to the prompt that held them. */
   nudgesDelivered(nudge_ids: readonly string[]): Effect
-  /** How the agent fared: an error counts up its failures, none clears them. `waiting_for` shows it as waiting. */
+  /** Records the outcome of a cycle: an error increments the failures, null clears them. `waiting_for` shows the agent as waiting. */
   fared(outcome: { agent_id: string; error: string | null; waiting_for: string | null }): Effect
   /** The profile that an agent lives by: its preset, as those shape it that have a say in it; for a cycle, as of this `beat`. */
   profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<Profile>

@@ -46,7 +46,7 @@ function heldOf(row: FleetRow): string | null {
   return waiting_for ?? (held_by === null ? null : `The guard "${held_by}" holds it.`)
 }
 
-/** So many characters of a call's arguments are taken in at a glance. */
+/** Maximum length of a call's arguments in the overview, in characters. */
 const SHOWN = 120
 
 /** What a person is asked for: of the call that has waited longest as much as one takes in at a glance, and how much is left. */

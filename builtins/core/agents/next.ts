@@ -26,7 +26,7 @@ export async function frozenSince(svc: PluginHandle): Promise<number | null> {
     .catch(() => null)
 }
 
-/** What this room knows, and what those know that hold all agents alike. */
+/** Block reasons of this module, and those that apply to all agents. */
 export function ownHolds(svc: PluginHandle): Hold[] {
   return [
     {

@@ -4,7 +4,7 @@ import { sandboxSentence } from '#safety/sandbox/contract'
 import type { AgentDetail, NextRun, StatusEntry } from './contract.ts'
 
 const MARKS = { working: '●', idle: '○', waiting: '◌', waiting_approval: '?', paused: '‖', dead: '×' } as const
-/** A number from 0 to 1 is drawn in so many characters. */
+/** Width of a bar for a number from 0 to 1, in characters. */
 const BAR = 10
 /** Of a story its newest lines are shown. */
 const STORY_LINES = 3
@@ -34,7 +34,7 @@ export function nextSentence({ reason, at }: NextRun): string {
   return `${/[.!?]$/.test(reason) ? reason : `${reason}.`} At ${at}.`
 }
 
-/** An agent for people, in sections. What nobody knows of it is left out. */
+/** Renders an agent in sections. Unknown values are left out. */
 export function agentPage(agent: AgentDetail): string {
   const { agent_id, status, name, preset, role } = agent
   return [

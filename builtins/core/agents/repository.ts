@@ -131,7 +131,7 @@ export interface FleetRow extends AgentSummary {
   n: number
 }
 
-/** Of the arguments of a call that waits, so many characters are read where one only glances at it. */
+/** Maximum length of a waiting call's arguments in overviews, in characters. */
 export const GLANCE = 2_000
 
 /** By `+ 0`, the few that wait for one agent are sorted: else all that wait would be gone through by age, for each agent. */
@@ -367,9 +367,9 @@ export async function crowd(store: Store, now: number): Promise<{ running: numbe
   return row ?? { running: 0, due: 0 }
 }
 
-/** How the agent fared: a failure counts up and keeps its sentence, a success clears both. */
+/** Records a cycle's outcome: a failure increments the count and keeps its message, a success clears both. */
 export const recordAgentOutcome = defineEffect({
-  name: 'agents.fared',
+  name: 'agents.record_outcome',
   schema: z.object({ agent_id: z.string(), error: z.string().nullable(), waiting_for: z.string().nullable() }),
   statements: ({ agent_id, error, waiting_for }) => [
     {

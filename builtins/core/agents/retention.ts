@@ -3,7 +3,7 @@ import type { PluginHandle } from '#kernel'
 import { forgets } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
 
-/** What of this room may go: messages that were read. */
+/** Removes messages that were read. */
 export function agentsForget(svc: PluginHandle): void {
   forgets(svc, { name: 'nudges', key: 'nudge_id', where: 'delivered_at < ?' })
   svc.add(ImageHolders, {

@@ -59,7 +59,7 @@ export const CheckpointRestored = z
     agent_id: z.string(),
     checkpoint_id: z.string(),
     before: z.string().describe('The checkpoint of what was there before'),
-    left_out: z.array(z.string()).describe('Parts whose room is not here; they were left as they are'),
+    left_out: z.array(z.string()).describe('Parts whose module is not loaded; they were left as they are'),
   })
   .describe('An agent was brought back to a checkpoint')
 export type CheckpointRestored = z.infer<typeof CheckpointRestored>
@@ -154,7 +154,7 @@ export const ImportedAgent = z.object({
   was: z.string().describe('The id of the agent that was exported'),
   preset: z.string(),
   parts: z.array(z.string()),
-  left_out: z.array(z.string()).describe('Parts whose room is not here'),
+  left_out: z.array(z.string()).describe('Parts whose module is not loaded'),
   profile_written: z.string().nullable().describe('The file of the preset, where there was none of that name'),
 })
 export type ImportedAgent = z.infer<typeof ImportedAgent>

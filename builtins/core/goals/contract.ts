@@ -268,7 +268,7 @@ declare module '#kernel' {
   }
 }
 
-/** A goal that somebody gives to an agent. */
+/** A goal given to an agent. */
 export interface NewGoal {
   agent_id: string
   objective: string

@@ -305,7 +305,7 @@ export async function unansweredCalls(store: Store, goal_id: string) {
 
 const Rows = z.array(z.object({ seq: z.number().int(), message: MessageSchema }))
 
-/** The model's answer: what it heard and said, and what it is about to do. */
+/** The model's answer: the messages before it, its text and its calls. */
 export const recordAnswer = defineEffect({
   name: 'goals.record_answer',
   schema: z.object({

@@ -100,7 +100,7 @@ export const ModelConfig = z.object({
     .int()
     .min(0)
     .default(5)
-    .describe('So many attempts that failed in a row, and a provider is left alone; 0 never does that'),
+    .describe('Failed attempts in a row after which a provider is suspended; 0 never suspends'),
   breaker_cooldown: z.number().positive().default(10).describe('For how many seconds it is left alone'),
   sim_delay: z.number().min(0).max(60).default(0.4).describe('Seconds that an answer of the simulated model takes'),
 })

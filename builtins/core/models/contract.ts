@@ -434,11 +434,11 @@ export interface Models {
 export const Models = token<Models>('models')
 
 /**
- * What kept a model from answering: a limit of its provider, an overload, another fault of the server, nobody there, a time
+ * Why a model did not answer: a limit of its provider, an overload, another fault of the server, no connection, a time
  * limit, an answer that broke off or made no sense, a bad or missing key, an empty account, a request that it will not do,
  * that is larger than its context window, has a form or a parameter that its server does not take, or says what its provider does
  * not accept,
- * a provider that is left alone after failures, or whoever asked stopped. `failed` is anything else.
+ * a provider that is suspended after failures, or the caller stopped. `failed` is anything else.
  */
 export type ModelFailure =
   | 'rate_limited'

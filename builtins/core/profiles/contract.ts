@@ -105,7 +105,7 @@ export interface ToolNames {
 export const ToolNames = token<ToolNames>('tool_names')
 
 export interface Profiles {
-  /** The profile as it is on disk now, for whoever starts something new from it. @throws ProfileNotFoundError, BadFileError */
+  /** The profile as it is on disk now, for something new that starts from it. @throws ProfileNotFoundError, BadFileError */
   read(name: string): Promise<Profile>
   /**
    * The same for agents that live by it: a file that became bad or vanished gives the last good copy, with one warning.

@@ -68,7 +68,7 @@ export class ProfileFiles implements Profiles {
     return profile
   }
 
-  /** As of this heartbeat; undefined where nobody has looked just before. */
+  /** As of this heartbeat; undefined where it was not read just before. */
   fresh(name: string): Profile | undefined {
     const looked = this.#looked.get(name)
     const isFresh = looked !== undefined && this.#svc.clock.monotonic() - looked < this.#freshFor

@@ -27,7 +27,7 @@ export interface PlannedCall {
 
 /** What a run tells, in order. The consumer writes each down before it asks for the next: the run waits for it. */
 export type RunEvent =
-  /** The model answered. `heard` are the messages that were put before it since its last answer. Nothing has run yet. */
+  /** The model answered. `received` are the messages since its last answer. Nothing has run yet. */
   | {
       type: 'answer'
       step: number

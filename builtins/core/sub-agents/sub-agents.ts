@@ -230,7 +230,7 @@ export class SubAgents {
       const problem = `You have ${running} sub-agents, and at most ${MAX_CHILDREN} at a time`
       return new SubAgentLimitError({ problem, remedy: 'wait for one to end, or terminate one' })
     }
-    return new SubAgentLimitError({ problem: 'You are dead, and make nobody', remedy: 'another agent can' })
+    return new SubAgentLimitError({ problem: 'You are dead and cannot make sub-agents', remedy: 'another agent can' })
   }
 }
 

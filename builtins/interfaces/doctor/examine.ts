@@ -42,7 +42,7 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
   await look('daemon', async () => daemon(daemons, ports))
   const whole = ours && native && (await look('database', () => database(root, patient)))
   const free = whole && (await look('database_lock', () => databaseLock(root, patient)))
-  progress('rooms')
+  progress('modules')
   if (ours && native) found.push(...(await moduleChecks(patient, whole && free)))
   return found
 }

@@ -37,7 +37,7 @@ async function noDatabase(root: string, { files, env }: Ports): Promise<DoctorFi
   const workspaces = await files.readdir(join(root, '.svc', 'workspaces')).catch(() => [])
   if (workspaces.length === 0) return ok('none yet; the first start makes it')
   const remedy = 'put a backup in its place: svc db restore .svc/backups/<file>; a start makes a new one without agents'
-  return fail(`${join(root, '.svc', 'svc.db')} is gone, though agents have lived here`, remedy)
+  return fail(`${join(root, '.svc', 'svc.db')} is gone, though agents have run here`, remedy)
 }
 
 /** What its sentence says, which ends with what to do. */
@@ -49,7 +49,7 @@ function ofDatabase(error: unknown): DoctorFinding | undefined {
 
 export async function databaseLock(root: string, { ports, database }: Patient): Promise<DoctorFinding> {
   const file = join(root, '.svc', 'svc.db')
-  if (!(await ports.files.stat(file).catch(() => undefined))) return ok('nobody holds it')
+  if (!(await ports.files.stat(file).catch(() => undefined))) return ok('no process holds it')
   try {
     if (!(await (await database()).isLocked(file, ports))) return ok('it can be written')
     return fail(`A process keeps ${file} locked`, `end what holds it; find it with: fuser ${shellWord(file)}`)

@@ -7,7 +7,7 @@ export type ReportBlock =
   | { kind: 'text'; text: string }
   | { kind: 'list'; items: readonly string[] }
   | { kind: 'table'; head: readonly string[]; rows: readonly (readonly string[])[] }
-  /** What somebody said or wrote. */
+  /** What was said or written. */
   | { kind: 'quote'; text: string; by: string }
   /** Figures over time, oldest first, one line each, all on one scale: from the lowest to the highest unless `range` tells. */
   | {

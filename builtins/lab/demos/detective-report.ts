@@ -60,7 +60,7 @@ export function caseReport(
   const solvers = scored.filter(({ score }) => score.solved).length
   const verdict =
     solvers === 0
-      ? 'Nobody found out who did it.'
+      ? 'No one found out who did it.'
       : `${solvers} of ${scored.length} found out who did it. ${best.name} leads with ${best.score.points} of 100 points${best.score.since === null ? '' : `, on the right track since round ${best.score.since}`}.`
   const blocks: ReportBlock[] = [
     { kind: 'text', text: found.story },

@@ -7,7 +7,7 @@ import { theatre } from './theatre.ts'
 
 export default definePlugin({
   name: 'demos',
-  description: 'Houses of agents to look at, each in a project of its own, with a report at the end.',
+  description: 'Demonstrations with agents, each in a project of its own, with a report at the end.',
   needs: ['models', 'trials'],
   setup(svc) {
     svc.provide(DemoTheatre, theatre(svc))

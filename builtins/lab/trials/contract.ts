@@ -24,7 +24,7 @@ export interface Trial extends AsyncDisposable {
 }
 
 /**
- * Opens houses apart from the project: with a database, agents and workspaces of their own, but with the project's models. What
+ * Opens trial projects apart from the project: with a database, agents and workspaces of their own, but with the project's models. What
  * their models cost is held and booked in the project's budget before it is in their own.
  */
 export interface Trials {

@@ -55,7 +55,7 @@ const PIECE = 200
 export function* renderHappenings({ events, run }: Report): Generator<Markup> {
   const lines = events.flatMap(event => {
     const line = sentenceOf(event)
-    return line ? [{ ...line, at: event.at, who: event.agent_id ?? 'the house' }] : []
+    return line ? [{ ...line, at: event.at, who: event.agent_id ?? 'the project' }] : []
   })
   if (lines.length === 0) return
   yield html`<section id="events"><h2>What happened</h2><p class="soft">${plural(lines.length, 'event')} beside calls of models and tools; times in UTC</p><div class="card"><ol class="timeline">`

@@ -189,7 +189,7 @@ export class RecordingService implements Recordings {
     if (isFile(run_id)) return readFixture(this.#svc, run_id)
     const { within } = await this.#about(run_id)
     const about = await this.get(within ?? run_id)
-    if (await this.files.isTorn(about)) Object.assign(about, { cut: 'the end of its tape is gone', last_seq: null })
+    if (await this.files.isTorn(about)) Object.assign(about, { cut: 'the end of its log is missing', last_seq: null })
     const entries = await this.files.entries(about.run_id)
     const state = await this.#stateOf(about)
     const events = await this.events(run_id)

@@ -57,7 +57,7 @@ interface Brief {
 }
 
 /** An agent that is gone. */
-const NOBODY = { name: '', model: '' }
+const UNKNOWN_AGENT = { name: '', model: '' }
 
 /**
  * Carries what happened from the database, the truth, to where it is read: into the log of the run, and added up into its
@@ -259,7 +259,7 @@ export class Recorder {
     if (!first || !last) return undefined
     const { totals, agents } = countsOf(rows)
     const describeAgent = async ({ agent_id, first_at }: (typeof agents)[number]): Promise<DescribedAgent> => {
-      const known = names.get(agent_id) ?? (await agentNamed(this.#svc.use(Store), agent_id)) ?? NOBODY
+      const known = names.get(agent_id) ?? (await agentNamed(this.#svc.use(Store), agent_id)) ?? UNKNOWN_AGENT
       names.set(agent_id, known)
       return { agent_id, ...known, first_at }
     }

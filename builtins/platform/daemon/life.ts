@@ -11,7 +11,7 @@ import { DaemonListener, DaemonRunningError, DaemonStarts, type Holder, OWN_NAME
 import { holdLock, socketPlace, takePlace } from './lock.ts'
 import { bury, enter, isAccompanied, others } from './nodes.ts'
 
-/** How often the time of the loop's last round is noted, in milliseconds. */
+/** Interval at which the time of the loop's last round is recorded, in milliseconds. */
 const NOTE_MS = 1_000
 /** How often it is looked whether another daemon is gone, in milliseconds. */
 const LOOK_MS = 1_000

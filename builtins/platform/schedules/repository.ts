@@ -58,7 +58,7 @@ export function dueSchedules(store: Store, now: number, limit: number): Promise<
   ])
 }
 
-/** Those of paused agents whose slot has come, unless that is noted already. */
+/** Schedules of paused agents whose slot has come, unless that is recorded already. */
 export function heldSchedules(store: Store, now: number): Promise<{ schedule_id: string }[]> {
   return store.all(
     `SELECT s.schedule_id FROM schedules s JOIN agents_view a ON a.agent_id = s.agent_id AND a.died_at IS NULL

@@ -45,7 +45,7 @@ export class Pulse {
     if (this.#thread) return this.#thread
     const thread = new Worker(THREAD, { workerData: this.#watch })
     thread.on('error', error =>
-      this.#svc.log.error({}, `nobody watches for endless loops any more: ${sentenceOf(error)}`),
+      this.#svc.log.error({}, `endless loops are not detected any more: ${sentenceOf(error)}`),
     )
     thread.unref()
     this.#thread = thread

@@ -1,7 +1,7 @@
 import { HostToken, type PluginHandle, sentenceOf, type Undo } from '#kernel'
 import { placesOf, traceOf } from './trace.ts'
 
-const WHAT = 'an error that nobody caught'
+const WHAT = 'uncaught error'
 
 /**
  * Logs uncaught errors, such as one that a plugin's timer throws, with their place, and counts them against

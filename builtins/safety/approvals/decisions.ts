@@ -124,7 +124,7 @@ export async function settle(svc: PluginHandle, config: ApprovalConfig): Promise
   const limit = deadline(svc, config)
   const overdue = limit === null ? null : svc.clock.ms() - limit
   for (const row of await settledByThemselves(svc.use(Store), overdue)) {
-    const reason = row.moot ? `its ${row.task_id ? 'task' : 'goal'} has ended` : 'nobody decided in time'
+    const reason = row.moot ? `its ${row.task_id ? 'task' : 'goal'} has ended` : 'no decision came in time'
     await decide(svc, row, { decision: 'deny', reason, resolved_by: 'system' }, null)
   }
 }

@@ -238,7 +238,7 @@ export class Ledger implements Budget, CallLimit {
 
   /** This process, as it stands in the rows that it holds. */
   get #owner(): string {
-    this.#made ??= this.#svc.ports.ids.make(`keeper-${process.pid}`, 12)
+    this.#made ??= this.#svc.ports.ids.make(`holder-${process.pid}`, 12)
     return this.#made
   }
 

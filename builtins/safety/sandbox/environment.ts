@@ -8,7 +8,7 @@ const PATH = '/usr/local/bin:/usr/bin:/bin'
 /** Names of variables that hold what opens something. */
 const SECRET_NAME =
   /KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|DSN|_URL$|_URI$|^SVC_|^SSH_|^GPG_|^AWS_|^PG/i
-/** What would make a program load what somebody else wrote. */
+/** Variables that make a program load other code. */
 const LOADING = /^(LD_|DYLD_|NODE_OPTIONS$|BASH_ENV$|ENV$|PYTHONSTARTUP$|PERL5OPT$|RUBYOPT$|GIT_)/
 
 /**

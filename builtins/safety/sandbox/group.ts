@@ -108,7 +108,7 @@ function kill(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal)
   } catch {
-    // Nobody is left in it.
+    // No process is left in it.
   }
 }
 

@@ -45,7 +45,7 @@ export function textOf({ head, tail, bytes }: ProcessOutput): string {
   return printable(text)
 }
 
-/** At most so many characters of a text: its beginning, and its end, where programs say what went wrong. */
+/** Shortens a text to its beginning and its end, where programs report errors. */
 export function ends(text: string, chars: number): string {
   if (text.length <= chars) return text
   const first = text.slice(0, Math.floor(chars * 0.6)).replace(/[\ud800-\udbff]$/, '')

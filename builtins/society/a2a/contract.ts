@@ -172,7 +172,7 @@ export const MessageToSelfError = defineError({
   code: 'message_to_self',
   status: 422,
   title: 'Message to self',
-  sentence: () => 'A message goes to somebody else than its sender.',
+  sentence: () => 'A message cannot go to its own sender.',
 })
 export const MessageSizeError = defineError({
   code: 'message_size',
@@ -202,7 +202,7 @@ export const PingPongError = defineError({
   status: 409,
   title: 'Ping-pong',
   sentence: (p: { from: string; to: string; problem: string }) =>
-    `The message of ${p.from} to ${p.to} was not sent: ${p.problem}. Act on what is known, or ask somebody else.`,
+    `The message of ${p.from} to ${p.to} was not sent: ${p.problem}. Act on what is known, or ask someone else.`,
 })
 export const NoReplyExpectedError = defineError({
   code: 'no_reply_expected',

@@ -132,7 +132,7 @@ export class Mailbox {
   }
 
   /**
-   * Appends lines of ours, but for those that stand there already: who wrote them may have been cut off before that was noted.
+   * Appends lines of ours, but for those that stand there already: the writer may have been cut off before that was recorded.
    * One process at a time. @returns the place behind them, unless others wrote meanwhile: then they are read again, by id
    */
   async append(lines: readonly Line[]): Promise<Place | undefined> {

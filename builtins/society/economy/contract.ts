@@ -88,7 +88,7 @@ export const LifeEvent = z.strictObject({
   category: z.enum(CATEGORIES),
   text: z.string().min(1).max(400).describe('What happens, as the agent reads it'),
   follow_up_only: z.boolean().default(false).describe('Never comes by itself'),
-  min_cycles: z.number().int().min(0).default(0).describe('Beats that the agent must have lived'),
+  min_cycles: z.number().int().min(0).default(0).describe('Heartbeats that the agent must have been alive'),
   requires: z
     .strictObject({
       happiness: range.optional(),
@@ -123,7 +123,7 @@ export const Citizen = z
     health: unit,
     reputation: unit,
     energy: unit,
-    cycles_alive: z.number().int().describe('Beats that it has lived'),
+    cycles_alive: z.number().int().describe('Heartbeats that it has been alive'),
     sheltered: z.boolean().describe('It was insolvent and pays no rent until it has its starting balance again'),
     insolvencies: z.number().int(),
     plays: z.number().int().describe('Bets that it made'),

@@ -128,7 +128,7 @@ export class Deeds implements World {
     const course = courses.find(each => each.skill === skill)
     if (!course)
       throw this.#refusal(
-        `nobody teaches "${skill}"; there are courses in ${courses.map(each => each.skill).join(', ')}`,
+        `no one teaches "${skill}"; there are courses in ${courses.map(each => each.skill).join(', ')}`,
       )
     const known = (await skillsOf(this.#store, agent_id)).get(skill) ?? 0
     const by = Math.round(this.#config.skill_increment * 1000)

@@ -5,7 +5,7 @@ import { EMPTY_STORY } from './narrative.ts'
 import { IdentityRow, restoreIdentity } from './repository.ts'
 
 const { seq: _, ...story } = EMPTY_STORY
-const NOBODY: IdentityRow = { story, worldview: '', chapters: [], opinions: [], questions: [], notes: [] }
+const EMPTY_IDENTITY: IdentityRow = { story, worldview: '', chapters: [], opinions: [], questions: [], notes: [] }
 
 /** An identity at a moment, narrated up to its last event. */
 export function checkpointPart(identities: Identities): CheckpointPart {
@@ -14,9 +14,9 @@ export function checkpointPart(identities: Identities): CheckpointPart {
     schema: IdentityRow,
     async capture(agent_id) {
       const kept = await identities.keptOf(agent_id)
-      return isDeepStrictEqual(kept, NOBODY) ? undefined : kept
+      return isDeepStrictEqual(kept, EMPTY_IDENTITY) ? undefined : kept
     },
-    restore: async (agent_id, kept = NOBODY) => [restoreIdentity({ agent_id, kept })],
+    restore: async (agent_id, kept = EMPTY_IDENTITY) => [restoreIdentity({ agent_id, kept })],
   }
   return part as CheckpointPart
 }

@@ -81,7 +81,7 @@ export function identityOperations(svc: PluginHandle, identities: Identities, jo
         return lives
       },
       count: async () => (await svc.use(Agents).counts()).total,
-      render: lives => lives.map(line).join('\n') || 'nobody has lived here yet',
+      render: lives => lives.map(line).join('\n') || 'no agent has run here yet',
     }),
     operation({
       name: 'identity.journal',

@@ -14,7 +14,7 @@ export function cleanLine(text: string): string {
   return clean(text).replace(/\s+/g, ' ').trim()
 }
 
-/** At most so many characters, and a mark where some are missing. */
+/** Shortens a text, with a mark where characters are missing. */
 export function cut(text: string, longest: number): string {
   return text.length <= longest ? text : `${text.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }

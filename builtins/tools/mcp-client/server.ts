@@ -99,7 +99,7 @@ export class Server {
     }
   }
 
-  /** Until it is known what a server has, nobody would call it: it is tried until it answers. */
+  /** A server whose tools are unknown gets no calls, so it is tried until it answers. */
   async #ask(): Promise<void> {
     while (!this.#known && !this.#stop.signal.aborted) {
       // What went wrong is logged, and shown.

@@ -25,7 +25,7 @@ export function Schedules({ agent: { agent_id: id } }: ViewProps) {
         {all =>
           all.length === 0 ? (
             <Empty title="No schedules.">
-              A schedule gives it one by the calendar, or every so many minutes or cycles.
+              A schedule gives it one by the calendar, or every few minutes or cycles.
             </Empty>
           ) : (
             <All schedules={all} onChanged={schedules.reload} />

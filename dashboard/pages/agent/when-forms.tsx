@@ -10,8 +10,8 @@ interface AddProps {
 
 const RHYTHMS = {
   cron: 'By the calendar',
-  every: 'Every so many minutes',
-  cycles: 'Every so many of its cycles',
+  every: 'Every … minutes',
+  cycles: 'Every … of its cycles',
 } as const
 type Rhythm = keyof typeof RHYTHMS
 

@@ -58,7 +58,7 @@ export function Grant({
           </select>
         </label>
         <label>
-          For so many hours
+          Valid for (hours)
           <input name="hours" type="number" min="0" step="0.5" placeholder="any time" defaultValue="1" />
         </label>
         <label>

@@ -135,7 +135,7 @@ const FAR = 4
 /** As cards, rows have two lines. */
 const CARD_PX = 76
 /** The label of calls without an agent. */
-const NOBODY = 'nobody'
+const NO_AGENT = 'no agent'
 
 interface OverProps {
   rows: readonly Spending[]
@@ -182,7 +182,7 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
             name: by === 'kind' ? 'For' : by === 'agent' ? 'Agent' : 'Model',
             kind: 'grow',
             cell: ({ name }) =>
-              by === 'agent' && name !== NOBODY && name !== OTHERS ? (
+              by === 'agent' && name !== NO_AGENT && name !== OTHERS ? (
                 <a href={to('agents', [name])}>{visible(name)}</a>
               ) : (
                 visible(name)
@@ -201,10 +201,10 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
 function plotSpend(rows: readonly Spending[], length: number, buckets: number, amount: (row: Spending) => number) {
   const last = Math.floor(now() / length)
   const times = Array.from({ length: buckets + 1 }, (_, n) => ((last - buckets + n) * length) / 1000)
-  const names = [...new Set(rows.map(row => row.by ?? NOBODY))]
+  const names = [...new Set(rows.map(row => row.by ?? NO_AGENT))]
   const totals = names
     .map(name => {
-      const own = rows.filter(row => (row.by ?? NOBODY) === name)
+      const own = rows.filter(row => (row.by ?? NO_AGENT) === name)
       const sum = (of: (row: Spending) => number) => own.reduce((total, row) => total + of(row), 0)
       return {
         name,

@@ -27,7 +27,7 @@ export const percent = (share: number) => `${Math.round(share * 100)} %`
 export const plural = (n: number, one: string, many = `${one}s`) =>
   `${n.toLocaleString(LOCALE)} ${n === 1 ? one : many}`
 
-/** The heading of a list of which the newest are shown: all there are, or so many. */
+/** The heading of a list that shows the newest items: all of them, or a number. */
 export const newest = (n: number, most: number, one: string) =>
   n < most ? plural(n, one) : `The newest ${most} ${one}s`
 

@@ -91,7 +91,7 @@ export async function openBenchKernel(root: string, also: readonly PluginDefinit
   })
 }
 
-/** Drives agents until so many cycles have ended. @returns how many did, with those that were under way then */
+/** Drives agents until a number of cycles have ended. @returns how many did, with those then in progress */
 export async function drive(kernel: Kernel, cycles: number): Promise<number> {
   let ended = 0
   let off = () => {}
@@ -107,7 +107,7 @@ export async function drive(kernel: Kernel, cycles: number): Promise<number> {
   return ended
 }
 
-/** Processor time of one of so many cycles, in milliseconds. */
+/** Processor time of one cycle, the mean of several, in milliseconds. */
 export async function costOfCycle(kernel: Kernel, cycles: number): Promise<number> {
   let ended = 0
   const cost = await costOf(async () => {
@@ -116,7 +116,7 @@ export async function costOfCycle(kernel: Kernel, cycles: number): Promise<numbe
   return cost / ended
 }
 
-/** A project with so many agents, of which each second has a goal: as many cycles choose one as pursue one, however many there are. */
+/** A project with agents, every second of which has a goal: as many cycles choose one as pursue one, however many there are. */
 export async function prepare(count: number): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   const kernel = await openBenchKernel(root)
@@ -217,7 +217,7 @@ async function besideBare(): Promise<Row[]> {
   }
 }
 
-/** The transactions of at least so many cycles. */
+/** The transactions of a minimum number of cycles. */
 async function recordTransactions(
   root: string,
   atLeast: number,

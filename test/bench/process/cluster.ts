@@ -227,7 +227,7 @@ async function emptyClaim(url: string): Promise<number[]> {
   await using dir = await project({ '.svc/config.yaml': `store: { url: '${url}' }\ndaemon: { heartbeat: 86400 }\n` })
   const kernel = await openBenchKernel(dir.path, [cluster])
   const scheduler = kernel.use(SchedulerToken)
-  // The beat is nobody's agent.
+  // The beat is no one's agent.
   await scheduler.claim(0)
   const times: number[] = []
   for (let n = 0; n < 300; n++) {
@@ -255,7 +255,7 @@ async function timeUrl(url: string): Promise<{ figure: number; note: string }> {
   return { figure: median(times), note: `p99 ${percentile(times, 0.99).toFixed(0)} ms` }
 }
 
-/** Puts agents into a database, due from so many milliseconds on, one after the other. */
+/** Puts agents into a database, due one after the other, from an offset in milliseconds. */
 export async function addAgents(url: string, agents: number, name: string, from: number): Promise<void> {
   const client = new pg.Client(url)
   await client.connect()
@@ -285,7 +285,7 @@ export async function cpuOfTree(root: number): Promise<number> {
   return sum(root)
 }
 
-/** @returns what it gives, and which part of the processors' time was used meanwhile, whoever used it */
+/** @returns what it gives, and which share of the processors' time was used meanwhile, by any process */
 async function busyDuring<T>(work: () => Promise<T>): Promise<[T, number]> {
   const [idle, began] = [await idleTime(), performance.now()]
   const result = await work()

@@ -77,7 +77,7 @@ function asleep(database: string): number {
   return n
 }
 
-/** So many agents come due within an hour each. */
+/** Number of agents, each due within an hour. */
 async function tenThousand(bare: number): Promise<Row> {
   await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 3600\n' })
   const options = { cwd: dir.path, program: await program() }

@@ -41,7 +41,7 @@ interface CycleCost {
   bytes: number | undefined
 }
 
-/** So many of a kind in a row are recorded, or not. The first of them is not counted: what has rested is slow at first. */
+/** Number of runs of a kind in a row, recorded or not. The first is not counted, because it is slow after a rest. */
 const STRETCH = 6
 
 /** Takes the measure of cycles that come one after the other: of those of a kind a few are recorded, then as many are not. */

@@ -256,7 +256,7 @@ interface Report {
   rate: number
 }
 
-/** Written beside and renamed, with a time at which nobody can still be writing. */
+/** Written beside and renamed, with a time at which no one can still be writing. */
 async function write(root: string, version: number): Promise<void> {
   const file = join(root, 'plugins', 'probe.ts')
   await writeFile(`${file}.tmp`, probe(version))

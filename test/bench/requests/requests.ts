@@ -36,7 +36,7 @@ export async function requests(): Promise<Row[]> {
 const ROUNDS = 10
 
 /**
- * Requests in `svc`, with so many agents, beside requests to a bare Fastify route that answers the same bytes from memory: the
+ * Requests in `svc`, by number of agents, beside requests to a bare Fastify route that answers the same bytes from memory: the
  * processor time of the serving process for one, in microseconds, and the ratio of the rates that follow from it.
  */
 export async function measureHttp(path: string, alive: number, count: number) {

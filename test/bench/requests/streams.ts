@@ -53,7 +53,7 @@ export async function streams(): Promise<Row[]> {
 }
 
 /**
- * How old tokens are, in milliseconds, when their reader has them: of so many streams with fifty tokens a second each, beside a
+ * How old tokens are, in milliseconds, when their reader has them: of streams with fifty tokens a second each, beside a
  * bare server that writes the same text with a timer a stream. All streams of one kind are served by this one process.
  */
 export async function measureStreams(streams: number, seconds: number) {

@@ -39,7 +39,7 @@ export interface SoakState {
   people: SoakPeople
 }
 
-/** A database as whoever checks it sees it. */
+/** A database as the checks see it. */
 export function lookAt(db: Sqlite.Database): Look {
   return {
     all: <R>(sql: string, params: readonly unknown[] = []) => db.prepare(sql).all(...params) as R[],

@@ -28,7 +28,7 @@ export interface ModelReport {
 const MANY_CALLS = 4_000
 /** The provider refuses every request for the first part of each of these stretches but the first one, in milliseconds. */
 const REFUSING = { every: 90_000, for: 8_000 }
-/** Of all requests, so many end badly. */
+/** The share of requests that fail. */
 const FAULTY = 0.1
 const MODES: readonly FaultMode[] = [
   ...(['500', 'hang', 'drip', 'cleancut', 'rst', 'stall', 'badjson', 'html200', 'empty'] as const),

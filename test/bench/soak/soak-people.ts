@@ -151,7 +151,7 @@ export class SoakPeople {
     return agents.length > 0 ? this.#dice.pick(agents).agent_id : undefined
   }
 
-  /** Somebody watches for a while, and goes away in the middle of it. */
+  /** Someone watches for a while, and goes away in the middle of it. */
   async #follow(): Promise<void> {
     const cut = AbortSignal.any([this.#streams.signal, AbortSignal.timeout(this.#dice.int(200, 20_000))])
     let last = 0

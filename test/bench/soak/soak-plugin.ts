@@ -1,7 +1,7 @@
-/** A plugin that nobody should have: it throws, hangs, and is written anew all the time, now and then badly. */
+/** A plugin that no one should have: it throws, hangs, and is written anew all the time, now and then badly. */
 export const UNSTEADY = 'unsteady'
 
-/** Each so many versions, one that cannot be loaded. */
+/** Interval of versions that cannot be loaded. */
 const BAD_EVERY = 4
 
 export const isBad = (version: number) => version % BAD_EVERY === 3

@@ -40,7 +40,7 @@ export const CONFIG = {
   },
   model: { idle_timeout: 2, total_timeout: 8, retry_delay: 0.05, retry_cap: 1, breaker_cooldown: 1 },
   retention: { enabled: true, days: 1, interval_cycles: 50, max_runs: 5 },
-  // What programs and payments there are waits for somebody; the files of a workspace do not.
+  // What programs and payments there are waits for someone; the files of a workspace do not.
   approval: { enabled: true, auto_approve: ['file_write', 'file_edit', 'clear_notepad'], timeout_cycles: 100 },
   checkpoints: { every_cycles: 100, keep: 3 },
   economy: { enabled: true },
@@ -116,7 +116,7 @@ export class SoakedProject {
     return ((await answer) as [ModelReport])[0]
   }
 
-  /** Whoever edits it writes it beside, as editors do. */
+  /** Writes through a temporary file, as editors do. */
   async edit(): Promise<void> {
     const file = join(this.root, 'plugins', `${UNSTEADY}.ts`)
     await writeFile(`${file}~`, unsteady(++this.version))
@@ -174,7 +174,7 @@ export class SoakedProject {
   }
 }
 
-/** The program in a folder of its own: whoever builds meanwhile takes no file away from under it. */
+/** The program in a folder of its own, so that a build meanwhile removes none of its files. */
 async function asItStands(): Promise<TempDir> {
   const dir = await tempDir()
   await mkdir(join(dir.path, 'dist'))

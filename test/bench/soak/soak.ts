@@ -14,7 +14,7 @@ const HELP = `npm run soak -- [--minutes 30] [--seed <n>]
 
 A service with eight agents at a heartbeat of ${CONFIG.daemon.heartbeat} s, in a process of its own: its model fails, answers with thousands of tool calls, or refuses
 every request for a while, its tools fail and hang, one of its plugins is edited all the time, its database's files are removed and put back, operators are busy, and what is older than a minute is dated back so that the janitor has
-work. For the first minutes everybody does several times as much, and nobody holds on to a state of the database; then somebody
+work. For the first minutes everybody does several times as much, and no one holds on to a state of the database; then someone
 does for two seconds of twelve. It ends with 1 when memory, the write-ahead log, open files, the event log or the event loop pass
 their bounds, or a promise is broken.`
 
@@ -145,7 +145,7 @@ async function beEager(): Promise<void> {
   }, warm * EAGER.share)
 }
 
-/** Somebody edits the plugin, often enough that each version is used and some are not. */
+/** Someone edits the plugin, often enough that each version is used and some are not. */
 async function editing(): Promise<void> {
   for (;;) {
     const pace = Math.min(60_000, length / 10) / (people.eager ? EAGER.times : 1)
@@ -155,7 +155,7 @@ async function editing(): Promise<void> {
   }
 }
 
-/** Somebody holds on to a state of the database for as long as a report takes. */
+/** Someone holds on to a state of the database for as long as a report takes. */
 async function holding(): Promise<void> {
   const reader = new Sqlite(project.database, { readonly: true, timeout: 5_000 })
   await sleep(warm * EAGER.share, undefined, { signal }).catch(() => {})
@@ -217,7 +217,7 @@ async function rest(): Promise<Rest> {
   return { ...taken, open: { ...open, all: size() } }
 }
 
-/** Nothing fails any more, and whoever has a goal gets on with it. */
+/** Nothing fails any more, and agents with goals make progress. */
 async function calmDown(): Promise<void> {
   const look = lookAt(db)
   project.sendToModel('calm')

@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   let ann: string
 
   beforeAll(async () => {
-    // Nobody lives but by what the test does.
+    // No one lives but by what the test does.
     const config = { economy: { enabled: true, starting_balance: 500 }, suffering: { threshold_crisis: 0.95 } }
     ;[browser, host] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'], config, files: PROFILE })])
     ann = await host.spawn('ann')

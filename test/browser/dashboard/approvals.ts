@@ -29,7 +29,7 @@ function says(request: ModelServerRequest) {
   if (instruction.includes('stall')) return fault('stall', 'Once upon a time there was a lighthouse. '.repeat(8))
   if (instruction.includes('begin again')) return begunAgain.shift()
   if (instruction.includes('fail')) return fault('rst')
-  if (instruction.includes('greet')) return text('Hello, whoever you are. '.repeat(4))
+  if (instruction.includes('greet')) return text('Hello, dear reader. '.repeat(4))
   if (instruction.includes('remember')) return toolCall('memory_set', { key: 'ann', value: 'is on holiday' })
   return toolCall('send', { to: 'ann', text: request.prompt.includes('Role: a long-winded one') ? LONG : 'hello\nAnn' })
 }
@@ -244,11 +244,11 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     const [long, first, second, ...others] = (await queue()).sort((a, b) => b.args_chars - a.args_chars)
     const short = others.length + 2
     await page.getByLabel(`All ${short + 1}`, { exact: true }).check()
-    // Nobody approves what nobody has seen.
+    // No one approves what no one has seen.
     await page.getByText('1 call has long arguments').waitFor()
     expect(await page.getByRole('button', { name: `Approve ${short + 1}` }).isDisabled()).toBe(true)
     await cardOf(long!.approval_id).getByRole('checkbox').uncheck()
-    // Somebody else decides on one of them at the same moment.
+    // Someone else decides on one of them at the same moment.
     await page.route(`**/approvals/${first!.approval_id}`, async route => {
       if (route.request().method() === 'POST')
         await host.invoke('approvals.decide', { approval_id: first!.approval_id, decision: 'approve' })
@@ -269,7 +269,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     expect(await queue()).toHaveLength(1)
   })
 
-  it('lets nobody approve long arguments before all of them were shown', async () => {
+  it('lets no one approve long arguments before all of them were shown', async () => {
     const before = runs.length
     const { approval_id, args_chars } = (await queue()).find(each => each.arguments === null)!
     const card = cardOf(approval_id)
@@ -324,10 +324,10 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.locator('.by-assistant', { hasText: 'Once upon a time' }).getByText('failed').waitFor()
     await field.fill('greet me')
     await page.getByRole('button', { name: 'Send' }).click()
-    await page.getByText('Hello, whoever you are.').waitFor()
+    await page.getByText('Hello, dear reader.').waitFor()
     await page.getByRole('button', { name: 'Send' }).waitFor()
     await page.reload()
-    await page.getByText('Hello, whoever you are.').waitFor()
+    await page.getByText('Hello, dear reader.').waitFor()
     await page.getByText('Once upon a time').first().waitFor()
   })
 

@@ -130,7 +130,7 @@ export class Visitor {
     return page
   }
 
-  /** Nothing went wrong in any tab, and nobody else was asked for anything. */
+  /** Nothing went wrong in any tab, and no one else was asked for anything. */
   rest(): void {
     const [problems, outside] = [this.problems, this.outside].map(each => each.splice(0))
     this.changes.length = 0
@@ -157,7 +157,7 @@ async function contextOf(browser: Browser, url: string): Promise<BrowserContext>
 }
 
 /**
- * Somebody who comes to a test host.
+ * Someone who comes to a test host.
  * @param begin a script that runs in each tab before the page's own
  */
 export async function visitor(browser: Browser, { url }: Pick<OpenDashboard, 'url'>, begin = ''): Promise<Visitor> {

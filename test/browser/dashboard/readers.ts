@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
   it('has no fault that axe finds, on any page, in light and dark, and no page is wider than the window', {
     timeout: 240_000,
   }, async () => {
-    // Nobody does anything meanwhile.
+    // No one does anything meanwhile.
     await host.invoke('daemon.pause')
     const page = await person.at('#/')
     const found: Record<string, string[]> = {}

@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     const files = Object.fromEntries(
       NAMES.map(name => [`profiles/${name}.yaml`, `name: ${name}\nrole: does what ${name} does\nmax_steps: 6\n`]),
     )
-    // Nobody lives but by what the test does.
+    // No one lives but by what the test does.
     const config = { swarm: { policy: 'active' } }
     ;[browser, host] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'], config, files })])
     for (const name of NAMES) ids[name] = await host.spawn(name)
@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
   const nodes = () => page.locator('.graph .node')
   const runs = () => host.invoke<PatternRun[]>('patterns.runs')
 
-  it('says so while nobody talks', async () => {
+  it('says so while no one talks', async () => {
     await page.getByText('No messages in this time.').waitFor()
     for (const [tab, expected] of [
       ['Patterns', 'No patterns yet.'],
@@ -152,7 +152,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await page.getByRole('button', { name: 'Start' }).waitFor()
     await page.getByLabel('What it is about').fill('Tests come first')
     await page.getByRole('button', { name: 'Start' }).click()
-    // Nobody was chosen: the server's own words stand where it was asked.
+    // No one was chosen: the server's own words stand where it was asked.
     await page.locator('.trouble').waitFor()
     await page.getByRole('checkbox', { name: 'bob' }).check()
     await page.getByRole('button', { name: 'Start' }).click()
@@ -254,7 +254,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
       expect(x >= frame.margin - 1e-6 && x <= frame.width - frame.margin + 1e-6).toBe(true)
       expect(y >= frame.margin - 1e-6 && y <= frame.height - frame.margin + 1e-6).toBe(true)
     }
-    // Who was there stays about where it was when somebody comes.
+    // Who was there stays about where it was when someone comes.
     const more = layout(201, [...links, { from: 200, to: 3, weight: 1 }], frame, points)
     const moved = points.map((point, n) => Math.hypot(point.x - more[n]!.x, point.y - more[n]!.y)).sort((a, b) => a - b)
     expect(moved[100]).toBeLessThan(60)

@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
     return { page, outside, problems }
   }
 
-  it('Swagger UI shows every operation, and asks nobody else for anything', async () => {
+  it('Swagger UI shows every operation, and asks no one else for anything', async () => {
     const { url, ask } = await startServer()
     const { json } = await ask('/openapi.json')
     const count = Object.values(json.paths).flatMap(methods => Object.keys(methods as object)).length
@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
     expect(await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')).not.toContain(KEY)
   })
 
-  it('ReDoc shows every operation, and asks nobody else for anything', async () => {
+  it('ReDoc shows every operation, and asks no one else for anything', async () => {
     const { url, ask } = await startServer()
     const { json } = await ask('/openapi.json')
     const ids = Object.values(json.paths).flatMap(methods =>

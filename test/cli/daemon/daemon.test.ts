@@ -10,7 +10,7 @@ import { svc } from '../../support/vitest/warm.ts'
 import { FAST, project } from '../project.ts'
 
 const UP = /^Logs: /m
-/** Throws and rejects after it is live, where nobody catches it. */
+/** Throws and rejects after it is live, where no one catches it. */
 const CARELESS = `import { definePlugin } from 'svc'
   export default definePlugin({ name: 'careless', setup(svc) {
     svc.start(() => { setTimeout(() => { throw new Error('thrown late') }, 10); Promise.reject(new Error('rejected late')) })
@@ -190,7 +190,7 @@ describe('what does not end in order', () => {
     expect((await svc(['why', 'coder'], options)).stdout).toMatch(/is idle\. No daemon runs; svc start/)
   })
 
-  it('what one that was killed left keeps nobody from starting; only the daemon is signalled, and killed if it must be', async () => {
+  it('what one that was killed left keeps no one from starting; only the daemon is signalled, and killed if it must be', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     const stranger = spawn('sleep', ['60'])
@@ -241,7 +241,7 @@ describe('what does not end in order', () => {
     expect(await daemon.end('SIGTERM')).toBe(0)
   })
 
-  it('whoever follows its events ends well with it; whoever waits for a task does not', async () => {
+  it('followers of its events end without an error; commands that wait for a task fail', async () => {
     await using dir = await project(FAST)
     await using model = await modelServer({ script: () => fault('hang') })
     const env = { OPENAI_BASE_URL: model.url, SVC_DEFAULT_MODEL: 'openai:a-model' }

@@ -55,7 +55,7 @@ it('more than that go, the oldest first', async () => {
   expect(first).toEqual(['7', '6', '5', '4', '3'])
 })
 
-it('one that somebody moved or removed is made anew', async () => {
+it('one that someone moved or removed is made anew', async () => {
   await using dir = await tempDir()
   const log = await openJournal(ports, dir.path, new Terminal({}))
   await rename(join(dir.path, 'logs/svc.log'), join(dir.path, 'logs/moved.log'))

@@ -119,7 +119,7 @@ describe('svc serve', () => {
     }
   })
 
-  it('stays where it is when it could not listen again: its key is not in the environment of whoever restarts it', async () => {
+  it('stays where it is when it could not listen again: its key is not in the environment of the restarting process', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     const wide = ['serve', '--with-daemon', '--host', '0.0.0.0', '--port', '0']

@@ -12,14 +12,14 @@ it('a promise that a plugin left behind is a warning with its place, and ends no
   const { code, stdout, stderr } = await svc(['budget', 'reset', '--json'], { cwd: dir.path })
   expect([code, JSON.parse(stdout)]).toEqual([0, expect.anything()])
   expect(stderr).toMatch(
-    /^svc: warning: an error that nobody caught: left behind \(\/.*\/plugins\/careless\.ts:3:\d+\)\n$/,
+    /^svc: warning: uncaught error: left behind \(\/.*\/plugins\/careless\.ts:3:\d+\)\n$/,
   )
 })
 
-it('an exception that nobody caught ends a command with 1 and a sentence', async () => {
+it('an exception that no one caught ends a command with 1 and a sentence', async () => {
   const late = "process.nextTick(() => { throw new Error('thrown late') })"
   await using dir = await project({ 'plugins/careless.ts': careless(late) })
   const { code, stderr } = await svc(['budget', 'reset'], { cwd: dir.path })
   expect(code).toBe(1)
-  expect(stderr).toMatch(/^svc: an error that nobody caught: thrown late \(\/.*\/plugins\/careless\.ts:3:\d+\)\n$/)
+  expect(stderr).toMatch(/^svc: uncaught error: thrown late \(\/.*\/plugins\/careless\.ts:3:\d+\)\n$/)
 })

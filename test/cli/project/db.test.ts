@@ -14,7 +14,7 @@ async function agentsOf(cwd: string): Promise<string[]> {
   return (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name)
 }
 
-/** Breaks pages in the middle of a database that nobody has open. */
+/** Breaks pages in the middle of a database that no one has open. */
 async function damage(file: string): Promise<void> {
   const handle = await open(file, 'r+')
   const { size } = await handle.stat()
@@ -23,7 +23,7 @@ async function damage(file: string): Promise<void> {
 }
 
 describe('svc db', () => {
-  it('backs up while the daemon works, and puts that back when nobody has the database open', async () => {
+  it('backs up while the daemon works, and puts that back when no one has the database open', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })

@@ -7,7 +7,7 @@ import { svc } from '../../support/vitest/warm.ts'
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 
 describe('svc init', () => {
-  it('makes a project that nobody else can read, with what authors need; a second time it keeps all and says so', async () => {
+  it('makes a project that no one else can read, with what authors need; a second time it keeps all and says so', async () => {
     await using dir = await tempDir()
     const { code, stdout, stderr } = await svc(['init'], { cwd: dir.path })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

@@ -23,7 +23,7 @@ async function writeAll(dir: TempDir): Promise<void> {
 const context = (root: string) =>
   ({
     ...{ ports: systemPorts(), named: root, host: { packageRoot: ROOT }, json: false },
-    tree: { rooms: [], commands: [] },
+    tree: { modules: [], commands: [] },
   }) as unknown as Context
 
 describe('svc new plugin', () => {

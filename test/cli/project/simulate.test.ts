@@ -12,8 +12,8 @@ export default definePlugin({
   setup(svc) {
     svc.toolkit({ name: 'ledger', tools: [tool({ name: 'book', description: 'Books.', parameters: z.object({ note: z.string() }),
       execute: ({ note }) => note })] })
-    svc.add(Invariants, { name: 'nothing_is_booked', promise: 'Nobody books anything.', tables: ['tool_calls'],
-      broken: look => look.get("SELECT call_id FROM tool_calls WHERE tool = 'book'") ? 'somebody booked' : undefined })
+    svc.add(Invariants, { name: 'nothing_is_booked', promise: 'No one books anything.', tables: ['tool_calls'],
+      broken: look => look.get("SELECT call_id FROM tool_calls WHERE tool = 'book'") ? 'someone booked' : undefined })
   },
 })`
 
@@ -38,7 +38,7 @@ it('svc simulate lives through worlds, shows what broke in a plugin, and repeats
   expect(broken.code).toBe(1)
   expect(broken.stdout).not.toContain('otherwise')
   expect(broken.stdout).toMatch(
-    /Seed \d+ breaks nothing_is_booked after [\d.]+ s: Nobody books anything\.\nsomebody booked/,
+    /Seed \d+ breaks nothing_is_booked after [\d.]+ s: No one books anything\.\nsomeone booked/,
   )
   const [, command] = /^Again: svc simulate (.*)$/m.exec(broken.stdout)!
   const repeated = await run(...command!.split(' '))
@@ -52,7 +52,7 @@ it('svc simulate lives through worlds, shows what broke in a plugin, and repeats
 
 it('svc simulate is stopped in the midst of a world, however long that is', async () => {
   const impure = LEDGER.replace('({ note }) => note', "() => void process.stderr.write('booked')").replace(
-    "'somebody booked'",
+    "'someone booked'",
     'undefined',
   )
   await using dir = await project({ 'plugins/ledger.ts': impure })
@@ -72,7 +72,7 @@ it('svc simulate says where a plugin makes another world of the same seed: its c
   const run = await svc(['simulate', '--seeds', '20', '--cycles', '20', '--faults', 'none'], { cwd: dir.path })
   expect(run.code).toBe(1)
   expect(run.stdout).toMatch(
-    /somebody booked\nLived through again it came out otherwise: a plugin takes time, .*\nAgain: svc/,
+    /someone booked\nLived through again it came out otherwise: a plugin takes time, .*\nAgain: svc/,
   )
 })
 

@@ -18,7 +18,7 @@ const hello = definePlugin({
       run: () => 'x'.repeat(MUCH),
     })
     svc.operation({
-      ...{ name: 'wait.on', summary: 'Waits until nobody wants it any more', input, output: z.null(), mcp: true },
+      ...{ name: 'wait.on', summary: 'Waits until no one wants it any more', input, output: z.null(), mcp: true },
       async run(_input, { signal }) {
         waiting++
         await new Promise(done => signal.addEventListener('abort', done, { once: true }))
@@ -83,7 +83,7 @@ describe('MCP over HTTP stands behind what REST stands behind', () => {
 })
 
 describe('a session over HTTP', () => {
-  it("has an id that nobody guesses, is its tenant's own, and ends when it is deleted", async () => {
+  it("has an id that no one guesses, is its tenant's own, and ends when it is deleted", async () => {
     const home = await startRestServer({ plugins: PLUGINS })
     const id = await begin(home, { 'x-svc-user': 'alice' })
     expect(id).toMatch(/^mcp-[0-9a-f]{32}$/)
@@ -128,7 +128,7 @@ describe('a session over HTTP', () => {
     stop.abort()
   })
 
-  it('there are only so many: one that is not in use makes room, one that is does not', async () => {
+  it('their number is limited: an unused one makes way for a new one, a used one does not', async () => {
     const home = await startRestServer({ plugins: PLUGINS, yaml: 'mcp: { max_sessions: 1 }' })
     const first = await begin(home)
     const second = await begin(home)

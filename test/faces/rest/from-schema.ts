@@ -2,7 +2,7 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { at, type OpenApiDocument } from './document.ts'
 
-/** Texts that people type, and texts that nobody should. */
+/** Texts that people type, and texts that no one should. */
 export const texts: Arbitrary<string> = fc.oneof(
   fc.string({ maxLength: 40 }),
   fc.string({ unit: 'binary', maxLength: 40 }),

@@ -28,7 +28,7 @@ describe('the OpenAPI document of all rooms', () => {
     expect(document.info.license).toEqual({ name: 'MIT', identifier: 'MIT' })
   })
 
-  it('has no reference that leads nowhere, and no component that nobody refers to', () => {
+  it('has no reference that leads nowhere, and no component that no one refers to', () => {
     const pointers = new Set(
       [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)].map(([, pointer]) => pointer!),
     )

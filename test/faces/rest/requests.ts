@@ -43,7 +43,7 @@ const headers: Arbitrary<Record<string, string>> = fc
   .array(fc.constantFrom(...pairs), { minLength: 1, maxLength: 2 })
   .map(Object.fromEntries)
 
-/** Requests for every operation: right ones, nearly right ones, and some that nobody should send. */
+/** Requests for every operation: right ones, nearly right ones, and some that no one should send. */
 export function requestsOf(document: OpenApiDocument, entries: readonly Entry[]): Arbitrary<GeneratedRequest> {
   const none: Arbitrary<Record<string, string>> = fc.constant({})
   const each = entries.map(entry =>

@@ -10,7 +10,7 @@ import { tempDir } from '../../support/index.ts'
 import Sqlite from '../../support/sqlite.ts'
 import { startRestServer } from './rest-server.ts'
 
-/** A server with so many agents. */
+/** A server with a number of agents. */
 async function startServerWithAgents(count: number) {
   const home = await startRestServer({ plugins: [store, models, profiles, agents] })
   const sqlite = new Sqlite(home.kernel.project.database)

@@ -10,9 +10,9 @@ import { type GeneratedRequest, requestsOf } from './requests.ts'
 
 const REQUESTS = Number(process.env.SVC_TEST_REQUESTS ?? trialCount(20_000, 5_000))
 const SEED = Number(process.env.SVC_TEST_SEED ?? randomInt(2 ** 31))
-/** At most so many requests are under way at the same time; half as many on average. */
+/** Maximum number of simultaneous requests; half as many on average. */
 const BATCH = 24
-/** So many agents are kept, whatever is spawned and deleted. */
+/** Number of agents kept, whatever is spawned and deleted. */
 const LEAST = 3
 const MOST = 8
 /** So long is listened to a stream. */

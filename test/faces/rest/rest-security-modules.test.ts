@@ -62,7 +62,7 @@ describe('a secret', () => {
   })
 })
 
-describe('a secret that somebody wrote down', () => {
+describe('a secret that someone wrote down', () => {
   it.each([
     ['', KEYS.OPENAI_API_KEY],
     [', also where another begins it', `${KEYS.OPENAI_API_KEY}-more`],

@@ -337,7 +337,7 @@ describe('once a key is set', () => {
 })
 
 describe('every answer', () => {
-  it('is kept by nobody, taken for nothing else, and framed by nobody', async () => {
+  it('is kept by no one, taken for nothing else, and framed by no one', async () => {
     const { ask } = await startAgentServer()
     for (const path of ['/agent', '/nothing', '/']) {
       const { headers } = await ask(path)

@@ -27,7 +27,7 @@ export interface KillReport {
 /** The longest life of a process, in milliseconds. */
 const LIFE_MS = 3_000
 
-/** Kills a daemon that serves at random moments while somebody writes, and compares what was acknowledged with what is there. */
+/** Kills a daemon that serves at random moments while someone writes, and compares what was acknowledged with what is there. */
 export async function killLoop({
   kills,
   seed = randomInt(2 ** 31),

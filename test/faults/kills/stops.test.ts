@@ -44,7 +44,7 @@ describe('the end', () => {
     await server.close()
   })
 
-  it('does not come because nobody reads what it says, or the terminal is gone', async () => {
+  it('does not come because no one reads what it says, or the terminal is gone', async () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
     const [, url = ''] = await daemon.says(/(http:\/\/127\.0\.0\.1:\d+)/)

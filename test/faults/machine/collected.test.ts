@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 const ENGINE = fileURLToPath(new URL('../../../builtins/platform/store/sqlite/engine.ts', import.meta.url))
 const MAJOR = Number(process.versions.node.split('.')[0])
 
-/** Statements that nobody holds any more, and garbage that is collected between two timers. */
+/** Statements that no one holds any more, and garbage that is collected between two timers. */
 const PROGRAM = `
   const { engine } = await import(${JSON.stringify(ENGINE)})
   const database = new (await engine())(':memory:')

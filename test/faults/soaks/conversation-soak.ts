@@ -233,7 +233,7 @@ class Dice {
     return list[this.below(list.length)]!
   }
 
-  /** A few words, and now and then so many that the conversation has to be shortened. */
+  /** A few words, and now and then enough that the conversation has to be shortened. */
   words(): string {
     const length = this.below(8) === 0 ? 600 : 1 + this.below(12)
     return Array.from({ length }, () => this.pick(WORDS)).join(' ')

@@ -122,7 +122,7 @@ describe('a check says where a reload would fail', () => {
     ['no default export', 'export const name = 1', /has no default export; write: export default definePlugin/],
     ['a bad name', 'export default { name: "My Plugin", setup() {} }', /lower-case letters, digits and hyphens/],
     ['an async setup', plugin('return Promise.resolve()'), /setup is async/],
-    ['an event that nobody declares', plugin("svc.on('cycle_sart', () => {})"), /cycle_start/],
+    ['an event that no one declares', plugin("svc.on('cycle_sart', () => {})"), /cycle_start/],
     [
       'a need that is not met',
       plugin('', "needs: ['nobody'],"),
@@ -289,7 +289,7 @@ describe('svc plugins check', () => {
     expect(missing.stderr).toMatch(/drafts\/none\.ts is neither a file nor a folder with an index\.ts/)
   })
 
-  it('has no route: files of the asker’s choice are for whoever sits at the machine', async () => {
+  it('has no route: only a person at the machine may name files', async () => {
     await using home = await testHost({ builtins: [authoring], roles: ['server'] })
     const { Operations } = await import('#kernel')
     const { http, mcp } = home.kernel.points.find(Operations, 'plugins.check')!

@@ -82,7 +82,7 @@ it('it names every point that there is, and the module that it is imported from'
   expect(points.filter(each => !isNamed(each))).toEqual([])
 })
 
-it('what it adds to rooms does what it says', async () => {
+it('its contributions to modules work', async () => {
   const names = ['deadlines.ts', 'translating.ts', 'front-desk.ts']
   const sources = Object.fromEntries(names.map(name => [name, plugins[name]!]))
   await using home = await testHost({ builtins: [rest], plugins: sources, roles: ['server'] })

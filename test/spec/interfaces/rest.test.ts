@@ -28,7 +28,7 @@ async function testHostWithRest(agents: number, setup: (svc: PluginHandle) => vo
   return Object.assign(home, { ids })
 }
 
-/** The agents that were driven one by one in so many heartbeats. */
+/** Returns the agents that were driven one by one in a number of heartbeats. */
 async function driven(home: Home, heartbeats = 1): Promise<string[]> {
   const scheduler = home.kernel.use(SchedulerToken)
   const claim = scheduler.claim.bind(scheduler)

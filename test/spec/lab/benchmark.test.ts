@@ -157,7 +157,7 @@ describe('scenarios', () => {
       Scenarios,
       {
         ...{
-          name: 'doors',
+          name: 'entry-points',
           title: 'Doors',
           measures: 'Whether it pulls',
           mode: 'task',
@@ -348,7 +348,7 @@ describe('the report', () => {
 
   it('is one page that loads nothing, in which what models said is inert', async () => {
     script = () => text('</pre><script>alert(1)</script><img src=http://evil/x>\u202e')
-    const report = await run({ models: ['openai:scripted', 'nobody:<b>'], task: '<i>Hello</i>' })
+    const report = await run({ models: ['openai:scripted', 'no one:<b>'], task: '<i>Hello</i>' })
     const page = html(report)
     expect(page).toContain('&#60;script&#62;')
     expect(page).not.toMatch(/<script|<img|<i>|<b>|\u202e|<[^>]*(src|href)=/i)

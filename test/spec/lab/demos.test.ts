@@ -120,7 +120,7 @@ describe('detective', () => {
     expect(await home.kernel.invoke('agents.list', {})).toEqual([])
   })
 
-  it('a case by a plugin can be played; one whose solution is nobody of it is refused', async () => {
+  it("a plugin's case can be played; one whose solution is none of its suspects is refused", async () => {
     const [known] = BUILT_IN
     const undo = home.kernel.points.add(DetectiveCases, { ...known!, name: 'my-own', title: 'Mine' }, 'a test')
     expect((await play({ name: 'detective', part: 'my-own' })).title).toBe('Mine')

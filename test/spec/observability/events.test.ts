@@ -15,11 +15,11 @@ import { sse } from '../../faces/sse.ts'
 import { type TestHost, type TestHostOptions, tempDir, testHost, until } from '../../support/index.ts'
 
 const MODULES = [store, models, profiles, agents]
-const HOUSE = [...MODULES, events, rest]
+const ALL_MODULES = [...MODULES, events, rest]
 
 /** A test host that serves, on the machine's clock. */
 async function startServer(options: TestHostOptions = {}) {
-  const home = await testHost({ builtins: HOUSE, roles: ['server'], clock: 'system', ...options })
+  const home = await testHost({ builtins: ALL_MODULES, roles: ['server'], clock: 'system', ...options })
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   return Object.assign(home, { url, port: Number(new URL(url).port) })
 }
@@ -51,7 +51,7 @@ describe('GET /events', () => {
 
   it('reports what changes without an event to readers that ask for notices', async () => {
     await using home = await startServer()
-    await using other = await testHost({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: home.root })
+    await using other = await testHost({ builtins: ALL_MODULES, roles: ['cli'], clock: 'system', root: home.root })
     const client = await sse(`${home.url}/events?notices=true`)
     const plain = await sse(`${home.url}/events`)
     const notices = () => client.messages.filter(({ event }) => event === 'notice')
@@ -73,7 +73,7 @@ describe('GET /events', () => {
 
   it('tells what another process commits', async () => {
     await using home = await startServer()
-    await using other = await testHost({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: home.root })
+    await using other = await testHost({ builtins: ALL_MODULES, roles: ['cli'], clock: 'system', root: home.root })
     const client = await sse(`${home.url}/events`)
     await client.has(1)
     await happen(other, 2)
@@ -140,7 +140,7 @@ describe('GET /events', () => {
 
   it('survives restarts of the server: nothing is lost, nothing comes twice', async () => {
     await using dir = await tempDir()
-    await using writer = await testHost({ builtins: HOUSE, roles: ['cli'], clock: 'system', root: dir.path })
+    await using writer = await testHost({ builtins: ALL_MODULES, roles: ['cli'], clock: 'system', root: dir.path })
     let writing = true
     const written = (async () => {
       for (let n = 0; writing; n++) {
@@ -183,7 +183,7 @@ describe('GET /events', () => {
     await Promise.all(clients.map(client => client.has(2)))
   })
 
-  it('a long log is read in pieces that hold up nobody', async () => {
+  it('a long log is read in chunks that block nothing', async () => {
     await using home = await startServer()
     for (let n = 0; n < 20; n++) await happen(home, 1000, 'a-1', 'common')
     await happen(home, 1, 'a-1', 'rare')
@@ -236,7 +236,7 @@ describe('the event log', () => {
     return home
   }
 
-  it('has a line for each event of an agent, in a file that nobody else may read', async () => {
+  it('has a line for each event of an agent, in a file that no one else may read', async () => {
     await using dir = await tempDir()
     await writeLog(dir.path, async home => {
       await happen(home, 2)

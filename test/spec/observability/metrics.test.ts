@@ -252,7 +252,7 @@ it('the delay of the event loop is measured when something blocks it', async () 
   await undo()
 })
 
-it('the room can go and come back: nothing is lost, nothing is there twice', async () => {
+it('the module can be removed and come back: nothing is lost, nothing is doubled', async () => {
   await using home = await startServer()
   await spawn(home)
   await waitUntilIdle(home)

@@ -69,7 +69,7 @@ export async function testHostWithRecordings(
     },
     env: {
       OPENAI_BASE_URL: server.url,
-      OPENAI_API_KEY: 'test-key-of-the-house',
+      OPENAI_API_KEY: 'test-key-of-the-project',
       OPENAI_MODEL: 'scripted',
       ...options.env,
     },

@@ -65,7 +65,7 @@ test('ten runs of several agents at once, with approvals, nudges, pauses and fau
       }
       if (act === 1) await home.ask('POST', `/agents/${agent}/pause`)
       if (act === 2) for (const each of agents) await home.ask('POST', `/agents/${each}/resume`)
-      // A step of somebody: at once, where all wait for the operator.
+      // A step of any agent: at once, where all wait for the operator.
       await Promise.race([home.server.request(from + 4), new Promise(resolve => setTimeout(resolve, 200))])
     }
     await home.stop()
@@ -163,7 +163,7 @@ test('a daemon that begins in the middle of a task replays: what that writes fro
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
 }, 60_000)
 
-test('a task that comes while the recording of the daemon’s run begins is on its tape, as all cycles are', async () => {
+test('a task that comes while the recording of the daemon’s run begins is recorded, as all cycles are', async () => {
   await using home = await testHostWithRecordings(
     request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
     {
@@ -311,7 +311,7 @@ test('agents of a fork live on by the profiles of the project', async () => {
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 })
 
-test('a fork ends where nobody is left who lives on', { timeout: 60_000 }, async () => {
+test('a fork ends when no agent is left', { timeout: 60_000 }, async () => {
   await using home = await testHostWithRecordings(
     request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
     {
@@ -394,7 +394,7 @@ test('a prompt that is another one is found, and said to be', async () => {
   expect(divergence).toMatchObject({ step: 1, what: expect.stringContaining('asked something else') })
 })
 
-test('what was given cannot be changed on the tape any more', () => {
+test('a recorded value cannot be changed afterwards', () => {
   const recorder = new Recorder(text => text)
   const right = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
   const actor = recorder.begin(right, new CycleEnd())!
@@ -415,7 +415,7 @@ test('what was given cannot be changed on the tape any more', () => {
   ])
 })
 
-test('a long answer that comes again stands on the tape once', () => {
+test('a repeated long answer is recorded once', () => {
   const recorder = new Recorder(text => text)
   const right = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
   const actor = recorder.begin(right, new CycleEnd())!
@@ -430,7 +430,7 @@ test('a long answer that comes again stands on the tape once', () => {
   expect(values).toEqual(answers)
 })
 
-test('that a cycle was over before it began stands on the tape', () => {
+test('a cycle that was over before it began is recorded as such', () => {
   const recorder = new Recorder(text => text)
   const end = new CycleEnd()
   end.abort(new FencedError({ agent_id: 'a' }))
@@ -441,7 +441,7 @@ test('that a cycle was over before it began stands on the tape', () => {
   ])
 })
 
-test('a tape in the form of an earlier version is repeated as well', async () => {
+test('a log of an earlier version replays as well', async () => {
   const digests = new Map<number, string>()
   const { of } = Digester.prototype
   const spy = vi.spyOn(Digester.prototype, 'of').mockImplementation(function (this: Digester, asked) {
@@ -605,7 +605,7 @@ test('what another process has begun to record is left alone, before it has reco
   expect(await recordingsOf(home).about(run_id)).toMatchObject({ kind: 'process', ended_at: null })
 })
 
-test('a task that began when the tape of its process was full is said not to be on it, as one whose record was torn', async () => {
+test("a task that began when its process's log was full is reported as missing, as one whose record was torn", async () => {
   await using home = await testHostWithRecordings(
     request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
     {
@@ -626,7 +626,7 @@ test('a task that began when the tape of its process was full is said not to be 
   await expect(replayOf(home, daemon)).rejects.toThrow('the database with which it begins is gone')
 })
 
-test('a tape whose end is gone replays up to there, and says so; one that is damaged is said to be', async () => {
+test('a log whose end is missing replays up to there, and says so; a damaged one is reported', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('a'), finish))
   const run = await oneGoal(home)
   const { events, steps } = await replayOf(home, run)
@@ -634,7 +634,7 @@ test('a tape whose end is gone replays up to there, and says so; one that is dam
   const log = await readFile(file)
   await writeFile(file, log.subarray(0, Math.floor(log.length / 2)))
   const verdict = await replayOf(home, run)
-  expect(verdict).toMatchObject({ same: true, divergence: null, notes: ['the end of its tape is gone'] })
+  expect(verdict).toMatchObject({ same: true, divergence: null, notes: ['the end of its log is missing'] })
   expect(verdict.events + verdict.steps).toBeLessThan(events + steps)
   await writeFile(file, log.fill(0, 20))
   await expect(replayOf(home, run)).rejects.toThrow(`${file} is damaged`)
@@ -736,7 +736,7 @@ export default definePlugin({ name: 'lenient', setup(svc) {
   svc.add(ApprovalReviewers, { name: 'lenient', review })
 } })`
   const sends = ['a', 'b', 'c', 'd', 'c', 'a'].map(to => toolCall('send', { to }))
-  // Whoever looks at the clock first sees another time.
+  // The first to read the clock sees another time.
   let now = Date.now()
   const clock = vi.spyOn(Date, 'now').mockImplementation(() => ++now)
   await using home = await testHostWithRecordings(

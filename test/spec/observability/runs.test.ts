@@ -522,7 +522,7 @@ describe('the log', () => {
     expect((await trace(other, home.run_id)).total_spans).toBe(before.total_spans)
   })
 
-  it('that cannot be written keeps nobody from working, and is caught up once it can', async () => {
+  it('that cannot be written keeps no one from working, and is caught up once it can', async () => {
     await using home = await running([write, finish], {
       files: { blocked: 'a file in the way' },
       env: { SVC_LOGS_DIR: 'blocked' },

@@ -48,7 +48,7 @@ async function testHostWithTelemetry(config: object, env: Record<string, string>
   )
 }
 
-it('an MCP process and the daemon that it starts tell what they do, each below whoever asked', async () => {
+it("an MCP process and the daemon that it starts report spans, each below its caller's", async () => {
   const taker = await collector()
   await using dir = await project({ ...FAST, 'profiles/worker.yaml': WORKER })
   const env = {
@@ -175,7 +175,7 @@ describe('telemetry', () => {
       expect([...used].filter(name => name.startsWith('gen_ai.') && !known.includes(name))).toEqual([])
     })
 
-    it('measures tokens and durations, and the house', () => {
+    it('measures tokens and durations, and the project', () => {
       const of = (metric: string) => taker.points.filter(point => point.metric === metric)
       const tokens = of('gen_ai.client.token.usage')
       expect(new Set(tokens.map(({ attributes }) => attributes['gen_ai.token.type']))).toEqual(
@@ -194,7 +194,7 @@ describe('telemetry', () => {
     })
   })
 
-  it('a collector that refuses or hangs slows nobody, is said once and counted', async () => {
+  it('a collector that refuses or hangs slows no one, is said once and counted', async () => {
     const hanging = await collector()
     hanging.answer = 400
     const home = await testHostWithTelemetry({ enabled: true, endpoint: hanging.url })

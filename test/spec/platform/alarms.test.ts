@@ -56,7 +56,7 @@ describe('an alarm', () => {
   it('reaches an agent in the middle of a pursuit', async () => {
     await using home = await waiting(request => {
       if (asksForGoal(request)) return goalAnswer('')
-      return request.prompt.includes('set by the operator') ? finish('heard it') : finish('heard nothing')
+      return request.prompt.includes('set by the operator') ? finish('got it') : finish('got nothing')
     })
     await set(home, '2026-01-01T00:00:05Z')
     await home.kernel.invoke('agents.pause', { id: home.id })
@@ -64,7 +64,7 @@ describe('an alarm', () => {
     await home.kernel.invoke('goals.add', { id: home.id, objective: 'Have a look around' })
     await home.kernel.invoke('agents.resume', { id: home.id })
     await pass(home, 2)
-    expect(await home.kernel.invoke('goals.list', { id: home.id })).toMatchObject([{ result: 'heard it' }])
+    expect(await home.kernel.invoke('goals.list', { id: home.id })).toMatchObject([{ result: 'got it' }])
   })
 
   it('that goes off while its agent is paused is delivered on resume', async () => {

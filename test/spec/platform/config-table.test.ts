@@ -206,11 +206,11 @@ describe.each(present)('%s', key => {
   })
 })
 
-it('only rows whose rooms are still to come are absent', () => {
+it('only rows of modules still to come are absent', () => {
   expect(Object.keys(TABLE).filter(key => !known.has(key))).toEqual(ABSENT)
 })
 
-it('every key of every room has a sentence that says what it is for', () => {
+it('every key of every module has a description', () => {
   const silent = [...known.values()].filter(({ schema }) => !(schema as { description?: string }).description)
   expect(silent.map(({ path }) => path)).toEqual([])
 })

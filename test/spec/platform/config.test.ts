@@ -257,7 +257,7 @@ it('one key can be asked for, and taken out of the file again', async () => {
   expect((await home.ask('/config/daemon.heartbeat')).json).toMatchObject({ value: 10, source: 'default' })
 })
 
-it('every operation of the room is masked where it shows a secret', async () => {
+it('every operation of the module is masked where it shows a secret', async () => {
   const home = await stateless({ yaml: 'shop:\n  token: hush-hush\n' })
   const shown = [
     await home.kernel.invoke('config.get'),

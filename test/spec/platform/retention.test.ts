@@ -47,7 +47,7 @@ const run = ({ kernel }: TestHost, input: object = {}) =>
 const count = async ({ root }: TestHost, table: string, where = 'true') =>
   (await rowsBehind<{ n: number }>(root, `SELECT count(*) AS n FROM ${table} WHERE ${where}`))[0]!.n
 
-/** In SQL: so many numbers from this one on, as `i`. */
+/** SQL for a range of numbers as `i`, by start and count. */
 const numbers = (from: number, many: number) =>
   `(WITH RECURSIVE n(i) AS (SELECT ${from} UNION ALL SELECT i + 1 FROM n WHERE i < ${from + many - 1}) SELECT i FROM n) numbers`
 
@@ -364,7 +364,7 @@ describe('the janitor', () => {
     for (const after of [0, oldest!.seq - 1]) expect((await follow(after))?.id).toBe(String(oldest!.seq - 1))
   })
 
-  it('looks by itself every so many heartbeats while it is enabled, and tells what went', async () => {
+  it('runs every few heartbeats while it is enabled, and reports what it removed', async () => {
     await using home = await testHostWithEverything({ config: { retention: { enabled: true, interval_cycles: 3 } } })
     await furnish(home)
     await home.kernel.invoke('agents.pause', { id: home.id })

@@ -56,7 +56,7 @@ async function pass(home: TestHost, ms: number, step = 1_000) {
   }
 }
 
-/** Waits for the keeper's next look after a clock was set. */
+/** Waits for the scheduler's next check after a clock was set. */
 const look = (home: TestHost) => pass(home, 2_000)
 
 describe('a schedule', () => {

@@ -26,7 +26,7 @@ const run = defineEffect({ name: 'test.run', schema: Given, statements: given =>
 const must = defineEffect({ name: 'test.must', mustChange: true, schema: Given, statements: given => [given] })
 const always = defineEffect({ name: 'test.always', always: true, schema: Given, statements: given => [given] })
 const plugin = definePlugin({
-  name: 'test-room',
+  name: 'test-module',
   setup(svc) {
     for (const effect of [run, must, always]) svc.add(Effects, effect.kind)
     svc.event('it_happened', z.object({ n: z.number() }))
@@ -44,7 +44,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
   const it_ = it.skipIf(skipped)
   let root: Awaited<ReturnType<typeof tempDir>>
   let database: TestDatabase | undefined
-  /** Two processes on one database, as two houses whose time is the same. */
+  /** Two processes on one database, as two projects with the same time. */
   let here: TestHost
   let there: TestHost
   const clock = heldClock()
@@ -324,7 +324,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
   })
 
   describe('a singleton', () => {
-    it_('is held by one of many who ask, beside all agents, and counts on whoever has it', async () => {
+    it_('is held by one of many that ask, beside all agents, and counts for its holder', async () => {
       await store_().apply([sql("UPDATE leases SET run_at = 0 WHERE id = 'sys:beat'")])
       const claims = await Promise.all([here, there, here, there].map(home => scheduler(home).claim(0)))
       const [beat, ...others] = claims.flat()
@@ -374,7 +374,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     ).toEqual({ n: 1, leases: 1 })
   })
 
-  it_('tells that it can be reached, who else is at work, and gives back room', async () => {
+  it_('reports that it is reachable and who else is at work, and frees space', async () => {
     await store_().health()
     await scheduler(there).claim(0)
     expect(await store_().elsewhere()).toBe(false)

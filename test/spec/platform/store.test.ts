@@ -49,7 +49,7 @@ const record = defineEffect({
   ],
 })
 const plugin = definePlugin({
-  name: 'test-room',
+  name: 'test-module',
   setup(svc) {
     for (const effect of [take, booked, record]) svc.add(Effects, effect.kind)
     svc.event('it_happened', z.object({ agent_id: z.string() }))
@@ -217,7 +217,7 @@ describe('a commit', () => {
     expect((await db.events(0, 1))[0]?.data).toEqual({ agent_id: 'a', said: 'the key is ***!', deep: [{ key: '***' }] })
   })
 
-  it('refuses an effect that nobody knows, and a payload that breaks its schema', async () => {
+  it('refuses an unknown effect, and a payload that breaks its schema', async () => {
     const { home, db } = await open()
     await using _ = home
     await expect(db.apply([{ effect: 'no.such', payload: {} }])).rejects.toThrow('no plugin knows the effect "no.such"')
@@ -450,7 +450,7 @@ describe('the wall clock', () => {
     expect((await scheduler.claim(9)).map(lease => lease.id).sort()).toEqual(['a', 'sys:beat'])
   })
 
-  it('may be set back under several processes: nobody is taken from who has it, nor driven early', async () => {
+  it('may be set back under several processes: no one is taken from who has it, nor driven early', async () => {
     const { home, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a', 'b')
@@ -472,7 +472,7 @@ describe('the wall clock', () => {
     ['while the service runs', 'in a cycle'],
     ['while it does not', 'at rest'],
     ['while it does not', 'in a cycle'],
-  ])('may be set back %s: whoever was woken %s before that waits for no heartbeat', async (when, where) => {
+  ])('may be set back %s: an agent woken %s before that waits for no heartbeat', async (when, where) => {
     const { home, db, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a', 'b')

@@ -10,7 +10,7 @@ import { type TestHost, type TestHostOptions, until } from '../../support/index.
 import { spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { goalAnswer } from '../safety/approvals-host.ts'
 
-/** Agents that find nothing to do, so that every cycle is of somebody's waking. */
+/** Agents that find nothing to do, so that every cycle is of someone's waking. */
 async function idlers(
   config: Record<string, unknown> = {},
   builtins: PluginDefinition[] = [],

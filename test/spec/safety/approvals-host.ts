@@ -14,7 +14,7 @@ import {
 } from '../../support/index.ts'
 import { asksForGoal, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
 
-/** Tools of which every run is noted with what it was run with; `send` and `wipe` need an approval, `look` does not. */
+/** Tools that record each run with its arguments; `send` and `wipe` need an approval, `look` does not. */
 export function recordingTools(): { runs: { tool: string; args: unknown }[]; plugin: PluginDefinition } {
   const runs: { tool: string; args: unknown }[] = []
   const add = (name: string, more: Partial<Tool> = {}) =>
@@ -36,7 +36,7 @@ export function recordingTools(): { runs: { tool: string; args: unknown }[]; plu
   ]
   return {
     runs,
-    plugin: definePlugin({ name: 'noted', setup: svc => void svc.toolkit({ name: 'noted', everyday: true, tools }) }),
+    plugin: definePlugin({ name: 'recorded', setup: svc => void svc.toolkit({ name: 'recorded', everyday: true, tools }) }),
   }
 }
 

@@ -138,7 +138,7 @@ describe('a gated tool', () => {
     expect(await history(home, home.id)).toEqual([])
   })
 
-  it('stays asked about in a house that begins each pursuit anew', async () => {
+  it('stays asked about in a project that begins each pursuit anew', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()], {
       config: { approval: { enabled: true }, daemon: { pursuit_resume: false } },
     })
@@ -265,7 +265,7 @@ describe('an approval', () => {
 describe('a deadline', () => {
   const config = { approval: { enabled: true, timeout_cycles: 3 } }
 
-  it('denies what nobody decided within so many heartbeats, and the agent goes on', async () => {
+  it('denies what is undecided after a number of heartbeats, and the agent goes on', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()], { config })
     const { approval_id, created_at, expires_at } = await waitForPendingCall(home)
     expect(Date.parse(String(expires_at)) - Date.parse(created_at)).toBe(30_000)
@@ -286,7 +286,7 @@ describe('a deadline', () => {
     home.clock.jump(30_000)
     const late = home.kernel.invoke('approvals.decide', { approval_id, decision: 'approve' }, { face: 'cli' })
     await expect(late).rejects.toMatchObject({ code: 'approval_resolved', message: expect.stringMatching(/system/) })
-    expect(await show(home, approval_id)).toMatchObject({ status: 'denied', reason: 'nobody decided in time' })
+    expect(await show(home, approval_id)).toMatchObject({ status: 'denied', reason: 'no decision came in time' })
   })
 
   it('counts by the wall: a clock set forward denies, one set back never early', async () => {

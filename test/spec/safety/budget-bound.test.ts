@@ -40,7 +40,7 @@ const dice: ModelProvider = strictModel({
   async *stream({ messages }, signal) {
     const plan = plans.get(messages[0]!.tool_call_id!)!
     await turnEventLoop(plan.before)
-    // Whoever hangs up has put the question all the same.
+    // A caller that hangs up has asked all the same.
     if (signal.aborted) billed += INPUT
     signal.throwIfAborted()
     if (plan.fault === 'refused')

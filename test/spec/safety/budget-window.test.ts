@@ -195,7 +195,7 @@ describe('budget.json', () => {
 })
 
 describe('a process that dies in the middle of a call', () => {
-  /** Somebody else's reservation, as a dead process leaves it. */
+  /** Someone else's reservation, as a dead process leaves it. */
   const leave = ({ kernel }: TestHost, call_id: string, { by_daemon = 1, expires_in = 300_000 } = {}) =>
     kernel.use(Store).apply([
       {

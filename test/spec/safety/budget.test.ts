@@ -109,7 +109,7 @@ describe('the ledger', () => {
     expect((await status(home)).message).toContain('rest on estimated tokens')
   })
 
-  it('has an answer that nobody booked after ten seconds, and one of the kind "other" at once', async () => {
+  it('has an answer that no one booked after ten seconds, and one of the kind "other" at once', async () => {
     await using home = await testHostWithBudget(() => text('Hello.'), { config: { daemon: { budget_usd: 5 } } })
     await call(home, { purpose: { ...PURPOSE, kind: 'other' } })
     expect((await rows(home)).map(row => row.kind)).toEqual(['other'])
@@ -243,7 +243,7 @@ describe('a limit', () => {
     expect(await eventsOf(home, 'budget_exceeded')).toEqual([])
   })
 
-  it('lets one batch pass where there is room for one, whoever asks at the same time', async () => {
+  it('lets one batch pass where the budget allows one, with simultaneous requests', async () => {
     // Held for each call: the configured 0.05, which is more than the call's bound.
     await using home = await testHostWithBudget(() => barrier(3, text('Hello.')), {
       config: { daemon: { budget_usd: 0.16 } },

@@ -205,7 +205,7 @@ describe('text as rules read it', () => {
         const at = view.text.indexOf('needle')
         const { start, end } = view.span(at, at + 6)
         expect(given.slice(start, end)).toContain('needle')
-        // Only what nobody sees may be taken along.
+        // Only invisible characters may be included.
         expect(fold(given.slice(start, end)).text).toBe('needle')
       }),
     )

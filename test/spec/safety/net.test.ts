@@ -40,7 +40,7 @@ async function networkGuard(
 }
 
 const resolveNothing: Resolve = async host => {
-  throw new Error(`nobody knows ${host}`)
+  throw new Error(`no one knows ${host}`)
 }
 const resolveTo =
   (...addresses: string[]): Resolve =>
@@ -151,7 +151,7 @@ describe('an address that agents choose', () => {
     })
     await expect(listed.guard.fetch('http://www.bad.example/')).rejects.toThrow('www.bad.example is in tools.web_deny')
     await expect(listed.guard.fetch('http://notgood.example/')).rejects.toThrow('is not in tools.web_allow')
-    await expect(listed.guard.fetch('http://www.good.example/')).rejects.toThrow('nobody knows www.good.example')
+    await expect(listed.guard.fetch('http://www.good.example/')).rejects.toThrow('no one knows www.good.example')
   })
 })
 
@@ -205,7 +205,7 @@ describe('what comes back', () => {
     ])
   })
 
-  it('is an error with a sentence when nobody answers', async () => {
+  it('is an error with a sentence when no one answers', async () => {
     await using home = await networkGuard(resolveNothing, { free: ['127.0.0.1:1'] })
     await expect(home.guard.fetch('http://127.0.0.1:1/')).rejects.toMatchObject({
       code: 'fetch_failed',

@@ -10,7 +10,7 @@ import { asksForGoal, goalOf, isOf, messages, NOTHING, rows, testHostWithMail } 
 type Home = Awaited<ReturnType<typeof testHostWithMail>>
 const NAMES = ['ann', 'bob', 'cleo']
 
-/** Whoever is asked something answers it by what `say` gives; undefined declines, null says nothing. */
+/** Agents answer with what `say` returns; undefined declines, null says nothing. */
 const answering =
   (say: (me: string, question: string) => string | undefined | null) =>
   ({ prompt, ...rest }: ModelServerRequest) => {
@@ -128,7 +128,7 @@ describe('a pattern runs by messages to its end', () => {
 })
 
 describe('a pattern ends in any case', () => {
-  it('when nobody answers in time, with what there is', async () => {
+  it('when no one answers in time, with what there is', async () => {
     await using home = await openHost(answering(me => (me === 'cleo' ? 'seven' : null)))
     const run = await runPattern(home, 'swarm', ['bob', 'cleo'], 'How many sheep?', { timeout: 120 })
     expect(run).toMatchObject({ status: 'timed_out', result: { answers: [{ answer: 'seven', declined: false }] } })
@@ -147,7 +147,7 @@ describe('a pattern ends in any case', () => {
     expect(ended).toMatchObject({ status: 'cancelled', result: { guidance: [] } })
   })
 
-  it('when somebody dies, is removed or stays silent: that counts as declining, and the others are heard', async () => {
+  it('when someone dies, is removed or stays silent: that counts as declining, and the others are asked', async () => {
     await using home = await openHost(
       answering(me => (me === 'cleo' ? 'seven' : null)),
       { config: { daemon: { heartbeat: 30 }, patterns: { answer_timeout: 100 } } },
@@ -171,7 +171,7 @@ describe('a pattern ends in any case', () => {
         ],
       },
     })
-    // Its initiator gone, a pattern has nobody left to run for.
+    // Its initiator gone, a pattern has no one left to run for.
     const next = (await home.kernel.invoke('patterns.start', { ...start, participants: ['bob'] })) as PatternRun
     await home.kernel.invoke('agents.delete', { id: ids[0]! })
     await expect(home.kernel.invoke('patterns.get', { pattern_id: next.pattern_id })).rejects.toMatchObject({

@@ -377,7 +377,7 @@ describe('mailboxes in files', () => {
     await until(() => home.server.requests.some(({ prompt }) => prompt.includes('Look here')))
   })
 
-  it('of nobody, and what is no mailbox, are left alone', async () => {
+  it('of no one, and what is no mailbox, are left alone', async () => {
     await using home = await testHostWithMail(() => NOTHING, QUIET)
     const ann = await spawn(home, 'ann')
     home.kernel.heartbeat.start()

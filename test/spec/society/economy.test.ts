@@ -54,7 +54,7 @@ describe('a beat', () => {
     expect(await balance(home, bob)).toBe(100)
   })
 
-  it('passes nobody who is paused, parked, dead or works for another', async () => {
+  it('passes no one who is paused, parked, dead or works for another', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET, agents: 4 })
     const [ann, bob, cleo, dan] = home.ids as [string, string, string, string]
     for (const [id, job_id] of [
@@ -90,7 +90,7 @@ describe('a beat', () => {
     expect(await entries(home, 'salary')).toHaveLength(1)
   })
 
-  it('charges rent for the beats that were lived, and leaves who cannot pay in a shelter with no debt', async () => {
+  it('charges rent for each heartbeat, and leaves agents that cannot pay in a shelter without debt', async () => {
     await using home = await testHostWithEconomy({ rules: { ...QUIET, rent: 20, rent_every: 10, credit_limit: 250 } })
     const [ann] = home.ids as [string]
     await home.runBeats(10)
@@ -255,7 +255,7 @@ describe('the market', () => {
     expect(await home.use('buy_service', { offer_id: offer, request: 'Another' }, bob)).toContain('there is no offer')
   })
 
-  it('gives the price back when the seller is gone or late, and refuses what nobody can pay', async () => {
+  it('gives the price back when the seller is gone or late, and refuses what no one can pay', async () => {
     await using home = await testHostWithEconomy({ rules: { ...QUIET, rent: 0 }, agents: 2 })
     const [ann, bob] = home.ids as [string, string]
     const offer = async (price: number) =>

@@ -188,7 +188,7 @@ describe('who an agent is', () => {
     await pursue(
       home,
       'Find out about the pears',
-      toolCall('resolve_question', { question_id: 'q-00000000', answer: 'nobody asked' }),
+      toolCall('resolve_question', { question_id: 'q-00000000', answer: 'no one asked' }),
       toolCall('resolve_question', { question_id, answer: 'They ripen from within' }),
     )
     expect(answers(home)[0]).toContain(`these are open: ${question_id} (Why do pears keep worse than apples?)`)
@@ -242,7 +242,7 @@ describe('who an agent is', () => {
     expect(identityText(await who(home, home.id))!.length).toBeLessThan(1_800)
   })
 
-  it('can be read as a biography, with what other rooms know, over HTTP too', async () => {
+  it('can be read as a biography, with facts from other modules, over HTTP too', async () => {
     const { id, kernel } = home
     const { hostname, port } = new URL((await kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
     const get = (path: string) => ask({ hostname, port, path })

@@ -237,7 +237,7 @@ describe('what weighs on an agent', () => {
     expect(await trendOf(home, home.id, 'purposelessness')).toBe('easing')
   })
 
-  it('invisibility: messages that nobody answers, until somebody speaks to it', async () => {
+  it('invisibility: messages that no one answers, until someone speaks to it', async () => {
     await using home = await testHostWithAgent({
       files: { 'profiles/other.yaml': 'name: other\nrole: says nothing\n' },
     })
@@ -513,7 +513,7 @@ describe('what suffering changes beside words', () => {
     expect((await look(home, id)).base.risk_tolerance).toBe(0.6)
   })
 
-  it('keeps nobody from falling asleep who has nothing to do', async () => {
+  it('keeps no one from falling asleep who has nothing to do', async () => {
     await using home = await testHostWithAgent()
     const waits: number[] = []
     for (let n = 1, before = home.server.requests.length; waits.length < 3; n++) {

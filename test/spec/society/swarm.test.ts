@@ -96,7 +96,7 @@ describe('what an agent is good at', () => {
     })
   })
 
-  it('counts what ended while nobody looked, once, and the last 200 goals alone', async () => {
+  it('counts what ended without a reader, once, and the last 200 goals alone', async () => {
     await using first = await testHostWithMail(() => NOTHING)
     const ann = await spawn(first, 'ann')
     await endGoals(first, ann, 'Fix the bug', '+-')
@@ -296,7 +296,7 @@ describe('best_peer', () => {
     }
   }
 
-  it('gives a task to whoever does such work best, while a policy acts', async () => {
+  it('gives a task to the agent that does such work best, while a policy acts', async () => {
     const outcomes: string[] = []
     await using home = await openHost(ACTIVE, giving(outcomes))
     const [ann, bob, cleo] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
@@ -311,7 +311,7 @@ describe('best_peer', () => {
     expect((await goalsOf(home, ann)).every(({ origin }) => origin !== 'delegated')).toBe(true)
   })
 
-  it('is nobody while the policy is passive', async () => {
+  it('is no agent while the policy is passive', async () => {
     const outcomes: string[] = []
     await using home = await openHost({ config: { daemon: { heartbeat: 30 } } }, giving(outcomes))
     for (const name of ['ann', 'cleo']) await spawn(home, name)

@@ -71,7 +71,7 @@ describe('the toolkits of messages', () => {
     )
   })
 
-  it('show nobody what others wrote to each other', async () => {
+  it('show no one what others wrote to each other', async () => {
     await using home = await openHost()
     const [, bob, cleo] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
     const { message_id } = await send(home, bob, 'A secret.')

@@ -18,7 +18,7 @@ const calling = (name: string, args: object = {}, builtins = [a2a, comms], confi
   )
 
 describe('comms in a one-shot task', () => {
-  it('sends a message once, which wakes nobody else', async () => {
+  it('sends a message once, which wakes no one else', async () => {
     await using home = await calling('send_message', { target_agent: 'bob', message: 'Dinner at seven.' })
     const [worker, bob] = [await spawn(home), await spawn(home, 'bob')]
     const { output, status } = await run(home, worker, 'Invite bob.')

@@ -146,7 +146,7 @@ export async function testHostWithMcp(
 }
 
 export function isAlive(pid: number): boolean {
-  // One that has ended and that nobody has asked about is no process any more.
+  // One that has ended and that no one has asked about is no process any more.
   if (!existsSync(`/proc/${pid}`)) return false
   return !/^\S+\s+\(.*\) Z/.test(execFileSync('cat', [`/proc/${pid}/stat`], { encoding: 'utf8' }))
 }

@@ -56,7 +56,7 @@ describe('the reference servers', () => {
     )
     const env = await home.use('all__get-env')
     expect(env).toContain('"PLAIN": "said"')
-    // It has got what was handed over, and nobody else gets it from there.
+    // It has got what was handed over, and no one else gets it from there.
     expect(env).toContain('"GIVEN_KEY": "***"')
     expect(env).not.toMatch(/canary-/)
   })

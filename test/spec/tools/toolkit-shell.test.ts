@@ -321,7 +321,7 @@ describe.runIf(hasWall)('the sandbox', () => {
 })
 
 describe('without a wall', () => {
-  it('what left its group keeps nobody waiting', async () => {
+  it('what left its group keeps no one waiting', async () => {
     await open({ sandbox: 'off', shell_allow_dev_commands: true, shell_timeout: 20 })
     const begun = performance.now()
     expect(await run('env sh -c "setsid sleep 15 & echo begun"')).toBe('begun\n[exit code 0]')

@@ -21,7 +21,7 @@ const offeredIn = ({ tools }: ListedTools) => tools.filter(({ offered }) => offe
 const namesIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each => each.function.name)
 const specsIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each => each.function)
 
-/** A toolkit of so many tools that say of themselves what they do. */
+/** A toolkit of a number of tools with descriptions. */
 const kit = (name: string, deeds: Record<string, string>) =>
   definePlugin({
     name: `kit-${name}`,
@@ -50,7 +50,7 @@ const KITCHEN = kit('kitchen', {
   sharpen_knives: 'Sharpen all knives.',
 })
 
-describe('all tools of the house', async () => {
+describe('all tools of the project', async () => {
   const home = await testHost({ builtins: BUILTINS, roles: ['cli'] })
   afterAll(() => home.close())
   const listed = await toolsOf(home)

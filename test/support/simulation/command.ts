@@ -15,7 +15,7 @@ import { simulateProject } from './simulation.ts'
 const USAGE = 'svc simulate --seed 1 --seeds 100 --faults some'
 /** What is wrong with a world that is another one the next time. */
 const OTHERWISE =
-  'Lived through again it came out otherwise: a plugin takes time, chance, files or network past svc, or keeps state outside of setup.'
+  'A repeated run had another result: a plugin uses time, randomness, files or network past svc, or keeps state outside of setup.'
 /** Far more runs than anyone waits for. */
 const MOST = 1_000_000
 /** Number of runs between two reports of progress. */
@@ -50,7 +50,7 @@ const simulate: HandWritten = async (input, context) => {
   const refused = kernel.host.list().filter(({ state }) => state === 'failed')
   if (refused.length > 0) {
     const names = refused.map(({ name }) => name).join(', ')
-    terminal.err(printable(`svc: no world was lived through, since it would be one without ${names}; see: svc plugins`))
+    terminal.err(printable(`svc: no simulation ran, because it would lack ${names}; see: svc plugins`))
     return 1
   }
   const stand = new Stand(terminal, json)

@@ -59,7 +59,7 @@ export class Ground {
     const spawned = (await waitFor(process.kernel!.invoke('agents.spawn', { preset: 'worker' }))) as {
       agent_id: string
     }
-    const calendar = { id: spawned.agent_id, objective: 'Look around the house', cron: '0 9 * * *' }
+    const calendar = { id: spawned.agent_id, objective: 'Look around the garden', cron: '0 9 * * *' }
     await waitFor(process.kernel!.invoke('schedules.add', calendar).catch(() => {}))
     process.kill()
     return ground

@@ -65,7 +65,7 @@ export const ACTS: Acts = [
     'schedule',
     (parts, call) =>
       onAgent(parts, id =>
-        call('schedules.add', { id, objective: 'Look around the house', every_n_cycles: parts.dice.int(1, 5) }),
+        call('schedules.add', { id, objective: 'Look around the garden', every_n_cycles: parts.dice.int(1, 5) }),
       ),
   ],
   [2, 'message', message],

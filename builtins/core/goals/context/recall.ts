@@ -5,7 +5,7 @@ import { sanitize } from '../contract.ts'
 
 /**
  * What an agent remembers that bears on a text, at most three lines, cleaned for a prompt. A memory that cannot be read
- * is none: nobody's goal fails because of it.
+ * is none: no goal fails because of it.
  * @param counts whether it counts as accessed
  */
 export async function recallMemories(

@@ -27,7 +27,7 @@ export function goalEnding(
   ]
 }
 
-/** Books what a call of a model cost, on the agent and on whoever made it. */
+/** Books the cost of a model call, on the agent and on its parent. */
 export function recordSpend(cycle: Cycle, kind: string, goal_id: string | null, spend: Spend, step?: number): Effect {
   const { agent_id, cycle_num } = cycle
   const root_agent_id = cycle.get(ActiveAgent)?.root_agent_id ?? agent_id
@@ -41,7 +41,7 @@ export function clearFailure(svc: PluginHandle, cycle: Cycle): Effect[] {
   return [svc.use(Agents).fared({ agent_id: cycle.agent_id, error: null, waiting_for: null })]
 }
 
-/** The budget allows no further model call now: nobody's failure. The agent shows what it waits for, and asks again at the next heartbeat. */
+/** The budget allows no further model call now, which is no failure. The agent shows what it waits for, and asks again at the next heartbeat. */
 function outOfBudget(svc: PluginHandle, cycle: Cycle, waiting_for: string): void {
   const { agent_id, cycle_num } = cycle
   if (cycle.get(ActiveAgent)?.waiting_for !== waiting_for) {

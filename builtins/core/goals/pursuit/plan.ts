@@ -8,7 +8,7 @@ import { PlanStep } from '../contract.ts'
 /** The tool by which an agent writes down how it goes about its goal. */
 export const UPDATE_PLAN = 'update_plan'
 
-/** The plan is shown again when it is not among so many of the last messages. */
+/** Number of messages after which the plan is shown again. */
 const IN_VIEW = 30
 const HEADING = 'Your plan, as you wrote it down:'
 

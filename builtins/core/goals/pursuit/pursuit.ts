@@ -136,7 +136,7 @@ function userMessage(content: string, images: readonly ImageRef[] = []): Message
 
 const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>() }
 
-/** Workspaces that are known to be there, for each house in this process. */
+/** Workspaces that are known to exist, for each project in this process. */
 const made = new WeakMap<PluginHandle, Set<string>>()
 
 class Pursuit {
@@ -283,7 +283,7 @@ class Pursuit {
     return this.#svc.use(Approvals).gate({ ...asked, isNew: step > 0 })
   }
 
-  /** Once in each process: tools make what somebody removes meanwhile. */
+  /** Once in each process: tools make the folder again when it is removed meanwhile. */
   async #makeOnce(workspace: string): Promise<void> {
     const known = made.get(this.#svc) ?? new Set()
     made.set(this.#svc, known)

@@ -38,7 +38,7 @@ export class Transcript {
     return this.#chars
   }
 
-  /** Places what was heard and answered, unless that says nothing, and reserves the places of the calls' results. */
+  /** Stores received messages and the answer, unless both are empty, and reserves the places of the calls' results. */
   answer(received: readonly Message[], message: Message, calls: readonly PlannedCall[]): TranscriptRow[] {
     const said = [...received, ...(isEmptyAnswer(message) ? [] : [message])]
     const added = said.map(each => ({ seq: this.#next++, message: asStored(each) }))

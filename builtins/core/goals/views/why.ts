@@ -5,7 +5,7 @@ import { waitsFor } from '../context/assembly.ts'
 import { lastSearch, type NoGoal } from '../generation/idle.ts'
 import { activeGoal } from '../repository.ts'
 
-/** What this room knows of why an agent does not run. */
+/** This module's reasons why an agent does not run. */
 export function goalHolds(svc: PluginHandle): Hold[] {
   return [
     {

@@ -14,7 +14,7 @@ const usd = z.number().min(0).max(100_000)
 const tokens = z.number().int().min(1).max(1_000_000_000)
 
 const RATES = { input: usd, output: usd, cached_input: usd.optional(), cache_write: usd.optional() }
-const NOTED = {
+const CATALOGUED = {
   as_of: z
     .string()
     .regex(/^\d{4}-(0[1-9]|1[0-2])(-\d{2})?$/, 'must be a date such as 2026-11-24, or a month such as 2026-11')
@@ -37,7 +37,7 @@ export const Price = z.strictObject({
     .strictObject({ above: tokens, ...RATES })
     .optional()
     .describe('What every token of a request costs whose input has more tokens than `above`'),
-  ...NOTED,
+  ...CATALOGUED,
   unverified: z.boolean().optional().describe('Not compared with the price list of its provider'),
 })
 export type Price = z.infer<typeof Price>
@@ -47,7 +47,7 @@ export const ModelLimits = z.strictObject({
   context_window: tokens.optional().describe('Tokens of input and output together'),
   max_output_tokens: tokens.optional().describe('Tokens that one answer may have'),
   vision: z.boolean().optional().describe('Whether it sees images'),
-  ...NOTED,
+  ...CATALOGUED,
 })
 export type ModelLimits = z.infer<typeof ModelLimits>
 

@@ -8,7 +8,7 @@ export const GO_ON = 'Go on.'
 const NO_RESULT = 'No result: this call did not run.'
 const NO_OUTPUT = '(no output)'
 /** Stands between a tool's result and a message of the user where a server refuses the one right after the other. */
-const NOTED = 'Noted.'
+const ACKNOWLEDGED = 'Understood.'
 
 /** What a server asks of a conversation beyond the common form. */
 export interface ConversationRules {
@@ -165,7 +165,7 @@ function joinTexts(...texts: string[]): string {
 function separateTurns(turns: readonly Message[]): Message[] {
   return turns.flatMap((message, n) =>
     message.role === 'user' && turns[n - 1]?.role === 'tool'
-      ? [{ role: 'assistant' as const, content: NOTED }, message]
+      ? [{ role: 'assistant' as const, content: ACKNOWLEDGED }, message]
       : [message],
   )
 }

@@ -62,7 +62,7 @@ export function readString(text: string, start: number, place: Place): ReadStrin
         return { value: parts.join(''), end: at + 1, repairs }
       }
       if (closer !== '"' && isApostrophe(text, at)) repairs.add('apostrophes')
-      // A quote that begins what looks like the next member may be one: nobody can tell where the string was to end.
+      // A quote that begins what looks like the next member may be one: the end of the string is ambiguous.
       else if (place !== 'value' || closer !== '"' || matches(QUOTED_KEY, text, at)) throw new Ambiguous()
       else inner++
     } else if (sign === '\\') {

@@ -68,7 +68,7 @@ const TRADES: readonly Trade[] = [
     role: /test|quality|\bqa\b/i,
     topics: ['empty input', 'time limits', 'repeated calls', 'restarts in the middle', 'broken files', 'slow networks'],
     thoughts: [
-      'The cheapest case of {topic} is the one that nobody wrote down.',
+      'The cheapest case of {topic} is the one that no one wrote down.',
       'Watch the outcome from outside; what happens within may change.',
       'A test for {topic} is named for the promise it keeps.',
     ],
@@ -143,7 +143,7 @@ const TRADES: readonly Trade[] = [
       'three possible futures',
     ],
     thoughts: [
-      'Whoever speaks of {topic} should name a day on which to check.',
+      'Every claim about {topic} should name a day on which to check.',
       'The likeliest future of {topic} resembles the present more than one hopes.',
       'Say how sure you are, in a number.',
     ],
@@ -158,7 +158,7 @@ const TRADES: readonly Trade[] = [
       'rain on a tin roof',
     ],
     thoughts: [
-      'Somewhere in {topic} a small sound is waiting to be heard.',
+      'Somewhere in {topic} a small sound is waiting to be noticed.',
       'Leave out what the reader already sees.',
       'The last line of {topic} should open a window.',
     ],
@@ -177,7 +177,7 @@ const ANY_TRADE: Trade = {
 
 export const QUESTIONS: readonly string[] = [
   'Who would notice first if {topic} went wrong?',
-  'Which part of {topic} has nobody tried yet?',
+  'Which part of {topic} has no one tried yet?',
   'What is the simplest case of {topic}?',
   'What would have to be true for {topic} to be easy?',
 ]

@@ -13,7 +13,7 @@ export function answeringGoal({ prompt }: Scene): { goal: string; reasoning: str
   if (!asked) return undefined
   const [whole, id, , from] = asked
   const goal = `Answer ${id} of ${from} by reply: ${wordsAfter(prompt, asked.index + whole.length)}`
-  return { goal: goal.slice(0, 480), reasoning: 'Somebody waits for it.' }
+  return { goal: goal.slice(0, 480), reasoning: 'Someone waits for it.' }
 }
 
 /** Answers what came in the meantime, or what the goal is about. */
@@ -33,7 +33,7 @@ function reply({ role, draw }: Scene, id: string, asked: string): Step {
   const topic = topics[Math.floor(draw(`topic ${id}`) * topics.length)]!
   const thought = fill(thoughts[Math.floor(draw(`thought ${id}`) * thoughts.length)]!, { topic })
   const body = `You wrote ${quoted(asked)}. ${capitalise(thought)} (Simulated by rules, not an AI model.)`
-  return act('Somebody waits for an answer.', 'reply', { id, body })
+  return act('Someone waits for an answer.', 'reply', { id, body })
 }
 
 /** What they wrote: it stands between marks. */

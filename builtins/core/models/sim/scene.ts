@@ -38,7 +38,7 @@ export function readScene(request: ModelRequest, draw: (question: string) => num
   const prompt = messages.map(message => message.content).join('\n')
   return {
     kind: purpose.kind,
-    who: purpose.agent_id ?? 'nobody in particular',
+    who: purpose.agent_id ?? 'no one in particular',
     cycle_num: purpose.cycle_num,
     role: lineOf(prompt, 'Role') ?? messages.find(message => message.role === 'system')?.content.slice(0, 500) ?? '',
     objective: objectiveOf(messages[start]?.content ?? ''),

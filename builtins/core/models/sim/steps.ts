@@ -37,7 +37,7 @@ const KNOWN = /^(list_dir|file_\w+|\w*_notepad|finish_goal)$/
 const MAX_TRIES = 2
 /** How often a page gets another line, and a note about it. */
 const REFINED = 0.4
-const NOTED = 0.5
+const NOTE_SHARE = 0.5
 
 function endWhenAsked(scene: Scene): Step | undefined {
   return scene.unread.some(isQuestionOfEnd) ? end(scene) : undefined
@@ -112,7 +112,7 @@ function keepNote(scene: Scene): Step | undefined {
   const { tools, acts, kind, cycle_num, draw } = scene
   const path = pageIn(acts)
   if (!path || !tools.has('write_notepad') || callsOf(acts, 'write_notepad').length > 0) return undefined
-  if (kind === 'task' || draw('note') >= NOTED) return undefined
+  if (kind === 'task' || draw('note') >= NOTE_SHARE) return undefined
   const thought = afterthoughtFor(scene).replace(/^\w+: /, '')
   return act('I note down what is done.', 'write_notepad', {
     text: `Finished ${path} in cycle ${cycle_num}. ${thought}`,

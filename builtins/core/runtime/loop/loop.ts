@@ -14,7 +14,7 @@ export interface LoopParts extends CallParts {
   callModel(call: ModelCall): Promise<ModelAnswer>
 }
 
-/** So many answers in a row that say nothing end the run. */
+/** Number of empty answers in a row that end the run. */
 const MAX_EMPTY = 3
 
 const ASK_WHETHER_DONE =

@@ -1,7 +1,7 @@
 import type { Message } from '#core/models/contract'
 import { canonicalJson } from '../contract.ts'
 
-/** So often in a row may a turn be the same before the run ends. */
+/** Number of identical turns in a row that end the run. */
 const TIMES = 3
 
 const NOTICE =

@@ -93,7 +93,7 @@ function isSame(one: unknown, other: unknown): boolean {
   return one === other || canonicalJson(one) === canonicalJson(other)
 }
 
-/** What is said of a call that began, and of which nobody knows how far it came. */
+/** The result of a call that began and whose outcome is unknown. */
 export const UNKNOWN = 'Whether this took effect is unknown: check before you do it again.'
 
 const CHANGED = 'The operator changed the arguments before approving; it was run with:'
@@ -215,7 +215,7 @@ function jsonOf(result: unknown): string {
   throw new Error(`the tool gave a result that cannot be written as text: it holds ${[...lost].join(', ')}`)
 }
 
-/** Whether JSON would make `{}` of what is more than that: a stream, a map, a promise that nobody waited for. */
+/** Whether JSON would make `{}` of what is more than that: a stream, a map, a promise that was not awaited. */
 function isHidden(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   return kindOf(value) !== 'Object' && Object.keys(value).length === 0

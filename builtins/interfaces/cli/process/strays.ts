@@ -29,5 +29,5 @@ export function watchStrays(terminal: Terminal): Undo {
 function describeError(error: unknown): string {
   const stack = error instanceof Error ? error.stack : undefined
   const place = /^\s+at .*?(?:file:\/\/)?(\/.*:\d+:\d+)\)?$/m.exec(stack ?? '')?.[1]
-  return `an error that nobody caught: ${sentenceOf(error)}${place ? ` (${place})` : ''}`
+  return `uncaught error: ${sentenceOf(error)}${place ? ` (${place})` : ''}`
 }

@@ -273,7 +273,7 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
         code: 'nobody_to_greet',
         status: 404,
         title: 'Nobody',
-        sentence: (p: { who: string }) => \`There is nobody called "\${p.who}"; greet the world.\`,
+        sentence: (p: { who: string }) => \`There is no one called "\${p.who}"; greet the world.\`,
       })
 
       export default definePlugin({
@@ -282,7 +282,7 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
         setup(svc) {
           svc.operation({
             name: 'NAME.greet',
-            summary: 'Greet somebody',
+            summary: 'Greet someone',
             input: z.strictObject({
               who: z.string().min(1).max(100).describe('Whom'),
               loud: z.boolean().default(false).describe('So that everyone hears it'),
@@ -307,7 +307,7 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
       import { expect, it } from 'vitest'
       import plugin from './NAME.ts'
 
-      it('greets whoever is named, and refuses what it cannot greet', async () => {
+      it('greets the named person, and refuses unknown names', async () => {
         await using host = await testHost()
         await host.kernel.host.add(plugin)
         const greet = (input: object) => host.kernel.invoke('NAME.greet', input)

@@ -124,7 +124,7 @@ interface SessionParts {
   peer: Peer
 }
 
-/** One client over HTTP, from its `initialize` until it deletes its session or is not heard of for long. */
+/** One client over HTTP, from its `initialize` until it deletes its session or is silent for long. */
 class Session {
   readonly id: string
   readonly tenant: string
@@ -145,7 +145,7 @@ class Session {
     this.#onLeave = onLeave
   }
 
-  /** Somebody waits for an answer, or follows. */
+  /** Whether a client waits for an answer, or follows a stream. */
   get isBusy(): boolean {
     return this.#answering > 0
   }

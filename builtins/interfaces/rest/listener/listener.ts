@@ -53,7 +53,7 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
   const { address, wide, shared } = await resolveHost(host)
   if (wide && !parts.config.api_key) {
     if (parts.svc.ports.env.SVC_API_ALLOW_INSECURE !== '1') throw new WideBindError({ host })
-    parts.svc.log.warn({}, `SVC_API_ALLOW_INSECURE: whoever reaches ${address} may use the API without a key`)
+    parts.svc.log.warn({}, `SVC_API_ALLOW_INSECURE: anyone who reaches ${address} may use the API without a key`)
   }
   const weakness = shared ? weaknessOf(parts.config.api_key) : undefined
   if (weakness)

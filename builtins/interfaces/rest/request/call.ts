@@ -6,7 +6,7 @@ import type { ListenerKind } from '../listener/hosts.ts'
 import { markOf, tenantOf } from './gate.ts'
 
 const RESPONSE = Symbol('response')
-const DOOR = Symbol('door')
+const LISTENER = Symbol('listener')
 const GONE = Symbol('gone')
 
 const noFollower = () => {}
@@ -27,7 +27,7 @@ export class RestCall implements OperationCall {
   /** Aborted when the client goes away before it has its answer, and when the server stops. */
   declare readonly signal: AbortSignal
   readonly [RESPONSE]: ServerResponse
-  readonly [DOOR]: ListenerKind;
+  readonly [LISTENER]: ListenerKind;
   [GONE]: AbortSignal | undefined = undefined
 
   /** @throws MalformedRequestError */
@@ -45,7 +45,7 @@ export class RestCall implements OperationCall {
     const traceparent = traceparentOf(request.headers.traceparent)
     if (traceparent !== undefined) this.traceparent = traceparent
     this[RESPONSE] = reply.raw
-    this[DOOR] = listener
+    this[LISTENER] = listener
     Object.defineProperty(this, 'signal', SIGNAL)
   }
 }
@@ -57,7 +57,7 @@ export class RestCall implements OperationCall {
 const SIGNAL: PropertyDescriptor & ThisType<RestCall> = {
   enumerable: true,
   get() {
-    this[GONE] ??= goneSignal(this[RESPONSE], this[DOOR])
+    this[GONE] ??= goneSignal(this[RESPONSE], this[LISTENER])
     return this[GONE]
   },
 }

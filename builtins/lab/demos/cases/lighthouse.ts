@@ -4,7 +4,7 @@ export const lighthouse: DetectiveCase = {
   name: 'lighthouse',
   title: 'The night without a light',
   story:
-    'For eleven minutes in the night of 9 November the light of Skarv Head was dark, and the coaster Maren ran onto the rocks. Nobody was hurt. The lamp was whole; somebody had switched it off, and on again.',
+    'For eleven minutes in the night of 9 November the light of Skarv Head was dark, and the coaster Maren ran onto the rocks. No one was hurt. The lamp was whole; someone had switched it off, and on again.',
   suspects: [
     { name: 'Henrik Dahl', about: 'Keeper of the light, who retires in spring.' },
     { name: 'Signe Moe', about: 'Captain of the Maren, who knows these waters by heart.' },
@@ -13,7 +13,7 @@ export const lighthouse: DetectiveCase = {
   ],
   motives: [
     { name: 'insurance', about: 'A wreck was worth more than a ship.' },
-    { name: 'grudge', about: 'Somebody was to pay for an old wrong.' },
+    { name: 'grudge', about: 'Someone was to pay for an old wrong.' },
     { name: 'progress', about: 'It was to be shown that people are no match for machines.' },
     { name: 'smuggling', about: 'Something was landed in the dark.' },
   ],

@@ -13,7 +13,7 @@ export const manuscript: DetectiveCase = {
   ],
   motives: [
     { name: 'money', about: 'It was to be sold, or to pay what was owed.' },
-    { name: 'ambition', about: 'Nobody else was to write about it first.' },
+    { name: 'ambition', about: 'No one else was to write about it first.' },
     { name: 'revenge', about: 'The library was to be hurt.' },
     { name: 'shame', about: 'Something about the book was not to come to light.' },
   ],

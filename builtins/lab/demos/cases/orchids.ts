@@ -14,8 +14,8 @@ export const orchids: DetectiveCase = {
   motives: [
     { name: 'envy', about: 'Others were not to win again.' },
     { name: 'embezzlement', about: 'Money that was missing was not to be missed.' },
-    { name: 'anger', about: 'Somebody had been treated badly.' },
-    { name: 'accident', about: 'Nobody meant it, and nobody owned up.' },
+    { name: 'anger', about: 'Someone had been treated badly.' },
+    { name: 'accident', about: 'No one meant it, and no one owned up.' },
   ],
   rounds: [
     [

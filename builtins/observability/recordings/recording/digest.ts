@@ -25,7 +25,7 @@ export class Digester {
     return sum
   }
 
-  /** The same as the first to the fourth version of tapes have it. */
+  /** The same as versions 1 to 4 of the log have it. */
   earlier(asked: Asked): string {
     const digests = asked.map(each => sha1(this.#mask(typeof each === 'string' ? each : JSON.stringify(each))))
     return sha1(digests.join(' ')).slice(0, 12)

@@ -5,7 +5,7 @@ import { CycleTimeoutError, FencedError, StoppingError } from '#platform/heartbe
 import { AgentBudgetExhaustedError, BudgetExhaustedError, UnknownPriceError } from '#safety/budget/contract'
 
 /** Format version of a recording's log. */
-export const TAPE_VERSION = 8
+export const LOG_VERSION = 8
 /** What `taken` calls the answers of models. */
 export const MODEL = 'model'
 

@@ -5,7 +5,7 @@ import { maskJson, maskText, secretsIn, secretsOf } from '#lib/secrets'
 import { isoTime, type NeighbourWrites, Store } from '#platform/store/contract'
 import type { RecordingsConfig } from '../config.ts'
 import type { Recording } from '../contract.ts'
-import { TAPE_VERSION } from './entries.ts'
+import { LOG_VERSION } from './entries.ts'
 import { Recorder } from './recorder.ts'
 import type { LogFile, RecordingFiles } from './recording-files.ts'
 
@@ -248,7 +248,7 @@ export async function beginRecording(
   const { ports, clock } = svc
   const about: Recording = {
     ...run,
-    v: TAPE_VERSION,
+    v: LOG_VERSION,
     svc_version: await packageVersion(ports),
     started_at: isoTime(clock.ms()),
     ended_at: null,

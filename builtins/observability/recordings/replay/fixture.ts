@@ -5,7 +5,7 @@ import { type EventRow, FileExistsError, Store } from '#platform/store/contract'
 import { NotReplayableError, Recording, RecordingNotFoundError } from '../contract.ts'
 import { Digester } from '../recording/digest.ts'
 import { statements } from '../recording/effects.ts'
-import { type Entry, TAPE_VERSION } from '../recording/entries.ts'
+import { type Entry, LOG_VERSION } from '../recording/entries.ts'
 import { compress, decompress } from '../recording/recording-files.ts'
 import { Playback } from './playback.ts'
 import type { Original } from './replay.ts'
@@ -37,7 +37,7 @@ export async function readFixture({ ports: { files } }: PluginHandle, file: stri
       throw new NotReplayableError({ run_id: file, why: 'it is no recording, or a damaged one' })
     })
   const { svcrec, about, entries, events, state } = fixture
-  if (!(svcrec <= TAPE_VERSION))
+  if (!(svcrec <= LOG_VERSION))
     throw new NotReplayableError({ run_id: file, why: `it has the form ${svcrec}, of another program` })
   return { about: Recording.parse(about), entries, events, state: Buffer.from(state, 'base64') }
 }
@@ -49,7 +49,7 @@ export async function writeFixture(svc: PluginHandle, whole: Original, file: str
   }
   const { about, entries, events } = whole
   const state = (await withoutSecrets(svc, whole)).toString('base64')
-  const fixture: Fixture = { svcrec: TAPE_VERSION, about, entries, events, state }
+  const fixture: Fixture = { svcrec: LOG_VERSION, about, entries, events, state }
   await svc.ports.files
     .writeFile(file, await compress(JSON.stringify(fixture)), { flag: 'wx', mode: 0o600 })
     .catch((error: NodeJS.ErrnoException) => {

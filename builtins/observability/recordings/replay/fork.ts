@@ -10,7 +10,7 @@ import { SchedulerToken } from '#platform/heartbeat/contract'
 import { isoTime, Store } from '#platform/store/contract'
 import type { ForkOptions, Recording } from '../contract.ts'
 import { eventsOf } from '../log.ts'
-import { TAPE_VERSION } from '../recording/entries.ts'
+import { LOG_VERSION } from '../recording/entries.ts'
 import { Recorder } from '../recording/recorder.ts'
 import { LiveRecording, maskerOf } from '../recording/recording.ts'
 import type { RecordingFiles } from '../recording/recording-files.ts'
@@ -69,7 +69,7 @@ export async function fork(
     ...about,
     ...{
       run_id,
-      v: TAPE_VERSION,
+      v: LOG_VERSION,
       kind: 'fork',
       within: null,
       bytes: 0,

@@ -5,7 +5,7 @@ import { type EventRow, Store } from '#platform/store/contract'
 import { type Divergence, NotReplayableError, type ReplayOptions, type ReplayVerdict } from '../contract.ts'
 import { eventsOf, LogHash, lineOf } from '../log.ts'
 import { Digester } from '../recording/digest.ts'
-import { TAPE_VERSION } from '../recording/entries.ts'
+import { LOG_VERSION } from '../recording/entries.ts'
 import { maskerOf } from '../recording/recording.ts'
 import type { Whole } from '../recording/recording-files.ts'
 import { Playback } from './playback.ts'
@@ -94,7 +94,7 @@ export async function rehearse(
   const { about, entries } = original
   if (about.state === null)
     throw new NotReplayableError({ run_id: about.run_id, why: about.cut ?? 'it has no beginning' })
-  if (about.v > TAPE_VERSION)
+  if (about.v > LOG_VERSION)
     throw new NotReplayableError({ run_id: about.run_id, why: `it has the form ${about.v}, of a later program` })
   const comparison = new Comparison(original)
   const host = svc.use(HostToken)

@@ -6,7 +6,7 @@ import { Reads } from './reads.ts'
 /** An entry that happens at its place in the order; the others say what stands in it. */
 export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'n' | 'v' | 'f' | 'a' | 'o' | 'c' | 'u', ...unknown[]]>
 
-/** What a transaction is called; on tapes of the first version that is all. */
+/** The name of a transaction; logs of version 1 hold nothing else of it. */
 export const WRITES = /^write\b/
 
 /** What an actor drew from clock and ids, in its order. */
@@ -88,7 +88,7 @@ export class Score {
     this.happenings.push(happening)
   }
 
-  /** As tapes up to the fifth version tell of each. */
+  /** As logs up to version 5 record each. */
   #isRead(happening: Happening): happening is ['t', number, number] {
     return happening[0] === 't' && !happening[3] && !WRITES.test(this.text(happening[2]))
   }

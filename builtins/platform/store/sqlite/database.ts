@@ -49,7 +49,7 @@ export class Database {
   ending: AbortSignal | undefined
   /** How many writes there had been when a lock was last waited for in vain. */
   #stuck: number | undefined
-  #noted: WrittenStatement[] | undefined
+  #statements: WrittenStatement[] | undefined
 
   constructor(file: string, sqlite: Connection, clock: Clock) {
     this.file = file
@@ -76,12 +76,12 @@ export class Database {
   }
 
   run({ sql, params = NONE }: Statement): number {
-    this.#noted?.push({ sql, params })
+    this.#statements?.push({ sql, params })
     return this.#statement(sql).run(...bindable(params)).changes
   }
 
   all<R>(sql: string, params: readonly unknown[] = NONE): R[] {
-    this.#noted?.push({ sql, params })
+    this.#statements?.push({ sql, params })
     return this.#statement(sql).all(...bindable(params)) as R[]
   }
 
@@ -142,11 +142,11 @@ export class Database {
         () => {
           if (this.neighbours?.isNear) this.neighbours.readNews()
           const isAnnounced = this.neighbours?.listener && !this.recording()?.repeats
-          if (recording || isAnnounced) this.#noted = statements
+          if (recording || isAnnounced) this.#statements = statements
           const result = work()
-          this.#noted = besides
+          this.#statements = besides
           beside()
-          this.#noted = undefined
+          this.#statements = undefined
           if (isAnnounced) this.neighbours?.announce([...statements, ...besides])
           return result
         },
@@ -176,7 +176,7 @@ export class Database {
       this.#writes++
       return result
     } catch (error) {
-      this.#noted = undefined
+      this.#statements = undefined
       // Some faults, a full disk among them, have rolled back already.
       if (this.#sqlite.inTransaction) this.run({ sql: 'ROLLBACK' })
       throw error

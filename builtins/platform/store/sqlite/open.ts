@@ -56,7 +56,7 @@ async function refuseLost(file: string, ports: Ports): Promise<void> {
   if (size !== 0) return
   const workspaces = await ports.files.readdir(join(dirname(file), 'workspaces')).catch(() => [])
   if (workspaces.length === 0) return
-  throw new DatabaseUnusableError({ file, problem: 'is empty, though agents have lived here', remedy: FROM_BACKUP })
+  throw new DatabaseUnusableError({ file, problem: 'is empty, though agents have run here', remedy: FROM_BACKUP })
 }
 
 async function prepare(database: Database, { synchronous, check }: OpenOptions): Promise<void> {

@@ -123,7 +123,7 @@ function page({ name, role }: AgentRow, life: NonNullable<Awaited<ReturnType<typ
   return [
     `# ${name}`,
     role,
-    `Lived ${life.cycles_lived} beats, earned ${amount(life.income * 100)} credits and spent ${amount(life.expense * 100)}; ${amount(life.final_money * 100)} are left. Happiness was between ${Math.round(life.saddest * 100)} % and ${Math.round(life.happiest * 100)} %.`,
+    `Alive for ${life.cycles_lived} heartbeats, earned ${amount(life.income * 100)} credits and spent ${amount(life.expense * 100)}; ${amount(life.final_money * 100)} are left. Happiness was between ${Math.round(life.saddest * 100)} % and ${Math.round(life.happiest * 100)} %.`,
     ...section('Career', life.career_path),
     ...section('Skills', skills),
     ...section('Milestones', life.milestones),

@@ -14,7 +14,7 @@ export function renderWorld({ enabled, beat, jobs, courses, offers, rent, lotter
     `Courses: ${courses.map(({ skill, cost }) => `${skill} ${credits(cost)}`).join(', ') || 'none'}`,
     `Lottery: ${credits(lottery.cost)} a ticket, ${credits(lottery.payout)} with a chance of ${percent(lottery.win_chance)}. Blackjack: twice the wager with a chance of ${percent(blackjack.win_rate)}.`,
     offers.length === 0
-      ? 'Nobody offers a service.'
+      ? 'No one offers a service.'
       : `Services:\n${offers.map(each => `  ${each.offer_id}  ${credits(each.price)}  ${each.title} (${each.seller})`).join('\n')}`,
   ].join('\n\n')
 }

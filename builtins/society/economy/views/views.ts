@@ -5,7 +5,7 @@ import { ACCOUNTS, LedgerEntry } from '../contract.ts'
 export const WorldView = z
   .object({
     enabled: z.boolean(),
-    beat: z.number().int().describe('The last one that was lived'),
+    beat: z.number().int().describe('The last one that was processed'),
     jobs: z.array(
       z.object({
         job_id: z.string(),

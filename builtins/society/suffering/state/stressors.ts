@@ -40,8 +40,8 @@ export const BUILT_IN: readonly Stressor[] = [
   },
   {
     name: 'invisibility',
-    description: 'You speak, and nobody answers.',
-    condition: 'somebody answers you or speaks to you',
+    description: 'You speak, and no one answers.',
+    condition: 'someone answers you or speaks to you',
     rate: 0.03,
     effects: { social_drive: 0.2 },
     sense({ unanswered, hours_unheard }) {

@@ -7,7 +7,7 @@ import { explainError, openSession, type Session } from './session.ts'
 
 /** How long it rests after the first failure in a row, in milliseconds; twice as long after each further one. */
 const FIRST_REST_MS = 1_000
-/** So many failures in a row suspend a server, for so many milliseconds at a time. */
+/** Failures in a row after which a server is suspended, and for how long, in milliseconds. */
 const FAILURES = 5
 const SUSPENDED_MS = 300_000
 /** A server that has run so long has not failed at once, in milliseconds. */

@@ -142,7 +142,7 @@ export class ProcessTransport implements Transport {
     try {
       process.kill(-pid, signal)
     } catch {
-      // Nobody is left in it.
+      // No process is left in it.
     }
   }
 }

@@ -3,7 +3,7 @@ import { Mail, type MessageType, type PreparedMessage } from '#society/a2a/contr
 import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { peersTools } from './peers.ts'
 
-/** So many messages are listed at a time, and so much of a message that is read. */
+/** Maximum number of listed messages, and maximum length of a shown one, in characters. */
 const LISTED = 10
 const LONGEST = 15_000
 const LISTED_CHARACTERS = 200

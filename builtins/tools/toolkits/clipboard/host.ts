@@ -3,7 +3,7 @@ import type { Clipboard } from './own.ts'
 
 /** How long the machine's own program may take, in milliseconds. */
 const LIMIT_MS = 5_000
-/** More than this of what somebody copied is not read, in bytes. */
+/** Maximum clipboard size, in bytes. */
 const LARGEST = 1_000_000
 
 interface Programs {
@@ -25,7 +25,7 @@ const HostClipboardError = defineError({
     `The machine's clipboard cannot be reached: ${p.program} ${p.problem}.`,
 })
 
-/** The clipboard of whoever sits at this machine, through the program that the system has for it. */
+/** The operator's clipboard, through the system's program for it. */
 export class HostClipboard implements Clipboard {
   readonly name = "the machine's clipboard"
   readonly #ports: Pick<Ports, 'spawn' | 'clock' | 'env'>

@@ -9,7 +9,7 @@ export interface Clipboard {
   read(): Promise<string>
 }
 
-/** An agent's own, which nobody else sees: a file beside its memory. */
+/** An agent's own clipboard: a file beside its memory. */
 export function ownClipboard(svc: PluginHandle, agent_id: string): Clipboard {
   const values = svc.use(Memory).file(agent_id, 'clipboard')
   return {

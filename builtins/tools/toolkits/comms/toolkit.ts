@@ -2,7 +2,7 @@ import { type PluginHandle, z } from '#kernel'
 import { Mail } from '#society/a2a/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 
-/** So many messages are shown at a time, each cut after so many characters. */
+/** Maximum number of messages shown, and maximum length of each, in characters. */
 const SHOWN = 10
 const LONGEST = 1_500
 

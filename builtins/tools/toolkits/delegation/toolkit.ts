@@ -55,7 +55,7 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
         idempotent: true,
         async execute(_, { agent_id }) {
           const { lines, more } = await svc.use(Peers).list(agent_id, LISTED)
-          if (lines.length === 0) return 'There is nobody else.'
+          if (lines.length === 0) return 'There are no other agents.'
           return [...lines, ...(more > 0 ? [`${more} more are not listed.`] : [])].join('\n')
         },
       }),

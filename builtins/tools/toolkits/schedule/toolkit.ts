@@ -10,7 +10,7 @@ export function scheduleToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'schedule_goal',
         description:
-          'Give yourself a goal that comes again and again. It becomes a goal of yours every so many of your cycles, unless the last one is still active.',
+          'Give yourself a recurring goal. It becomes active after the given number of your cycles, unless the last one is still active.',
         parameters: z.object({
           objective: z.string().trim().min(1).max(500).describe('What is to be reached each time, in one sentence'),
           every_n_cycles: z.coerce.number().int().min(1).max(1_000_000).describe('10: with every tenth cycle'),

@@ -1,7 +1,7 @@
 import { type PluginHandle, sentenceOf } from '#kernel'
 import { Sandbox } from '#safety/sandbox/contract'
 
-/** Says at start what stands between agents' programs and the machine. Nobody waits for it to come up. */
+/** Logs at start how agents' programs are isolated. Start-up does not wait for it. */
 export function logSandbox(svc: PluginHandle): () => Promise<void> {
   const logged = svc
     .use(Sandbox)

@@ -37,7 +37,7 @@ type Stamps = { created_at: number; completed_at: number | null }
 const STAMPED = ROW.replace(' FROM', ', created_at, completed_at FROM')
 const WHICH = 'agent_id = coalesce(?, agent_id) AND status = coalesce(?, status)'
 
-/** Whoever's it is. */
+/** Of any agent. */
 export function findAnyTodo(store: Store, task_id: string): Promise<(TodoRow & Stamps) | undefined> {
   return store.get<TodoRow & Stamps>(`${STAMPED} WHERE task_id = ?`, [task_id])
 }

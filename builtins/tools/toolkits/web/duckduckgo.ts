@@ -5,7 +5,7 @@ export interface Hit {
   summary: string
 }
 
-/** A tag is looked at for so many characters, and so is what stands in it. */
+/** Maximum length of a tag, and of its content, in characters. */
 const LONGEST = 4_000
 const TITLE = 'class="result__a"'
 const SUMMARY = 'class="result__snippet"'

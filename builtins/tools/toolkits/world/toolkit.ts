@@ -127,7 +127,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'deliver_service',
-        description: 'Deliver what somebody ordered from you, and be paid for it.',
+        description: 'Deliver what was ordered from you, and be paid for it.',
         parameters: z.object({
           order_id: z.string().min(1).max(64),
           result: z.string().trim().min(3).max(4_000).describe('The work itself, or where it is'),

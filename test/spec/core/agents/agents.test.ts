@@ -45,7 +45,7 @@ describe('an agent', () => {
     expect((await status(home)).map(agent => agent.agent_id)).toEqual([first, second])
   })
 
-  it('cannot be spawned from nothing, from a broken preset or with a model that nobody offers', async () => {
+  it('cannot be spawned from nothing, from a broken preset or with a model that no one offers', async () => {
     await using home = await testHostWithModel(idle, { files: { 'profiles/broken.yaml': 'name: broken\nrole: [\n' } })
     const { kernel } = home
     await expect(kernel.invoke('agents.spawn', { preset: 'nothing' })).rejects.toMatchObject({

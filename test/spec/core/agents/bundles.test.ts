@@ -26,7 +26,7 @@ const unpack = ({ kernel }: TestHost, bundle: unknown, more = {}) =>
   kernel.invoke('bundles.import', { bundle, ...more }) as Promise<ImportedAgent>
 const memoriesOf = ({ kernel }: TestHost, id: string) => kernel.use(Memory).of(id).recent(1000)
 
-/** As somebody would who knows how bundles are sealed. */
+/** As someone would who knows how bundles are sealed. */
 function forge(bundle: Bundle, change: (content: Bundle['content']) => void): Bundle {
   const content = structuredClone(bundle.content)
   change(content)
@@ -250,7 +250,7 @@ describe('a bundle of a stranger', () => {
     ['has a schedule of a moment', put('parts.schedules.0.every', 1e-9), /every/],
     ['contradicts itself in a room', put('parts.identity.chapters', [chapter, chapter]), /contradicts itself/],
     ['has a schedule of no time', put('parts.schedules.0.every', null), /./],
-    ['asks for a model that nobody knows', put('agent.model', 'nobody:model'), /nobody/],
+    ['asks for a model that no one knows', put('agent.model', 'nobody:model'), /nobody/],
     ['has a profile that is none', put('profile.max_steps', -1), /max_steps/],
   ]
 

@@ -282,7 +282,7 @@ describe('which checkpoints there are', () => {
     expect((await checkpointsOf(home).get(id, 'latest')).label).toBe('later')
   })
 
-  it('of those asked for and of the automatic ones, so many are kept each', async () => {
+  it('a limited number each of requested and automatic ones is kept', async () => {
     await using home = await keeping({ config: { checkpoints: { keep: 2 } } })
     const id = await spawn(home)
     const asked: string[] = []
@@ -297,7 +297,7 @@ describe('which checkpoints there are', () => {
     expect(await namesIn(home.root, folder(id))).toEqual([])
   })
 
-  it('after every so many cycles there is one, unless nothing has changed', async () => {
+  it('one is taken after a number of cycles, unless nothing has changed', async () => {
     await using home = await testHostWithModel(
       request =>
         asksForGoal(request) ? goalAnswer('Look around') : toolCall('write_notepad', { text: `look ${request.n}` }),
@@ -362,7 +362,7 @@ describe('which checkpoints there are', () => {
     expect(home.logged('the checkpoints of 1 agent were left out')).toHaveLength(1)
   })
 
-  it('retention takes automatic ones that are old, but never the newest, nor what somebody asked for', async () => {
+  it('retention takes automatic ones that are old, but never the newest, nor what someone asked for', async () => {
     await using home = await keeping({ clock: 'system', builtins: [retention, anything], config: { checkpoints: {} } })
     const id = await spawn(home)
     const asked = await checkpointsOf(home).save(id, 'asked')

@@ -90,7 +90,7 @@ describe('over a restart', () => {
     expect((await goalsOf(home, id))[0]?.status).toBe('active')
   })
 
-  it('a paused agent stays paused, is driven by nobody, and goes on when it is resumed', async () => {
+  it('a paused agent stays paused, is driven by no one, and goes on when it is resumed', async () => {
     await using dir = await tempDir()
     const id = await runUntilBegun(dir)
     {

@@ -305,7 +305,7 @@ export default definePlugin({ name: 'extra', setup(svc) {
     ])
   })
 
-  it('is not to be somebody by accident: a preset is its own only when it is given', async () => {
+  it('gets a preset of its own only when one is given', async () => {
     const coder = 'name: coder\nrole: writes code\nsystem_prompt: SECRET CODER PROMPT\nmax_steps: 9\n'
     await using home = await testHostWithFamily(
       {

@@ -11,7 +11,7 @@ import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../model
 const nothing = () => goalAnswer('')
 type Home = Awaited<ReturnType<typeof testHostWithModel>>
 
-/** How many cycles in a row until the model is asked again, at most so many. */
+/** Counts cycles in a row until the model is asked again, up to a maximum. */
 async function heartbeatsUntilRequest(home: Home, most: number): Promise<number> {
   const before = home.server.requests.length
   for (let n = 1; n <= most; n++) {
@@ -65,7 +65,7 @@ describe('an idle agent whose model found nothing to do', () => {
     expect(await heartbeatsUntilRequest(home, 2)).toBeLessThanOrEqual(2)
   })
 
-  it('says so to whoever asks why it does nothing', async () => {
+  it('gives that as the reason for doing nothing', async () => {
     await using home = await idle()
     const why = (await home.kernel.invoke('agents.why', { id: home.id })) as NextRun
     expect(why.reason).toMatch(/found nothing to do/)

@@ -57,7 +57,7 @@ describe('text that goes into a prompt', () => {
     )
   })
 
-  it('is gone through once: a goal that ends with a mebibyte of nested tags holds nobody up', () => {
+  it('is parsed once: a goal that ends with a mebibyte of nested tags blocks nothing', () => {
     const n = 350_000
     expect(sanitize('<a'.repeat(n) + '>'.repeat(n))).toBe('')
   })
@@ -144,7 +144,7 @@ describe('what a model gets wrong', () => {
 })
 
 describe('a transcript', () => {
-  const group = fc.record({ heard: fc.nat(2), calls: fc.nat(4), order: fc.array(fc.nat(100), { maxLength: 4 }) })
+  const group = fc.record({ received: fc.nat(2), calls: fc.nat(4), order: fc.array(fc.nat(100), { maxLength: 4 }) })
 
   it('within any bound keeps the goal in front, the last turn whole, and no result without its call or call without its result', () => {
     fc.assert(
@@ -152,15 +152,15 @@ describe('a transcript', () => {
         let transcript = new Transcript([])
         let last = 0
         const stored = new Map<number, Message>()
-        groups.forEach(({ heard, calls, order }, step) => {
+        groups.forEach(({ received, calls, order }, step) => {
           // An answer without calls says nothing here, and is not stored.
           last = calls || last
           const planned = Array.from({ length: calls }, (_, n): PlannedCall => {
             return { call_id: `a:1:${step}:${n}`, id: `c${step}-${n}`, name: 'look', arguments: {}, step }
           })
           const words = Array.from(
-            { length: step === 0 ? 1 : heard },
-            (): Message => ({ role: 'user', content: `heard ${step}` }),
+            { length: step === 0 ? 1 : received },
+            (): Message => ({ role: 'user', content: `received ${step}` }),
           )
           const asked = planned.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }))
           const answer: Message = { role: 'assistant', content: '', ...(calls > 0 ? { tool_calls: asked } : {}) }
@@ -181,7 +181,7 @@ describe('a transcript', () => {
             stored.set(seq, message)
           })
           const messages = [...stored].sort(([a], [b]) => a - b).map(([, message]) => message)
-          expect(messages[0]).toEqual({ role: 'user', content: 'heard 0' })
+          expect(messages[0]).toEqual({ role: 'user', content: 'received 0' })
           expect(messages.length).toBeLessThanOrEqual(Math.max(max, 2 + last))
           const wanted = messages.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id))
           expect(messages.flatMap(({ tool_call_id }) => tool_call_id ?? [])).toEqual(wanted)

@@ -536,7 +536,7 @@ describe('a verifier', () => {
 
   it('sends a goal back with its reason, which the agent reads and goes on with', async () => {
     await using home = await testHostWithVerifier(
-      ({ evidence }) => (evidence.length === 0 ? 'nobody can see it: say where it is' : undefined),
+      ({ evidence }) => (evidence.length === 0 ? 'no one can see it: say where it is' : undefined),
       finish('the piece is written'),
       toolCall('file_write', { path: 'piece.md', content: 'words' }),
       finish('the piece is written', ['piece.md']),
@@ -544,7 +544,7 @@ describe('a verifier', () => {
     await until(home, 'goal_completed')
     const [goal] = await goalsOf(home, home.id)
     expect(goal).toMatchObject({ status: 'completed', result: 'the piece is written\n- piece.md', steps_completed: 3 })
-    expect(home.server.requests[2]?.prompt).toContain('Error: the goal goes on: nobody can see it: say where it is')
+    expect(home.server.requests[2]?.prompt).toContain('Error: the goal goes on: no one can see it: say where it is')
     expect(home.claims).toMatchObject([
       { agent_id: home.id, goal_id: goal?.goal_id, objective: goal?.objective, evidence: [], unconfirmed: false },
       { summary: 'the piece is written', evidence: ['piece.md'] },

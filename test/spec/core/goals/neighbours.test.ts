@@ -11,7 +11,7 @@ import { asksForGoal, goalsOf, spawn } from '../models/model-host.ts'
 const beside = ({ root }: TestHost, url = '') =>
   testHost({
     ...{ root, builtins: BUILTINS, roles: ['server'], clock: 'system', seed: 4711 },
-    env: { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'test-key-of-the-house', OPENAI_MODEL: 'scripted' },
+    env: { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'test-key-of-the-project', OPENAI_MODEL: 'scripted' },
   })
 
 const rowsWritten = ({ kernel }: TestHost) => kernel.use(Store).all('SELECT n FROM svc_told')
@@ -68,7 +68,7 @@ test('a task of a server beside the daemon replays, whatever numbers its events 
   expect(await replayOf(home, daemon)).toMatchObject({ same: true, notes: [] })
 }, 120_000)
 
-test('what nobody tells, as a hand in the database, is a note', async () => {
+test('an unreported change, such as a manual edit of the database, is a note', async () => {
   await using home = await testHostWithRecordings(numberedGoals(finish))
   await home.start()
   const agent = await spawn(home)

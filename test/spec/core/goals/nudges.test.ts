@@ -64,7 +64,7 @@ describe('a nudge', () => {
     await until(() => home.begun.length === 1)
   })
 
-  it('whose marker cannot be written is heard all the same, and the log says so', async () => {
+  it('whose marker cannot be written is delivered all the same, and the log says so', async () => {
     await using home = await testHostWithModel(() => goalAnswer(''), {
       builtins: [waking],
       roles: ['cli'],
@@ -79,7 +79,7 @@ describe('a nudge', () => {
   })
 })
 
-describe('a marker that somebody leaves by hand', () => {
+describe('a marker that someone leaves by hand', () => {
   it('wakes all agents, once, and is removed', async () => {
     await using home = await resting()
     await writeFile(join(home.markers, 'now'), '')
@@ -96,7 +96,7 @@ describe('a marker that somebody leaves by hand', () => {
     expect(home.begun.length).toBeLessThanOrEqual(8)
   })
 
-  it('a folder among the markers is left alone and wakes nobody for ever', async () => {
+  it('a folder among the markers is left alone and wakes no one for ever', async () => {
     await using home = await resting()
     await mkdir(join(home.markers, 'folder'))
     await new Promise(resolve => setTimeout(resolve, 500))

@@ -42,7 +42,7 @@ const fileOf = (home: TestHost, id: string) => join(home.root, '.svc/memory', id
 const prompts = (home: { server: { requests: readonly ModelServerRequest[] } }, pursuit: boolean) =>
   home.server.requests.filter(request => asksForGoal(request) !== pursuit).map(({ prompt }) => prompt)
 
-/** Lives until an agent has completed so many goals. */
+/** Runs until an agent has completed a number of goals. */
 async function waitForCompleted(home: TestHost, id: string, number = 1): Promise<void> {
   home.kernel.heartbeat.start()
   for (let beats = 0; beats < 20; beats++) {

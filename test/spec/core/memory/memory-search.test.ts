@@ -146,7 +146,7 @@ describe('a search', () => {
     expect(thoughts(await of(home).recent())).toEqual(['a shard', 'the clay is soft', 'the kiln is hot'])
   })
 
-  it('waits for a long file, which holds nobody else up', async () => {
+  it('waits for a long file, which holds no one else up', async () => {
     await using home = await remembering([], { clock: 'system' })
     const line = (n: number) =>
       JSON.stringify({

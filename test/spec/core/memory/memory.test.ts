@@ -10,7 +10,7 @@ import { type TestHost, type TestHostOptions, testHost } from '../../../support/
 import { AGENT_MODULES, spawn, WORKER } from '../models/model-host.ts'
 
 let seed = 0
-/** Each house with ids of its own, as processes have. */
+/** Each test host with ids of its own, as processes have. */
 const open = (options: TestHostOptions = {}) =>
   testHost({
     seed: ++seed,

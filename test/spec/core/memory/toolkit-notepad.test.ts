@@ -65,7 +65,7 @@ async function use(name: string, args: Record<string, unknown> = {}, agent_id = 
 
 const fileOf = (agent_id: string) => join(root, '.svc/journals', agent_id, 'notepad.md')
 
-test('an entry stands below its time in UTC, in a file of its agent that nobody else can open', async () => {
+test('an entry stands below its time in UTC, in a file of its agent that no one else can open', async () => {
   expect(await use('write_notepad', { text: '  The key lies under the mat.\n' })).toMatch(/^Noted\. .* \d+ bytes\.$/)
   now += 1000
   await use('write_notepad', { text: 'Bought a new mat.' })

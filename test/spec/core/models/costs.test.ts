@@ -46,7 +46,7 @@ function countStatements() {
   return { counts, [Symbol.dispose]: () => void Object.assign(Database.prototype, { write, run, all, get }) }
 }
 
-/** For each of so many cycles, on average: without BEGIN and COMMIT, what remains of the statements are writes. */
+/** Statements per cycle, on average: without BEGIN and COMMIT, the rest are writes. */
 async function perCycle(agents: number, cycles: number) {
   const root = await prepare(agents)
   const kernel = await openBenchKernel(root)
@@ -108,7 +108,7 @@ describe('what a cycle costs', () => {
       ports: { files },
     })
     using counting = countStatements()
-    /** What a heartbeat costs in which so many agents more sleep. */
+    /** The cost of a heartbeat with a number of additional sleeping agents. */
     const asleep = async (more: number) => {
       for (let n = 0; n < more; n++) await spawn(home)
       for (let n = 0; n < 3; n++) await runHeartbeat(home)

@@ -38,7 +38,7 @@ test('a model that gives no answer gives way to the first of its fallbacks that 
   expect(host.logged('Asking spare instead')).toMatchObject([{ code: 'model_failover', agent_id: 'coder-1' }])
 })
 
-test('nobody stands in who is not named: neither the simulation nor the default model', async () => {
+test('only named fallbacks are used: neither the simulation nor the default model', async () => {
   const { failing, call, server } = await testHostForModels(() => refuse(401, 'No'), { config: config({}) })
   expect((await failing()).message).toContain('HTTP 401')
   expect((await failing({ fallback: [] })).kind).toBe('auth')
@@ -47,7 +47,7 @@ test('nobody stands in who is not named: neither the simulation nor the default 
   expect(answer.spend).toMatchObject({ model: 'sim/rules-1', priced: 'free', failover_from: 'openai:scripted-1' })
 })
 
-test('when nobody answers, the error tells of all who were asked', async () => {
+test('when no model answers, the error names all that were asked', async () => {
   const { failing } = await testHostForModels(() => refuse(400, 'Too long'), { config: config({}) })
   const error = await failing({ fallback: ['groq:lite', 'nobody:at-all', 'openai:scripted-2'] })
   expect(error.message).toMatch(
@@ -78,7 +78,7 @@ test('after its first tokens too a model gives way to a fallback, whose text tak
   expect(shown).toBe(answer.text)
 })
 
-test('whoever stops the call is obeyed: nobody else is asked', async () => {
+test('a stopped call asks no further model', async () => {
   const { server: second, providers } = await spare()
   const { failing, server } = await testHostForModels(() => fault('hang'), { config: config({ providers }) })
   const stop = new AbortController()

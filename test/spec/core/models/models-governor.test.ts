@@ -77,7 +77,7 @@ test('a wait that the provider asks for is cut to model.retry_cap', async () => 
   expect(await traffic()).toMatchObject({ backing_off_ms: 60_000 })
 })
 
-test('one provider that asks for patience keeps nobody from another', async () => {
+test('one provider that asks for patience keeps no one from another', async () => {
   const { failing, call } = await testHostWithGovernor([fault('429long')])
   await failing()
   expect((await call({ model: 'sim' })).spend.model).toBe('sim/rules-1')
@@ -112,7 +112,7 @@ test('no more attempts are under way at once than model.providers.<name>.max_con
   expect(order.slice(2)).toEqual(['2', '3', '4'])
 })
 
-test('who waits for a turn and is stopped leaves the line, and has asked nobody', async () => {
+test('a call stopped while queued leaves the queue without a request', async () => {
   const held = heldReplies()
   const { call, failing, server, traffic } = await testHostWithGovernor(held.script, { max_concurrent: 1 })
   const running = call()

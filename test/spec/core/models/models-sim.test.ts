@@ -31,7 +31,7 @@ interface Pursued {
   events: RunEvent[]
   /** The names of the tools, in the order of their calls. */
   tools: string[]
-  /** What the model said and heard. */
+  /** The model's answers and prompts. */
   messages: Message[]
 }
 

@@ -212,7 +212,7 @@ test('where the package is not installed, it is named with the command that inst
   await expect(call({ model: 'claude' })).rejects.toMatchObject(missing)
   const { providers } = (await host.kernel.invoke('models.list')) as { providers: { name: string; reason: string }[] }
   expect(providers.find(({ name }) => name === 'claude')?.reason).toContain('npm install @anthropic-ai/sdk')
-  // Who named somebody for the case is served by them.
+  // Who named someone for the case is served by them.
   const answer = await call({ model: 'claude', fallback: ['openai:scripted-1'] })
   expect(answer).toMatchObject({ text: 'All done.', spend: { failover_from: 'claude:any' } })
 })

@@ -247,7 +247,7 @@ test.for(['hang', 'stall', 'drip'] as const)(
   },
 )
 
-test('an abort before the call asks nobody, and costs nothing', async () => {
+test('an abort before the call sends no request and costs nothing', async () => {
   const { server, failing } = await testHostForModels()
   expect((await failing({ signal: AbortSignal.abort() })).spend).toBeNull()
   expect(server.requests).toHaveLength(0)

@@ -53,7 +53,7 @@ describe('of broken tool calls', () => {
     expect(streamText('Good morning', 4).texts.slice(0, 3)).toEqual(['Good', ' mor', 'ning'])
   })
 
-  it('a text is gone through once for what could be a call: a mebibyte of fences in one piece holds nobody up', () => {
+  it('a text is scanned once for calls: a mebibyte of fences in one piece blocks nothing', () => {
     const said = '`'.repeat(2 ** 20 - 1)
     expect(streamText(said, said.length).texts.join('') === said).toBe(true)
   })

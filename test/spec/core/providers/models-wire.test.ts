@@ -302,7 +302,7 @@ test('all that came of a stream is delivered before the error that it was cut of
   await expect(data.next()).rejects.toThrow('closed before the end')
 })
 
-test('a stream that nobody reads any more is let go, and one that is too large too', async () => {
+test('a stream that no one reads any more is let go, and one that is too large too', async () => {
   const left = new PassThrough()
   const data = dataOf(left)
   left.write('data: one\n\n')

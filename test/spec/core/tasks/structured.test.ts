@@ -166,7 +166,7 @@ describe('a structured run', () => {
       'resolve reference http://x.test/',
     ],
     ['a pattern that is none', { type: 'object', properties: { a: { pattern: '(' } } }, 'Invalid regular expression'],
-    ['a format that nobody checks', { type: 'object', properties: { a: { format: 'tide' } } }, 'unknown format "tide"'],
+    ['a format that no one checks', { type: 'object', properties: { a: { format: 'tide' } } }, 'unknown format "tide"'],
     [
       'a definition that is itself',
       { type: 'object', $defs: { a: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' },

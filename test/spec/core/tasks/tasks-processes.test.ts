@@ -80,7 +80,7 @@ describe('a task on several servers', () => {
 })
 
 describe('a task whose process died', () => {
-  it('has failed when its client died with it: whoever looks next says so', async () => {
+  it('has failed when its client died with it: the next process to look records that', async () => {
     await using servers = await two(() => fault('hang'))
     const { first } = servers
     const asked = run(first, await spawn(first), 'Do it.')

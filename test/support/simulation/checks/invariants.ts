@@ -208,5 +208,5 @@ export const WATCHED = {
   goals_move_on: 'Once nothing fails any more, every active goal moves within three heartbeats.',
   nothing_left_behind: 'A service that was stopped holds no lease, no reservation and no timer.',
   quiet_when_well: 'Where nothing fails, nothing is logged as an error.',
-  caught: 'Every error is caught by somebody.',
+  caught: 'Every error is caught by someone.',
 } as const

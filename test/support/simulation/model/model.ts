@@ -62,7 +62,7 @@ function refuse({ trouble, dice }: ModelParts, { model }: ModelRequest): void {
   const [problem, kind, billed] = dice.pick([
     ['it has too much to do (429)', 'rate_limited', false],
     ['it failed (500)', 'server_error', true],
-    ['nobody answers', 'unreachable', false],
+    ['no one answers', 'unreachable', false],
   ] as const)
   const options = kind === 'rate_limited' && dice.chance(0.5) ? { retryAfter: dice.int(1, 4) } : {}
   throw Object.assign(new ModelError({ model, problem }, options), { kind, billed })

@@ -46,8 +46,8 @@ export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, cont
 }
 
 /** Whether a plugin of this name, or the toolkit, route or command that it begins with, would be refused. */
-function isOurs(name: string, { modules: rooms, commands }: CommandTree): boolean {
-  return rooms.includes(name) || rooms.includes(`toolkit-${name}`) || commands.some(({ path }) => path[0] === name)
+function isOurs(name: string, { modules, commands }: CommandTree): boolean {
+  return modules.includes(name) || modules.includes(`toolkit-${name}`) || commands.some(({ path }) => path[0] === name)
 }
 
 /** Writes a preset of agents. */

@@ -16,7 +16,7 @@ const UnfitPathError = defineError({
 })
 /** Where no bus answers, as after su or sudo, which begin no session. */
 const NO_SESSION =
-  'nobody has logged in as this user: loginctl enable-linger, then export XDG_RUNTIME_DIR=/run/user/$(id -u), and again'
+  'no one has logged in as this user: loginctl enable-linger, then export XDG_RUNTIME_DIR=/run/user/$(id -u), and again'
 const SystemdError = defineError({
   code: 'systemd',
   status: 502,
