@@ -112,7 +112,7 @@ export const wakeAgents = defineEffect({
 })
 
 /**
- * `agent_id ${AMONG}` holds for those of a list, which is one parameter however long it is: `listed(…)`. A place for each would make
+ * `agent_id ${AMONG}` holds for those of a list, which is one parameter however long it is: `jsonList(…)`. A place for each would make
  * another statement of each length.
  */
 export const AMONG = 'IN (SELECT value FROM json_each(?))'

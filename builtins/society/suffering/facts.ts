@@ -12,7 +12,7 @@ import {
 } from './contract.ts'
 import { afterOutcome } from './persona.ts'
 import { endOfGoal, type HappenedRow, type LotRow } from './repository.ts'
-import { applyVerdict, easeStressor, addStressor, type Settings } from './state/dynamics.ts'
+import { addStressor, applyVerdict, easeStressor, type Settings } from './state/dynamics.ts'
 import type { Inner } from './state/state.ts'
 
 /** Number of ended goals that are considered. */

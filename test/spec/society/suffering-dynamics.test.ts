@@ -3,9 +3,17 @@ import { describe, expect, it } from 'vitest'
 import { Profile } from '#core/profiles/contract'
 import { SufferingConfig } from '#society/suffering/config'
 import { PERSONA_FIELDS, type PersonaFields } from '#society/suffering/contract'
-import { applyVerdict, easeStressor, GONE, addStressor, pass, type Settings, thresholdsOf } from '#society/suffering/state/dynamics'
-import { circumplex, feelingOf } from '#society/suffering/state/mood'
 import { afterOutcome, baseOf, crisisShare, effectiveOf, shapedBy } from '#society/suffering/persona'
+import {
+  addStressor,
+  applyVerdict,
+  easeStressor,
+  GONE,
+  pass,
+  type Settings,
+  thresholdsOf,
+} from '#society/suffering/state/dynamics'
+import { circumplex, feelingOf } from '#society/suffering/state/mood'
 import { DEFAULT_HOME, eachField, type Inner, loadOf, newborn } from '#society/suffering/state/state'
 import { BUILT_IN, DEFAULT_RATE } from '#society/suffering/state/stressors'
 
