@@ -59,6 +59,7 @@ export const STEPS = [
   '042-acceptance',
   '043-plans',
   '046-views',
+  '047-goal-totals',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

@@ -81,6 +81,16 @@ describe('the owners of tables', () => {
     expect(offences).toEqual([])
   })
 
+  it("a view reads its owner's tables, and the views of others", () => {
+    const current = STEPS.slice(STEPS.indexOf('046-views'))
+    const offences = Object.entries(OWNERS).flatMap(([module, steps]) =>
+      tablesIn(current.map(step => steps[step] ?? '').join('\n'))
+        .filter(table => !table.endsWith('_view') && owners.get(table) !== module)
+        .map(table => `${module}: ${table}`),
+    )
+    expect(offences).toEqual([])
+  })
+
   it("no SQL names a table of another module: it reads the owner's views, and changes through the owner's statements", async () => {
     expect(owners.size).toBeGreaterThan(60)
     const offences = (await sources()).flatMap(({ path, code }) => {

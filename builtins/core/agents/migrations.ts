@@ -81,4 +81,11 @@ CREATE VIEW agents_view AS SELECT agent_id, name, role, model, spawned_at, error
   died_at, waiting_for, failures, held_by, root_agent_id, given_role, folders FROM agents;
 CREATE VIEW nudges_view AS SELECT nudge_id, agent_id, message, created_at, delivered_at, images FROM nudges;
 `,
+  /** The number of active goals is counted where goals are. */
+  '047-goal-totals': `
+DROP VIEW agent_totals;
+CREATE VIEW agent_totals AS SELECT count(*) AS total, count(*) FILTER (WHERE died_at IS NOT NULL) AS dead,
+  count(*) FILTER (WHERE died_at IS NULL AND paused_at IS NOT NULL) AS paused,
+  count(*) FILTER (WHERE died_at IS NULL AND paused_at IS NULL AND waiting_for IS NOT NULL) AS waiting FROM agents;
+`,
 }

@@ -170,7 +170,7 @@ export async function countAgents(
 ): Promise<Record<AgentStatus | 'goals_active' | 'total', number>> {
   // What stands in their rows, and the derived status for those few that others say something of.
   const all = await store.get<Record<'total' | 'dead' | 'paused' | 'waiting' | 'goals_active', number>>(
-    'SELECT total, dead, paused, waiting, goals_active FROM agent_totals',
+    'SELECT total, dead, paused, waiting, active AS goals_active FROM agent_totals, goal_totals_view',
   )
   const busy = await store.all<{ status: AgentStatus; n: number; waiting: number }>(
     `SELECT ${STATUS} AS status, count(*) AS n, count(a.waiting_for) AS waiting

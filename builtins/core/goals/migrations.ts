@@ -130,4 +130,8 @@ CREATE VIEW goals_view AS SELECT goal_id, agent_id, objective, status, priority,
       WHERE d.goal_id = goals.goal_id AND first.status = 'active')) AS blocked FROM goals;
 CREATE VIEW pursuit_transcripts_view AS SELECT goal_id, seq, message, created_at FROM pursuit_transcripts;
 `,
+  /** What an engine for many agents keeps, as it does the numbers of agents. */
+  '047-goal-totals': `
+CREATE VIEW goal_totals_view AS SELECT count(*) AS active FROM goals WHERE status = 'active';
+`,
 }

@@ -59,6 +59,7 @@ const AFTER: Record<string, string> = {
 /** Steps that are others here. */
 const INSTEAD: Record<string, string> = {
   '018-totals': TOTALS,
+  '047-goal-totals': 'CREATE VIEW goal_totals_view AS SELECT goals_active AS active FROM agent_totals;',
   '021-fewer-pages': `DROP INDEX spend_by_goal, transcripts_by_agent;
     ALTER TABLE pursuit_transcripts DROP CONSTRAINT pursuit_transcripts_agent_id_fkey;`,
 }
