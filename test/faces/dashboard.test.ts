@@ -7,7 +7,7 @@ import { ago, count, dollars, duration, moment, shortMoment, withLocalTimes } fr
 import { startRestServer } from './rest/rest-server.ts'
 
 const startDashboard = (env: Record<string, string> = {}) => startRestServer({ plugins: [dashboard], env })
-const folder = new URL('../../dashboard', import.meta.url)
+const folder = new URL('../../dashboard/', import.meta.url)
 const FILES = ['/', '/assets/dashboard.js', '/assets/feed.js', '/assets/dashboard.css', '/assets/icon.svg']
 
 /** The page's own source, by path. */

@@ -13,7 +13,7 @@ const MAX_PROFILE_BYTES = 1024 * 1024
 const MAX_SKILL_BYTES = 64 * 1024
 
 /** The package's root: this module runs as source three folders below it, and bundled in `dist/`. */
-const PACKAGE = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../..' : '../', import.meta.url))
+const PACKAGE = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../', import.meta.url))
 
 /** The presets and skills of a project, and behind them those that come with the package. */
 export class ProfileFiles implements Profiles {

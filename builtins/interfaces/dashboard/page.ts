@@ -27,7 +27,7 @@ const HEADERS = {
 }
 
 /** Where the page's files lie once they are built: beside the bundle, or from the source tree in what was built of it last. */
-const FOLDERS = [new URL('./dashboard/', import.meta.url), new URL('../../../dist/dashboard', import.meta.url)]
+const FOLDERS = [new URL('./dashboard/', import.meta.url), new URL('../../../dist/dashboard/', import.meta.url)]
 
 const PageMissingError = defineError({
   code: 'page_missing',

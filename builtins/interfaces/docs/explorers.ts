@@ -35,8 +35,8 @@ const FILES: { path: string; file: string; contentType: string; page?: keyof typ
 /** Where the files lie: beside the bundle; in the source tree the pages here, and what the build took from packages. */
 const FOLDERS = [
   new URL('./docs/', import.meta.url),
-  new URL('./pages', import.meta.url),
-  new URL('../../../dist/docs', import.meta.url),
+  new URL('./pages/', import.meta.url),
+  new URL('../../../dist/docs/', import.meta.url),
 ]
 
 const ExplorerMissingError = defineError({

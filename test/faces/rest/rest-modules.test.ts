@@ -12,7 +12,7 @@ import { until } from '../../support/index.ts'
 import { startServer } from '../start-server.ts'
 import { startRestServer } from './rest-server.ts'
 
-const presets = new URL('../../../profiles', import.meta.url)
+const presets = new URL('../../../profiles/', import.meta.url)
 
 it('metrics are in the text format, the six gauges among them, and need the key when one is set', async () => {
   const { ask, kernel } = await startRestServer({

@@ -4,7 +4,7 @@ import { BadFileError, readYaml } from '#lib/yaml'
 import { CATEGORIES, LifeEvent, LifeEvents } from '../contract.ts'
 
 /** Beside this module as source, and beside the bundle that it is part of. */
-const FOLDER = new URL(import.meta.url.endsWith('.ts') ? './catalogue' : './life-events/', import.meta.url)
+const FOLDER = new URL(import.meta.url.endsWith('.ts') ? './catalogue/' : './life-events/', import.meta.url)
 
 const File = z.strictObject({ events: z.array(LifeEvent.omit({ category: true })) })
 

@@ -381,6 +381,6 @@ describe('profiles.list', () => {
 })
 
 test('every preset of the package is a file that the package ships', async () => {
-  const shipped = await readdir(new URL('../../../../profiles', import.meta.url))
+  const shipped = await readdir(new URL('../../../../profiles/', import.meta.url))
   expect(shipped.filter(name => name !== 'skills').sort()).toEqual(PRESETS.map(name => `${name}.yaml`))
 })

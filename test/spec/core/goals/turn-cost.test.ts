@@ -16,7 +16,7 @@ const AGENTS = 24
 const GOALS = 4
 /** A goal is found, a file is written for it, and it is finished. */
 const TURNS = AGENTS * GOALS * 3
-const MODULES = fileURLToPath(new URL('../../../../builtins', import.meta.url))
+const MODULES = fileURLToPath(new URL('../../../../builtins/', import.meta.url))
 const BOUNDARY = /^\s*(?:BEGIN|COMMIT|ROLLBACK)/
 /** Modules that run what others ask for. */
 const CARRIERS = /^(?:platform\/store|lib\/|.*\/recordings$)/
