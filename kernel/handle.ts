@@ -5,7 +5,7 @@ import type { Registrations, Resource } from './host/registrations.ts'
 import { type Interceptor, intercept, type PluginCall } from './interceptor.ts'
 import { type Invoke, type Operation, Operations, operation } from './operations.ts'
 import { type Contribution, checkFields, type Point, type Points } from './points.ts'
-import type { Log, Ports, Project, Role } from './ports.ts'
+import type { Clock, Log, Ports, Project, Role } from './ports.ts'
 import type { Undo } from './scope.ts'
 import type { Services, Token } from './services.ts'
 
@@ -40,6 +40,7 @@ export class PluginHandle {
   readonly name: string
   readonly log: Log
   readonly ports: Ports
+  readonly clock: Clock
   readonly project: Project
   /** The roles of this process. */
   readonly roles: ReadonlySet<Role>
@@ -56,15 +57,12 @@ export class PluginHandle {
     this.previous = parts.previous
     this.log = parts.log.child({ plugin: name })
     this.ports = parts.ports
+    this.clock = parts.ports.clock
     this.project = parts.project
     this.roles = parts.roles
     this.invoke = parts.invoke
     for (const extend of parts.extensions)
       Object.defineProperties(this, Object.getOwnPropertyDescriptors(extend(this, parts)))
-  }
-
-  get clock() {
-    return this.ports.clock
   }
 
   /** Says what the next version of this plugin gets as `svc.previous`, asked at the moment in which it takes over. */

@@ -127,16 +127,12 @@ export const recordingBoundary: CycleBoundary = {
 /** Returns ports whose clock and ids are recorded, or as they were recorded, in a context. */
 export function recordedPorts(ports: Ports): Ports {
   const { clock, ids } = ports
-  const draw = <T extends number | string>(kind: NondeterministicValue, real: () => T): T => {
-    const who = recordingContext()
-    return who ? who.draw(kind, real) : real()
-  }
   const [wall, monotonic] = [() => clock.ms(), () => clock.monotonic()]
-  const ms = () => draw('ms', wall)
+  const ms = () => recordingContext()?.draw('ms', wall) ?? clock.ms()
   const drawn: Clock = {
     ms,
     now: () => (recordingContext() ? new Date(ms()) : clock.now()),
-    monotonic: () => draw('monotonic', monotonic),
+    monotonic: () => recordingContext()?.draw('monotonic', monotonic) ?? clock.monotonic(),
     after: (delay, fn) => {
       const who = recordingContext()
       if (!who) return clock.after(delay, fn)
@@ -147,5 +143,7 @@ export function recordedPorts(ports: Ports): Ports {
     yield: () => clock.yield(),
     ...(clock.held ? { held: clock.held } : {}),
   }
-  return { ...ports, clock: drawn, ids: { make: (prefix, digits) => draw('id', () => ids.make(prefix, digits)) } }
+  const make: Ports['ids']['make'] = (prefix, digits) =>
+    recordingContext()?.draw('id', () => ids.make(prefix, digits)) ?? ids.make(prefix, digits)
+  return { ...ports, clock: drawn, ids: { make } }
 }

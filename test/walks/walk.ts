@@ -55,6 +55,12 @@ export class Walk {
     return [...counts].sort(([, a], [, b]) => b - a)
   }
 
+  /** The files in the order in which they are entered, each as often as the way comes to it. */
+  get path(): string[] {
+    const files = this.#entries.map(({ file }) => file)
+    return files.filter((file, n) => file !== files[n - 1])
+  }
+
   /** The entries in order, those of one file in a row as one. */
   get steps(): string[] {
     const steps: string[] = []

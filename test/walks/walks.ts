@@ -8,19 +8,19 @@ import { Walk } from './walk.ts'
 
 const HELP = `npm run walks -- [--files <walk>] [--steps <walk>] [--counts <walk>] [--json]
 
-Runs four tasks twice and counts, the second time, the functions that each enters: a nudge over HTTP until it is
-committed, a pursuit cycle that ends with a request for approval, the approval over HTTP, and a plugin file until its
-toolkit is live. It fails where a walk is longer than its aim.
+Runs five tasks twice and counts, the second time, the functions that each enters: a pursuit cycle that ends with a
+request for approval, the approval over HTTP until it is committed, the cycle that runs the approved call, a nudge over
+HTTP until it is committed, and a plugin file until its toolkit is live. All built-in modules are on.
 
 --files <walk>   prints a walk's files, in the order in which they are entered
 --steps <walk>   prints a walk, with the lines of the functions
 --counts <walk>  prints how often a walk enters each function
---json           prints the figures as JSON`
+--json           prints the figures, and the files of each walk in the order of its way, as JSON`
 
-/** The most that a walk may take. */
-const AIMS: Readonly<Record<string, Partial<Record<'files' | 'entries' | 'changes', number>>>> = {
-  nudge: { files: 22, changes: 30 },
-  pursuit: { files: 80, entries: 1_500 },
+/** What is aimed at. */
+const GOALS: Readonly<Record<string, string>> = {
+  nudge: '22 files, 30 changes',
+  pursuit: '80 files, 1,500 entries',
 }
 
 const PLUGIN = (n: number) => `import { definePlugin, tool, z } from 'svc'
@@ -42,11 +42,15 @@ const { values } = parseArgs({
   },
 })
 if (values.help) console.log(HELP)
-else process.exitCode = print(await recordWalks())
+else print(await recordWalks())
 
 /** Records each walk the second time that it is gone: the first one loads and compiles. */
 async function recordWalks(): Promise<Walk[]> {
-  await using server = await modelServer({ script: () => toolCall('file_write', { path: 'a.md', content: 'tide' }) })
+  const calls = [
+    toolCall('file_write', { path: 'tide.md', content: 'low' }),
+    toolCall('finish_goal', { summary: 'It is low.', evidence: ['tide.md'] }),
+  ]
+  await using server = await modelServer({ script: (_, n) => calls[n % 2] })
   await using host = await testHost({
     builtins: BUILTINS,
     roles: ['server'],
@@ -68,30 +72,36 @@ async function walksOfAgent({ kernel, clock }: TestHost, url: string): Promise<W
     if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`)
     return response.json()
   }
+  // Events are emitted when what they report is committed.
+  const first = { name: 'walk', stage: -100 }
   const { agent_id } = (await post('/agents', { preset: 'worker' })) as { agent_id: string }
   await post(`/agents/${agent_id}/goals`, { objective: 'Write down the tide.' })
   const ended: string[] = []
   kernel.hooks.on('cycle_end', each => void (each.agent_id === agent_id && ended.push(each.result)))
   // Each step runs one thing that is due: the daemon's own heartbeat, or the agent's cycle.
-  let pursuit: Walk
-  do {
-    await clock.advance(1_000)
-    pursuit = await Walk.record('pursuit', () => kernel.heartbeat.step())
-  } while (ended.length === 0)
-  if (ended[0] !== 'parked') throw new Error(`The cycle ended as ${ended[0]}, not as parked.`)
-  const [asked] = (await (await fetch(`${url}/approvals`, { headers: { connection: 'close' } })).json()) as {
-    approval_id: string
-  }[]
+  const cycle = async (name: string, result: string) => {
+    const before = ended.length
+    let walk: Walk
+    do {
+      await clock.advance(1_000)
+      walk = await Walk.record(name, () => kernel.heartbeat.step())
+    } while (ended.length === before)
+    if (ended.at(-1) !== result) throw new Error(`The cycle ended as ${ended.at(-1)}, not as ${result}.`)
+    return walk
+  }
+  const pursuit = await cycle('pursuit', 'parked')
+  const [asked] = (await (await fetch(`${url}/approvals`)).json()) as { approval_id: string }[]
   const approval = await Walk.record('approval', async end => {
-    kernel.hooks.on('approval_resolved', end)
+    kernel.hooks.get('approval_resolved').tap(first, end)
     await post(`/approvals/${asked!.approval_id}`, { decision: 'approve' })
   })
+  const resumed = await cycle('resumed', 'completed')
   const nudge = await Walk.record('nudge', async end => {
-    kernel.hooks.on('nudge_received', end)
+    kernel.hooks.get('nudge_received').tap(first, end)
     await post(`/agents/${agent_id}/nudge`, { message: 'Look at the spring tide too.' })
   })
   await kernel.invoke('agents.delete', { id: agent_id })
-  return [nudge, pursuit, approval]
+  return [nudge, pursuit, approval, resumed]
 }
 
 async function walkOfPlugin(host: TestHost, n: number): Promise<Walk> {
@@ -99,8 +109,7 @@ async function walkOfPlugin(host: TestHost, n: number): Promise<Walk> {
   return Walk.record('plugin', () => host.kernel.host.apply())
 }
 
-/** @returns the exit code */
-function print(walks: readonly Walk[]): number {
+function print(walks: readonly Walk[]): void {
   const named = (name: string) => {
     const walk = walks.find(each => each.name === name)
     if (walk) return walk
@@ -110,12 +119,8 @@ function print(walks: readonly Walk[]): number {
   if (values.steps) for (const step of named(values.steps).steps) console.log(step)
   if (values.counts) for (const [place, entries] of named(values.counts).counts) console.log(`${entries} ${place}`)
   const rows = walks.map(({ name, files, functions, entries, changes }) => {
-    const figures = { files: files.length, functions, entries, changes }
-    const aim = AIMS[name] ?? {}
-    const missed = Object.entries(aim).filter(([what, most]) => figures[what as keyof typeof figures] > most)
-    return { walk: name, ...figures, missed: missed.map(([what, most]) => `${what} > ${most}`).join(', ') }
+    return { walk: name, files: files.length, functions, entries, changes, goal: GOALS[name] ?? '' }
   })
-  if (values.json) console.log(JSON.stringify(rows))
+  if (values.json) console.log(JSON.stringify(rows.map((row, n) => ({ ...row, path: walks[n]!.path }))))
   else console.table(rows)
-  return rows.some(({ missed }) => missed !== '') ? 1 : 0
 }

@@ -56,7 +56,8 @@ export class Offer {
     if (this.first.length === this.#all.length) return this.first
     const named = messages.toReversed().map(message => this.#namesIn(message))
     const kits = new Set(named.flatMap(({ called }) => called).map(name => this.#byName.get(name)?.toolkit))
-    const neighbours = this.#all.filter(({ toolkit }) => kits.has(toolkit)).map(({ spec }) => spec.name)
+    const isNeighbour = ({ toolkit }: Candidate) => kits.has(toolkit)
+    const neighbours = kits.size === 0 ? [] : this.#all.filter(isNeighbour).map(({ spec }) => spec.name)
     const said = new Set(named.flatMap(each => each.said))
     const key = [...said, '', ...kits].join(' ')
     if (key !== this.#last.key) {

@@ -100,6 +100,8 @@ export type CycleResult = (typeof CYCLE_RESULTS)[number]
 /** One turn of one agent. Phases share values through `set` and `get`, and leave what they write in `effects`. */
 export class Cycle {
   readonly lease: Lease
+  readonly agent_id: string
+  readonly cycle_num: number
   readonly signal: AbortSignal
   /** Written when the cycle ends, in one transaction with the lease's release. */
   readonly effects: Effect[] = []
@@ -119,21 +121,15 @@ export class Cycle {
   /** @param commit writes at once and keeps the lease */
   constructor(lease: Lease, commit: (effects: readonly Effect[]) => Promise<CommitResult>, signal: AbortSignal) {
     this.lease = lease
+    this.agent_id = lease.id
+    this.cycle_num = lease.cycle_num
     this.signal = signal
     this.#commit = commit
-  }
-
-  get agent_id(): string {
-    return this.lease.id
   }
 
   /** Whether a guard vetoed one of its phases. */
   get vetoed(): boolean {
     return this.vetoedBy !== undefined
-  }
-
-  get cycle_num(): number {
-    return this.lease.cycle_num
   }
 
   set<T>(token: Token<T>, value: T): void {

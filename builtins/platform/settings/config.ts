@@ -101,7 +101,7 @@ export class Config implements Configuration {
 
   /**
    * Parses the values of `shape` below `section` ('' for the top level) without adding it yet.
-   * @returns the values as a live object (each property is read anew), and `add`, which makes the keys known
+   * @returns the values, whose properties change with those in force, and `add`, which makes the keys known
    * @throws InvalidConfigError when the file or the environment holds a bad value, unless the configuration is lenient
    */
   section<S extends z.ZodObject>(section: string, shape: S, owner: string): { view: z.output<S>; add: () => Undo } {
@@ -113,13 +113,22 @@ export class Config implements Configuration {
       owner,
     }))
     const read = this.#lenient ? this.#read(keys, this.#yaml).read : this.#valid(keys, this.#yaml)
+    const view: Record<string, unknown> = {}
     const made = keys.map(({ name, ...key }) => {
       const values = read.get(key.path) ?? this.#byDefault(key)
-      return { name, key: { ...key, ...values, live: values.effective } }
+      view[name] = values.effective
+      return {
+        ...key,
+        ...values,
+        get live() {
+          return view[name]
+        },
+        set live(value: unknown) {
+          view[name] = value
+        },
+      }
     })
-    const view = {}
-    for (const { name, key } of made) Object.defineProperty(view, name, { enumerable: true, get: () => key.live })
-    return { view: view as z.output<S>, add: () => this.#keys.add(made.map(({ key }) => key)) }
+    return { view: view as z.output<S>, add: () => this.#keys.add(made) }
   }
 
   get(path: string): unknown {

@@ -23,6 +23,7 @@ export class Thoughts {
 
   /** @returns the part of the answer that is known to be none of the reasoning */
   push(text: string): string {
+    if (text === '') return ''
     if (this.#closing === null) return this.#answer(text)
     this.#held += text
     if (this.#closing === undefined) {

@@ -306,15 +306,12 @@ export function fixedPlan(sql: string): string {
 
 /** The same values, as SQLite takes them: most are so already. */
 function bindable(params: readonly unknown[]): readonly unknown[] {
-  return params.every(isBindable) ? params : params.map(bound)
-}
-
-function isBindable(value: unknown): boolean {
-  return value !== undefined && typeof value !== 'boolean'
+  for (const value of params) if (value === undefined || typeof value === 'boolean') return params.map(bound)
+  return params
 }
 
 function bound(value: unknown): unknown {
-  return isBindable(value) ? value : value === undefined ? null : Number(value)
+  return value === undefined ? null : typeof value === 'boolean' ? Number(value) : value
 }
 
 /** What the disk or the file has to do with an error, in a sentence; others as they are. */
