@@ -1,128 +1,23 @@
 #!/usr/bin/env node
-// Makes dist/: the program, the package's entry point and its types, and the commands as data.
+// Makes dist/: the program, the package's entry points and their types, and the commands as data.
 import { spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import { build } from 'esbuild'
-import { lazyFields, scriptOf, small } from './build-pieces.js'
+import { build as bundle } from 'rolldown'
 import { MODULES } from './modules.js'
+import config from './rolldown.config.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { version } = createRequire(import.meta.url)('../package.json')
-const TELEMETRY = ['api', 'sdk-trace-base', 'sdk-metrics', 'resources']
-  .concat(['exporter-trace-otlp-proto', 'exporter-metrics-otlp-proto'])
-  .map(name => `@opentelemetry/${name}`)
-/** What cannot be bundled: it has a binary, loads its own files, or is for those who want it. */
-const EXTERNAL = ['better-sqlite3', 'jiti', 'vitest', 'pg', 'sharp', '@anthropic-ai/sdk', ...TELEMETRY]
-
-/** Never called. The package reads its own files where it lies: a bundler that goes on here finds no such module, and says so. */
-const UNBUNDLED = `()=>import('svc cannot be bundled, as it reads files beside its own: keep it external (esbuild: --external:svc)')`
-
-/** By which pieces are entered. */
-const ENTRIES = {
-  program: 'builtins/interfaces/cli/program.ts',
-  index: 'index.ts',
-  testing: 'test/support/index.ts',
-  commands: 'builtins/interfaces/cli/built.ts',
-  ...Object.fromEntries(Object.entries(MODULES).map(([name, file]) => [`module-${name}`, file])),
-}
 
 /** The API client, which is a file of its own. */
 const CLIENT = 'builtins/interfaces/rest/client.ts'
-
-/** The kernel's files that need no package. */
-const LIGHT = ['errors', 'near', 'ports', 'scope', 'services'].map(name => join(root, 'kernel', `${name}.ts`))
-/**
- * A file that takes only these files' exports from `#kernel` gets only them: esbuild puts whole files into pieces, so the
- * command line would otherwise load zod to print its help.
- */
-const lightKernel = {
-  name: 'light-kernel',
-  async setup({ onResolve, onLoad }) {
-    const names = new Set()
-    for (const file of LIGHT) {
-      const text = await readFile(file, 'utf8')
-      for (const [, name] of text.matchAll(/^export (?:async )?(?:const|function|class) (\w+)/gm)) names.add(name)
-    }
-    onResolve({ filter: /^#kernel$/ }, async ({ importer, kind }) => {
-      if (kind !== 'import-statement') return undefined
-      const [, taken] = /import \{([^}]*)\} from '#kernel'/.exec(await readFile(importer, 'utf8')) ?? []
-      const values = taken
-        ?.split(',')
-        .map(name => name.trim().split(' as ')[0])
-        .filter(name => name && !name.startsWith('type '))
-      return values?.every(name => names.has(name))
-        ? { path: 'light', namespace: 'kernel', sideEffects: false }
-        : undefined
-    })
-    onLoad({ filter: /./, namespace: 'kernel' }, () => ({
-      contents: LIGHT.map(file => `export * from ${JSON.stringify(file)}`).join('\n'),
-      resolveDir: root,
-    }))
-  },
-}
-
-/** Of a CommonJS package that is imported lazily, esbuild keeps the default export only; Node gives its names too. */
-const lazyNames = {
-  name: 'lazy-names',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^[a-z@]/ }, ({ kind, path }) => {
-      if (kind !== 'dynamic-import' || EXTERNAL.includes(path)) return undefined
-      return { path, namespace: 'lazy' }
-    })
-    onLoad({ filter: /./, namespace: 'lazy' }, async ({ path }) => {
-      const all = await import(path)
-      const names = Object.keys(all).filter(name => name !== 'default' && /^[\w$]+$/.test(name))
-      const lines = [`import * as all from ${JSON.stringify(path)}`, `export const { ${names} } = all`]
-      if ('default' in all) lines.push('export default all.default')
-      return { contents: lines.join('\n'), resolveDir: root }
-    })
-  },
-}
-
-/**
- * What packages bring and nothing here asks for: umzug's command line (700 kB), Fastify's compilers of JSON Schema (its
- * routes have none), and zod's sentences in languages other than English.
- */
-const unused = {
-  name: 'unused',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^\.\/cli$/ }, ({ importer }) => (importer.includes('/umzug/lib/') ? nothing : undefined))
-    const compilers = /^@fastify\/(ajv|fast-json-stringify)-compiler$/
-    onResolve({ filter: compilers }, ({ importer }) => (importer.includes('/fastify/') ? nothing : undefined))
-    onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({
-      contents: "export { default as en } from './en.js'",
-    }))
-    // Fastify's router compiles a function for every piece of a path, which is half of what its routes cost.
-    onLoad({ filter: /\/find-my-way\/lib\/node\.js$/ }, async ({ path }) => {
-      const text = await readFile(path, 'utf8')
-      const contents = text.replace(
-        /return new Function\('path', 'i'.*/,
-        'return (path, i) => path.startsWith(prefix, i)',
-      )
-      if (contents === text) throw new Error(`${path} compiles prefixes in another way; see what is to be done`)
-      return { contents }
-    })
-    onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: 'module.exports = {}' }))
-  },
-}
-const nothing = { path: 'nothing', namespace: 'unused' }
-
-/** `svc.ts` is no piece: in `dist/` it imports the entry points that lie beside it. */
-const entryPoints = {
-  name: 'entry-points',
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, kind }) =>
-      kind === 'entry-point' ? undefined : { path: `./${basename(path, '.ts')}.js`, external: true },
-    )
-  },
-}
 
 // While one works on the page: that alone, in its place.
 if (process.argv[2] === 'dashboard') {
@@ -135,13 +30,9 @@ const cache = join(root, 'node_modules', '.cache')
 await mkdir(cache, { recursive: true })
 const made = await mkdtemp(join(cache, 'svc-dist-'))
 
-const node = { platform: 'node', target: 'node20', ...small }
-const quiet = { legalComments: 'none', logLevel: 'warning' }
-const bundled = { ...node, ...quiet, absWorkingDir: root, bundle: true, conditions: ['svc-source'], outdir: made }
-
 try {
   await Promise.all([
-    bundle().then(writeCommands),
+    bundleProgram().then(writeCommands),
     bundleClient(),
     writeTypes(),
     writeModuleTypes(),
@@ -154,42 +45,9 @@ try {
   await rm(made, { recursive: true, force: true })
 }
 
-/** One bundle in pieces: a process loads what it needs, and all entries share the same classes and tokens. See `pieces.ts`. */
-async function bundle() {
-  const { outputFiles, metafile } = await build({
-    ...bundled,
-    entryPoints: ENTRIES,
-    // Flat, so that code finds the package's other files at the same place, whichever piece it lands in.
-    chunkNames: 'part-[hash]',
-    splitting: true,
-    format: 'esm',
-    external: EXTERNAL,
-    plugins: [lightKernel, lazyNames, lazyFields, unused],
-    keepNames: true,
-    write: false,
-    metafile: true,
-  })
-  const facts = new Map(Object.entries(metafile.outputs).map(([path, output]) => [basename(path), output]))
-  const pieces = await Promise.all(
-    outputFiles.map(async ({ path, text }) => {
-      const name = basename(path)
-      return [name, await scriptOf(name, text, facts.get(name).imports)]
-    }),
-  )
-  const hash = createHash('sha256')
-  for (const [name, text] of pieces.sort(([a], [b]) => (a < b ? -1 : 1))) {
-    hash.update(text)
-    await writeFile(join(made, name.replace(/js$/, 'cjs')), text)
-    if (!(name.slice(0, -3) in ENTRIES)) continue
-    const entry = `import{piece}from'./pieces.js';export const{${facts.get(name).exports}}=piece('./${name}');${UNBUNDLED}\n`
-    await writeFile(join(made, name), entry)
-  }
-  const define = { BUILD: JSON.stringify(hash.digest('hex').slice(0, 16)) }
-  const alone = { ...bundled, format: 'esm', plugins: [lightKernel] }
-  await build({ ...alone, entryPoints: { watchdog: 'builtins/platform/watchdog/thread.ts' } })
-  await build({ ...alone, entryPoints: ['builtins/core/runtime/schema-thread.js'] })
-  await build({ ...alone, entryPoints: ['build/pieces.ts'], define })
-  await build({ ...alone, entryPoints: ['builtins/interfaces/cli/svc.ts'], plugins: [entryPoints] })
+/** The program and the package's entry points, which share their chunks and thereby the same classes and tokens. */
+async function bundleProgram() {
+  await bundle({ ...config, output: { ...config.output, dir: made } })
   await chmod(join(made, 'svc.js'), 0o755)
   await chmod(made, 0o755)
 }
@@ -204,8 +62,10 @@ async function bundleClient() {
     format: 'esm',
     platform: 'browser',
     target: 'es2022',
-    ...small,
-    ...quiet,
+    minifySyntax: true,
+    minifyWhitespace: true,
+    legalComments: 'none',
+    logLevel: 'warning',
   })
 }
 

@@ -95,7 +95,7 @@ const sources = ['kernel', 'builtins', 'plugins', 'examples']
 const within = (...folders: string[]) =>
   sources.filter(({ path }) => folders.some(folder => path.startsWith(`${folder}/`)))
 const modules = within('builtins').filter(({ path }) => !COMPOSED.includes(path))
-const front = [sourceOf('index.ts'), ...sourcesBelow('embed'), sourceOf('build/pieces.ts')]
+const front = [sourceOf('index.ts'), ...sourcesBelow('embed')]
 
 describe('who may import whom', () => {
   it('the kernel knows no builtin, plugin or page', () => {

@@ -1,14 +1,17 @@
 #!/usr/bin/env node
-import { basename } from 'node:path'
+import module from 'node:module'
+import { homedir } from 'node:os'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { keepCompiled } from '../../../build/pieces.ts'
 
-// The name by which MCP clients of long standing start it.
+// MCP clients may start it by this name.
 if (basename(process.argv[1] ?? '') === 'svc-mcp') process.argv.splice(1, 1, fileURLToPath(import.meta.url), 'mcp')
 
-const words = process.argv.slice(2)
-keepCompiled(words.includes('start') || words.includes('serve') ? 'service' : 'command', process.env)
+// Node 22 and newer keep compiled code, here in the user's own folder: others may write to the temporary one.
+const { enableCompileCache } = module as { enableCompileCache?(folder: string): unknown }
+enableCompileCache?.(join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'svc', 'compiled'))
+
 const { run } = await import('./program.ts')
-const exit = await run(words)
-// What a plugin forgot to close keeps no process alive.
+const exit = await run(process.argv.slice(2))
+// A handle that a plugin left open does not keep the process alive.
 process.exit(exit)

@@ -1,0 +1,56 @@
+// How the program is bundled (https://rolldown.rs/reference/). It is not minified: errors show lines and names.
+import { fileURLToPath } from 'node:url'
+import { lazySchemas } from './lazy-schemas.js'
+import { MODULES } from './modules.js'
+
+/** Cannot be bundled: has a binary, loads its own files, or is optional. */
+const EXTERNAL = ['better-sqlite3', 'jiti', 'pg', 'sharp', '@anthropic-ai/sdk', /^@opentelemetry\//, /^vitest(\/|$)/]
+
+/** The package reads files beside its own. A bundler that includes it finds no module of this name, and reports it. */
+const UNBUNDLED =
+  ";()=>import('svc cannot be bundled, as it reads files beside its own: keep it external (esbuild: --external:svc)')"
+
+/**
+ * Leaves out what packages bring and nothing here uses: umzug's command line, Fastify's compilers of JSON Schema (its routes
+ * have no schemas), and zod's messages in languages other than English. They are 30 MB of memory.
+ */
+const unused = {
+  name: 'unused',
+  resolveId(source, importer) {
+    const isCli = source === './cli' && importer?.includes('/umzug/lib/')
+    return isCli || /^@fastify\/(ajv|fast-json-stringify)-compiler$/.test(source) ? '\0unused' : undefined
+  },
+  load(id) {
+    if (/\/zod\/v4\/locales\/index\.js$/.test(id)) return "export { default as en } from './en.js'"
+    return id === '\0unused' ? 'export {}' : undefined
+  },
+}
+
+/** @type {import('rolldown').RolldownOptions} */
+export default {
+  cwd: fileURLToPath(new URL('..', import.meta.url)),
+  input: {
+    svc: 'builtins/interfaces/cli/svc.ts',
+    index: 'index.ts',
+    testing: 'test/support/index.ts',
+    commands: 'builtins/interfaces/cli/built.ts',
+    watchdog: 'builtins/platform/watchdog/thread.ts',
+    'schema-thread': 'builtins/core/runtime/schema-thread.js',
+    ...Object.fromEntries(Object.entries(MODULES).map(([name, file]) => [`module-${name}`, file])),
+  },
+  platform: 'node',
+  external: EXTERNAL,
+  transform: { target: 'node20' },
+  resolve: { conditionNames: ['svc-source', 'import', 'node', 'default'] },
+  plugins: [lazySchemas, unused],
+  logLevel: 'warn',
+  output: {
+    format: 'esm',
+    // Flat, so that code finds the package's other files at the same place, whichever chunk it lands in.
+    chunkFileNames: 'part-[hash].js',
+    // Command-line calls load these files of the kernel, and not zod.
+    codeSplitting: { groups: [{ name: 'kernel', test: /\/kernel\/(errors|near|ports|scope|services)\.ts$/ }] },
+    comments: false,
+    postFooter: ({ isEntry, name }) => (isEntry && name !== 'svc' ? UNBUNDLED : ''),
+  },
+}
