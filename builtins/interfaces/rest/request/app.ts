@@ -51,7 +51,7 @@ export interface AppParts {
 /** A Fastify app with these routes. It holds no socket and no timer: one that is no longer asked is simply let go. */
 export async function createApp(parts: AppParts, table: RouteTable): Promise<FastifyInstance> {
   const { svc, config, keys, listenerOf, hide } = parts
-  const { fastify } = await import('fastify')
+  const [{ fastify }, { FastifySSEPlugin }] = await Promise.all([import('fastify'), import('fastify-sse-v2')])
   const refuse = createRefusal(table)
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => sendError(svc, error, request, reply)
   const app = fastify({
@@ -68,6 +68,7 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
     request.routeOptions.config.protocol ? bytes : parseBody(bytes),
   )
+  await app.register(FastifySSEPlugin, { highWaterMark: config.stream_buffer_bytes })
   app.setErrorHandler(fail)
   app.addHook('onRequest', (request, reply, done) => {
     if (!admit(svc, config, keys, listenerOf(request.raw), request, reply)) return

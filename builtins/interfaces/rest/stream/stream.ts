@@ -1,17 +1,16 @@
-import type { ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { EventMessage, FastifyReply, FastifyRequest } from 'fastify'
 import type { PluginHandle } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import { type ServerConfig, ServerStoppingError, TooManyStreamsError } from '../contract.ts'
 import type { ListenerKind } from '../listener/hosts.ts'
 import type { Capacity } from '../listener/open-files.ts'
-import { COMMENT, EVENT_STREAM, frame } from './frames.ts'
+import { COMMENT, EVENT_STREAM, messageOf } from './frames.ts'
 
-/** A comment line goes out this often, for proxies that close what is silent. */
+/** Interval of comment lines, for proxies that close silent connections. */
 const COMMENT_MS = 15_000
-/** How long a stream may take to say its last when the server stops; its listener waits a little longer. */
-const LAST_WORDS_MS = 250
+/** Time for a stream's last event when the server stops; its listener waits a little longer. */
+const LAST_EVENT_MS = 250
 /** Seconds after which to ask again for one more stream. */
 const RETRY_AFTER_S = 5
 
@@ -19,13 +18,13 @@ export interface StreamParts {
   svc: PluginHandle
   config: ServerConfig
   capacity: () => Capacity
-  /** What goes out instead of what was thrown. */
+  /** Returns what is sent instead of what was thrown. */
   problem: (thrown: unknown, request: FastifyRequest) => unknown
   /** Takes secrets out of JSON. */
   hide: (json: string) => string
 }
 
-/** All streams of this process that are open. */
+/** All open streams of this process. */
 export class Streams {
   readonly #parts: StreamParts
   readonly #open = new Map<{ stop(): void }, ListenerKind>()
@@ -45,12 +44,27 @@ export class Streams {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> {
-    const open: OpenStream = new OpenStream(this.#parts, request, () => this.#open.delete(open))
-    this.#hold(open, listener)
-    reply.raw.once('close', () => open.destroy())
-    await open.begin(begin)
-    if (open.destroyed) return reply.hijack()
-    return reply.type(EVENT_STREAM).header('x-accel-buffering', 'no').send(open)
+    const source = new EventSource(this.#parts, request)
+    this.#hold(source, listener)
+    // A reader that leaves is no fault.
+    reply.raw.on('error', () => {})
+    const end = () => {
+      source.close()
+      this.#open.delete(source)
+    }
+    reply.raw.once('close', end)
+    try {
+      await source.begin(begin)
+    } catch (error) {
+      if (source.isClosed) return reply.hijack()
+      end()
+      throw error
+    }
+    reply.type(EVENT_STREAM).header('x-accel-buffering', 'no').hijack()
+    // Left to the plugin, answers that may hold secrets could be stored: it replaces `cache-control`.
+    reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders)
+    reply.sse(source.messages())
+    return reply
   }
 
   /** Counts a stream that is written elsewhere. @throws TooManyStreamsError */
@@ -66,146 +80,124 @@ export class Streams {
     this.#open.set(open, listener)
   }
 
-  /** Has the streams of a listener say their last, and ends those that don't. */
+  /** Asks the streams of a listener for their last event, and ends those that send none. */
   stop(listener: ListenerKind): void {
     for (const [open, at] of this.#open) if (at === listener) open.stop()
   }
 }
 
+type Step = IteratorResult<StreamEvent>
+
 /**
- * The bytes of one stream. Events are pulled as they are read: more than `stream_buffer_bytes` never wait for a slow
- * reader, and one that reads nothing for `stream_stall_s` is disconnected. However it ends, the source is notified at
- * once.
+ * The messages of one stream, for `reply.sse`, which pulls them as they are read, does not see its reader leave, and ends the
+ * process with what its source throws. So this source never throws, ends by `close` when the response has closed, and
+ * disconnects a reader that reads nothing for `stream_stall_s`.
  */
-class OpenStream extends Readable {
+class EventSource {
+  isClosed = false
   readonly #parts: StreamParts
   readonly #request: FastifyRequest
-  readonly #gone = new AbortController()
-  readonly #onLeave: () => void
+  readonly #left = new AbortController()
   #events: AsyncIterator<StreamEvent> | undefined
-  /** The event that was awaited before the answer began. */
-  #first: Promise<IteratorResult<StreamEvent>> | undefined
-  #pulling = false
-  #stopping = false
-  #over = false
-  /** Its last event has gone out. */
-  #hasEndEvent = false
-  #cancelStall: (() => void) | undefined
-  #cancelTimer = () => {}
+  #step!: Promise<Step>
+  /** What the answer begins with: undefined when the first event is late. */
+  #first: Step | undefined
+  #hasBegun = false
+  #isStopping = false
+  #fail: (error: unknown) => void = () => {}
+  /** What cancels each timer that runs. */
+  readonly #timers = new Set<() => void>()
 
-  constructor(parts: StreamParts, request: FastifyRequest, onLeave: () => void) {
-    super({ highWaterMark: parts.config.stream_buffer_bytes })
+  constructor(parts: StreamParts, request: FastifyRequest) {
     this.#parts = parts
     this.#request = request
-    this.#onLeave = onLeave
-    // A reader that went away is no fault of the process.
-    this.on('error', () => {})
   }
 
-  /** Resolves with the first event, or when it is so late that the answer begins without. @throws what the source throws */
+  /** Resolves with the first event, or when the answer begins without. @throws what the source throws */
   async begin(begin: (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent>>): Promise<void> {
-    const { clock } = this.#parts.svc
-    const { signal } = this.#gone
-    let late = () => {}
-    const waited = new Promise<boolean>(resolve => {
-      late = () => resolve(false)
+    const { signal } = this.#left
+    this.#step = begin(signal).then(events => {
+      this.#events = events[Symbol.asyncIterator]()
+      return signal.aborted ? this.#return() : this.#events.next()
     })
-    signal.addEventListener('abort', late, { once: true })
-    const cancel = clock.after(COMMENT_MS, late)
+    this.#first = await this.#next()
+    this.#hasBegun = true
+  }
+
+  /** The first message is there already, and the next event is asked for when its reader wants more. */
+  async *messages(): AsyncGenerator<EventMessage> {
+    let last: string | undefined
     try {
-      const first = begin(signal).then(events => {
-        this.#events = events[Symbol.asyncIterator]()
-        // The reader has left: the source learns that from the signal, and is not begun.
-        return signal.aborted ? this.#leave() : this.#events.next()
-      })
-      first.catch(() => {})
-      this.#first = first
-      const came = await Promise.race([first.then(() => true), waited])
-      if (this.#stopping) throw new ServerStoppingError()
-      if (!came && !this.destroyed) this.push(COMMENT)
-    } catch (error) {
-      this.destroy()
-      throw error
-    } finally {
-      cancel()
-      signal.removeEventListener('abort', late)
-    }
-    if (!this.destroyed) this.#comment()
-  }
-
-  override _read(): void {
-    this.#cancelStall?.()
-    this.#cancelStall = undefined
-    if (!this.#pulling) void this.#pull()
-  }
-
-  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
-    this.#cancelStall?.()
-    this.#cancelTimer()
-    this.#onLeave()
-    this.#gone.abort()
-    this.#leave().catch(() => {})
-    callback(error)
-  }
-
-  /** The server stops: what runs may end in its own way, but soon. */
-  stop(): void {
-    if (this.#stopping) return
-    this.#stopping = true
-    this.#gone.abort(new ServerStoppingError())
-    this.#cancelTimer()
-    this.#cancelTimer = this.#parts.svc.clock.after(LAST_WORDS_MS, () => this.#fail(new ServerStoppingError()))
-  }
-
-  async #pull(): Promise<void> {
-    this.#pulling = true
-    try {
-      for (;;) {
-        const step = await (this.#first ?? this.#events!.next())
-        this.#first = undefined
-        if (this.#over || this.destroyed) return
-        // One that ends because the server does has not come to its end.
-        if (step.done) return this.#stopping && !this.#hasEndEvent ? this.#fail(new ServerStoppingError()) : this.#end()
-        this.#hasEndEvent = step.value.event === 'done' || step.value.event === 'error'
-        if (!this.push(frame(step.value, this.#parts.hide))) return this.#stall()
+      for (let step = this.#first; !this.isClosed; step = await this.#next()) {
+        if (!step) {
+          yield* this.#sent({ comment: COMMENT })
+        } else if (step.done) {
+          // One that ends because the server stops has not come to its end.
+          if (this.#isStopping && last !== 'done' && last !== 'error') throw new ServerStoppingError()
+          return
+        } else {
+          last = step.value.event
+          yield* this.#sent(messageOf(step.value, this.#parts.hide))
+          this.#step = this.#events!.next()
+        }
       }
-    } catch (error) {
-      this.#fail(this.#stopping ? new ServerStoppingError() : error)
-    } finally {
-      this.#pulling = false
+    } catch (thrown) {
+      if (this.isClosed) return
+      const data = this.#parts.problem(this.#isStopping ? new ServerStoppingError() : thrown, this.#request)
+      yield messageOf({ event: 'error', data }, this.#parts.hide)
     }
   }
 
-  /** One `error` event, and no more. */
-  #fail(error: unknown): void {
-    if (this.#over || this.destroyed) return
-    const { problem, hide } = this.#parts
-    this.push(frame({ event: 'error', data: problem(error, this.#request) }, hide))
-    this.#end()
+  /** The server stops: the source may end in its own way, but soon. */
+  stop(): void {
+    if (this.#isStopping) return
+    this.#isStopping = true
+    this.#left.abort(new ServerStoppingError())
+    const end = () => this.#fail(new ServerStoppingError())
+    if (this.#hasBegun) this.#after(LAST_EVENT_MS, end)
+    else end()
   }
 
-  #end(): void {
-    this.#over = true
-    this.#cancelTimer()
-    this.push(null)
+  /** Its reader has left, or it has ended. */
+  close(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    for (const cancel of this.#timers) cancel()
+    this.#left.abort()
+    this.#fail(new Error('the reader has left'))
+    this.#return().catch(() => {})
   }
 
-  #stall(): void {
+  /** Resolves with the next event, or with undefined when none came for `COMMENT_MS`. */
+  #next(): Promise<Step | undefined> {
+    return new Promise<Step | undefined>((resolve, reject) => {
+      this.#fail = reject
+      const cancel = this.#after(COMMENT_MS, () => resolve(undefined))
+      this.#step.then(resolve, reject).finally(cancel)
+    })
+  }
+
+  *#sent(message: EventMessage): Generator<EventMessage> {
     const { svc, config } = this.#parts
-    this.#cancelStall = svc.clock.after(config.stream_stall_s * 1000, () => {
-      svc.log.info({ request_id: this.#request.id }, 'a stream was let go: its reader takes nothing')
+    const cancel = this.#after(config.stream_stall_s * 1000, () => {
+      svc.log.info({ request_id: this.#request.id }, 'a stream was closed: its reader reads nothing')
       this.#request.raw.socket.destroy()
     })
+    yield message
+    cancel()
   }
 
-  #comment(): void {
-    this.#cancelTimer = this.#parts.svc.clock.after(COMMENT_MS, () => {
-      if (!this.#cancelStall) this.push(COMMENT)
-      this.#comment()
-    })
+  /** @returns what cancels it; `close` does too */
+  #after(ms: number, action: () => void): () => void {
+    const cancel = this.#parts.svc.clock.after(ms, action)
+    this.#timers.add(cancel)
+    return () => {
+      this.#timers.delete(cancel)
+      cancel()
+    }
   }
 
-  async #leave(): Promise<IteratorResult<StreamEvent>> {
+  async #return(): Promise<Step> {
     await this.#events?.return?.()
     return { done: true, value: undefined }
   }
