@@ -1,5 +1,5 @@
 import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
-import { HostToken, didYouMean, type PluginHandle } from '#kernel'
+import { didYouMean, HostToken, type PluginHandle } from '#kernel'
 import { type DoctorCheck, finding } from '#lib/doctor-check'
 import { stemOf } from '#lib/plugin-file'
 import type { ConfigCheck } from './contract.ts'

@@ -1,4 +1,4 @@
-import { defineError, type Issue, didYouMean, type ReloadClass as Reloads, z } from '#kernel'
+import { defineError, didYouMean, type Issue, type ReloadClass as Reloads, z } from '#kernel'
 import type { Forbids } from '#lib/config-check'
 import type { Tree as Values } from '#lib/tree'
 

@@ -11,9 +11,7 @@ it('a promise that a plugin left behind is a warning with its place, and ends no
   await using dir = await project({ 'plugins/careless.ts': careless("Promise.reject(new Error('left behind'))") })
   const { code, stdout, stderr } = await svc(['budget', 'reset', '--json'], { cwd: dir.path })
   expect([code, JSON.parse(stdout)]).toEqual([0, expect.anything()])
-  expect(stderr).toMatch(
-    /^svc: warning: uncaught error: left behind \(\/.*\/plugins\/careless\.ts:3:\d+\)\n$/,
-  )
+  expect(stderr).toMatch(/^svc: warning: uncaught error: left behind \(\/.*\/plugins\/careless\.ts:3:\d+\)\n$/)
 })
 
 it('an exception that no one caught ends a command with 1 and a sentence', async () => {

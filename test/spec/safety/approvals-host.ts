@@ -36,7 +36,10 @@ export function recordingTools(): { runs: { tool: string; args: unknown }[]; plu
   ]
   return {
     runs,
-    plugin: definePlugin({ name: 'recorded', setup: svc => void svc.toolkit({ name: 'recorded', everyday: true, tools }) }),
+    plugin: definePlugin({
+      name: 'recorded',
+      setup: svc => void svc.toolkit({ name: 'recorded', everyday: true, tools }),
+    }),
   }
 }
 

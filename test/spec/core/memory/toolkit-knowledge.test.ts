@@ -41,7 +41,7 @@ describe('a note', () => {
     expect(await home.kernel.use(Memory).of('worker-1').count()).toBe(1)
   })
 
-  it("belongs to its agent alone", async () => {
+  it('belongs to its agent alone', async () => {
     await using home = await remembering([knowledge])
     const note_id = await save(home, 'a secret of the first')
     const other = { agent_id: 'worker-2' }
