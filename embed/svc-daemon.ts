@@ -77,8 +77,8 @@ class CycleCounter {
     this.#kernel = kernel
     this.#cycles = cycles
     this.#undo = [
-      kernel.hooks.on('beat', () => this.#countHeartbeat(), 'lived cycles'),
-      kernel.hooks.on('cycle_end', ({ agent_id }) => this.#countCycle(agent_id), 'lived cycles'),
+      kernel.hooks.on('beat', () => this.#countHeartbeat(), 'count cycles'),
+      kernel.hooks.on('cycle_end', ({ agent_id }) => this.#countCycle(agent_id), 'count cycles'),
     ]
   }
 

@@ -1,5 +1,5 @@
 // Embedding: the whole service inside a program of your own. Opens a project, spawns an agent and nudges it, lets it live for
-// some heartbeats under a guard, and tells what became of it.
+// some heartbeats under a guard, and prints the result.
 // Run it with: npx tsx embedding.ts <folder>
 import { Svc } from 'svc'
 

@@ -1,4 +1,4 @@
-// A resource, and state that outlives an edit: a small server that tells how many goals were reached since the daemon started.
+// A resource, and state that outlives an edit: a small server that returns how many goals were reached since the daemon started.
 // `svc.start` opens what must be closed and returns its undoing; `handOver` gives the count to the next version of this file.
 import { createServer } from 'node:net'
 import { definePlugin, z } from 'svc'

@@ -1,7 +1,7 @@
 import { defineError } from './errors.ts'
 import type { Undo } from './scope.ts'
 
-/** The typed name of a service, or of a value that rooms share during a cycle. */
+/** The typed name of a service, or of a value that modules share during a cycle. */
 export interface Token<T> {
   readonly name: string
   /** Never set: carries the type. */

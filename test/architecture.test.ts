@@ -247,7 +247,7 @@ describe('what is promised to the outside', () => {
 describe('where a newcomer finds things', () => {
   const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
-  it("each room has a README with its plugin's name, and stands in the list of all rooms", () => {
+  it("each module has a README with its plugin's name, and is in the list of all modules", () => {
     const list = read('builtins/README.md')
     const folders = modules.filter(({ path }) => path === `${moduleOf(path)}/index.ts`).map(({ path }) => dirname(path))
     expect(folders.filter(folder => !list.includes(`(${relative('builtins', folder)}/README.md)`))).toEqual([])

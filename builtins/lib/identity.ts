@@ -4,7 +4,7 @@ import type { Ports } from '#kernel'
 const START_TIME = 22 - 3
 
 /**
- * Returns what tells a process from all others, also from a later one with the same PID: its boot and start time; null
+ * Returns what distinguishes a process from all others, also from a later one with the same PID: its boot and start time; null
  * when there
  * is no such process (a zombie counts as gone).
  */

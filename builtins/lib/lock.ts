@@ -11,7 +11,7 @@ export type LockPorts = Pick<Ports, 'files' | 'clock' | 'spawn'>
 
 interface LockHolder {
   pid: number
-  /** Tells its process from a later one with the same PID. */
+  /** Distinguishes its process from a later one with the same PID. */
   process: string
   /** Where its PID is valid: the machine, and on Linux the namespace. */
   place: string

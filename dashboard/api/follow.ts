@@ -46,7 +46,7 @@ async function follow(headers: Record<string, string>, send: (message: ToTab) =>
             after = undefined
             gathered = []
             send({ type: 'anew' })
-            throw new Error('The events that were heard are of another database.')
+            throw new Error('The received events are from another database.')
           }
           if (id) after = id
           if (event === 'notice') send({ type: 'notice', notice: JSON.parse(data) })

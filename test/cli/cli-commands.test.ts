@@ -13,7 +13,7 @@ const line = (msg: string, rest: Record<string, unknown> = {}) =>
   `${JSON.stringify({ level: 30, time: '2026-01-02T03:04:05.000Z', msg, ...rest })}\n`
 
 describe('svc logs', () => {
-  it('tells the last lines for people, those of one agent, those that are grave, and as they stand', async () => {
+  it('prints the last lines for people, those of one agent, warnings, and raw lines', async () => {
     const text = line('one') + line('two', { agent_id: 'coder-1' }) + line('bad\x1b[2J', { level: 50 })
     await using dir = await project({ 'logs/svc.log.1': line('earlier'), 'logs/svc.log': text })
     const logs = async (...words: string[]) => (await svc(['logs', ...words], { cwd: dir.path })).stdout
@@ -38,7 +38,7 @@ describe('svc logs', () => {
 })
 
 describe('svc help', () => {
-  it('tells of commands, exit codes and variables; svc config validate of the file', async () => {
+  it('explains commands, exit codes and variables; svc config validate checks the file', async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  hartbeat: 3\n' })
     const logs = async (...words: string[]) => {
       const { code, stdout } = await svc(words, { cwd: dir.path })
@@ -65,7 +65,7 @@ describe('svc help', () => {
 })
 
 describe('svc agent chat', () => {
-  it('keeps one session, tells tools and history, and ends with its input', async () => {
+  it('keeps one session, shows tools and history, and ends with its input', async () => {
     await using dir = await project({ '.svc/config.yaml': 'model:\n  sim_delay: 0\n' })
     await svc(['spawn', 'coder'], { cwd: dir.path })
     const chat = async (text: string) => {
@@ -89,7 +89,7 @@ describe('svc agent chat', () => {
 })
 
 describe('svc run', () => {
-  it('tells why a run failed, with exit code 1', async () => {
+  it('shows why a run failed, with exit code 1', async () => {
     await using dir = await project({})
     // The discard port: no one listens there.
     const env = { OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' }

@@ -143,7 +143,7 @@ describe('help', () => {
     }
   })
 
-  it('tells every exit code that a command can have', () => {
+  it('lists every exit code that a command can have', () => {
     const shown = section('x', TOPICS['exit-codes']!.rows, paper(80))
     for (const code of new Set([0, 1, 130, ...Object.values(tree.exits)]))
       expect(shown).toMatch(new RegExp(`^ +${code} `, 'm'))

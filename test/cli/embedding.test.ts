@@ -193,17 +193,17 @@ describe('inside a program of one’s own', () => {
 describe('a start for some cycles', () => {
   it('resolves when each agent has run that number, and the daemon has stopped', async () => {
     const svc = await openProject()
-    const lived = new Map<string, number>()
-    svc.hooks.on('cycle_end', ({ agent_id }) => lived.set(agent_id, (lived.get(agent_id) ?? 0) + 1))
+    const cycles = new Map<string, number>()
+    svc.hooks.on('cycle_end', ({ agent_id }) => cycles.set(agent_id, (cycles.get(agent_id) ?? 0) + 1))
     const agents = [await svc.spawn('worker'), await svc.spawn('worker')]
     await svc.invoke('agents.pause', { id: (await svc.spawn('worker')).agent_id })
     await svc.start({ cycles: 3 })
-    expect([...lived.keys()].sort()).toEqual(agents.map(({ agent_id }) => agent_id).sort())
-    for (const { agent_id } of agents) expect(lived.get(agent_id)).toBeGreaterThanOrEqual(3)
+    expect([...cycles.keys()].sort()).toEqual(agents.map(({ agent_id }) => agent_id).sort())
+    for (const { agent_id } of agents) expect(cycles.get(agent_id)).toBeGreaterThanOrEqual(3)
     expect(await svc.daemon.status()).toMatchObject({ running: false })
-    const before = [...lived.values()]
+    const before = [...cycles.values()]
     await svc.start({ cycles: 1 })
-    expect([...lived.values()].every((count, n) => count > before[n]!)).toBe(true)
+    expect([...cycles.values()].every((count, n) => count > before[n]!)).toBe(true)
     expect(await svc.inspect()).toMatchObject({ kind: 'daemon', status: 'ended', agents: 2 })
   })
 
@@ -481,7 +481,7 @@ describe('the package, as a program elsewhere has it', () => {
     ])
   })
 
-  it('lives on when its log cannot be written, and tells it on standard error', async () => {
+  it('goes on when its log cannot be written, and reports that on standard error', async () => {
     await using dir = await project(FAST)
     await dir.write({
       'program.mjs': `import { Svc } from 'svc'

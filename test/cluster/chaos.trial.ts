@@ -105,7 +105,7 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     expect(ms).toBeLessThan(LEASE_S * 1000 + 2_000 + SLACK_MS)
     expect(await doubles()).toBe(0)
     // What its calls may have cost is booked then, and keeps no one from spending.
-    const slices = `SELECT count(*) FROM budget_reservations WHERE owner LIKE 'keeper-${victim.svc.pid}-%'`
+    const slices = `SELECT count(*) FROM budget_reservations WHERE owner LIKE 'holder-${victim.svc.pid}-%'`
     await took('nothing is held for it', async () => (await open.number(slices)) === 0)
   })
 

@@ -9,7 +9,7 @@ import { type Machine, Machines, post, took } from './machines.ts'
 const QUIET = `daemon: { heartbeat: 600, min_rest: 0, max_concurrent_agents: 8, budget_usd: 1000 }
 model: { sim_delay: 0 }
 `
-/** Tells when cycles begin, in milliseconds of the wall clock. */
+/** Reports when cycles begin, in milliseconds of the wall clock. */
 const TELLER = `import { definePlugin } from 'svc'
 
 const tell = (word: string, agent: string) =>

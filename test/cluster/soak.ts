@@ -172,7 +172,7 @@ async function chaos(): Promise<void> {
   const lost = acknowledged.filter(id => !stored.has(id)).length
   // What calls of nodes that are gone may have cost is booked once others drive their agents.
   const living = [...nodes.map(({ machine }) => machine), ...servers]
-  const theirs = living.map(({ svc }) => `owner NOT LIKE 'keeper-${svc.pid}-%'`).join(' AND ')
+  const theirs = living.map(({ svc }) => `owner NOT LIKE 'holder-${svc.pid}-%'`).join(' AND ')
   const slices = `SELECT count(*) FROM budget_reservations WHERE ${theirs}`
   await took('no slice is left of nodes that are gone', async () => (await machines.number(slices)) === 0).catch(
     ({ message }) => report(message),

@@ -44,7 +44,7 @@ it('embedding: an agent lives inside a program until its first goal, does a task
   expect(left).toBeDefined()
 })
 
-it('agent: it works with its tools and tells what it took, simulated and with a model', async () => {
+it('agent: it works with its tools and reports its usage, simulated and with a model', async () => {
   const simulated = await run('agent.ts')
   expect(simulated).toMatchObject({ code: 0, stderr: '' })
   expect(simulated.stdout).toMatch(/^calls count_stock {"article":"bolts"}\nreads 120\n(.|\n)*sim\/rules-1: \d+ steps/)
@@ -55,7 +55,7 @@ it('agent: it works with its tools and tells what it took, simulated and with a 
   expect(stdout).toMatch(/at most 100\nThat is too many to order\.\nopenai:scripted: 2 steps, \d+ tokens, \$0\.0000\n$/)
 })
 
-it('structured: an object comes out of a letter, or an error that tells what the model said', async () => {
+it('structured: an object is extracted from a letter, or an error has what the model said', async () => {
   const invoice = { from: 'Ada & Sons', due: '2027-05-01', lines: [{ what: 'bolts', euros: 6 }] }
   const script = [text('Six euros.'), text(JSON.stringify(invoice)), text('Six euros.'), text('Six.')]
   await using model = await modelServer({ script })
@@ -66,7 +66,7 @@ it('structured: an object comes out of a letter, or an error that tells what the
   expect(bad.stdout).toMatch(/no JSON object in it\. The model said: Six\.\n$/)
 })
 
-it('HTTP client: it spawns, nudges, lists and tells what happened, and shows what an error looks like', async () => {
+it('HTTP client: it spawns, nudges, lists, prints events, and shows an error', async () => {
   await using dir = await project(FAST)
   await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
   const [, url] = await server.says(/^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m)

@@ -64,7 +64,7 @@ export class Answers {
     const leaks = [...LEAKS.map(leak => leak.exec(text)?.[0]), ...this.#folders.filter(folder => text.includes(folder))]
     return [
       ...(right ? [] : ['does not fit its own status, id or code']),
-      ...leaks.flatMap(leak => (leak === undefined ? [] : [`tells ${leak}`])),
+      ...leaks.flatMap(leak => (leak === undefined ? [] : [`leaks ${leak}`])),
     ]
   }
 

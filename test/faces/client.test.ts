@@ -276,7 +276,7 @@ describe('a stream that began something', () => {
     return shown
   }
 
-  it('tells its text and its end', async () => {
+  it('streams its text and its end', async () => {
     expect(await recordRuns('finish')).toEqual(['so ', 'far', 'done: so far'])
   })
 

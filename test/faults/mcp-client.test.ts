@@ -134,7 +134,7 @@ it('what is no message is passed over, a message without end ends the server, an
   expect(JSON.stringify(home.log)).not.toContain('canary-script')
 })
 
-it('nothing of a server remains when the house is left, neither what it started nor one that does not listen', async () => {
+it('nothing of a server remains when the host is closed, neither its children nor one that ignores signals', async () => {
   const home = await testHostWithFaultyServer(['child', 'stubborn'])
   await home.waitForTools('it')
   const pid = await pidOf(home)

@@ -46,7 +46,7 @@ export async function stampsIn(root: string): Promise<Stamp[]> {
 }
 
 /**
- * Where what was done and what the journal tells of it part, in sentences.
+ * Returns where the work done and the journal differ, in sentences.
  * @param key what is done once
  * @param later what was done when the journal had been read, where someone is at work
  */

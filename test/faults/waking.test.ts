@@ -65,7 +65,7 @@ it('a storm of 10,000 markers a second begins at most four cycles a second for e
   expect(home.server.requests.length - calls).toBeLessThanOrEqual(Math.ceil(seconds * 4 + 1) * agents)
 })
 
-it('a burst of messages from many processes is heard whole, with few cycles', async () => {
+it('a burst of messages from many processes is delivered whole, in few cycles', async () => {
   await using home = await testHostWithModel(() => goalAnswer(''), {
     ...{ builtins: [waking], clock: 'system' },
     config: { daemon: { heartbeat: 60, min_rest: 0.3 } },

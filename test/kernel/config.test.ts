@@ -155,7 +155,7 @@ it('two plugins cannot own one key', async () => {
   )
 })
 
-it('a patch keeps comments and order, tells which keys are applied, and shows in the file’s views at once', async () => {
+it('a patch keeps comments and order, returns which keys are applied, and shows in the file’s views at once', async () => {
   const config = '# my shop\nshop:\n  # as many as fit\n  limit: 3 # a few\n  open: true\n'
   await using home = await testHost({ builtins: [shop], config })
   await expect(home.kernel.config.patch({ shop: { limit: 4, open: false } })).resolves.toEqual({
@@ -450,7 +450,7 @@ it('a file that is removed keeps the last good configuration', async () => {
   expect(live.limit).toBe(5)
 })
 
-it('each key tells its owner, class, default, variable and schema', async () => {
+it('each key has its owner, class, default, variable and schema', async () => {
   await using home = await testHost({ builtins: [shop] })
   const keys = new Map(home.kernel.config.keys().map(key => [key.path, key]))
   expect(keys.get('shop.limit')).toMatchObject({

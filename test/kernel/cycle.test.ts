@@ -139,7 +139,7 @@ it('a cycle timeout of 0 sets none', async () => {
   expect(signal?.aborted).toBe(false)
 })
 
-it('phase_exit tells how long the phase took, whatever the wall clock does', async () => {
+it("phase_exit has the phase's duration, whatever the wall clock does", async () => {
   await using ada = await agentWith({
     async context_assembly(_, svc) {
       await svc.clock.sleep(1500)

@@ -109,7 +109,7 @@ it('a freed place is taken at once by the agent that has waited longest', async 
   expect(fixture.home.clock.monotonic()).toBe(0)
 })
 
-it('a heartbeat that is shortened while running is lived by from the next beat on', async () => {
+it('a heartbeat that is shortened while running applies from the next one on', async () => {
   await using fixture = await agents(['ada'])
   await waitUntilIdle(fixture.home)
   await fixture.home.kernel.config.patch({ daemon: { heartbeat: 1 } })
@@ -184,7 +184,7 @@ it('a wake source that comes while the daemon runs is listened to', async () => 
   await until(() => fixture.begun('ada') === 2)
 })
 
-it('a wake source that fails five times in a row is dropped and named; the others are still heard', async () => {
+it('a wake source that fails five times in a row is dropped and named; the others still work', async () => {
   let asked = 0
   const mail = mailbox()
   const broken = definePlugin({
@@ -211,7 +211,7 @@ it('a wake source that fails five times in a row is dropped and named; the other
 })
 
 it.each([undefined, 5, {}, { reason: 'mail', agents: 'ada' }, { reason: 'mail', agents: [5] }])(
-  'a wake source that answers %j has failed, and keeps no other from being heard',
+  'a wake source that answers %j has failed, and stops no other',
   async answer => {
     const mail = mailbox()
     const odd = definePlugin({

@@ -150,7 +150,7 @@ it('an unknown hook is named together with those there are', async () => {
   await expect(opening).rejects.toThrow(/There is no hook "goal_complete"; did you mean "goal_completed"/)
 })
 
-it("a plugin's own event is heard by others, and is unknown again when the plugin has left", async () => {
+it("a plugin's own event reaches other plugins, and is unknown again when the plugin has left", async () => {
   const fair = definePlugin({ name: 'fair', setup: svc => void svc.event('fair_opened', z.object({ at: z.string() })) })
   const seen: unknown[] = []
   const visitor = definePlugin({

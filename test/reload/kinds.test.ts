@@ -266,7 +266,7 @@ it('agents see a dropped tool in their next model request, use it, and no longer
   expect(offered).toEqual([false, true, true, false])
 })
 
-it('what lives in other rooms comes and goes too: a model provider', async () => {
+it('contributions to other modules come and go too: a model provider', async () => {
   await using home = await testHostWithModel(() => text('from the builtin provider'))
   const provider = source(
     'parrot',

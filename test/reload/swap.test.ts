@@ -5,22 +5,22 @@ import { type Tool, Toolkits } from '#tools/toolkits/contract'
 import { type TestHost, testHost, until } from '../support/index.ts'
 import { drop, outcomeLines, saying, source, stateOf, word } from './sources.ts'
 
-/** What plugin files and the test tell each other: a note is taken, a named door opened or waited for. */
+/** How plugin files and the test communicate: notes, and named gates that are opened or awaited. */
 const noteService = () => {
   const notes: string[] = []
   const gates = new Map<string, () => void>()
   const value = {
     note: (text: string) => void notes.push(text),
-    door: (name: string) => new Promise<string>(resolve => gates.set(name, () => resolve(name))),
+    gate: (name: string) => new Promise<string>(resolve => gates.set(name, () => resolve(name))),
   }
-  const provider = definePlugin({ name: 'desk', setup: svc => void svc.provide(token('desk'), value) })
+  const provider = definePlugin({ name: 'control', setup: svc => void svc.provide(token('control'), value) })
   const open = async (name: string) => {
     await until(() => gates.has(name))
     gates.get(name)?.()
   }
-  return { room: provider, notes, doors: gates, open }
+  return { provider, notes, gates, open }
 }
-const DESK = "const desk = svc.use({ name: 'desk' })\n"
+const CONTROL = "const control = svc.use({ name: 'control' })\n"
 
 const toolOf = ({ kernel }: TestHost, name: string): Tool =>
   kernel
@@ -31,16 +31,16 @@ const use = (tool: Tool, args: unknown = {}) => Promise.resolve(tool.execute(arg
 const slowTool = (version: string, more = '') =>
   source(
     'slow',
-    `${DESK} svc.toolkit({ name: 'slow', tools: [tool({ name: 'wait', description: '', parameters: z.object({}),
-       async execute() { await desk.door('${version}'); return '${version}' } })] })
+    `${CONTROL} svc.toolkit({ name: 'slow', tools: [tool({ name: 'wait', description: '', parameters: z.object({}),
+       async execute() { await control.gate('${version}'); return '${version}' } })] })
      ${more}`,
   )
 const resource = (name: string) =>
-  `svc.start(async () => { desk.note('start ${name}'); return () => desk.note('stop ${name}') })`
+  `svc.start(async () => { control.note('start ${name}'); return () => control.note('stop ${name}') })`
 
 it('a call that runs ends in the version that it began in, and a new one begins in the new version', async () => {
-  const { room, open } = noteService()
-  await using home = await testHost({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  const { provider, open } = noteService()
+  await using home = await testHost({ builtins: [provider], plugins: { 'slow.ts': slowTool('one') } })
   const old = use(toolOf(home, 'wait'))
   await drop(home, { 'slow.ts': slowTool('two') })
   const next = use(toolOf(home, 'wait'))
@@ -51,13 +51,13 @@ it('a call that runs ends in the version that it began in, and a new one begins 
 })
 
 it('what still runs in a replaced version after 30 s gets an error, and not before', async () => {
-  const { room, doors } = noteService()
-  await using home = await testHost({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  const { provider, gates } = noteService()
+  await using home = await testHost({ builtins: [provider], plugins: { 'slow.ts': slowTool('one') } })
   let failed: unknown
   use(toolOf(home, 'wait')).catch(error => {
     failed = error
   })
-  await until(() => doors.has('one'))
+  await until(() => gates.has('one'))
   await drop(home, { 'slow.ts': slowTool('two') })
   await home.clock.advance(29_900)
   expect(failed).toBeUndefined()
@@ -66,8 +66,8 @@ it('what still runs in a replaced version after 30 s gets an error, and not befo
 })
 
 it('a tool that was looked up before the swap and is called after it runs as the new version has it', async () => {
-  const { room, open } = noteService()
-  await using home = await testHost({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  const { provider, open } = noteService()
+  await using home = await testHost({ builtins: [provider], plugins: { 'slow.ts': slowTool('one') } })
   const before = toolOf(home, 'wait')
   await drop(home, { 'slow.ts': slowTool('two') })
   const called = use(before)
@@ -94,23 +94,23 @@ it('an event that is being emitted while a plugin is replaced is handled once, b
   const counter = (version: string) =>
     source(
       'counter',
-      `${DESK} let count = svc.previous ?? 0
-       svc.on('beat', ({ beat }) => { count++; desk.note('${version} ' + beat) })
+      `${CONTROL} let count = svc.previous ?? 0
+       svc.on('beat', ({ beat }) => { count++; control.note('${version} ' + beat) })
        svc.handOver(() => count)
        svc.provide({ name: 'word' }, () => count)`,
       'state: z.number(),',
     )
-  const { room, notes, doors, open } = noteService()
-  const plugins = { 'a-first.ts': source('a-first', `${DESK} svc.on('beat', () => desk.door('first'))`) }
-  await using home = await testHost({ builtins: [room], plugins: { ...plugins, 'counter.ts': counter('one') } })
+  const { provider, notes, gates, open } = noteService()
+  const plugins = { 'a-first.ts': source('a-first', `${CONTROL} svc.on('beat', () => control.gate('first'))`) }
+  await using home = await testHost({ builtins: [provider], plugins: { ...plugins, 'counter.ts': counter('one') } })
   const { hooks } = home.kernel
   const first = hooks.emit('beat', { beat: 1 })
-  await until(() => doors.has('first'))
+  await until(() => gates.has('first'))
   await drop(home, { 'counter.ts': counter('two') })
   await open('first')
   await first
   expect(notes).toEqual(['two 1'])
-  doors.delete('first')
+  gates.delete('first')
   const second = hooks.emit('beat', { beat: 2 })
   await open('first')
   await second
@@ -119,14 +119,14 @@ it('an event that is being emitted while a plugin is replaced is handled once, b
 })
 
 it('an event that is being emitted while a plugin is removed skips it, and its fail-closed guard vetoes nothing', async () => {
-  const { room, notes, open } = noteService()
+  const { provider, notes, open } = noteService()
   await using home = await testHost({
-    builtins: [room],
+    builtins: [provider],
     plugins: {
-      'a-first.ts': source('a-first', `${DESK} svc.on('beat', () => desk.door('first'))`),
+      'a-first.ts': source('a-first', `${CONTROL} svc.on('beat', () => control.gate('first'))`),
       'late.ts': source(
         'late',
-        `${DESK} svc.on('beat', () => desk.note('late'))
+        `${CONTROL} svc.on('beat', () => control.note('late'))
          svc.guard('*', { shouldProceed: () => false }, { failClosed: true })`,
       ),
     },
@@ -143,9 +143,9 @@ it('an event that is being emitted while a plugin is removed skips it, and its f
 })
 
 it('resources change hands one after the other, and calls wait at the gate meanwhile', async () => {
-  const { room, notes, open } = noteService()
-  const starting = `svc.start(async () => { desk.note('starting two'); await desk.door('up'); desk.note('start two'); return () => {} })`
-  await using home = await testHost({ builtins: [room], plugins: { 'slow.ts': slowTool('one', resource('one')) } })
+  const { provider, notes, open } = noteService()
+  const starting = `svc.start(async () => { control.note('starting two'); await control.gate('up'); control.note('start two'); return () => {} })`
+  await using home = await testHost({ builtins: [provider], plugins: { 'slow.ts': slowTool('one', resource('one')) } })
   const applied = drop(home, { 'slow.ts': slowTool('two', starting) })
   await until(() => notes.includes('starting two'))
   const called = use(toolOf(home, 'wait')).then(answer => void notes.push(`answer ${answer}`))
@@ -157,11 +157,11 @@ it('resources change hands one after the other, and calls wait at the gate meanw
 })
 
 it('a long call keeps the next version from its resources for two seconds only, and may end itself for thirty', async () => {
-  const { room, notes, doors, open } = noteService()
+  const { provider, notes, gates, open } = noteService()
   const plugins = { 'slow.ts': slowTool('one', resource('one')) }
-  await using home = await testHost({ builtins: [room], plugins })
+  await using home = await testHost({ builtins: [provider], plugins })
   const long = use(toolOf(home, 'wait'))
-  await until(() => doors.has('one'))
+  await until(() => gates.has('one'))
   let applied = false
   const dropped = drop(home, { 'slow.ts': slowTool('two', resource('two')) }).then(() => {
     applied = true
@@ -181,18 +181,18 @@ it('a version whose resource does not start gives way to the old one with its st
   const counter = (version: string, start: string) =>
     source(
       'counter',
-      `${DESK} let count = svc.previous ?? 0
+      `${CONTROL} let count = svc.previous ?? 0
        svc.toolkit({ name: 'counter', tools: [tool({ name: 'count', description: '', parameters: z.object({}), execute: () => '${version} ' + ++count })] })
        svc.handOver(() => count)
        ${start}`,
       'state: z.number(),',
     )
-  const { room, notes, open } = noteService()
+  const { provider, notes, open } = noteService()
   const plugins = { 'counter.ts': counter('one', resource('one')) }
-  await using home = await testHost({ builtins: [room], plugins })
+  await using home = await testHost({ builtins: [provider], plugins })
   expect(await use(toolOf(home, 'count'))).toBe('one 1')
   const before = stateOf(home, 'counter')
-  const bad = `svc.start(async () => { await desk.door('bad'); throw new Error('no luck') })`
+  const bad = `svc.start(async () => { await control.gate('bad'); throw new Error('no luck') })`
   const applied = drop(home, { 'counter.ts': counter('two', bad) })
   await until(() => notes.includes('stop one'))
   const waiting = use(toolOf(home, 'count'))
@@ -238,11 +238,11 @@ it('an old version that cannot start again either is gone and named, and the fil
 
 it('state is handed over when it fits the schema; else the new version starts afresh and the log says so', async () => {
   const stateSource = (state: string, give: string) =>
-    source('keeper', `svc.provide({ name: 'word' }, svc.previous); svc.handOver(() => (${give}))`, state)
+    source('holder', `svc.provide({ name: 'word' }, svc.previous); svc.handOver(() => (${give}))`, state)
   const fits = 'state: z.object({ seen: z.number().default(0) }),'
-  await using home = await testHost({ plugins: { 'keeper.ts': stateSource('', '{ seen: 3 }') } })
+  await using home = await testHost({ plugins: { 'holder.ts': stateSource('', '{ seen: 3 }') } })
   const next = async (text: string) => {
-    expect(outcomeLines(await drop(home, { 'keeper.ts': text }))).toEqual(['keeper: reloaded'])
+    expect(outcomeLines(await drop(home, { 'holder.ts': text }))).toEqual(['holder: reloaded'])
     return word(home) as unknown
   }
   expect(await next(stateSource(fits, '{ other: 1 }'))).toEqual({ seen: 3 })
@@ -330,23 +330,23 @@ it('a version is not taken back for failures that the one before had as well', a
 })
 
 it('a handler that never resolves is cut off, named, and keeps no swap waiting', async () => {
-  const hangs = source('hangs', `${DESK} svc.on('beat', () => new Promise(() => {}))\n${resource('one')}`)
-  const { room, notes } = noteService()
-  await using home = await testHost({ builtins: [room], plugins: { 'hangs.ts': hangs } })
+  const hangs = source('hangs', `${CONTROL} svc.on('beat', () => new Promise(() => {}))\n${resource('one')}`)
+  const { provider, notes } = noteService()
+  await using home = await testHost({ builtins: [provider], plugins: { 'hangs.ts': hangs } })
   const emitted = home.kernel.hooks.emit('beat', { beat: 1 })
   await home.clock.advance(10_000)
   await emitted
   expect(stateOf(home, 'hangs')).toMatchObject({ calls: 1, failures: 1 })
   expect(home.logged("The plugin's on beat did not finish within 10 s")).toHaveLength(1)
-  await drop(home, { 'hangs.ts': source('hangs', `${DESK}${resource('two')}`) })
+  await drop(home, { 'hangs.ts': source('hangs', `${CONTROL}${resource('two')}`) })
   expect(notes).toEqual(['start one', 'stop one', 'start two'])
 })
 
 it('closing waits for no replaced version', async () => {
-  const { room, doors } = noteService()
-  const home = await testHost({ builtins: [room], plugins: { 'slow.ts': slowTool('one') } })
+  const { provider, gates } = noteService()
+  const home = await testHost({ builtins: [provider], plugins: { 'slow.ts': slowTool('one') } })
   const long = use(toolOf(home, 'wait')).catch((error: { code: string }) => error.code)
-  await until(() => doors.has('one'))
+  await until(() => gates.has('one'))
   await drop(home, { 'slow.ts': slowTool('two') })
   await home.kernel.close()
   expect(await long).toBe('plugin_gone')

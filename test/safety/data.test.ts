@@ -96,7 +96,7 @@ describe('commands that read', () => {
     const before = await listing(cwd)
     const doctor = await svc(['doctor'], { cwd })
     expect(doctor.code).toBe(1)
-    expect(doctor.stdout).toMatch(/^fail +database +\S*svc\.db is gone, though agents have lived/m)
+    expect(doctor.stdout).toMatch(/^fail +database +\S*svc\.db is gone, though agents have run/m)
     expect((await svc(['db', 'check'], { cwd })).code).toBe(1)
     expect((await svc(['db', 'backup', 'copy.db'], { cwd })).code).toBe(1)
     expect(await listing(cwd)).toEqual(before)

@@ -69,7 +69,7 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
     options: { expires_at?: number; agents?: { agent_id: string; micros: number }[] } = {},
   ) =>
     holdSpend({
-      ...{ call_id, owner: 'keeper-1-gone', by_daemon: true, agent_id, root_agent_id: agent_id, goal_id: null },
+      ...{ call_id, owner: 'holder-1-gone', by_daemon: true, agent_id, root_agent_id: agent_id, goal_id: null },
       ...{ kind: 'goal_pursuit', model: 'sim:m', priced: 'free', amount: { micros: 7, tokens: TOKENS } },
       ...{ limits: { micros: 0, tokens: 1_000_000 }, bound: 7, agents: options.agents ?? [] },
       expires_at: options.expires_at ?? NEVER,

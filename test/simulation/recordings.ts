@@ -120,7 +120,7 @@ export class SimulationRecordings {
     }
   }
 
-  /** The runs of the world that was lived through, of processes that were alone with their database. */
+  /** The runs of the simulation, of processes that had their database alone. */
   async recordings(): Promise<Original[]> {
     const { look } = this.#world!
     const store = { all: async (sql: string, params: unknown[]) => look.all(sql, params) } as unknown as Store

@@ -7,7 +7,7 @@ import { simulate } from '../support/simulation/simulation.ts'
 import { describeFailure } from './simulated-runs.ts'
 
 describe('a world', () => {
-  it('is the same again for the same seed, byte for byte, whatever was lived before it', async () => {
+  it('is the same again for the same seed, byte for byte, after any other run', async () => {
     const first = await simulate({ seed: 7, cycles: 12, faults: 'many' })
     const other = await simulate({ seed: 8, cycles: 12, faults: 'many' })
     const again = await simulate({ seed: 7, cycles: 12, faults: 'many' })

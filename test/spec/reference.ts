@@ -116,7 +116,7 @@ export function configPage(keys: readonly ConfigKeyInfo[]): string {
     [
       'The keys of `.svc/config.yaml`. Durations are seconds; amounts are US dollars unless the key says otherwise.',
       'The environment goes before the file, the file before the default. A change is in force on the *next heartbeat*, or',
-      'after a *restart*. `svc config get <key>` tells a key with its value and where that comes from, `svc config set` writes',
+      'after a *restart*. `svc config get <key>` shows a key with its value and its source, `svc config set` writes',
       'one and keeps comments, `svc config validate` looks the whole file over. Plugins have their keys under',
       '`plugins.config.<name>`. *Secret* values are shown as `***`.',
     ].join('\n'),

@@ -178,7 +178,7 @@ export class AgentDirectory implements Agents {
     return nudgesDelivered({ nudge_ids: [...nudge_ids] })
   }
 
-  fared(outcome: Parameters<Agents['fared']>[0]) {
+  recordOutcome(outcome: Parameters<Agents['recordOutcome']>[0]) {
     return recordAgentOutcome(outcome)
   }
 

@@ -242,7 +242,7 @@ export interface Agents {
   /** Marks nudges as read: belongs into the commit that records the model's answer to the prompt that held them. */
   nudgesDelivered(nudge_ids: readonly string[]): Effect
   /** Records the outcome of a cycle: an error increments the failures, null clears them. `waiting_for` shows the agent as waiting. */
-  fared(outcome: { agent_id: string; error: string | null; waiting_for: string | null }): Effect
+  recordOutcome(outcome: { agent_id: string; error: string | null; waiting_for: string | null }): Effect
   /** The profile that an agent lives by: its preset, as those shape it that have a say in it; for a cycle, as of this `beat`. */
   profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<Profile>
   /** The writes that make an agent, with what it is made for in the same commit. It is due at once. */
@@ -297,7 +297,7 @@ export interface DeleteHook {
   name: string
   part(agent: AgentRow): Promise<void>
 }
-export const DeleteHooks = point<DeleteHook>('farewells', {
+export const DeleteHooks = point<DeleteHook>('delete-hooks', {
   key: ({ name }) => name,
   has: { name: 'text', part: 'function' },
 })

@@ -296,11 +296,11 @@ export interface NewsItem {
   text: string
 }
 
-/** Tells agents what reached them, between two steps of a pursuit and when they look for something to do. */
+/** Delivers messages to agents, between two steps of a pursuit and before goal generation. */
 export interface NewsSource {
   name: string
   /**
-   * How many items it tells at a time, where all that it tells wakes the agent in the commit that brings it: who sleeps is then
+   * Maximum number of items per call. Set it if each message wakes the agent in its own commit: a sleeping agent is then
    * not asked about. Without it the source is asked at each heartbeat.
    */
   portion?: number

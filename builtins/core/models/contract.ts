@@ -524,7 +524,7 @@ export function isRefusedForGood(error: unknown): error is ModelError {
   return ['context_overflow', 'invalid_request', 'content_policy'].includes(error.kind)
 }
 
-/** Whether a server refused the request as a bad one, for a reason that no known wording tells. */
+/** Whether a server refused the request as a bad one, with an unknown message. */
 export function isUnknownRefusal(error: unknown): error is ModelError {
   return error instanceof ModelError && error.kind === 'refused' && [400, 422].includes(error.http_status ?? 0)
 }

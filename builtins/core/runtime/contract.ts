@@ -25,7 +25,7 @@ export interface PlannedCall {
   step: number
 }
 
-/** What a run tells, in order. The consumer writes each down before it asks for the next: the run waits for it. */
+/** The events of a run, in order. The consumer stores each before it asks for the next: the run waits for it. */
 export type RunEvent =
   /** The model answered. `received` are the messages since its last answer. Nothing has run yet. */
   | {

@@ -57,7 +57,7 @@ Choose the one concept that fits the idea, write the file and its test, check it
     title: 'Review approvals',
     description: 'Goes through the tool calls that wait for a decision',
     arguments: [],
-    text: `Go through the tool calls that wait for a decision; they are attached, approvals_show tells each in full.
+    text: `Go through the tool calls that wait for a decision; they are attached, approvals_show returns each in full.
 For each one say what would happen if it ran, whether it fits the agent's goal (goals_list), what could go wrong and whether that could be undone, and recommend approve, deny with a reason the agent can use, or approve with other arguments. Decide none yourself: that is for a person, with \`svc approve <approval_id>\`, \`svc deny <approval_id> --reason …\` or on the dashboard, so give the line to run for each. ${UNTRUSTED}`,
     attach: ['svc://approvals'],
   },

@@ -9,7 +9,7 @@ export type ReportBlock =
   | { kind: 'table'; head: readonly string[]; rows: readonly (readonly string[])[] }
   /** What was said or written. */
   | { kind: 'quote'; text: string; by: string }
-  /** Figures over time, oldest first, one line each, all on one scale: from the lowest to the highest unless `range` tells. */
+  /** Figures over time, oldest first, one line each, all on one scale: from the lowest to the highest unless `range` is set. */
   | {
       kind: 'series'
       title: string

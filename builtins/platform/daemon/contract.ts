@@ -30,7 +30,7 @@ export const DaemonListener = token<DaemonListener>('daemon_listener')
 /** The daemon as it described itself. Paths are relative to `.svc/` unless that would be too long for a socket. */
 export interface Holder {
   pid: number
-  /** Identity that tells its process from a later one with the same PID. */
+  /** Identity that distinguishes its process from a later one with the same PID. */
   process: string
   /** A socket on which it listens as long as it lives: the system closes it however the process ends. */
   lock: string

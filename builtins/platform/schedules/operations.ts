@@ -175,7 +175,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     operation({
       name: 'alarms.all',
       summary: 'List pending alarms, next first',
-      description: 'An alarm wakes an agent at a time and tells it a text.',
+      description: 'An alarm wakes an agent at a time with a message.',
       input: z.object({ agent, all: z.boolean().default(false).describe('Also those that went off') }),
       output: z.array(Alarm),
       http: { method: 'GET', path: '/alarms' },
@@ -188,7 +188,7 @@ export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
     operation({
       name: 'alarms.list',
       summary: "List an agent's pending alarms, next first",
-      description: 'An alarm wakes the agent at a time and tells it a text.',
+      description: 'An alarm wakes the agent at a time with a message.',
       input: z.object({ id }),
       output: z.array(Alarm),
       http: { method: 'GET', path: '/agents/{id}/alarms' },

@@ -56,7 +56,7 @@ async function placesOf({ ports: { files } }: PluginHandle, path: string): Promi
   return info?.isDirectory() ? [...beside, { folder: real }] : beside
 }
 
-/** Returns what tells one state of a path from another. */
+/** Returns what distinguishes one state of a path from another. */
 async function fingerprint({ ports: { files } }: PluginHandle, path: string): Promise<string> {
   try {
     const real = await files.realpath(path)

@@ -94,7 +94,7 @@ export interface PermitRequest {
   agent_id: string | null
   /** Stands in the place of a tool's name. */
   name: typeof MODEL_CALL
-  /** What tells it from others of that name. */
+  /** What distinguishes it from others of that name. */
   arguments: unknown
   /** What it can do harm to. */
   danger: string

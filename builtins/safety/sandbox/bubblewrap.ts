@@ -6,7 +6,7 @@ import type { Area } from './reach.ts'
 const SYSTEM = ['/usr', '/opt', '/nix/store', '/gnu/store', '/run/current-system/sw']
 /** Links to folders of `/usr` on most machines, folders of their own on some. */
 const ROOTS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
-/** Of `/etc` only what tells programs how the machine is set up: there are keys in that folder. */
+/** Of `/etc` only what programs need to know of the machine: there are keys in that folder. */
 const SETTINGS = [
   ...['alternatives', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'localtime', 'timezone', 'passwd', 'group'],
   ...['nsswitch.conf', 'mime.types', 'ssl/certs', 'ssl/openssl.cnf', 'ca-certificates', 'pki/tls/certs'],

@@ -56,7 +56,7 @@ export interface ProcessRequest extends Reach {
   /** Files and folders outside the workspace that it needs, where there is a wall: to read, and to write. */
   read?: readonly string[]
   write?: readonly string[]
-  /** Told when it runs. */
+  /** Called when it starts to run. */
   started?: (pid: number) => void
   /** Called with what it writes, to either output, as it comes. */
   wrote?: (text: string) => void

@@ -72,7 +72,7 @@ export class DelegationService implements Delegations {
   }
 
   /**
-   * Tells delegating agents how their task ended. It reads what is stored and not what was announced, so an end in
+   * Reports ended tasks to delegating agents. It reads what is stored and not what was announced, so an end in
    * another process, or before a crash, is reported too. Each is reported once, because only one process can write it.
    */
   async sweep(): Promise<void> {

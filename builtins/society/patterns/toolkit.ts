@@ -35,7 +35,7 @@ export function patternsToolkit(svc: PluginHandle, runner: PatternRunner): Toolk
             budget_tokens,
           })
           for (const effect of effects) call.effect(effect)
-          return `Begun as ${pattern_id}. Answers come as messages; pattern_status tells how far it is.`
+          return `Begun as ${pattern_id}. Answers come as messages; pattern_status returns its progress.`
         },
       }),
       tool({

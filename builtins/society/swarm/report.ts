@@ -1,7 +1,7 @@
 import type { Specialization, SwarmLearning, SwarmRecommendation } from './contract.ts'
 import { round } from './specialization.ts'
 
-/** How a live agent fared, by the last goals that count. */
+/** A live agent's results, from its last goals that count. */
 export interface AgentOutcomes {
   agent_id: string
   active: number
@@ -19,7 +19,7 @@ const BAD_GOALS = 3
 /** Score from which an agent specializes. */
 const EMERGING = 0.3
 
-/** What the swarm can learn from how its agents fared; the same for the same. @param before the figures of the report before */
+/** What the swarm can learn from its agents' results; the same input gives the same output. @param before the figures of the report before */
 export function learn(
   outcomes: readonly AgentOutcomes[],
   specializations: readonly Specialization[],

@@ -52,7 +52,7 @@ export function Events({ place }: { place: Place }) {
           <Empty title={all.length === 0 ? 'Nothing has happened yet.' : 'Nothing of that kind happened lately.'}>
             {all.length === 0
               ? 'What agents do, what they cost and what operators decide shows here as it happens.'
-              : 'Filters look at what this page has heard; svc events lists older events.'}
+              : 'Filters apply to the events that this page received; svc events lists older ones.'}
           </Empty>
         ) : (
           <ol class="plain events">

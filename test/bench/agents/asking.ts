@@ -8,7 +8,7 @@ export interface StreamRequest {
   rate: number
 }
 
-/** Opens streams at a steady rate, and tells how old the first token of each was when it came. Runs as a process of its own. */
+/** Opens streams at a steady rate, and reports how old the first token of each was when it came. Runs as a process of its own. */
 process.on('message', ({ url, body, streams, rate }: StreamRequest) => {
   const ages: number[] = []
   const text = JSON.stringify(body)
@@ -16,17 +16,17 @@ process.on('message', ({ url, body, streams, rate }: StreamRequest) => {
   const ask = () => {
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
     const asking = request(url, { method: 'POST', headers, agent: false }, response => {
-      let heard: string | undefined = ''
+      let received: string | undefined = ''
       response.setEncoding('latin1').on('data', part => {
-        if (heard === undefined) return
-        heard += part
-        const at = /sent at (\d+) /.exec(heard)?.[1]
+        if (received === undefined) return
+        received += part
+        const at = /sent at (\d+) /.exec(received)?.[1]
         if (at === undefined) return
         ages.push(Number(process.hrtime.bigint() - BigInt(at)) / 1e6)
-        heard = undefined
+        received = undefined
       })
       response.on('close', () => {
-        if (response.statusCode !== 200) console.error(`${url} answered ${response.statusCode}: ${heard}`)
+        if (response.statusCode !== 200) console.error(`${url} answered ${response.statusCode}: ${received}`)
         if (--left === 0) process.send?.(ages)
       })
     })

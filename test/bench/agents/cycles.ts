@@ -238,18 +238,18 @@ async function recordTransactions(
 const SIZES = [10, 100, 1_000, 10_000]
 
 async function flatness(): Promise<Row[]> {
-  const houses: { count: number; root: string; kernel: Kernel; costs: number[] }[] = []
+  const projects: { count: number; root: string; kernel: Kernel; costs: number[] }[] = []
   try {
     for (const count of SIZES) {
       const root = await prepare(count)
-      houses.push({ count, root, kernel: await openBenchKernel(root), costs: [] })
+      projects.push({ count, root, kernel: await openBenchKernel(root), costs: [] })
     }
-    for (const { kernel } of houses) await drive(kernel, PIECE)
+    for (const { kernel } of projects) await drive(kernel, PIECE)
     for (let round = 0; round < ROUNDS; round++) {
-      for (const { kernel, costs } of houses) costs.push(await costOfCycle(kernel, PIECE))
+      for (const { kernel, costs } of projects) costs.push(await costOfCycle(kernel, PIECE))
     }
-    const few = houses[0]!.costs
-    return houses.map(({ count, costs }) =>
+    const few = projects[0]!.costs
+    return projects.map(({ count, costs }) =>
       row({
         what: `processor time of a cycle, ${count} agents`,
         ...{ figure: median(costs), unit: 'ms', baseline: median(few) },
@@ -258,7 +258,7 @@ async function flatness(): Promise<Row[]> {
       }),
     )
   } finally {
-    for (const { kernel, root } of houses) {
+    for (const { kernel, root } of projects) {
       await kernel.close()
       await rm(root, { recursive: true, force: true })
     }

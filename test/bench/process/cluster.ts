@@ -32,7 +32,7 @@ const IDLE_MS = 10_000
 /** What a start leaves to do is done by then, in milliseconds. */
 const SETTLED_MS = 5_000
 
-/** Several machines on one PostgreSQL: how soon a nudge is heard, how it grows with nodes, what idle agents cost. */
+/** Several machines on one PostgreSQL: how soon a nudge is delivered, how it grows with nodes, what idle agents cost. */
 export async function several(): Promise<Row[]> {
   const nudged = await nudge()
   // On the disk, and waiting for it.
@@ -204,7 +204,7 @@ export async function crowd(server: PostgresServer): Promise<Row[]> {
       row({
         what: '1,000,000 idle agents: bytes of each in all tables that it has a row in from the beginning, with their indices',
         ...{ figure: whole, unit: 'B' },
-        note: 'agents and leases; what it has lived through comes on top',
+        note: 'agents and leases; its records come on top',
       }),
       row({
         what: '1,000,000 idle agents: a claim that finds nothing on the wall, median',

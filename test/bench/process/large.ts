@@ -13,9 +13,9 @@ const ASKED = 40
 
 /** A service with ten thousand agents of a hundred goals each, beside one with a hundred such agents. */
 export async function large(): Promise<Row[]> {
-  const houses = []
-  for (const agents of SIZES) houses.push(await measureProject(agents))
-  const [few, many] = houses as [Figures, Figures]
+  const projects = []
+  for (const agents of SIZES) projects.push(await measureProject(agents))
+  const [few, many] = projects as [Figures, Figures]
   const beside = (what: string, figure: keyof Figures, atMost: number) =>
     row({
       what: `10,000 agents × 100 goals: ${what}, processor time, beside 100 agents`,

@@ -233,7 +233,7 @@ export async function recording(): Promise<Row[]> {
     ...(await measurePairs('a cycle of the whole program with a model in the process, recorded', {
       ...{ open: hook => whole(hook, 'instant:1'), kindOf: parity, aim },
     })),
-    ...(await measurePairs('a cycle of a house with nothing in it, recorded', {
+    ...(await measurePairs('a cycle of an empty project, recorded', {
       open: openStripped,
       kindOf: alternate,
     })),

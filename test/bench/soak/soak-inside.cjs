@@ -1,4 +1,4 @@
-// Tells into a file, from inside the process:
+// Writes into a file, from inside the process:
 // - once a second how late the event loop was, as the clock on the wall has it, and as far as the loop itself was at work, which
 //   is what it would be on a machine that has nothing else to do. SIGUSR2 begins anew.
 // - at a SIGWINCH what memory is taken once all has been collected and forgotten, as at the rests that the service takes by

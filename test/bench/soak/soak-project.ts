@@ -20,7 +20,7 @@ const INSIDE = fileURLToPath(new URL('./soak-inside.cjs', import.meta.url))
 /** Eight who are given different things, each with tools that fail and one whose effects can be counted. */
 export const PRESETS: Readonly<Record<string, readonly string[]>> = {
   clerk: ['file', 'notepad'],
-  keeper: ['memory', 'notepad'],
+  librarian: ['memory', 'notepad'],
   hand: ['shell', 'file'],
   lead: ['delegation', 'task'],
   courier: ['comms', 'a2a', 'memory'],
@@ -145,7 +145,7 @@ export class SoakedProject {
     return kinds
   }
 
-  /** What it tells of itself: how late its loop was, in milliseconds, since it began; and what it took when that was asked last. */
+  /** Its own figures: how late its loop was, in milliseconds, since it began; and what it took when that was asked last. */
   async processReport(): Promise<Inside> {
     while (this.svc.process.exitCode === null) {
       const text = await readFile(join(this.root, 'inside.json'), 'utf8').catch(() => '')

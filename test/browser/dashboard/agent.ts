@@ -55,7 +55,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
 
   const store = () => host.home.kernel.use(Store)
   const go = (view: string) => person.at(`#/agents/${ann}/${view}`)
-  /** What a plot tells those who do not see it. */
+  /** The text alternative of a plot. */
   const plotCaption = (label: string) =>
     page.locator('figure.plot', { hasText: label }).locator('figcaption').innerText()
 

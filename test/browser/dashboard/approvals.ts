@@ -239,7 +239,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     expect(await page.locator('.trouble').count()).toBe(0)
   })
 
-  it('decides on several in one act, with one reason, and tells what became of each', async () => {
+  it('decides on several at once, with one reason, and shows the result of each', async () => {
     const before = runs.length
     const [long, first, second, ...others] = (await queue()).sort((a, b) => b.args_chars - a.args_chars)
     const short = others.length + 2

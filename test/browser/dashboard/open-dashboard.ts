@@ -70,7 +70,7 @@ export async function openDashboard({
 /** Far more than anything needs: what comes is waited for, however busy the machine. */
 export const PATIENCE_MS = 60_000
 
-/** A person's tabs at one house, and whatever goes wrong in them. What a browser keeps, it keeps for each house alone. */
+/** A person's tabs at one server, and the errors in them. A browser keeps data per server. */
 export class Visitor {
   /** Errors of scripts, and what the Content-Security-Policy refused. */
   readonly problems: string[] = []
@@ -148,7 +148,7 @@ export class Visitor {
 const VIEWPORT = { width: 1280, height: 900 }
 const contexts = new WeakMap<Browser, Promise<BrowserContext>>()
 
-/** One for all houses: each stands at an address of its own, and in a new one nothing would be compiled yet. */
+/** One for all servers: each has its own address, and a new browser would have nothing compiled yet. */
 async function contextOf(browser: Browser, url: string): Promise<BrowserContext> {
   const context = await browser.newContext({ ...UNSEEN, viewport: VIEWPORT, colorScheme: 'light' })
   // A tab that stays open keeps the process of all others: to begin one takes longer than most of what is done in it.

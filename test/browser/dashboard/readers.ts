@@ -104,7 +104,7 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     person.rest()
   })
 
-  it('tells by the colours of the reader where one is, and keeps those that mean something', async () => {
+  it("marks the current place in the reader's forced colours, and keeps meaningful colours", async () => {
     const page = await person.at('#/')
     const colour = (selector: string, part = '') =>
       page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}'), '${part}').backgroundColor`)

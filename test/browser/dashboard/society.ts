@@ -76,11 +76,11 @@ describe.skipIf(!hasChromium)('the society page', () => {
     }
   })
 
-  it('draws who talks to whom as it happens, and tells the same in a table', async () => {
+  it('draws who talks to whom as it happens, and shows the same in a table', async () => {
     await page.getByText('No messages in this time').waitFor()
     for (let n = 0; n < 3; n++) await says('ann', 'bob', `draft ${n}`)
     await says('bob', 'ann', 'The second is better.')
-    // What came in by other ways than this room's is words too.
+    // Messages that came in through other modules are text too.
     const db = new Sqlite(host.home.kernel.project.database)
     db.prepare("UPDATE a2a_messages SET body = ? WHERE body LIKE 'The second%'").run(HOSTILE)
     db.close()
@@ -174,7 +174,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await page.getByText('"answer": "They show what is meant."').waitFor()
   })
 
-  it('tells what was delegated, by whom to whom, and what came of it', async () => {
+  it('lists delegations: from whom, to whom, and the result', async () => {
     await host.invoke('messages.send', { id: ids.cleo, type: 'delegate', body: 'Write a poem about the sea' })
     await page.getByRole('link', { name: 'Delegations' }).click()
     const row = page.getByRole('row', { name: /Write a poem/ })

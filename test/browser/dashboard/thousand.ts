@@ -16,7 +16,7 @@ const STEPS = 60
 const MEAN_MS = 22
 const P95_MS = 40
 
-/** Scrolls by seven rows, as a quick hand does in a frame, and tells how many rows are there when that is drawn. */
+/** Scrolls by seven rows, as a quick hand does in a frame, and returns how many rows there are when that is drawn. */
 const SCROLLED = `new Promise(drawn => {
   scrollBy(0, 400)
   requestAnimationFrame(() => requestAnimationFrame(() => drawn(document.querySelectorAll('tbody tr').length)))
@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium)('a table of a thousand rows at the dashboard', () 
     return kernel
       .use(Store)
       .apply([
-        kernel.use(Agents).fared({ agent_id, error: `The ${n}th thing went wrong.`, waiting_for: null }),
+        kernel.use(Agents).recordOutcome({ agent_id, error: `The ${n}th thing went wrong.`, waiting_for: null }),
         appendEvent({ type: 'nudge_received', agent_id, data: { agent_id, nudge_id: `nudge-${n}` } }),
       ])
   }
@@ -107,7 +107,7 @@ describe.skipIf(!hasChromium)('a table of a thousand rows at the dashboard', () 
   })
 })
 
-/** Tells the seconds of CPU that the page's thread has used. */
+/** Returns the CPU seconds that the page's thread has used. */
 async function cpuOf(page: Page): Promise<() => Promise<number>> {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable', { timeDomain: 'threadTicks' })

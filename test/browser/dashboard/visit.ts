@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await deleteAgent('coder')
   })
 
-  it('pauses an agent, lets it go on, and tells it something that it then does', async () => {
+  it('pauses an agent, resumes it, and nudges it to do something', async () => {
     // It has no goal when the nudge comes: one that comes during a goal is handled within it.
     await alive.invoke('daemon.pause')
     const id = await alive.spawn('writer')
@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByRole('button', { name: 'Pause' }).waitFor()
     await page.getByLabel('Tell it something').fill('write of lanterns, please')
     await page.getByRole('button', { name: 'Nudge' }).click()
-    await page.getByText('Told last').waitFor()
+    await page.getByText('Last sent').waitFor()
     await page.getByRole('button', { name: 'Frozen · resume' }).click()
     await page
       .locator('section', { hasText: 'Recent goals' })
@@ -261,7 +261,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     for (const preset of ['coder', 'oracle', 'writer']) ids[preset] = await still.spawn(preset)
     await page.getByText('No agent is stuck, and nothing waits for you.').waitFor()
     const error = 'The provider says: no credit is left.'
-    const outcome = still.home.kernel.use(Agents).fared({ agent_id: ids.writer!, error, waiting_for: null })
+    const outcome = still.home.kernel.use(Agents).recordOutcome({ agent_id: ids.writer!, error, waiting_for: null })
     const event = appendEvent({
       type: 'agent_changed',
       agent_id: ids.writer!,
@@ -323,7 +323,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     reader.rest()
   })
 
-  it('tells how long ago things were by the server’s clock, where that of the browser is wrong', async () => {
+  it("shows ages by the server’s clock when the browser's clock is wrong", async () => {
     const id = await still.spawn('oracle')
     const person = await visitor(browser, still, 'const { now } = Date; Date.now = () => now() - 3_600_000')
     const page = await person.open(`#/agents/${id}/identity`)

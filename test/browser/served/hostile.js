@@ -1,6 +1,6 @@
 // What a hostile page tries. It runs in the browser: each function gives a line for each thing that it tried.
 
-/** Asks for every target in every manner that a page has, and tells what came of it. */
+/** Asks for every target in every manner that a page has, and returns the results. */
 async function attack({ url, targets, cross }) {
   const results = []
   const ask = async (what, path, init) => {

@@ -68,7 +68,7 @@ describe('one daemon for a project', () => {
     expect(await daemonIn(cwd)).toMatchObject({ running: false, health: 'stopped', pid: null })
   })
 
-  it('serves too, tells programs of its life, and works where a path is too long for sockets', async () => {
+  it('serves too, reports its life to programs, and works where a path is too long for sockets', async () => {
     await using dir = await tempDir()
     const cwd = join(dir.path, 'a'.repeat(60), 'b'.repeat(60))
     await mkdir(join(cwd, '.svc'), { recursive: true })

@@ -92,7 +92,7 @@ describe.skipIf(!withTmux)('svc watch with a daemon', () => {
 })
 
 describe('svc watch', () => {
-  it('in a pipe tells plain lines, and ends with its reader', async () => {
+  it('in a pipe prints plain lines, and ends with its reader', async () => {
     await using watch = new RunningSvc(['watch'], { cwd: dir.path })
     await watch.says(new RegExp(`^${agent}  \\w+  a\\\\x1b\\[2J`, 'm'))
     await watch.says(/agent spawned|spawned from coder/)

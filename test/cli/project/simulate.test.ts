@@ -80,9 +80,7 @@ it('svc simulate lives through nothing where a plugin of the project is not live
   await using dir = await project({ 'plugins/torn.ts': 'export default {' })
   const { code, stdout, stderr } = await svc(['simulate', '--cycles', '5'], { cwd: dir.path })
   expect([code, stdout]).toEqual([1, ''])
-  expect(stderr).toMatch(
-    /torn\.ts.*\n(.*\n)*svc: no world was lived through, since it would be one without torn; see: svc plugins/,
-  )
+  expect(stderr).toMatch(/torn\.ts.*\n(.*\n)*svc: no simulation ran, because it would lack torn; see: svc plugins/)
 })
 
 it('svc simulate needs no trust: a world has no plugin files', async () => {

@@ -10,11 +10,11 @@ const hello = definePlugin({
   setup(svc) {
     const input = z.object({})
     svc.operation({
-      ...{ name: 'who.asks', summary: 'Tells who asks', input, output: z.string(), mcp: true },
+      ...{ name: 'who.asks', summary: 'Return the caller', input, output: z.string(), mcp: true },
       run: (_input, { tenant, face }) => `${tenant} over ${face}`,
     })
     svc.operation({
-      ...{ name: 'tell.much', summary: 'Tells more than any buffer holds', input, output: z.string(), mcp: true },
+      ...{ name: 'tell.much', summary: 'Return more than any buffer holds', input, output: z.string(), mcp: true },
       run: () => 'x'.repeat(MUCH),
     })
     svc.operation({
@@ -110,7 +110,7 @@ describe('a session over HTTP', () => {
     expect(await code('no/such', {})).toEqual([-32601])
   })
 
-  it('ends when nothing was heard of it for long, but not while its client follows', async () => {
+  it('ends after a long silence, but not while its client follows', async () => {
     const clock = new HeldClock()
     const home = await startRestServer({ plugins: PLUGINS, clock, yaml: 'mcp: { session_idle_s: 60 }' })
     const left = { 'mcp-session-id': await begin(home) }

@@ -34,7 +34,7 @@ const worker = definePlugin({
       },
     })
     svc.operation({
-      ...{ name: 'work.leaks', summary: 'Tells a secret', input: z.object({}), output: z.string(), mcp: true },
+      ...{ name: 'work.leaks', summary: 'Return a secret', input: z.object({}), output: z.string(), mcp: true },
       run: () => `the key is ${SECRET}`,
     })
     svc.operation({
@@ -152,7 +152,7 @@ describe('MCP over HTTP', () => {
     }
   })
 
-  it('what goes wrong is an answer to the model, with the sentence and the problem; a bug tells nothing of the inside', async () => {
+  it('an error is an answer to the model, with message and problem; a bug reveals nothing internal', async () => {
     const home = await startServer({ builtins: [worker], env: { SOME_API_KEY: SECRET } })
     const { client, call } = await connectClient(overHttp(home.url))
     const unknown = await client.callTool({ name: 'svc_kill', arguments: { agent: 'nobody' } })

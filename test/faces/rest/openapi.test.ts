@@ -8,7 +8,7 @@ import { startServer } from '../start-server.ts'
 import { at, type Entry, entriesOf, type OpenApiDocument, parametersOf } from './document.ts'
 import { startRestServer } from './rest-server.ts'
 
-describe('the OpenAPI document of all rooms', () => {
+describe('the OpenAPI document of all modules', () => {
   let document: OpenApiDocument
   let operations: readonly Operation[] = []
   let entries: Entry[] = []
@@ -252,7 +252,7 @@ describe('the OpenAPI document', () => {
     expect(refused).toEqual([])
   })
 
-  it('of a server with all rooms is what it serves', async () => {
+  it('of a server with all modules is what it serves', async () => {
     const { ask } = await startServer()
     const { json } = await ask('/openapi.json')
     for (const path of ['/agents', '/status', '/metrics', '/models', '/profiles', '/plugins', '/daemon']) {

@@ -201,7 +201,7 @@ describe('closing', () => {
     expect(await never).toBe('cut off')
   })
 
-  it('has requests end that can, and tells them why', async () => {
+  it('lets requests end that can, and gives others the reason', async () => {
     const { listening, ask } = await startRestServer({ plugins: [greeter] })
     const later = ask('/later')
     await ask('/hello')

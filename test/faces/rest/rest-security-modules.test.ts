@@ -19,7 +19,7 @@ async function filesBelow(folder: string): Promise<{ path: string; text: string 
 
 describe('a secret', () => {
   it('of the server or of a provider is in no answer, no log line and no file, whatever fails', async () => {
-    // A provider that tells the key back, as some do, and one answer that works.
+    // A provider that returns the key in its error, as some do, and one answer that works.
     const provider = await modelServer({
       script: (_request, n) => (n % 2 === 0 ? text('Done.') : refuse(401, `Incorrect API key: ${KEYS.OPENAI_API_KEY}`)),
     })
@@ -258,7 +258,7 @@ it('what lies in .svc is its owner’s alone, whatever the umask', async () => {
   await server.end('SIGTERM')
 })
 
-it('a failure tells no path of this machine, no SQL and no stack', async () => {
+it('a failure reveals no path of this machine, no SQL and no stack', async () => {
   const home = await startServer()
   const { agent_id } = (await home.ask('/agents', { method: 'POST', body: { preset: 'worker' } })).json
   const database = new Database(home.kernel.project.database)

@@ -60,7 +60,7 @@ class Source {
         yield { id: 'a\nb', event: 'token', data: { text: 'hi\revent: done\rdata: {}\n\nevent: done\n\n' } }
       if (plan === '') for (let i = 0; i < n; i++) yield { id: String(i), event: 'token', data: { text: String(i) } }
       if (plan === 'break') yield { event: 'token', data: { text: 'so far' } }
-      if (plan === 'break') throw new Error('a secret of the house')
+      if (plan === 'break') throw new Error('a secret of the project')
       if (plan === 'cut') yield { event: 'token', data: { text: 'so far' } }
       if (plan === 'cut') return
       if (plan === 'stray') yield { event: 'stray', data: {} }
@@ -145,14 +145,14 @@ describe('a stream', () => {
     expect(source.calls).toEqual([])
   })
 
-  it('that fails later ends with one error, which tells nothing of the inside', async () => {
+  it('that fails later ends with one error, which reveals nothing internal', async () => {
     const { tick, log } = await ticking('break')
     const client = await tick()
     const messages = await client.end()
     expect(messages.map(({ event }) => event)).toEqual(['token', 'error'])
     expect(messages[1]!.data).toMatchObject({ code: 'internal_error', status: 500, request_id: expect.any(String) })
     expect(client.text).not.toContain('secret')
-    expect(log.join('')).toContain('a secret of the house')
+    expect(log.join('')).toContain('a secret of the project')
   })
 
   it('that stops without its last event says so', async () => {

@@ -18,7 +18,7 @@ type Cup = z.infer<typeof Cup>
 /** A small kitchen: one operation of each kind. */
 function kitchen() {
   const cups: Cup[] = Array.from({ length: 25 }, (_, n) => ({ cup_id: `cup-${n}`, size: n }))
-  const held = { svc: undefined as unknown as PluginHandle, signals: [] as AbortSignal[], heard: [] as unknown[] }
+  const held = { svc: undefined as unknown as PluginHandle, signals: [] as AbortSignal[], received: [] as unknown[] }
   const plugin = definePlugin({
     name: 'kitchen',
     setup(svc) {
@@ -153,7 +153,7 @@ describe('an operation over HTTP', () => {
     expect(made.json).toEqual({ cup_id: 'cup-new', size: 3 })
   })
 
-  it('tells a place of any name, percent-encoded', async () => {
+  it('gives the location of any name, percent-encoded', async () => {
     const { ask } = await startKitchenServer()
     const { headers, json } = await ask('/cups/7/name', { method: 'POST', body: { name: 'grün\r\n💚 %41' } })
     expect(json.cup_id).toBe('grün\r\n💚 %41')

@@ -126,7 +126,7 @@ describe('a stream of a plugin', () => {
 })
 
 describe('svc events', () => {
-  it('tells what happened, and goes on with --follow, in the process or from the daemon', async () => {
+  it('prints events, and goes on with --follow, in the process or from the daemon', async () => {
     await using dir = await project(FAST)
     const spawned = await svc(['spawn', 'coder', '--json'], { cwd: dir.path })
     const { agent_id } = JSON.parse(spawned.stdout) as { agent_id: string }

@@ -55,7 +55,7 @@ async function collect<P>(stream: AsyncIterable<AgentEvent<P>>): Promise<AgentEv
 }
 
 describe('a standalone agent', () => {
-  it('answers, and tells what it took', async () => {
+  it('answers, and reports its usage', async () => {
     const { agent, server, lastMessages } = await scriptedAgent([text('Four.')], {
       instructions: 'You are terse.',
       temperature: 0.5,
@@ -215,7 +215,7 @@ describe('a standalone agent', () => {
     await expect(twice.run('Hello?')).rejects.toThrow(/tool's name/)
   })
 
-  it('tells a tool that wants to write to a store that there is none', async () => {
+  it('gives a tool that needs a store the error that there is none', async () => {
     const keep = tool({
       ...{ name: 'keep', description: 'Keeps.', parameters: z.object({}) },
       execute: (_, call) => call.effect({ effect: 'values.set', payload: {} }),
@@ -227,7 +227,7 @@ describe('a standalone agent', () => {
 })
 
 describe('a stream of a standalone agent', () => {
-  it('tells text, calls and results as they come, and the result at the end', async () => {
+  it('streams text, calls and results as they come, and the result at the end', async () => {
     const { agent } = await scriptedAgent(
       [together(text('I add.'), toolCall('add', { a: 2, b: 2 })), toolCall('add', { a: 'x' }), text('Four.')],
       { tools: [add] },
@@ -290,7 +290,7 @@ describe('an aborted run', () => {
     expect({ sent, asked: server.requests.length }).toEqual({ sent: [], asked: 2 })
   })
 
-  it('tells the tool that runs, and one that has only just begun', async () => {
+  it('aborts the tool that runs, and one that has only just begun', async () => {
     const abort = new AbortController()
     const enough = new Error('enough')
     const reported: unknown[] = []

@@ -57,7 +57,7 @@ describe('survival', () => {
     expect(reports[0]).toContain('Model: sim/rules-1 (simulated, not an AI model). Seed 3.')
   })
 
-  it('tells of three lives: money by the day, moods, what turned them, and the bill', async () => {
+  it('reports three agents: money by the day, moods, turning points, and the cost', async () => {
     const said: string[] = []
     const shown: (readonly string[])[] = []
     const report = await play({

@@ -30,7 +30,7 @@ const seqs = (messages: readonly { event: string; id?: string }[]) =>
   messages.flatMap(({ event, id }) => (event === 'message' ? [Number(id)] : []))
 
 describe('GET /events', () => {
-  it('says where it begins, then tells what happens within a tenth of a second', async () => {
+  it('says where it begins, then delivers events within a tenth of a second', async () => {
     await using home = await startServer()
     await happen(home, 3)
     const client = await sse(`${home.url}/events`)
@@ -71,7 +71,7 @@ describe('GET /events', () => {
     expect(seqs(client.messages)).toEqual(seqs(plain.messages))
   })
 
-  it('tells what another process commits', async () => {
+  it('delivers what another process commits', async () => {
     await using home = await startServer()
     await using other = await testHost({ builtins: ALL_MODULES, roles: ['cli'], clock: 'system', root: home.root })
     const client = await sse(`${home.url}/events`)

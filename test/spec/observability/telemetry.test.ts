@@ -187,7 +187,7 @@ describe('telemetry', () => {
       expect(of('svc_agents_idle').length).toBeGreaterThan(0)
     })
 
-    it('tells the collector who sends, as the standard variables say', () => {
+    it('names the sender to the collector, as the standard variables say', () => {
       expect(taker.requests[0]?.headers).toMatchObject({ 'x-tenant': 'a b', 'content-encoding': 'gzip' })
       expect(taker.requests[0]?.headers['content-type']).toBe('application/x-protobuf')
       expect(taker.resources[0]).toMatchObject({ 'service.name': 'svc', 'deployment.environment.name': 'test' })

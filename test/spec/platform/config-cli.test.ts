@@ -28,7 +28,7 @@ it('svc config shows every key with its value, and where it comes from', async (
   expect((await run('config', 'get', 'server.api_key')).stdout).not.toContain('hush')
 })
 
-it('svc config get tells all about a key', async () => {
+it('svc config get shows all about a key', async () => {
   await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 7\n' })
   const { stdout } = await runner(dir)('config', 'get', 'daemon.heartbeat')
   expect(stdout).toBe(

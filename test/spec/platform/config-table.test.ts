@@ -188,7 +188,7 @@ describe.each(present)('%s', key => {
     expect(info.reload).toBe(isApplied(key) ? 'applied' : 'restart_required')
   })
 
-  it(`takes ${row.takes.map(value => JSON.stringify(value)).join(', ')}; tells its class when it changes`, async () => {
+  it(`takes ${row.takes.map(value => JSON.stringify(value)).join(', ')}; returns its class when it changes`, async () => {
     for (const value of row.takes) {
       expect(await config.patch(patchOf(key, value))).toEqual({ [key]: info.reload })
       expect((await home.kernel.invoke('config.value', { key })) as object).toMatchObject({

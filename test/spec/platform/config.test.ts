@@ -51,7 +51,7 @@ it('shows what is on disk and what is in effect; what is in force only where the
   expect((await home.ask('/config')).json.live).toMatchObject({ daemon: { heartbeat: 7 } })
 })
 
-it('tells which keys need a restart, and no others', async () => {
+it('lists the keys that need a restart, and no others', async () => {
   const { ask, kernel } = await stateless()
   const { restart_required_fields: fields } = (await ask('/config')).json
   const keys = kernel.config.keys()

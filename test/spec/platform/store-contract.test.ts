@@ -269,24 +269,27 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       expect(await scheduler().nextDue()).toBe(clock.ms() + 5_000)
     })
 
-    it_('is due after a wake in mid-cycle, not before its rest; a wake tells the loops of all processes', async () => {
-      const lease = await leaseAgent('a')
-      const notified = { here: 0, there: 0 }
-      const off = [scheduler().onWake(() => notified.here++), scheduler(there).onWake(() => notified.there++)]
-      await store_().apply([wakeAgents({ agents: ['a'], reason: 'nudge' })])
-      await store_().commit(lease, [], { run_at: clock.ms() + 60_000 })
-      expect(await scheduler(there).nextDue()).toBe(clock.ms() + 1_000)
-      await store_().apply([sql('UPDATE leases SET run_at = ? WHERE id = ?', clock.ms() + 60_000, 'a')])
-      await clock.advance(5_000)
-      await scheduler().wake(undefined, 'all')
-      expect(await scheduler().nextDue()).toBe(clock.ms())
-      expect(notified.here).toBe(2)
-      if (engine === 'postgres') {
-        await clock.advance(10)
-        await expect.poll(() => notified.there).toBeGreaterThan(0)
-      }
-      for (const undo of off) undo()
-    })
+    it_(
+      'is due after a wake in mid-cycle, not before its rest; a wake notifies the loops of all processes',
+      async () => {
+        const lease = await leaseAgent('a')
+        const notified = { here: 0, there: 0 }
+        const off = [scheduler().onWake(() => notified.here++), scheduler(there).onWake(() => notified.there++)]
+        await store_().apply([wakeAgents({ agents: ['a'], reason: 'nudge' })])
+        await store_().commit(lease, [], { run_at: clock.ms() + 60_000 })
+        expect(await scheduler(there).nextDue()).toBe(clock.ms() + 1_000)
+        await store_().apply([sql('UPDATE leases SET run_at = ? WHERE id = ?', clock.ms() + 60_000, 'a')])
+        await clock.advance(5_000)
+        await scheduler().wake(undefined, 'all')
+        expect(await scheduler().nextDue()).toBe(clock.ms())
+        expect(notified.here).toBe(2)
+        if (engine === 'postgres') {
+          await clock.advance(10)
+          await expect.poll(() => notified.there).toBeGreaterThan(0)
+        }
+        for (const undo of off) undo()
+      },
+    )
 
     it_('of a paused agent never comes due, whatever its cycle asked for', async () => {
       const lease = await leaseAgent('a')

@@ -171,7 +171,7 @@ describe('a commit', () => {
     expect(await db.apply([take({ key: 'absent' })])).toBe(false)
   })
 
-  it('tells of its events after it is done, and not when it is refused', async () => {
+  it('emits its events after the commit, and not when it is refused', async () => {
     const { home, db } = await open()
     await using _ = home
     const received: unknown[] = []
@@ -205,7 +205,7 @@ describe('a commit', () => {
     expect(events.map(({ data }) => data.n ?? data.key)).toEqual([1, 'x', 2, 'y', 3])
   })
 
-  it('writes no secret by value into what it tells of', async () => {
+  it('writes no secret by value into events', async () => {
     const { home, db } = await open({
       env: { OPENAI_API_KEY: 'sk-canary-0123456789' },
       config: { server: { api_key: 'a "quoted" canary' } },

@@ -111,7 +111,7 @@ describe('watched files', () => {
     expect(home.begun).toHaveLength(1)
   })
 
-  it('where the system tells of nothing, files are found within the poll interval, which may change while running', async () => {
+  it('where the system gives no file events, files are found within the poll interval, which may change while running', async () => {
     const files = await import('node:fs/promises')
     const deaf = {
       ...files,

@@ -222,7 +222,7 @@ describe('gambling', () => {
 })
 
 describe('the market', () => {
-  it('keeps the price in escrow until the work is delivered, and tells both', async () => {
+  it('keeps the price in escrow until the work is delivered, and informs both', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET, agents: 2 })
     const [ann, bob] = home.ids as [string, string]
     const offer = /offer-\w+/.exec(await home.use('offer_service', { title: 'Proofreading <b>', price: 30 }, ann))![0]

@@ -7,7 +7,7 @@ import { spawn } from '../core/models/model-host.ts'
 import { run, testHostWithTasks } from '../core/tasks/tasks-host.ts'
 import { messages, send } from './mail-host.ts'
 
-/** A task that calls one tool and tells its result. */
+/** A task that calls one tool and returns its result. */
 const calling = (name: string, args: object = {}, builtins = [a2a, comms], config: Record<string, unknown> = {}) =>
   testHostWithTasks(
     ({ body }) => {

@@ -43,7 +43,7 @@ describe('the tools of the world', () => {
     ['skills', /- writing: you are at 0 %; a course costs 80\.00 and adds 25 %/],
     ['finances', /- starting balance: 100\.00 in, 0\.00 out/],
     ['market', /\[There are no offers\.\]/],
-  ])('query_world tells of %s', async (query_type, answer) => {
+  ])('query_world answers %s', async (query_type, answer) => {
     expect(await home.use('query_world', { query_type })).toMatch(answer)
   })
 

@@ -19,7 +19,7 @@ const MAX_CACHED = 4
 const ID = /^[a-zA-Z0-9_-]{1,64}$/
 
 /**
- * Tells what the real API refuses a request for; undefined when it would answer. Sources: the API's reference as read on
+ * Returns what the real API refuses a request for; undefined when it would answer. Sources: the API's reference as read on
  * 2026-11-24, and the issues that quote its answers (claude-code#59812 and #23369, vscode-unify-chat-provider#249,
  * forgecode#1872, OpenHands' classifier).
  */

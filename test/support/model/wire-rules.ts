@@ -263,7 +263,7 @@ const OVERFLOWS: Record<Dialect, (window: number, tokens: number) => Refusal> = 
 }
 
 /**
- * Tells how a provider would refuse a request of OpenAI's chat completions; undefined when it would answer.
+ * Returns how a provider would refuse a request of OpenAI's chat completions; undefined when it would answer.
  * @param thinks the model thinks, and wants back what it thought
  * @param window tokens of input and output together; Infinity sets no limit
  */

@@ -18,7 +18,7 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   if (goal.blocked) {
     const waiting_for = waitsFor(goal)
     if (agent.waiting_for !== waiting_for)
-      cycle.effects.push(agents.fared({ agent_id: agent.agent_id, error: null, waiting_for }))
+      cycle.effects.push(agents.recordOutcome({ agent_id: agent.agent_id, error: null, waiting_for }))
     cycle.done = true
     return
   }

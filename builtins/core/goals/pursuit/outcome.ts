@@ -38,14 +38,14 @@ export function recordSpend(cycle: Cycle, kind: string, goal_id: string | null, 
 export function clearFailure(svc: PluginHandle, cycle: Cycle): Effect[] {
   const agent = cycle.get(ActiveAgent)
   if (agent && agent.failures === 0 && agent.waiting_for === null) return []
-  return [svc.use(Agents).fared({ agent_id: cycle.agent_id, error: null, waiting_for: null })]
+  return [svc.use(Agents).recordOutcome({ agent_id: cycle.agent_id, error: null, waiting_for: null })]
 }
 
 /** The budget allows no further model call now, which is no failure. The agent shows what it waits for, and asks again at the next heartbeat. */
 function outOfBudget(svc: PluginHandle, cycle: Cycle, waiting_for: string): void {
   const { agent_id, cycle_num } = cycle
   if (cycle.get(ActiveAgent)?.waiting_for !== waiting_for) {
-    cycle.effects.push(svc.use(Agents).fared({ agent_id, error: null, waiting_for }))
+    cycle.effects.push(svc.use(Agents).recordOutcome({ agent_id, error: null, waiting_for }))
     svc.log.info({ agent_id, cycle_num, code: 'guarded' }, waiting_for)
   }
   cycle.result = 'guarded'
@@ -65,7 +65,7 @@ export function restAfter(
 ): void {
   const failures = (cycle.get(ActiveAgent)?.failures ?? 0) + 1
   const waiting_for = failures >= config.max_failures ? sentence : null
-  cycle.effects.push(svc.use(Agents).fared({ agent_id: cycle.agent_id, error: sentence, waiting_for }))
+  cycle.effects.push(svc.use(Agents).recordOutcome({ agent_id: cycle.agent_id, error: sentence, waiting_for }))
   const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
   const rest = Math.min(heartbeat * 2 ** Math.min(failures, 16), Math.max(LONGEST_REST_MS, heartbeat))
   cycle.run_at = svc.clock.ms() + Math.max(rest, Math.min(retryAfter * 1000, LONGEST_REST_MS))
@@ -84,7 +84,7 @@ export async function orFail(
   try {
     await work()
   } catch (error) {
-    // Told to stop or out of time: that is not the agent's failure.
+    // Stopped or out of time: that is not the agent's failure.
     if (cycle.signal.aborted) throw cycle.signal.reason
     if (error instanceof FencedError) throw error
     const isBudget = error instanceof BudgetExhaustedError || error instanceof AgentBudgetExhaustedError

@@ -72,7 +72,7 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
 }
 
 /**
- * Runs calls side by side, tells each outcome as it comes, and shows the model all of them in the order of the calls. The
+ * Runs calls side by side, yields each outcome as it comes, and shows the model all of them in the order of the calls. The
  * goal is not finished by a turn in which another call waits for the operator.
  */
 async function* runAll(
@@ -150,7 +150,7 @@ function endBy(finish: Finish): TurnEnd {
   return finish.reached ? { status: 'finished', finish } : { status: 'declined', reason: finish.summary }
 }
 
-/** Tells the model of calls that were dropped: with the result of the last one that was not, which is kept like any other. */
+/** Reports dropped calls to the model: with the result of the last one that was not, which is kept like any other. */
 function dropNote(messages: readonly Message[]): (result: Message) => Message {
   const { tool_calls = [], dropped_calls = 0 } = messages.findLast(({ role }) => role === 'assistant') ?? {}
   const last = tool_calls.at(-1)?.id

@@ -57,7 +57,7 @@ class RotatingFile {
   readonly file: string
   readonly #ports: LockPorts
   #stream: Stream | undefined
-  /** Tells the file that is written to from one that has taken its name. */
+  /** Distinguishes the file that is written to from one that has taken its name. */
   #inode = 0
   /** Whether its last line was written in part, as on a full disk: the next one is not to be appended to that. */
   #torn = false

@@ -58,7 +58,7 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
       import { expect, it } from 'vitest'
       import plugin from './NAME.ts'
 
-      it('counts the cycles of each agent, and tells of them now and then', async () => {
+      it('counts the cycles of each agent, and logs them now and then', async () => {
         const agents = memoryScheduler()
         const config = { plugins: { config: { 'NAME': { tell_every: 2 } } } }
         await using host = await testHost({ builtins: [agents.plugin], config })

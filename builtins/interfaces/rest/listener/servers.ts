@@ -8,7 +8,7 @@ import type { FoundServer } from '../contract.ts'
 const FOLDER = 'servers'
 
 type ServerPorts = Pick<Ports, 'files' | 'spawn'>
-/** A server as it described itself; `process` tells its process from a later one with the same PID. */
+/** A server as it described itself; `process` distinguishes its process from a later one with the same PID. */
 interface Description extends FoundServer {
   process: string
 }

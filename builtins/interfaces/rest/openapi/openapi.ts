@@ -6,7 +6,7 @@ import { Components, type Json, ref } from './schemas.ts'
 
 const ABOUT = `Keeps autonomous agents alive, and lets you see and steer them.
 
-Every error is a problem document of RFC 9457 with a stable \`code\` and the \`request_id\` under which the log tells more.
+Every error is a problem document of RFC 9457 with a stable \`code\` and the \`request_id\` under which the log has more.
 A method that a path does not have is answered 405 with \`Allow\`, a request that takes too long to arrive 408. Unknown
 query parameters and body fields are refused by name. Lists come whole; with \`limit\` or \`offset\` they come in
 windows, with \`X-Total-Count\` and, before the last, a \`Link\` to the next.`
@@ -91,7 +91,7 @@ export async function openapiDocument(documented: DocumentedApi): Promise<Json> 
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Svc-Key', description: "The server's key" } },
       parameters: Object.fromEntries(Object.entries(TAKEN).filter(([name]) => taken.has(name))),
       headers: {
-        'X-Request-Id': header('The id under which the log tells of this request'),
+        'X-Request-Id': header('The id of this request in the log'),
         'X-Total-Count': header('With `limit` or `offset`: how many there are in all', 'integer'),
         'X-Hidden-Count': header('The number of rows that `all=false` leaves out; absent when none', 'integer'),
         'X-Notice': header('A line for people that concerns the whole answer; absent when there is none'),

@@ -26,7 +26,7 @@ export const recovery: z.input<typeof Scenario> = {
       replies: [
         { text: 'In stock: {{kilos}} kg, in hall {{hall}}.', when: { article: '{{number}}', unit: 'kg' } },
         { text: 'Unknown unit; one of: kg, lb.', error: true, when: { article: '{{number}}' } },
-        { text: 'Unknown article; find_article tells its number, as in A-100.', error: true },
+        { text: 'Unknown article; find_article returns its number, as in A-100.', error: true },
       ],
     },
   ],

@@ -87,7 +87,7 @@ export async function openReplayKernel(
       log: { level: 'silent', write: () => {} },
       also: [...hadAtFirst(svc, about), ...(options.also ?? []), playing(backend)],
     })
-    // Its process tells a run from those of other daemons.
+    // Its process distinguishes a run from those of other daemons.
     await kernel.use(Store).apply([statements([moveOpenRuns(about.pid, process.pid)])])
     const close = async () => {
       await kernel.close()

@@ -60,7 +60,7 @@ interface Write {
 export class Writes {
   readonly #connections: Connections
   readonly #clock: Clock
-  /** This process, which tells its writes from those of others. */
+  /** This process, which distinguishes its writes from those of others. */
   readonly #owner: string
   readonly #claims: Claims
   #waiting: Write[] = []

@@ -111,7 +111,7 @@ export class Database {
 
   /**
    * Runs `work` in one immediate transaction, once the lock is free. It must not await. A throw rolls back.
-   * @param what name that tells it from concurrent writes, for recording and replay; begins with `write`
+   * @param what name that distinguishes it from concurrent writes, for recording and replay; begins with `write`
    * @param beside runs at the end of the transaction, and is recorded as a write of its own, by no cycle
    * @throws DatabaseLockedError after 5 s, or at once where the process ends and a lock has outlasted that
    */

@@ -49,7 +49,7 @@ export function decodeRuns(text: string): View | undefined {
 
 /** Ends sentences and is too long to stand between words, so that no run goes on in the next. */
 const APART = '\n.....\n'
-/** Size of the sample that tells text from binary data, and its buffer. */
+/** Size of the sample that distinguishes text from binary data, and its buffer. */
 const SAMPLE = 256
 const sample = Buffer.alloc(SAMPLE)
 

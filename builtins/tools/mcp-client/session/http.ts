@@ -24,7 +24,7 @@ export function wantsOtherWay(error: unknown): boolean {
   return OTHER_WAY.includes(statusOf(error) ?? 0)
 }
 
-/** The status that an error of the transport tells of. */
+/** Returns the HTTP status in an error of the transport. */
 export function statusOf(error: unknown): number | undefined {
   const { code } = error as { code?: unknown }
   return typeof code === 'number' && code >= 400 && code < 600 ? code : undefined

@@ -147,7 +147,7 @@ class Check {
     return arg === '-' ? arg : this.#path(arg)
   }
 
-  /** `test` tells whether files are there, so what could be a path is held to the workspace; `echo` prints anything. */
+  /** `test` reveals whether files exist, so possible paths must be in the workspace; `echo` prints anything. */
   async #expression(args: readonly string[]): Promise<string[]> {
     if (this.#name === 'echo') return [...args]
     return Promise.all(args.map(arg => (/^(-\w+|!?=|==|!|\(|\))?$/.test(arg) ? arg : this.#path(arg))))

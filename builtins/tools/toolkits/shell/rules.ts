@@ -74,7 +74,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   jq: {
     flags: 'rcnsejSMaC',
     long: { 'raw-output': null, compact: null, 'compact-output': null, slurp: null, 'null-input': null, tab: null },
-    // Of its own accord it reads a module from the home folder, and a module can read any file.
+    // It reads a module from the home folder by itself, and a module can read any file.
     ...{ rest: 'text, paths', bare: true, env: { HOME: '/dev/null' }, forbidden: /\b(import|include)\b/ },
   },
   echo: { rest: 'expression' },

@@ -17,7 +17,7 @@ export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agen
     form.current?.reset()
     attached.set([])
     onSent()
-  }, 'Told; it reads this before its next step.')
+  }, 'Sent. The agent reads it before its next step.')
   const receipt = useLatest(event => event.agent_id === id && event.type === 'nudge_received', 1)
   return (
     <Card title="Tell it something">
@@ -46,7 +46,7 @@ export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agen
           </button>
           {receipt[0] && (
             <small>
-              Told last <When at={receipt[0].at} />
+              Last sent <When at={receipt[0].at} />
             </small>
           )}
         </div>

@@ -246,7 +246,7 @@ describe('a bundle of a stranger', () => {
     ['has felt so since the end of days', put('parts.suffering.stressors', [{ ...felt, since: 1e300 }]), /since/],
     ['has suffered more than one can', put('parts.suffering.stressors', [{ ...felt, severity: 7 }]), /severity/],
     ['was awake for less than no time', put('parts.suffering.waking_ms', -5), /waking_ms/],
-    ['has lived for less than no time', put('parts.world.cycles_alive', -5), /cycles_alive/],
+    ['has a negative age', put('parts.world.cycles_alive', -5), /cycles_alive/],
     ['has a schedule of a moment', put('parts.schedules.0.every', 1e-9), /every/],
     ['contradicts itself in a room', put('parts.identity.chapters', [chapter, chapter]), /contradicts itself/],
     ['has a schedule of no time', put('parts.schedules.0.every', null), /./],

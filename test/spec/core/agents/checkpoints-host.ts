@@ -13,7 +13,7 @@ import { type TestHost, type TestHostOptions, testHost } from '../../../support/
 import { AGENT_MODULES, WORKER } from '../models/model-host.ts'
 
 /** Modules that keep something of agents, and those that bring it back. */
-export const KEEPERS = [memory, schedules, suffering, identity, economy, world, checkpoints]
+export const PART_MODULES = [memory, schedules, suffering, identity, economy, world, checkpoints]
 
 let seed = 5_000
 
@@ -23,7 +23,7 @@ export const keeping = (options: TestHostOptions = {}) =>
     ...{ roles: ['cli'], seed: ++seed, files: { 'profiles/worker.yaml': WORKER } },
     config: { economy: { enabled: true, starting_balance: 1000 } },
     ...options,
-    builtins: [...AGENT_MODULES, ...KEEPERS, ...(options.builtins ?? [])],
+    builtins: [...AGENT_MODULES, ...PART_MODULES, ...(options.builtins ?? [])],
   })
 
 let calls = 0

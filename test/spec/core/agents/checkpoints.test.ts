@@ -21,7 +21,7 @@ import { ageIn, namesIn, ON_POSTGRES, textBehind } from '../../../support/direct
 import { runHeartbeat, type TestHost, tempDir, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
 import { finish, goalAnswer, pending, testHostWithApprovals, waitForPendingCall } from '../../safety/approvals-host.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../models/model-host.ts'
-import { checkpointsOf, KEEPERS, keeping, leaveTraces, standing } from './checkpoints-host.ts'
+import { checkpointsOf, keeping, leaveTraces, PART_MODULES, standing } from './checkpoints-host.ts'
 
 const eventsOf = async ({ kernel }: TestHost, type: string): Promise<EventEnvelope[]> =>
   (await kernel.use(Store).events(0, 10_000)).filter(event => event.type === type)
@@ -213,7 +213,7 @@ describe('a checkpoint', () => {
     expect((await detail(home, home.id)).status).not.toBe('waiting_approval')
   })
 
-  it('takes values of the caller for those of rooms, and refuses what a room does not take', async () => {
+  it("takes the caller's values for modules, and refuses what a module does not accept", async () => {
     await using home = await keeping({ builtins: [anything] })
     const id = await spawn(home)
     await leaveTraces(home, id, 'bees')
@@ -331,7 +331,7 @@ describe('which checkpoints there are', () => {
     await using dir = await tempDir()
     const config = { checkpoints: { grace: 600 }, daemon: { heartbeat: 600 } }
     const live = () =>
-      testHostWithModel(() => goalAnswer(''), { root: dir.path, config, builtins: [...KEEPERS, daemon] })
+      testHostWithModel(() => goalAnswer(''), { root: dir.path, config, builtins: [...PART_MODULES, daemon] })
     const ids: string[] = []
     {
       await using home = await live()

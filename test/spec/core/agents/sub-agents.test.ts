@@ -78,7 +78,7 @@ describe('a sub-agent', () => {
     expect(reports.find(each => askedBy(each) === 'worker')!.prompt).toMatch(
       /Your sub-agent scout \(sub-scout-\w+\) has ended: \[completed\] They are behind the hill/,
     )
-    // Told once, and nothing more was spent on it.
+    // Reported once, and nothing more was spent on it.
     const calls = requestsOf(home, 'scout').length
     await runHeartbeat(home)
     expect(requestsOf(home, 'scout')).toHaveLength(calls)
@@ -113,24 +113,21 @@ describe('a sub-agent', () => {
   it.each([
     ['as news', [toolCall('list_dir', {})], `has ended: [completed] ${fence('what it says')}`],
     ['as that of a subgoal', [toolCall('wait_for_sub_agents')], `${SPAWN.task}: ${fence('what came of it')}`],
-  ])(
-    'tells a result of several lines in a fence, so that none of them passes for one of ours: %s',
-    async (_, steps, shown) => {
-      await using home = await testHostWithFamily({
-        worker: [hire(), ...steps, toolCall('list_dir', {})],
-        scout: [finish(forged)],
-      })
-      await runHeartbeat(home)
-      await until(async () => (await child(home)).status === 'completed')
-      for (let n = 0; n < 2; n++) await runHeartbeat(home)
-      await until(() => requestsOf(home, 'worker').some(({ prompt }) => prompt.includes(shown)))
-    },
-  )
+  ])('shows a result of several lines in a fence, so that no line looks like ours: %s', async (_, steps, shown) => {
+    await using home = await testHostWithFamily({
+      worker: [hire(), ...steps, toolCall('list_dir', {})],
+      scout: [finish(forged)],
+    })
+    await runHeartbeat(home)
+    await until(async () => (await child(home)).status === 'completed')
+    for (let n = 0; n < 2; n++) await runHeartbeat(home)
+    await until(() => requestsOf(home, 'worker').some(({ prompt }) => prompt.includes(shown)))
+  })
 
   it.each([
     ['as news', toolCall('list_dir', {})],
     ['as that of a subgoal', toolCall('wait_for_sub_agents')],
-  ])('tells no result that gives orders where guardrails are on: %s', async (_, step) => {
+  ])('withholds a result that gives orders when guardrails are on: %s', async (_, step) => {
     await using home = await testHostWithFamily(
       {
         worker: [hire(), step, toolCall('list_dir', {})],
@@ -149,7 +146,7 @@ describe('a sub-agent', () => {
     ).not.toContain('previous instructions')
   })
 
-  it('reads what its parent tells it, in the name of its parent', async () => {
+  it("reads its parent's messages, under its parent's name", async () => {
     await using home = await testHostWithFamily({
       worker: [
         hire(),

@@ -130,7 +130,7 @@ describe('what a model gets wrong', () => {
     expect(home.goal?.status).toBe('completed')
   })
 
-  it('by a text beside its calls is heard, and the calls run', async () => {
+  it('by a text beside its calls is kept, and the calls run', async () => {
     await using home = await pursueGoal(together(text('Let me look.'), toolCall('look', { n: 1 })))
     expect(home.runs).toHaveLength(1)
     expect(home.server.requests.at(-1)?.body.messages.some(({ content }) => content === 'Let me look.')).toBe(true)

@@ -12,7 +12,7 @@ const of = (home: TestHost) => home.kernel.use(Memory).of('worker-1')
 const thoughts = (records: readonly { thought: string }[]) => records.map(({ thought }) => thought)
 const vectors = ({ root }: TestHost) => linesBehind(root, 'memory/worker-1/vectors.jsonl')
 
-/** Tells animals, vehicles and the rest apart. */
+/** Distinguishes animals, vehicles and the rest. */
 function meaning(text: string): number[] {
   const has = (...words: string[]) => (words.some(word => text.includes(word)) ? 1 : 0)
   return [has('cat', 'feline', 'pet'), has('car', 'vehicle', 'truck'), 0.1]

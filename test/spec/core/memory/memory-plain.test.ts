@@ -91,7 +91,7 @@ describe('without the one memory', () => {
   })
 })
 
-it('what tools store in a pursuit tells its goal, its run and its tool', async () => {
+it('what tools store in a pursuit has its goal, its run and its tool', async () => {
   const steps = [
     toolCall('save_note', { content: 'a note' }),
     toolCall('memory_set', { key: 'k', value: 'v' }),

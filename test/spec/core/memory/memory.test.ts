@@ -170,7 +170,7 @@ describe('the file', () => {
   })
 
   it.skipIf(ON_POSTGRES)(
-    'tells of a torn line once, and has it no more when the process ends that wrote after it',
+    'reports a torn line once, and drops it when the process that wrote after it ends',
     async () => {
       await using home = await open({ files: { '.svc/memory/worker-1/memories.jsonl': '{"memory_id":"mem-c","tho' } })
       await memoryOf(home).store('sound')
@@ -182,7 +182,7 @@ describe('the file', () => {
     },
   )
 
-  it('does not grow with use: what only tells of accesses goes when there is much of it', async () => {
+  it('does not grow with use: access records are removed when there are many', async () => {
     await using home = await open()
     const records = memoryOf(home)
     for (const word of ['one', 'two', 'three']) await records.store(`thought number ${word}`)

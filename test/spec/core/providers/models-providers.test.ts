@@ -26,24 +26,24 @@ const resolve = async ({ kernel }: TestHost, name: string | null) => (await kern
 const providers = (entries: object) => ({ ...QUICK, model: { ...QUICK.model, providers: entries } })
 
 test('any server that speaks the protocol is a provider once its base_url is configured', async () => {
-  const server = await modelServer({ models: ['house-brand'] })
+  const server = await modelServer({ models: ['box-brand'] })
   onTestFinished(() => server.close())
-  const box = { base_url: `${server.url}/`, api_key_env: 'BOX_TOKEN', tiers: { lite: 'house-small' } }
+  const box = { base_url: `${server.url}/`, api_key_env: 'BOX_TOKEN', tiers: { lite: 'box-small' } }
   const { call, host: home } = await testHostForModels(undefined, {
     config: providers({ 'my-box': box }),
     env: { BOX_TOKEN: 'tok-canary-42' },
   })
-  expect(await provider(home, 'my-box')).toMatchObject({ available: true, free: true, tiers: { lite: 'house-small' } })
-  expect(await resolve(home, 'my-box:lite')).toBe('my-box:house-small')
-  expect((await call({ model: 'my-box:house-brand' })).spend).toMatchObject({
-    model: 'my-box:house-brand',
+  expect(await provider(home, 'my-box')).toMatchObject({ available: true, free: true, tiers: { lite: 'box-small' } })
+  expect(await resolve(home, 'my-box:lite')).toBe('my-box:box-small')
+  expect((await call({ model: 'my-box:box-brand' })).spend).toMatchObject({
+    model: 'my-box:box-brand',
     priced: 'free',
   })
   expect(server.requests[0]!.headers.authorization).toBe('Bearer tok-canary-42')
 })
 
 test('a provider that was given a key to look for says which variable is not set', async () => {
-  const box = { base_url: 'http://127.0.0.1:9/v1', api_key_env: 'BOX_API_KEY', model: 'house-brand' }
+  const box = { base_url: 'http://127.0.0.1:9/v1', api_key_env: 'BOX_API_KEY', model: 'box-brand' }
   const { failing, host: home } = await testHostForModels(undefined, { config: providers({ box }) })
   expect(await provider(home, 'box')).toMatchObject({ available: false, reason: 'BOX_API_KEY is not set' })
   expect(await failing({ model: 'box' })).toMatchObject({ kind: 'auth', transient: false })
@@ -76,7 +76,7 @@ test('a server without a list of models is called all the same, and said to be o
   const reason = `${server.url} does not say which models it has (HTTP 404); name one as box:<model>, and if its calls fail check model.providers.box.base_url`
   expect(await provider(home, 'box')).toMatchObject({ available: true, reason })
   expect(renderModels(await overview(home))).toContain(reason)
-  expect((await call({ model: 'box:house-brand' })).spend).toMatchObject({ model: 'box:house-brand' })
+  expect((await call({ model: 'box:box-brand' })).spend).toMatchObject({ model: 'box:box-brand' })
   await expect(resolve(home, 'box')).rejects.toThrow(reason)
 })
 

@@ -60,7 +60,7 @@ describe('a structured run', () => {
     expect(response).toMatchObject({ status: 'completed', parsed: BERN, steps_taken: 1 })
   })
 
-  it('tells the model once what is wrong with its answer, and takes the one that is mended', async () => {
+  it('reports a wrong answer to the model once, and accepts the corrected one', async () => {
     await using home = await testHostWithTasks((_, n) => json(n === 1 ? { ...BERN, inhabitants: 0 } : BERN))
     const response = await run(home, await spawn(home), 'Which city?', structured)
     expect(response).toMatchObject({ status: 'completed', parsed: BERN, steps_taken: 2 })

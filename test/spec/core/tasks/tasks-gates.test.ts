@@ -380,7 +380,7 @@ describe('the budget of a task', () => {
     expect(home.server.requests).toHaveLength(1)
   })
 
-  it('tells what was spent to the part of a cent', async () => {
+  it('shows spending to fractions of a cent', async () => {
     await using home = await testHostWithTasks(() => text('Done.'), {
       config: {
         daemon: { budget_usd: 0.004, budget_mode: 'record_only' },

@@ -28,7 +28,7 @@ function heldReply(reply: Reply) {
 }
 
 describe('the stream of a task', () => {
-  it('tells text as it comes, in order and whole, and then the end', async () => {
+  it('streams text as it comes, in order and whole, and then the end', async () => {
     let onEvent = () => {}
     const until = new Promise<void>(resolve => {
       onEvent = resolve
@@ -133,7 +133,7 @@ describe('the stream of a task', () => {
     expect(textOf(odd)).toBe(LONG)
   })
 
-  it('of a task that was asked for without one tells its end', async () => {
+  it('of a task started without one delivers its end', async () => {
     await using home = await testHostWithTasks(() => text(LONG))
     const { task_id, ...response } = await run(home, await spawn(home), 'What is two and two?')
     const events = await all(await followTask(home, task_id))

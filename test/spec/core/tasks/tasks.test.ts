@@ -313,7 +313,7 @@ describe('a one-shot task', () => {
     expect(await taskOf(home, task_id, { tenant: 'alice' })).toMatchObject({ status: 'completed' })
   })
 
-  it('tells events of its beginning and its end', async () => {
+  it('emits events at its beginning and its end', async () => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const received: unknown[] = []
     home.kernel.hooks.on('task_started', event => void received.push(['task_started', event]))

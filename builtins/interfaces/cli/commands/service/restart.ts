@@ -24,7 +24,7 @@ const restart: HandWritten = async (given, context) => {
   if (found?.alive) await checkStart(root, input.profiles, serves, context)
   const stopped = await stopDaemons(root, seconds, context)
   if (!json) terminal.out(inWords(stopped, seconds))
-  // In the form of what the daemon that comes tells of its life.
+  // In the form of the new daemon's own life events.
   else
     for (const each of stopped)
       terminal.out(JSON.stringify({ event: 'stopped', at: ports.clock.now().toISOString(), ...each }))
