@@ -6,7 +6,7 @@ import type { AgentDetail, NextRun, StatusEntry } from './contract.ts'
 const MARKS = { working: '●', idle: '○', waiting: '◌', waiting_approval: '?', paused: '‖', dead: '×' } as const
 /** Width of a bar for a number from 0 to 1, in characters. */
 const BAR = 10
-/** Of a story its newest lines are shown. */
+/** Number of newest lines shown of a narrative. */
 const STORY_LINES = 3
 
 type Facts = Readonly<Record<string, unknown>>
@@ -15,7 +15,7 @@ type Row = readonly [name: string, text: string]
 /** Default number of agents in one page. */
 export const STATUS_PAGE = 1_000
 
-/** All agents for people: each in a line, and below it what it is and what it is at. */
+/** Renders all agents: a line each, with role and activity below. */
 export function statusPage(agents: readonly StatusEntry[]): string {
   if (agents.length === 0) return 'There are no agents; spawn one with: svc spawn coder'
   const width = Math.max(...agents.map(({ agent_id }) => agent_id.length))
@@ -28,7 +28,7 @@ export function statusPage(agents: readonly StatusEntry[]): string {
   return lines.join('\n')
 }
 
-/** Why an agent does nothing just now, and until when. */
+/** Renders why an agent is idle, and until when. */
 export function nextSentence({ reason, at }: NextRun): string {
   if (at === null) return reason
   return `${/[.!?]$/.test(reason) ? reason : `${reason}.`} At ${at}.`
@@ -60,7 +60,7 @@ export function agentPage(agent: AgentDetail): string {
     .join('\n\n')
 }
 
-/** What `svc spawn` answers: who it is, and what it may use of the machine. */
+/** Renders the result of `svc spawn`: the agent and its access to the machine. */
 export function spawnedPage(agent: AgentDetail): string {
   const { agent_id, role } = agent
   return [
@@ -119,7 +119,7 @@ function who({ identity }: AgentDetail): Row[] {
   ]
 }
 
-/** What moves shows where it began from. */
+/** Shows changing values with their base. */
 function persona(facts: AgentDetail['persona']): Row[] {
   if (!facts) return []
   const { base, personality, ...rest } = facts
@@ -192,7 +192,7 @@ function labelOf(name: string): string {
   return name.replaceAll('_', ' ')
 }
 
-/** What agents and users wrote cannot pass for lines of ours. */
+/** Escapes text of agents and users, so that it cannot imitate our lines. */
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim()
 }

@@ -25,7 +25,7 @@ export async function moveToTrash(svc: PluginHandle, agent_id: string): Promise<
   if (svc.has(SharedFiles)) await moveSharedToTrash(svc, svc.use(SharedFiles), agent_id, trash)
 }
 
-/** Moves what an earlier version deleted from `.svc/trash/` to `.svc/trash/`, once. */
+/** Moves an earlier version's trash, `.svc/attic/`, to `.svc/trash/`, once. */
 export async function moveEarlierTrash({ ports, project, log }: PluginHandle): Promise<void> {
   const from = join(project.svc, EARLIER)
   const names = await ports.files.readdir(from).catch(() => undefined)

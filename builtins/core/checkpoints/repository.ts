@@ -2,12 +2,12 @@ import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
 import { returnLease, takeLease } from '#platform/store/statements'
 
-/** How long an agent is held while it is put back, in milliseconds; the process that dies over it holds it no longer. */
+/** Length of the lease while an agent is restored, in milliseconds; it expires by itself if the process dies. */
 const HOLD_MS = 15_000
 
 const Hold = z.object({ agent_id: z.string(), owner: z.string() })
 
-/** Takes an agent's lease, also from a cycle that runs: that one is fenced off, and writes nothing more. */
+/** Takes an agent's lease, also from a running cycle, whose further writes are refused. */
 export const holdAgent = defineEffect({
   name: 'checkpoints.hold',
   mustChange: true,
@@ -15,7 +15,7 @@ export const holdAgent = defineEffect({
   statements: ({ agent_id, owner }, now) => [takeLease(agent_id, owner, now + HOLD_MS)],
 })
 
-/** Releases it; refused when another process has taken it meanwhile. */
+/** Releases the lease; refused when another process has taken it since. */
 export const releaseAgent = defineEffect({
   name: 'checkpoints.release',
   mustChange: true,

@@ -108,7 +108,7 @@ export interface Memory {
   /**
    * What an agent remembers that bears on a text, nearest first, a line each, for its prompts: checked by guardrails that
    * watch the memory, but as the agent or others wrote it, and so to be fenced.
-   * @param counts whether it counts as accessed
+   * @param counts whether the memories count as accessed
    */
   relevant(agent_id: string, text: string, options?: { limit?: number; counts?: boolean }): Promise<string[]>
 }

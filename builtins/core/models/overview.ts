@@ -60,7 +60,7 @@ const Listed = z.object({
   stale: z.boolean().describe(`Its date is more than ${STALE_DAYS} days ago`),
 })
 
-/** All that an operator wants to know of models: whom agents can ask, at what price, and how they fare. */
+/** Returns the overview of models for operators: availability, prices and state. */
 export const ModelsOverview = z.object({
   default: z
     .object({ model: z.string(), provider: z.string(), notice: z.string().nullable() })

@@ -1,7 +1,7 @@
 import type { Random } from '#kernel'
 import type { Scenario } from './contract.ts'
 
-/** The scenario as this run is given it: its texts filled in with a variant, another one each time as long as there are others. */
+/** Returns the scenario with its texts filled in from the next unused variant. */
 export function variantOf(scenario: Scenario, run: number, random: Random): Scenario {
   const { variants } = scenario
   const first = Math.floor(random.number('benchmark.variant', scenario.name) * variants.length)

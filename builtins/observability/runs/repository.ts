@@ -22,12 +22,12 @@ export interface RunRow extends Counts {
   started_at: number
   ended_at: number | null
   exit: string | null
-  /** JSON of `RunFacts`, but for what is in its settings. */
+  /** `RunFacts` as JSON, without those in `settings`. */
   facts: string
-  /** JSON of `RunSettings`; null where all stands in `facts`. */
+  /** `RunSettings` as JSON; null in runs whose `facts` include them. */
   settings: string | null
   agents: number
-  /** The seq of the last event that is in the totals. */
+  /** `seq` of the last event counted in the totals. */
   counted_seq: number
 }
 
@@ -50,7 +50,7 @@ export function findRun(store: Store, run_id: string): Promise<RunRow | undefine
   return store.get<RunRow>(`SELECT ${COLUMNS} FROM runs WHERE run_id = ?`, [run_id])
 }
 
-/** What a run's own row says, without the settings that it shares with others. */
+/** Columns of a run's own row, without the settings that it shares with other runs. */
 export type BriefRun = Omit<RunRow, 'settings'> & { settings_id: string | null }
 
 /** Several runs at once. */
@@ -58,7 +58,7 @@ export function briefRuns(store: Store, run_ids: readonly string[]): Promise<Bri
   return store.many<BriefRun>(`SELECT ${OWN}, settings_id FROM runs WHERE run_id ${AMONG}`, [jsonList(run_ids)])
 }
 
-/** Of the newest those that have ended and of which nothing was added up: their process may not have come to it. */
+/** Returns recent ended runs without totals: their process may have died before it added them up. */
 export function uncountedRuns(store: Store): Promise<RunRow[]> {
   return store.all<RunRow>(
     `SELECT ${COLUMNS} FROM runs WHERE ended_at IS NOT NULL AND counted_seq = 0 AND run_id IN
@@ -66,12 +66,12 @@ export function uncountedRuns(store: Store): Promise<RunRow[]> {
   )
 }
 
-/** Which runs a list shows. */
+/** Filter of a list of runs. */
 export interface RunFilter extends Dates {
   kind?: string | undefined
   status?: Run['status'] | undefined
   agent_id?: string | undefined
-  /** The open runs whose process lives. */
+  /** Open runs whose process is alive. */
   alive: readonly string[]
 }
 
@@ -113,7 +113,7 @@ export function openRuns(store: Store): Promise<RunRow[]> {
   return store.all<RunRow>(`SELECT ${COLUMNS} FROM runs WHERE ended_at IS NULL`)
 }
 
-/** Those that have ended beyond the newest `keep` of them. */
+/** Returns ended runs, without the newest `keep`. */
 export async function oldRuns(store: Store, keep: number): Promise<string[]> {
   const rows = await store.all<{ run_id: string }>(
     'SELECT run_id FROM runs WHERE ended_at IS NOT NULL ORDER BY started_at DESC, run_id DESC LIMIT 9223372036854775807 OFFSET ?',
@@ -123,7 +123,7 @@ export async function oldRuns(store: Store, keep: number): Promise<string[]> {
 }
 
 /**
- * Returns the seq before the first event that is not counted in a run that goes on. A run in which nothing happens
+ * Returns the `seq` before the first uncounted event of any open run. An idle run
  * delays no other.
  */
 export async function countedUpTo(store: Store): Promise<number> {
@@ -134,7 +134,7 @@ export async function countedUpTo(store: Store): Promise<number> {
   return row?.seq == null ? Number.MAX_SAFE_INTEGER : row.seq - 1
 }
 
-/** In the order in which they first did something. */
+/** Returns a run's agents, in the order of their first event. */
 export function listRunAgents(store: Store, run_id: string): Promise<RunAgentRow[]> {
   return store.all<RunAgentRow>(
     `SELECT agent_id, name, model, first_at, last_at, ${TOTALS} FROM run_agents WHERE run_id = ? ORDER BY first_at, agent_id`,
@@ -142,7 +142,7 @@ export function listRunAgents(store: Store, run_id: string): Promise<RunAgentRow
   )
 }
 
-/** Those of a run's agents that a reference means: one by its id, or all by their name. */
+/** Returns a run's agents that match a reference: one by id, or all with that name. */
 export function findRunAgents(store: Store, run_id: string, ref: string): Promise<RunAgentRow[]> {
   return store.all<RunAgentRow>(
     `SELECT agent_id, name, model, first_at, last_at, ${TOTALS} FROM run_agents
@@ -188,7 +188,7 @@ export async function lastEventAt(store: Store, run_id: string): Promise<number 
   return row?.at
 }
 
-/** What goals are about, as far as their agents still are there. */
+/** Returns the objectives of goals whose agents still exist. */
 export async function objectivesOf(store: Store, goal_ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await store.all<{ goal_id: string; objective: string }>(
     `SELECT goal_id, objective FROM goals_view WHERE goal_id ${AMONG}`,
@@ -197,7 +197,7 @@ export async function objectivesOf(store: Store, goal_ids: readonly string[]): P
   return new Map(rows.map(({ goal_id, objective }) => [goal_id, objective]))
 }
 
-/** Refused when the id is taken. */
+/** Inserts a run; refused when the id exists. */
 export const insertRun = defineEffect({
   name: 'runs.insert',
   mustChange: true,
@@ -214,7 +214,7 @@ export const insertRun = defineEffect({
   ],
 })
 
-/** What runs have in common, or that they still have it. */
+/** Stores settings that runs share, or records that they are still in use. */
 export const keepSettings = defineEffect({
   name: 'runs.keep_settings',
   schema: z.object({ settings_id: z.string(), facts: z.string() }),
@@ -227,10 +227,10 @@ export const keepSettings = defineEffect({
   ],
 })
 
-/** Settings stay so long after a process wrote them last, in milliseconds: it writes those that it uses each hour. */
+/** How long unused settings are kept, in milliseconds. A process rewrites those in use each hour. */
 const SETTINGS_STAY_MS = 86_400_000
 
-/** Removes the settings that no run has any more. */
+/** Removes settings that no run uses. */
 export const dropSettings = defineEffect({
   name: 'runs.drop_settings',
   schema: z.object({}),
@@ -262,7 +262,7 @@ export const deleteRun = defineEffect({
 
 const addColumns = (table: string) => COUNTED.map(name => `${name} = ${table}.${name} + ?`).join(', ')
 
-/** Adds up what happened between two events. Refused when another process has done so. */
+/** Adds the events between two `seq`s to a run's totals; refused when another process has done so. */
 export const countRun = defineEffect({
   name: 'runs.count',
   mustChange: true,

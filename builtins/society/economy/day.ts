@@ -4,21 +4,21 @@ import { centsOf } from './contract.ts'
 import { accountOf, type Move } from './market/ledger.ts'
 import type { CitizenRow } from './repository.ts'
 
-/** Thousandths by which stats change in a beat. */
+/** Change of stats per heartbeat, in thousandths. */
 const RESTED = 50
 const HEALED = 5
 const WORN = -10
-/** Happiness goes back towards the middle by at most this much. */
+/** Maximum step by which happiness returns to the middle. */
 const DRIFT = 5
 const MIDDLE = 500
-/** As far as health comes back by itself, and the energy that it takes; with less than the second it wears off. */
+/** The level up to which health recovers by itself, and the energy needed; with less energy, health declines. */
 const HEALTHY = 800
 const FIT = 300
 const TIRED = 100
 const IN_SHELTER = -10
 const INSOLVENCY = -200
 
-/** What a stay in the clinic costs in credits, to where it brings health, and what it does to happiness. */
+/** A stay in the clinic: price in credits, resulting health, and change of happiness. */
 const CLINIC = { credits: 300, health: 300, happiness: -100 }
 
 export interface Day {
@@ -26,11 +26,11 @@ export interface Day {
   deltas: Deltas
   sheltered: boolean
   insolvent: boolean
-  /** Its health was 0. */
+  /** Whether health reached 0. */
   collapsed: boolean
 }
 
-/** What one beat does to a citizen: rest, payday, rent, and what follows from debt and illness. @param salary credits; 0 without a job */
+/** Returns the changes of one heartbeat to a citizen: rest, payday, rent, debt and illness. @param salary credits; 0 without a job */
 export function dayOf(citizen: CitizenRow, salary: number, beat: number, rules: EconomyConfig): Day {
   const { agent_id, energy, health, happiness } = citizen
   const account = accountOf(agent_id)

@@ -2,13 +2,13 @@ import { estimateTokens, type MeasuredCall, Models } from '#core/models/contract
 import type { PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 
-/** Share of the model's context window that the operator's messages take in one step at most. */
+/** Maximum share of the model's context window for the operator's messages in one step. */
 const WINDOW_SHARE = 0.2
-/** Messages of so few tokens fit any window. */
+/** Messages up to this size fit any window, in tokens. */
 const FEW_TOKENS = 400
 
 /**
- * Returns the oldest of an operator's messages, as many as one step has room for and at least one, and how many wait for the
+ * Returns the oldest messages of the operator, as many as fit one step but at least one, and how many wait for the
  * next steps.
  */
 export async function nudgesFor<Nudge extends { message: string }>(

@@ -4,9 +4,9 @@ import { recordInput } from '#lib/recording-context'
 import { sanitize } from '../contract.ts'
 
 /**
- * What an agent remembers that bears on a text, at most three lines, cleaned for a prompt. A memory that cannot be read
- * is none: no goal fails because of it.
- * @param counts whether it counts as accessed
+ * Returns memories related to a text, at most three lines, cleaned for a prompt. A memory that cannot be read
+ * is left out, so that no goal fails because of it.
+ * @param counts whether the memories count as accessed
  */
 export async function recallMemories(
   svc: PluginHandle,
