@@ -16,7 +16,13 @@ interface Row {
 }
 
 describe('the ways of data through the sources', async () => {
-  const words = ['--conditions=svc-source', '--import', './test/walks/instrument.js', 'test/walks/walks.ts', '--json']
+  const words = [
+    '--conditions=svc-source',
+    '--import',
+    './test/bench/walks/instrument.js',
+    'test/bench/walks/walks.ts',
+    '--json',
+  ]
   const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: ROOT, maxBuffer: 1e8 })
   const rows = JSON.parse(stdout.trim().split('\n').at(-1)!) as Row[]
   const walk = (name: string) => rows.find(row => row.walk === name)!

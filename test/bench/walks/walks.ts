@@ -1,9 +1,9 @@
 /** `npm run walks`: how far data goes through the sources. */
 
 import { parseArgs } from 'node:util'
-import { BUILTINS } from '../../builtins/index.ts'
-import { Rest } from '../../builtins/interfaces/rest/contract.ts'
-import { modelServer, type TestHost, testHost, toolCall } from '../support/index.ts'
+import { BUILTINS } from '../../../builtins/index.ts'
+import { Rest } from '../../../builtins/interfaces/rest/contract.ts'
+import { modelServer, type TestHost, testHost, toolCall } from '../../support/index.ts'
 import { Walk } from './walk.ts'
 
 const HELP = `npm run walks -- [--files <walk>] [--steps <walk>] [--counts <walk>] [--json]

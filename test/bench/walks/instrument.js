@@ -7,7 +7,7 @@ import { isMainThread } from 'node:worker_threads'
 import { transform } from 'esbuild'
 import { parseAst } from 'rolldown/parseAst'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** What is counted. Tests and what they stand in for are not. */
 const OURS = /^(kernel|builtins|embed)\//
 
