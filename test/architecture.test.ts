@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { transform } from 'esbuild'
+import { parseAst } from 'rolldown/parseAst'
 import { describe, expect, it } from 'vitest'
 import { MODULES } from '../build/modules.js'
 import { importable } from '../embed/importable.ts'
@@ -315,6 +316,51 @@ describe('what is not left lying about', () => {
     expect(within('kernel').filter(({ text }) => text.split('\n').length - 1 > 400)).toEqual([])
   })
 
+  const LONGEST_FUNCTION = 60
+  /** Functions that declare one thing after another: operations, tools, or what a plugin adds. */
+  const DECLARES = /^(setup|\w*(Operations|Toolkit|Tools))$/
+  /** Longer functions, each with the reason. */
+  const LONG: Record<string, string> = {
+    'builtins/core/agents/next.ts ownHolds': 'a list of ten reasons, one object each',
+    'builtins/core/goals/generation/generation.ts generate': 'the steps of one phase, in their order',
+    'builtins/core/goals/pursuit/pursuit.ts pursue': 'one case for each end of a pursuit',
+    'builtins/core/models/call/call.ts callModel': 'one loop of attempts that share their time limit and spend',
+    'builtins/core/models/providers/anthropic.ts anthropic': 'a provider: functions around one client',
+    'builtins/core/models/providers/openai.ts openaiCompatible': 'a provider: functions around one client',
+    'builtins/core/models/providers/probe.ts probe': 'functions around one remembered answer of a server',
+    'builtins/core/runtime/loop/turn.ts runAll': 'one turn: calls that run at once, and what their ends decide',
+    'builtins/interfaces/rest/listener/listener.ts createListener': 'handlers around the state of one server',
+    'builtins/lab/demos/detective-report.ts caseReport': 'one page of HTML',
+    'builtins/observability/recordings/replay/fork.ts fork': 'the steps of one fork, whose resources end in reverse',
+    'builtins/observability/recordings/replay/playback.ts #repeat': 'one case for each kind of entry',
+  }
+
+  it('a function that is longer than 60 lines declares, or has a reason', () => {
+    const long = [...sources, ...front].filter(({ path }) => !path.endsWith('.d.ts')).flatMap(longFunctions)
+    const unexplained = long.filter(({ path, name }) => !DECLARES.test(name) && !LONG[`${path} ${name}`])
+    expect(unexplained).toEqual([])
+  })
+
+  it('the check finds a long function by its name', () => {
+    const text = `const table = { lookUp: () => {${'\n'.repeat(LONGEST_FUNCTION)}} }\nfunction short() {}`
+    expect(longFunctions({ path: 'a.ts', text, imports: [] })).toEqual([{ path: 'a.ts', name: 'lookUp', lines: 61 }])
+  })
+
+  /** Returns the functions of a file with too many lines. A function without a name has that of what it is the value of. */
+  function longFunctions({ path, text }: Source): { path: string; name: string; lines: number }[] {
+    const found: { path: string; name: string; lines: number }[] = []
+    const visit = (node: Node, name: string) => {
+      const isFunction = /^(Function(Declaration|Expression)|ArrowFunctionExpression)$/.test(node.type) && node.body
+      const lines = text.slice(node.start, node.end).split('\n').length
+      if (isFunction && lines > LONGEST_FUNCTION) found.push({ path, name: node.id?.name ?? name, lines })
+      for (const part of Object.values(node).flat()) {
+        if (isNode(part)) visit(part, node.key ? text.slice(node.key.start, node.key.end) : (node.id?.name ?? name))
+      }
+    }
+    visit(parseAst(text, { lang: 'ts' }) as unknown as Node, '')
+    return found
+  }
+
   /** Lines without comments and blanks. The contract is what plugins are written against: all outside `host/`. */
   const KERNEL = { code: 1_900, contract: 1_250, files: 22 }
 
@@ -330,6 +376,20 @@ describe('what is not left lying about', () => {
     expect(size.files).toBeLessThanOrEqual(KERNEL.files)
   })
 })
+
+/** What the parser gives, as far as it is looked at. */
+interface Node {
+  type: string
+  start: number
+  end: number
+  body?: unknown
+  id?: { name?: string } | null
+  key?: Node
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof (value as Node | null)?.type === 'string'
+}
 
 function sourcesBelow(folder: string): Source[] {
   return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
