@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Task, TaskResponse } from '#core/tasks/contract'
-import { modelServer, RunningSvc, svc, tempDir, text, toolCall } from '../support/index.ts'
+import { modelServer, RunningSvc, tempDir, text, toolCall } from '../support/index.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 /** A tool whose effect anybody can count, and whose end never comes. */
 const STAMP = `

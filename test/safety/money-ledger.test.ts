@@ -11,8 +11,9 @@ import { type BudgetStatus, bookSpend } from '#safety/budget/contract'
 import budget from '#safety/budget/index'
 import { holdSpend, openWindow, presumeSpent } from '#safety/budget/repository'
 import { project } from '../cli/project.ts'
-import { heldClock, svc, type TempDir, type TestHost, tempDir, testHost, until } from '../support/index.ts'
+import { heldClock, type TempDir, type TestHost, tempDir, testHost, until } from '../support/index.ts'
 import { postgresOr, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 const NEVER = Number.MAX_SAFE_INTEGER
 const TOKENS = 4_366

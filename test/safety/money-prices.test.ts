@@ -14,13 +14,13 @@ import {
   RunningSvc,
   runHeartbeat,
   type Script,
-  svc,
   type TestHost,
   text,
   toolCall,
   until,
 } from '../support/index.ts'
 import type { ModelRequestBody } from '../support/model/model-server.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 const WORKER = 'name: worker\nrole: does what the script says\nmax_tokens: 200\n'
 const finish = toolCall('finish_goal', { summary: 'done', evidence: [] })

@@ -16,17 +16,8 @@ import {
   totalsHold,
 } from '../spec/safety/budget-host.ts'
 import { behind, ON_POSTGRES } from '../support/direct-access.ts'
-import {
-  fault,
-  modelServer,
-  RunningSvc,
-  refuse,
-  type Script,
-  svc,
-  type TestHost,
-  text,
-  until,
-} from '../support/index.ts'
+import { fault, modelServer, RunningSvc, refuse, type Script, type TestHost, text, until } from '../support/index.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 const FILES = {
   'models.yaml': 'prices:\n  openai:scripted: { input: 2, output: 50 }\n',

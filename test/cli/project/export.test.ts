@@ -8,7 +8,8 @@ import { appendEvent, Store } from '#platform/store/contract'
 import { ask } from '../../faces/rest/rest-server.ts'
 import { spawn } from '../../spec/core/models/model-host.ts'
 import { finish, running } from '../../spec/observability/runs-host.ts'
-import { svc, until } from '../../support/index.ts'
+import { until } from '../../support/index.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { FAST, project } from '../project.ts'
 
 describe('svc export', () => {

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Run, Trace } from '#observability/runs/contract'
 import { FAST, project } from '../../cli/project.ts'
-import { RunningSvc, svc, until } from '../../support/index.ts'
+import { RunningSvc, until } from '../../support/index.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { spans } from './runs-host.ts'
 
 it('runs are shown in the terminal while the daemon runs, after it was killed, and after it was stopped', async () => {
@@ -33,7 +34,10 @@ it('runs are shown in the terminal while the daemon runs, after it was killed, a
   expect(total_spans).toBe(spans(root).length)
 
   await using second = new RunningSvc(['start'], options)
-  await until(async () => (await runs()).length === 2)
+  await until(async () => {
+    const [last, ...earlier] = await runs()
+    return earlier.length === 1 && last!.tool_calls > 0
+  })
   expect(await second.end('SIGTERM')).toBe(0)
   expect((await runs()).map(({ status, exit }) => [status, exit])).toEqual([
     ['ended', 'stopped'],

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { FAST, project } from '../../cli/project.ts'
-import { RunningSvc, svc, type TempDir, until } from '../../support/index.ts'
+import { RunningSvc, svc as svcInOwnProcess, type TempDir, until } from '../../support/index.ts'
+import { svc } from '../../support/vitest/warm.ts'
 
 const fileOf = (dir: TempDir) => readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
 const runner =
@@ -126,7 +127,9 @@ it('what several commands set at once all lands, and the daemon that runs takes 
   const run = runner(dir)
   const values = { min_rest: 0.1, tool_timeout: 31, cycle_timeout: 32, max_concurrent_agents: 3, max_failures: 9 }
   const ran = await Promise.all(
-    Object.entries(values).map(([key, n]) => run('config', 'set', `daemon.${key}`, String(n))),
+    Object.entries(values).map(([key, n]) =>
+      svcInOwnProcess(['config', 'set', `daemon.${key}`, String(n)], { cwd: dir.path }),
+    ),
   )
   expect(ran.map(({ code }) => code)).toEqual([0, 0, 0, 0, 0])
   expect(parse(await fileOf(dir)).daemon).toEqual({ heartbeat: 0.2, ...values })

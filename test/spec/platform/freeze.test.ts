@@ -13,7 +13,6 @@ import {
   RunningSvc,
   refuse,
   runHeartbeat,
-  svc,
   type TestHost,
   type TestHostOptions,
   tempDir,
@@ -22,6 +21,7 @@ import {
   until,
   waitUntilIdle,
 } from '../../support/index.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
 
 /** What a cycle was and how it ended, from the hooks. */

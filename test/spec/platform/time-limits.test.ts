@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { project } from '../../cli/project.ts'
-import { svc, text, toolCall, until } from '../../support/index.ts'
+import { text, toolCall, until } from '../../support/index.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { asksForGoal, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
 
 const GOAL = text(JSON.stringify({ goal: 'Count the sheep on the hill', reasoning: 'because' }))

@@ -4,16 +4,9 @@ import { describe, expect, it, vi } from 'vitest'
 import type { Goal } from '#core/goals/contract'
 import type { Approval, ApprovalSummary } from '#safety/approvals/contract'
 import { project } from '../../cli/project.ts'
-import {
-  type ModelServerRequest,
-  modelServer,
-  RunningSvc,
-  svc,
-  type TempDir,
-  text,
-  toolCall,
-} from '../../support/index.ts'
+import { type ModelServerRequest, modelServer, RunningSvc, type TempDir, text, toolCall } from '../../support/index.ts'
 import Sqlite from '../../support/sqlite.ts'
+import { svc } from '../../support/vitest/warm.ts'
 
 const PLUGIN = `
 import { definePlugin, tool, z } from 'svc'

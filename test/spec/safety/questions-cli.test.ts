@@ -2,7 +2,8 @@ import { expect, it } from 'vitest'
 import type { Goal } from '#core/goals/contract'
 import type { Question } from '#safety/questions/contract'
 import { project } from '../../cli/project.ts'
-import { type ModelServerRequest, modelServer, RunningSvc, svc, text, toolCall, until } from '../../support/index.ts'
+import { type ModelServerRequest, modelServer, RunningSvc, text, toolCall, until } from '../../support/index.ts'
+import { svc } from '../../support/vitest/warm.ts'
 
 const QUESTION = 'Which branch is released?'
 

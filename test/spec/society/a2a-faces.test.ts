@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { svc, tempDir } from '../../support/index.ts'
+import { tempDir } from '../../support/index.ts'
+import { svc } from '../../support/vitest/warm.ts'
 
 describe('messages on the command line', () => {
   it('are sent, listed and read in threads, and refused in a sentence', { timeout: 120_000 }, async () => {

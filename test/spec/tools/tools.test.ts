@@ -4,7 +4,8 @@ import { definePlugin, z } from '#kernel'
 import { Toolkits, tool } from '#tools/toolkits/contract'
 import { BUILTINS } from '../../../builtins/index.ts'
 import { project } from '../../cli/project.ts'
-import { type ModelServerRequest, svc, type TestHost, testHost, text, toolCall, until } from '../../support/index.ts'
+import { type ModelServerRequest, type TestHost, testHost, text, toolCall, until } from '../../support/index.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { asksForGoal, spawn, testHostWithModel } from '../core/models/model-host.ts'
 
 interface ListedTools {

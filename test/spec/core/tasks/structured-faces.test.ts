@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createClient } from '#interfaces/rest/client'
 import { project } from '../../../cli/project.ts'
-import { svc, text } from '../../../support/index.ts'
+import { text } from '../../../support/index.ts'
+import { svc } from '../../../support/vitest/warm.ts'
 import { startTaskServer } from './tasks-server.ts'
 
 const ORDER = {

@@ -7,7 +7,8 @@ import type { SvcError } from '../../../../kernel/index.ts'
 import { project } from '../../../cli/project.ts'
 import { connectClient, overHttp } from '../../../faces/mcp/mcp-client.ts'
 import { startServer as servedAll } from '../../../faces/start-server.ts'
-import { fault, modelServer, RunningSvc, type Script, svc, text, until } from '../../../support/index.ts'
+import { fault, modelServer, RunningSvc, type Script, text, until } from '../../../support/index.ts'
+import { svc } from '../../../support/vitest/warm.ts'
 
 /** The model says this much, breaks off, and then is gone. */
 const SHOWN = 'It is fo'
