@@ -12,12 +12,12 @@ export default definePlugin({
   setup(svc) {
     svc.toolkit({ name: 'ledger', tools: [tool({ name: 'book', description: 'Books.', parameters: z.object({ note: z.string() }),
       execute: ({ note }) => note })] })
-    svc.add(Invariants, { name: 'nothing_is_booked', promise: 'No one books anything.', tables: ['tool_calls'],
-      broken: look => look.get("SELECT call_id FROM tool_calls WHERE tool = 'book'") ? 'someone booked' : undefined })
+    svc.add(Invariants, { name: 'nothing_is_booked', promise: 'Nothing is booked.', tables: ['tool_calls'],
+      broken: look => look.get("SELECT call_id FROM tool_calls WHERE tool = 'book'") ? 'a booking was found' : undefined })
   },
 })`
 
-it('svc simulate lives through worlds, shows what broke in a plugin, and repeats it by the command that it prints', async () => {
+it('svc simulate prints a violated invariant of a plugin and the command that repeats the run', async () => {
   await using dir = await project()
   const run = (...words: string[]) => svc(['simulate', ...words], { cwd: dir.path })
   const wrong = await run('--seeds', '0')
@@ -25,9 +25,9 @@ it('svc simulate lives through worlds, shows what broke in a plugin, and repeats
     '2 svc: simulate: --seeds is a whole number up to 1000000',
   )
 
-  const well = await run('--seed', '5', '--cycles', '5', '--faults', 'none', '--log', 'night.jsonl')
+  const well = await run('--seed', '5', '--cycles', '5', '--faults', 'none', '--log', 'run.jsonl')
   expect(`${well.code} ${well.stderr}`).toBe('0 ')
-  const log = await readFile(join(dir.path, 'night.jsonl'), 'utf8')
+  const log = await readFile(join(dir.path, 'run.jsonl'), 'utf8')
   const hash = createHash('sha256').update(log).digest('hex')
   expect(well.stdout).toContain(`event log of seed 5: ${hash}`)
   const again = await run('--seed', '5', '--cycles', '5', '--faults', 'none', '--json')
@@ -36,33 +36,33 @@ it('svc simulate lives through worlds, shows what broke in a plugin, and repeats
   await dir.write({ 'plugins/ledger.ts': LEDGER })
   const broken = await run('--seeds', '20', '--cycles', '20', '--faults', 'none')
   expect(broken.code).toBe(1)
-  expect(broken.stdout).not.toContain('otherwise')
+  expect(broken.stdout).not.toContain('differed')
   expect(broken.stdout).toMatch(
-    /Seed \d+ breaks nothing_is_booked after [\d.]+ s: No one books anything\.\nsomeone booked/,
+    /Seed \d+ violates nothing_is_booked after [\d.]+ s: Nothing is booked\.\na booking was found/,
   )
-  const [, command] = /^Again: svc simulate (.*)$/m.exec(broken.stdout)!
+  const [, command] = /^Repeat: svc simulate (.*)$/m.exec(broken.stdout)!
   const repeated = await run(...command!.split(' '))
   expect(repeated.code).toBe(1)
   const first = (text: string) => /event log of seed .*/.exec(text)?.[0]
   expect(first(repeated.stdout)).toBe(first(broken.stdout))
   // From elsewhere too.
   const named = await svc(['simulate', ...command!.split(' '), '--root', dir.path], { cwd: '/' })
-  expect(named.stdout).toContain(`Again: svc simulate ${command} --root "${dir.path}"\n`)
+  expect(named.stdout).toContain(`Repeat: svc simulate ${command} --root "${dir.path}"\n`)
 })
 
-it('svc simulate is stopped in the midst of a world, however long that is', async () => {
+it('svc simulate stops on Ctrl-C in the middle of a run', async () => {
   const impure = LEDGER.replace('({ note }) => note', "() => void process.stderr.write('booked')").replace(
-    "'someone booked'",
+    "'a booking was found'",
     'undefined',
   )
   await using dir = await project({ 'plugins/ledger.ts': impure })
   await using running = new RunningSvc(['simulate', '--cycles', '1000000'], { cwd: dir.path })
   await running.says(/booked/)
   expect(await running.end('SIGINT')).toBe(130)
-  expect(running.stdout).toMatch(/^0 worlds: 0 cycles/)
+  expect(running.stdout).toMatch(/^0 runs: 0 cycles/)
 })
 
-it('svc simulate says where a plugin makes another world of the same seed: its command may not show the same', async () => {
+it('svc simulate reports a plugin whose runs of one seed differ', async () => {
   // What differs is in the log before the invariant breaks, which it does at the second booking.
   const past = LEDGER.replace('({ note }) => note', 'async () => `booked at ${process.hrtime.bigint()}`').replace(
     "tool = 'book'\"",
@@ -71,19 +71,17 @@ it('svc simulate says where a plugin makes another world of the same seed: its c
   await using dir = await project({ 'plugins/ledger.ts': past })
   const run = await svc(['simulate', '--seeds', '20', '--cycles', '20', '--faults', 'none'], { cwd: dir.path })
   expect(run.code).toBe(1)
-  expect(run.stdout).toMatch(
-    /someone booked\nLived through again it came out otherwise: a plugin takes time, .*\nAgain: svc/,
-  )
+  expect(run.stdout).toMatch(/a booking was found\nRepeated, the run differed: a plugin reads time, .*\nRepeat: svc/)
 })
 
-it('svc simulate lives through nothing where a plugin of the project is not live: it would be another world', async () => {
+it('svc simulate refuses to run without a plugin of the project that failed to load', async () => {
   await using dir = await project({ 'plugins/torn.ts': 'export default {' })
   const { code, stdout, stderr } = await svc(['simulate', '--cycles', '5'], { cwd: dir.path })
   expect([code, stdout]).toEqual([1, ''])
-  expect(stderr).toMatch(/torn\.ts.*\n(.*\n)*svc: no simulation ran, because it would lack torn; see: svc plugins/)
+  expect(stderr).toMatch(/torn\.ts.*\n(.*\n)*svc: cannot simulate without torn, which failed to load; see: svc plugins/)
 })
 
-it('svc simulate needs no trust: a world has no plugin files', async () => {
+it('svc simulate needs no trust in a project without plugin files', async () => {
   await using dir = await project()
   const env = { SVC_TRUST_PROJECT: '', XDG_CONFIG_HOME: join(dir.path, 'config') }
   const { code, stdout, stderr } = await svc(['simulate', '--seeds', '2', '--cycles', '5'], { cwd: dir.path, env })

@@ -13,10 +13,10 @@ import { FAULT_LEVELS, type FaultLevel, type SimulatedRun } from './contract.ts'
 import { simulateProject } from './simulation.ts'
 
 const USAGE = 'svc simulate --seed 1 --seeds 100 --faults some'
-/** What is wrong with a world that is another one the next time. */
-const OTHERWISE =
-  'A repeated run had another result: a plugin uses time, randomness, files or network past svc, or keeps state outside of setup.'
-/** Far more runs than anyone waits for. */
+/** Printed when a run of the same seed has another event log. */
+const DIFFERS =
+  'Repeated, the run differed: a plugin reads time, randomness, files or network without svc, or keeps state outside setup.'
+/** Maximum of `--seeds` and `--cycles`. */
 const MOST = 1_000_000
 /** Number of runs between two reports of progress. */
 const SHOWN_EVERY = 5
@@ -29,7 +29,7 @@ interface SimulateInput {
   presets?: string[]
 }
 
-/** What all worlds had together. */
+/** Totals of all runs. */
 type Sums = Record<'worlds' | 'cycles' | 'model_calls' | 'tool_runs' | 'acts' | 'kills' | 'faults' | 'checks', number>
 
 /**
@@ -50,7 +50,7 @@ const simulate: HandWritten = async (input, context) => {
   const refused = kernel.host.list().filter(({ state }) => state === 'failed')
   if (refused.length > 0) {
     const names = refused.map(({ name }) => name).join(', ')
-    terminal.err(printable(`svc: no simulation ran, because it would lack ${names}; see: svc plugins`))
+    terminal.err(printable(`svc: cannot simulate without ${names}, which failed to load; see: svc plugins`))
     return 1
   }
   const stand = new Stand(terminal, json)
@@ -61,7 +61,7 @@ const simulate: HandWritten = async (input, context) => {
     add(sums, run)
     if (run.violation) break
     if (sums.worlds % SHOWN_EVERY === 0)
-      stand.show([`${sums.worlds} of ${asked.seeds} worlds, ${pluralize(sums.cycles, 'cycle')}`])
+      stand.show([`${sums.worlds} of ${asked.seeds} runs, ${pluralize(sums.cycles, 'cycle')}`])
   }
   stand.end()
   if (typeof input.log === 'string' && last) {
@@ -133,14 +133,14 @@ function resultLines(
   repeats: boolean | null,
 ): string[] {
   const lines = [
-    `${count(sums.worlds, 'world')}: ${count(sums.cycles, 'cycle')}, ${count(sums.model_calls, 'model call')}, ${count(sums.tool_runs, 'tool run')}, ${count(sums.acts, 'act')} of operators`,
-    `${count(sums.faults, 'fault')} on purpose, ${count(sums.kills, 'kill')}; ${count(sums.checks, 'check')} of invariants`,
+    `${count(sums.worlds, 'run')}: ${count(sums.cycles, 'cycle')}, ${count(sums.model_calls, 'model call')}, ${count(sums.tool_runs, 'tool run')}, ${count(sums.acts, 'operator action')}`,
+    `${count(sums.faults, 'injected fault')}, ${count(sums.kills, 'kill')}; ${count(sums.checks, 'check')} of invariants`,
   ]
   if (last) lines.push(`event log of seed ${last.seed}: ${last.hash}`)
   if (!last?.violation) return lines
   const { invariant, promise, found, at_s } = last.violation
-  const broken = ['', `Seed ${last.seed} breaks ${invariant} after ${at_s} s: ${promise}`, found]
-  return [...lines, ...broken, ...(repeats === false ? [OTHERWISE] : []), `Again: ${again}`]
+  const broken = ['', `Seed ${last.seed} violates ${invariant} after ${at_s} s: ${promise}`, found]
+  return [...lines, ...broken, ...(repeats === false ? [DIFFERS] : []), `Repeat: ${again}`]
 }
 
 function count(number: number, what: string): string {
