@@ -1,4 +1,3 @@
-import type { Goal } from '#core/goals/contract'
 import type { Message } from '#core/models/contract'
 import { isEmptyAnswer } from '#core/runtime/contract'
 import { keyedRandom } from '#lib/keyed-random'
@@ -37,6 +36,10 @@ const PROVIDERS: readonly [name: string, model: string, dialect: Dialect, thinks
 ]
 /** So small that conversations are shortened all the time, in tokens. */
 const WINDOW = 9_000
+/** Agents that work at once. */
+const AGENTS = 8
+/** Longest time between two disturbances, and between two looks at the number of requests, in milliseconds. */
+const [PAUSE_MS, STEP_MS] = [120, 5]
 const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 12\nparameters: { thinking_tokens: 1500 }\n'
 
 export interface ConversationReport {
@@ -65,7 +68,10 @@ export async function conversationSoak({
   const dice = new Dice(seed)
   const servers = new Map<string, ModelServer>()
   for (const [name, , dialect, thinks] of PROVIDERS) {
-    servers.set(name, await modelServer({ dialect, thinks, script: request => replyTo(request, name, dice) }))
+    servers.set(
+      name,
+      await modelServer({ dialect, thinks, keeps: false, script: request => replyTo(request, name, dice) }),
+    )
   }
   const counts: Record<string, number> = {}
   const count = (what: string) => {
@@ -73,24 +79,29 @@ export async function conversationSoak({
   }
   let opened = 0
   const open = () => openTestHost({ root: dir.path, servers, seed: seed + opened++ })
-  const requestCount = () => [...servers.values()].reduce((sum, server) => sum + server.requests.length, 0)
+  const requestCount = () => [...servers.values()].reduce((sum, server) => sum + server.received, 0)
   let home = await open()
-  const id = await spawn(home)
+  const agents: string[] = []
+  while (agents.length < AGENTS) agents.push(await spawn(home))
   home.kernel.heartbeat.start()
   try {
     while (requestCount() < requests) {
-      await begin(home, id, dice)
-      const what = dice.pick(['nudge', 'nudge', 'model', 'model', 'decide', 'decide', 'decide', 'restart'] as const)
+      await beginAll(home, dice)
+      await decideAll(home, dice)
+      const id = dice.pick(agents)
+      const what = dice.pick(['nudge', 'nudge', 'nudge', 'nudge', 'model', 'model', 'model', 'restart'] as const)
       count(what)
       if (what === 'nudge') await home.kernel.invoke('agents.nudge', { id, message: dice.words() })
       if (what === 'model') await home.kernel.invoke('agents.update', { id, model: nameOf(dice.pick(PROVIDERS)) })
-      if (what === 'decide') await decideAll(home, dice)
       if (what === 'restart') {
         await home.close()
         home = await open()
         home.kernel.heartbeat.start()
       }
-      await new Promise(resolve => setTimeout(resolve, dice.below(60)))
+      const enough = requestCount() + dice.below(2 * AGENTS)
+      for (let ms = 0; ms < PAUSE_MS && requestCount() < enough; ms += STEP_MS) {
+        await new Promise(resolve => setTimeout(resolve, STEP_MS))
+      }
     }
     const stored = await home.kernel
       .use(Store)
@@ -126,7 +137,13 @@ function openTestHost(at: { root: string; servers: ReadonlyMap<string, ModelServ
     },
     config: {
       approval: { enabled: true },
-      daemon: { heartbeat: 0.1, min_rest: 0, max_retries: 1, pursuit_transcript_max_messages: 60 },
+      daemon: {
+        heartbeat: 0.1,
+        min_rest: 0,
+        max_concurrent_agents: AGENTS,
+        max_retries: 1,
+        pursuit_transcript_max_messages: 60,
+      },
       model: {
         ...{ default_model: 'openai:scripted-1', providers: Object.fromEntries(own) },
         ...{ retry_delay: 0, retry_cap: 0, breaker_failures: 0 },
@@ -145,11 +162,16 @@ function openTestHost(at: { root: string; servers: ReadonlyMap<string, ModelServ
   })
 }
 
-/** Gives the agent something to do where it has nothing. */
-async function begin({ kernel }: TestHost, id: string, dice: Dice): Promise<void> {
-  const goals = (await kernel.invoke('goals.list', { id })) as Goal[]
-  if (goals.some(({ status }) => status === 'active')) return
-  await kernel.invoke('goals.add', { id, objective: `Study ${dice.words()}` })
+/** Gives agents something to do where they have nothing. */
+async function beginAll({ kernel }: TestHost, dice: Dice): Promise<void> {
+  const idle = await kernel
+    .use(Store)
+    .all<{ agent_id: string }>(
+      "SELECT agent_id FROM agents a WHERE NOT EXISTS (SELECT 1 FROM goals g WHERE g.agent_id = a.agent_id AND status = 'active')",
+    )
+  for (const { agent_id } of idle) {
+    await kernel.invoke('goals.add', { id: agent_id, objective: `Study ${dice.words()}` })
+  }
 }
 
 async function decideAll({ kernel }: TestHost, dice: Dice): Promise<void> {

@@ -102,6 +102,8 @@ export interface ModelServer {
   /** The address without `/v1`: what `ANTHROPIC_BASE_URL` takes. */
   readonly origin: string
   readonly requests: readonly ModelServerRequest[]
+  /** Number of requests since its start. */
+  readonly received: number
   readonly bill: readonly BillEntry[]
   /** Requests that no provider of the dialect would answer, or that are larger than the window. */
   readonly refusals: readonly Refusal[]
@@ -126,6 +128,8 @@ export interface ModelServerOptions {
   window?: number
   /** Whether its models see images; true by default. */
   vision?: boolean
+  /** Whether requests stay in `requests`; true by default. Long trials would fill the memory. */
+  keeps?: boolean
   /** Further pages that it answers with JSON, by path. */
   pages?: Readonly<Record<string, unknown>>
 }
@@ -194,6 +198,7 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
   const queue: Reply[] = Array.isArray(options.script) ? [...options.script] : []
   const script = typeof options.script === 'function' ? options.script : () => undefined
   const requests: ModelServerRequest[] = []
+  let received = 0
   const bill: BillEntry[] = []
   const refusals: Refusal[] = []
   const waiting: (() => void)[] = []
@@ -214,12 +219,12 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
     const messages: MessagesRequestBody | undefined = isAnthropic ? sent : undefined
     const read: ModelRequestBody = messages ? asChat(messages) : sent
     const body = { ...read, messages: read.messages.map(readMessage) }
-    const n = requests.length + 1
+    const n = ++received
     const request = {
       ...{ n, headers: incoming.headers, body, ended: endOf(response), ...(messages ? { messages } : {}) },
       prompt: body.messages.map(message => message.content ?? '').join('\n'),
     }
-    requests.push(request)
+    if (options.keeps ?? true) requests.push(request)
     for (const arrived of arrivals) arrived()
     const refusal = messages ? messagesRefusal(messages, options.window) : refusalOf(body, options)
     if (refusal) {
@@ -270,6 +275,9 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
     url: `${origin}/v1`,
     origin,
     requests,
+    get received() {
+      return received
+    },
     bill,
     refusals,
     enqueue: (...replies) => void queue.push(...replies),
