@@ -69,7 +69,7 @@ export interface ToolSpec {
 /** The rule of thumb for English text: https://help.openai.com/en/articles/4936856 */
 export const CHARS_PER_TOKEN = 4
 
-/** Estimates the tokens of a number of characters. */
+/** Estimates the tokens of a number of characters of an answer that were counted as they came. Texts are counted by `textTokens`. */
 export function estimateTokens(chars: number): number {
   return Math.ceil(chars / CHARS_PER_TOKEN)
 }

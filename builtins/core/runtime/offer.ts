@@ -1,4 +1,5 @@
-import { estimateTokens, type Message, type ToolSpec } from '#core/models/contract'
+import type { Message, ToolSpec } from '#core/models/contract'
+import { jsonTokens } from '#lib/text-tokens'
 import { FIND_TOOLS } from './contract.ts'
 
 /** A tool as it may be put before a model. */
@@ -14,14 +15,9 @@ export interface Candidate {
 /** What was asked for on the way takes at most this share of the budget, so that the core tools stay. */
 const SHARE_OF_SAID = 0.5
 
-/** Characters that a tool takes in a list of tools. */
-function charsOf(spec: ToolSpec): number {
-  return JSON.stringify(spec).length + 1
-}
-
-/** What a list of tools takes of a prompt, by the estimate that calls of models are counted with. */
+/** Tokens that tools take of a prompt, as estimated. */
 export function tokensOf(specs: readonly ToolSpec[]): number {
-  return specs.length === 0 ? 0 : estimateTokens(specs.reduce((sum, spec) => sum + charsOf(spec), 1))
+  return specs.reduce((sum, spec) => sum + jsonTokens(spec), 0)
 }
 
 /**
@@ -70,19 +66,19 @@ export class Offer {
 
   #fitting(wanted: readonly string[], said: ReadonlySet<string> = new Set()): readonly ToolSpec[] {
     const chosen = new Set(this.#all.filter(({ always }) => always))
-    let left = this.#budget * 4 - sizeOf([...chosen]) - 1
+    let left = this.#budget - sizeOf([...chosen])
     const take = (candidates: readonly Candidate[], limit: number) => {
       const until = left - limit
       for (const each of candidates) {
-        const chars = charsOf(each.spec)
-        if (chosen.has(each) || left - chars < until) continue
+        const tokens = jsonTokens(each.spec)
+        if (chosen.has(each) || left - tokens < until) continue
         chosen.add(each)
-        left -= chars
+        left -= tokens
       }
     }
     take(
       wanted.flatMap(name => this.#byName.get(name) ?? []),
-      Math.min(left, this.#budget * 4 * SHARE_OF_SAID),
+      Math.min(left, this.#budget * SHARE_OF_SAID),
     )
     // Families in use stay before others.
     const inUse = (family: readonly Candidate[]) => (family.some(({ spec }) => said.has(spec.name)) ? 0 : 1)
@@ -120,5 +116,5 @@ function familiesOf(all: readonly Candidate[]): Map<string, Candidate[]> {
 }
 
 function sizeOf(candidates: readonly Candidate[]): number {
-  return candidates.reduce((sum, { spec }) => sum + charsOf(spec), 0)
+  return tokensOf(candidates.map(({ spec }) => spec))
 }

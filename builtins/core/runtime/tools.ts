@@ -1,6 +1,7 @@
-import { estimateTokens, type ToolSpec } from '#core/models/contract'
+import type { ToolSpec } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import type { PluginHandle } from '#kernel'
+import { textTokens } from '#lib/text-tokens'
 import { type Tool, type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import type { RuntimeConfig } from './config.ts'
 import type { ToolSet } from './contract.ts'
@@ -50,7 +51,7 @@ function build(svc: PluginHandle, profile: Wanted, only: readonly string[] | und
   const core = given.filter(({ family }) => family !== undefined)
   const toFind = given.filter(({ family }) => family === undefined)
   const finish = only ? [] : [own(finishGoal)]
-  const instructions_tokens = estimateTokens(instructionsOf(core).join('\n\n').length)
+  const instructions_tokens = textTokens(instructionsOf(core).join('\n\n'))
   const within = (tokens: number) => {
     let all: readonly Given[] = [...core, ...finish, ...toFind]
     let offer = new Offer(all, tokens - instructions_tokens)

@@ -117,9 +117,9 @@ export interface Sandbox {
   run(request: ProcessRequest): Promise<ProcessEnd>
   /**
    * What a model reads of it. What is too long for that is kept in a file of the agent, which is named.
-   * @param chars of the answer, about
+   * @param tokens of the answer, about; at most 2,000 by default
    */
-  tell(end: ProcessEnd, reach: Reach, chars?: number): Promise<string>
+  tell(end: ProcessEnd, reach: Reach, tokens?: number): Promise<string>
   /** Keeps a text that is too long for a model in the agent's own folder. @returns the file's path, as its file tools take it */
   keep(reach: Reach, text: string): Promise<string>
   status(): Promise<SandboxStatus>

@@ -1,3 +1,4 @@
+import { beginningWithin, endWithin, textTokens } from '#lib/text-tokens'
 import type { ProcessOutput } from './contract.ts'
 
 /** Keeps the beginning and the end of what a program writes, and counts the rest. */
@@ -45,11 +46,11 @@ export function textOf({ head, tail, bytes }: ProcessOutput): string {
   return printable(text)
 }
 
-/** Shortens a text to its beginning and its end, where programs report errors. */
-export function ends(text: string, chars: number): string {
-  if (text.length <= chars) return text
-  const first = text.slice(0, Math.floor(chars * 0.6)).replace(/[\ud800-\udbff]$/, '')
-  const last = text.slice(text.length - Math.floor(chars * 0.4)).replace(/^[\udc00-\udfff]/, '')
+/** Shortens a text to this number of tokens: its beginning and its end, where programs report errors. */
+export function ends(text: string, tokens: number): string {
+  if (textTokens(text) <= tokens) return text
+  const first = beginningWithin(text, tokens * 0.6)
+  const last = endWithin(text, tokens * 0.4)
   return `${first}${gap(text.length - first.length - last.length, 'characters')}${last}`
 }
 

@@ -1,5 +1,6 @@
 import { isAbsolute, join } from 'node:path'
 import { type PluginHandle, type Ports, sentenceOf } from '#kernel'
+import { PROGRAM_TOKENS } from '#lib/output-limit'
 import { secretsIn } from '#lib/secrets'
 import { isOfSystem, sandboxArguments } from './bubblewrap.ts'
 import type { SandboxConfig } from './config.ts'
@@ -23,8 +24,6 @@ import { areasOf, closedIn } from './reach.ts'
 /** POSIX knows these limits; the shell that sets them reads nothing of what the program is given. Blocks are of 512 bytes. */
 const LIMITED = 'ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; shift 3; exec "$@"'
 const PROBE_LIMIT_MS = 10_000
-/** Characters of an answer: about 2,000 tokens. */
-const ANSWER_CHARS = 8_000
 /** Where outputs are kept that were too long, and how many. */
 const OUTPUTS = '.output'
 const MOST_OUTPUTS = 20
@@ -88,10 +87,10 @@ export class Processes implements Sandbox {
     return undefined
   }
 
-  async tell(end: ProcessEnd, reach: Reach, chars = ANSWER_CHARS): Promise<string> {
+  async tell(end: ProcessEnd, reach: Reach, tokens = PROGRAM_TOKENS): Promise<string> {
     const [out, err] = [textOf(end.stdout).trimEnd(), textOf(end.stderr).trimEnd()]
     const whole = err === '' ? out : [out, '[What it wrote to its error output:]', err].filter(Boolean).join('\n')
-    const shown = ends(whole, chars)
+    const shown = ends(whole, tokens)
     const notes = [outcomeOf(end)]
     if (shown !== whole) {
       const path = await this.keep(reach, whole).catch(error => this.#svc.log.warn({}, sentenceOf(error)))

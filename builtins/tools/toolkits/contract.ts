@@ -16,6 +16,8 @@ export interface ToolCall {
   readonly folders?: readonly { path: string; access: 'read-only' | 'read-write' }[]
   /** `agent:epoch:step`, for services that take an idempotency key. */
   readonly idempotency_key: string
+  /** Tokens of its result that the model in use reads; the rest is cut off. Up to 8,000, which holds where it is absent. */
+  readonly result_tokens?: number
   /** Adds a write that is committed together with the outcome of this call: exactly once. */
   effect(effect: Effect): void
 }

@@ -1,6 +1,6 @@
 import { generationParts, selfPrompt } from '#core/goals/context/prompt'
 import type { GoalContext } from '#core/goals/contract'
-import { estimateTokens } from '#core/models/contract'
+import { textTokens } from '#lib/text-tokens'
 import { outlineOf, Profiles } from '#core/profiles/contract'
 import { definePlugin } from '#kernel'
 import { BUILTINS } from '../../../builtins/index.ts'
@@ -46,7 +46,7 @@ export async function promptsOf(presets: readonly string[]): Promise<Map<string,
   for (const context of contexts) {
     const skills = outlineOf(await home.kernel.use(Profiles).skills(context.profile))
     const parts = [{ name: 'self', text: selfPrompt(context.profile, skills) }, ...generationParts(context)]
-    made.set(context.profile.name, new Map(parts.map(({ name, text }) => [name, estimateTokens(text.length)])))
+    made.set(context.profile.name, new Map(parts.map(({ name, text }) => [name, textTokens(text)])))
   }
   return made
 }

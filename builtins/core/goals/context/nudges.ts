@@ -1,6 +1,7 @@
-import { estimateTokens, type MeasuredCall, Models } from '#core/models/contract'
+import { type MeasuredCall, Models } from '#core/models/contract'
 import type { PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
+import { textTokens } from '#lib/text-tokens'
 
 /** Maximum share of the model's context window for the operator's messages in one step. */
 const WINDOW_SHARE = 0.2
@@ -16,7 +17,7 @@ export async function nudgesFor<Nudge extends { message: string }>(
   nudges: readonly Nudge[],
   call: Pick<MeasuredCall, 'model' | 'purpose'>,
 ): Promise<{ nudges: readonly Nudge[]; waiting: number }> {
-  const sizes = nudges.map(({ message }) => estimateTokens(Buffer.byteLength(message)))
+  const sizes = nudges.map(({ message }) => textTokens(message))
   if (nudges.length < 2 || sizes.reduce((sum, each) => sum + each, 0) <= FEW_TOKENS) return { nudges, waiting: 0 }
   const limit = await recordInput('window', async () => {
     const report = await svc.use(Models).measure?.({ ...call, messages: [], tools: [], max_tokens: 1 })

@@ -1,6 +1,5 @@
-import { imageTokens } from '../context/tokens.ts'
+import { messagesTokens, toolsTokens } from '../context/tokens.ts'
 import {
-  CHARS_PER_TOKEN,
   estimateTokens,
   type ModelPrice,
   type ModelRates,
@@ -21,13 +20,9 @@ export interface Attempt {
 /** More than any context holds: such a count is a fault of the server. */
 const ABSURD_TOKENS = 10_000_000
 
-/** How much a request sends, in characters: messages with their tool calls and images, and the tools on offer. */
-export function charsOf({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number {
-  const said = messages.reduce((sum, { content, tool_calls, images = [] }) => {
-    const pictures = images.reduce((tokens, image) => tokens + imageTokens(image), 0) * CHARS_PER_TOKEN
-    return sum + content.length + (tool_calls ? JSON.stringify(tool_calls).length : 0) + pictures
-  }, 0)
-  return said + (tools.length > 0 ? JSON.stringify(tools).length : 0)
+/** Estimates the tokens that a request sends: messages with their tool calls and images, and the tools on offer. */
+export function inputTokens({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number {
+  return messagesTokens(messages) + toolsTokens(tools)
 }
 
 /** A provider's counts if they can be true; undefined for negative, fractional or absurd ones, and for none of what was sent or said. */
@@ -40,7 +35,7 @@ function plausible(
   const counts = [input_tokens, output_tokens]
   if (counts.some(count => !Number.isInteger(count) || count < 0 || count > ABSURD_TOKENS)) return undefined
   if (output_tokens === 0 && output_chars > 0) return undefined
-  if (input_tokens === 0 && charsOf(request) > 0) return undefined
+  if (input_tokens === 0 && inputTokens(request) > 0) return undefined
   const cached_tokens = partOf(input_tokens, usage.cached_tokens)
   const cache_write_tokens = partOf(input_tokens - cached_tokens, usage.cache_write_tokens)
   return {
@@ -62,7 +57,7 @@ export function boundOf(
   request: Pick<ModelRequest, 'messages' | 'tools' | 'max_tokens'>,
   price: ModelPrice | 'free' | undefined,
 ): ReturnType<PlannedSpend['bound']> {
-  const input_tokens = estimateTokens(charsOf(request))
+  const input_tokens = inputTokens(request)
   const tokens = input_tokens + request.max_tokens
   if (price === 'free' || price === undefined) return { cost_micros: 0, tokens }
   const { input, output, cache_write = input } = ratesFor(price, input_tokens)
@@ -91,10 +86,7 @@ export function spendOf(
     if (!usage) {
       if (!attempt.billed) continue
       estimated = true
-      usage = {
-        input_tokens: estimateTokens(charsOf(request)),
-        output_tokens: estimateTokens(attempt.output_chars),
-      }
+      usage = { input_tokens: inputTokens(request), output_tokens: estimateTokens(attempt.output_chars) }
     }
     if (price !== undefined && price !== 'free') exact += exactMicros(usage, price)
     total.input_tokens += usage.input_tokens

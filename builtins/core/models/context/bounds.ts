@@ -1,6 +1,7 @@
+import { textTokens } from '#lib/text-tokens'
 import type { Message } from '../contract.ts'
 import { shorten } from './shorten.ts'
-import { messageTokens, textTokens } from './tokens.ts'
+import { messageTokens } from './tokens.ts'
 
 /** Counts the messages, or parts of the system prompt, of which the middle was cut out. */
 export interface CutTally {

@@ -14,10 +14,12 @@ const Sections = z.object({
 export type ContextSections = z.infer<typeof Sections>
 
 const window = z.number().int().describe("The model's context window, in tokens")
+const ratio = z.number().describe('Tokens that the provider counted for each token of the estimate')
 
 /** What one request held, in tokens as estimated. */
 export const ContextUse = Sections.extend({
   window,
+  ratio: ratio.optional(),
   room_made: RoomMade.optional().describe('How room was made for this request; absent when none was'),
 }).describe('What the request held by section, in tokens, against the context window of its model')
 export type ContextUse = z.infer<typeof ContextUse>
@@ -37,7 +39,7 @@ export const ContextReport = z
     window,
     sections: Sections,
     total: z.number().int().describe('Tokens of all sections'),
-    ratio: z.number().describe('Tokens that the provider counted for each token of the estimate'),
+    ratio,
     ...LeftOut,
   })
   .meta({ id: 'ContextReport' })

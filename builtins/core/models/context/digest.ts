@@ -1,6 +1,6 @@
+import { textTokens } from '#lib/text-tokens'
 import type { SentMessage as Message } from '../contract.ts'
 import { briefly, shorten } from './shorten.ts'
-import { textTokens } from './tokens.ts'
 import { nameImages } from './vision.ts'
 
 /** The user's own words have at most this share of a digest; the newest of them come first. */

@@ -77,7 +77,8 @@ export class ContextEngine {
       )
       const room_made = this.#windows.roomMade(target, purpose, fitted)
       if (room_made) await this.#reportCompaction(target, purpose, fitted, room_made)
-      const context = { ...fitted.sections, window: fitted.window, ...(room_made ? { room_made } : {}) }
+      const { window, sections } = fitted
+      const context = { ...sections, window, ratio: limits.ratio, ...(room_made ? { room_made } : {}) }
       const messages = wellFormed(fitted.messages, rules)
       if (refused && isSame(messages, refused.messages)) throw refused.error
       try {
@@ -201,12 +202,10 @@ function isSame(one: readonly Message[], other: readonly Message[]): boolean {
 
 /** The tools take at most this share of the window. */
 const TOOLS_SHARE = 0.2
-/** They are chosen by a rule of thumb, by which JSON Schemas take up to a tenth less than they do by our estimate. */
-const CHOSEN_SHARE = 0.9
 
 function toolsFor({ tools, toolsWithin }: MeasuredCall, { window, ratio }: ContextLimits): readonly ToolSpec[] {
   const most = Math.floor((window / ratio) * TOOLS_SHARE)
-  return toolsWithin && toolsTokens(tools) > most ? toolsWithin(Math.floor(most * CHOSEN_SHARE)) : tools
+  return toolsWithin && toolsTokens(tools) > most ? toolsWithin(most) : tools
 }
 
 /** Returns the parameters of a call with as many tokens for thinking as fit its model. */

@@ -1,3 +1,4 @@
+import { textTokens } from '#lib/text-tokens'
 import type { SentMessage as Message, ModelCall } from '../contract.ts'
 import { thinkingTokens } from '../parameters/contract.ts'
 import { boundedSystem, boundMessage } from './bounds.ts'
@@ -5,7 +6,7 @@ import type { ContextSections, SummaryMark } from './contract.ts'
 import { digestOf } from './digest.ts'
 import { clearedCalls, clearedImages, clearedPictures, clearedResult, shorten, within } from './shorten.ts'
 import { summaryText } from './summary.ts'
-import { messagesTokens, messageTokens, textTokens, toolsTokens } from './tokens.ts'
+import { messagesTokens, messageTokens, toolsTokens } from './tokens.ts'
 
 /** Shares of the window, from 0 to 1. */
 export interface FitSettings {

@@ -1,6 +1,6 @@
+import { textTokens } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { SentMessage as Message } from '../contract.ts'
-import { textTokens } from './tokens.ts'
 import { withoutImages } from './vision.ts'
 
 /** Results and arguments up to this length stay as they are, in characters. */

@@ -1,7 +1,7 @@
+import { textTokens } from '#lib/text-tokens'
 import type { Message, ModelAnswer, Summary } from '../contract.ts'
 import type { SummaryDue, SummaryMark } from './contract.ts'
 import { briefly, shorten, within } from './shorten.ts'
-import { textTokens } from './tokens.ts'
 
 /** The sections of a summary: the heading that its writer is asked for, and the one that its reader sees. */
 const SECTIONS = [

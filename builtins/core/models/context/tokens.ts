@@ -1,87 +1,10 @@
+import { jsonTokens, textTokens } from '#lib/text-tokens'
 import type { SentImage, SentMessage, ToolSpec } from '../contract.ts'
 
-/**
- * Tokens of the pieces that the tokenizers of models cut texts into, fitted to the counts of four of them
- * (test/support/model/token-counts.json).
- */
-const TOKENS = {
-  word: 1,
-  /** A word that begins within another, with a capital or beside a digit, as in names, base64 and hashes. */
-  inner_word: 1.4,
-  /** Each letter of a word beyond `LONG_WORD`. */
-  further_letter: 1 / 3,
-  /** Up to three digits. */
-  digits: 1.05,
-  mark: 0.85,
-  /** Each mark that follows another. */
-  further_mark: 0.2,
-  /** White space but for a single space, which belongs to the word behind it. */
-  spaces: 0.2,
-  /** A character of Latin outside ASCII, of Greek, Cyrillic and the like, and of any other script; half an emoji is one too. */
-  latin: 1.15,
-  greek: 0.45,
-  other: 1.05,
-}
-const LONG_WORD = 5
-const [LATIN_END, GREEK_END] = [0x250, 0x600]
-const NEWLINE = 10
-
-/** Of a longer text as many parts of this length are counted: each character of a megabyte would cost more than it is worth. */
-const PARTS = 8
-const PART_CHARS = 2_500
 /** What the roles and separators of one message take. */
 const MESSAGE_TOKENS = 4
 
 const ofMessages = new WeakMap<SentMessage, number>()
-const ofTools = new WeakMap<readonly ToolSpec[], number>()
-
-/** Estimates the tokens of a text without a tokenizer. */
-export function textTokens(text: string): number {
-  if (text.length <= PARTS * PART_CHARS) return Math.ceil(tokensIn(text, 0, text.length))
-  let tokens = 0
-  for (let part = 0; part < PARTS; part++) {
-    const from = Math.floor((part * (text.length - PART_CHARS)) / (PARTS - 1))
-    tokens += tokensIn(text, from, from + PART_CHARS)
-  }
-  return Math.ceil((tokens / (PARTS * PART_CHARS)) * text.length)
-}
-
-const [SPACE, LOWER, UPPER, DIGIT, MARK] = [0, 1, 2, 3, 4]
-/** Of each character of ASCII. */
-const KINDS = Uint8Array.from({ length: 128 }, (_, code) => kindOf(String.fromCharCode(code)))
-
-function kindOf(char: string): number {
-  const kinds = [/\s/, /[a-z]/, /[A-Z]/, /\d/]
-  const kind = kinds.findIndex(pattern => pattern.test(char))
-  return kind < 0 ? MARK : kind
-}
-
-/** Estimates the tokens of a part of a text, in one pass over its characters. */
-function tokensIn(text: string, from: number, to: number): number {
-  let tokens = 0
-  let before = SPACE
-  /** Characters of the piece so far. */
-  let run = 0
-  for (let at = from; at < to; at++) {
-    const code = text.charCodeAt(at)
-    if (code > 127) {
-      tokens += code < LATIN_END ? TOKENS.latin : code < GREEK_END ? TOKENS.greek : TOKENS.other
-      run = before === LOWER ? run + 1 : 1
-      before = LOWER
-      continue
-    }
-    const kind = KINDS[code]!
-    const isCapitalized = kind === LOWER && before === UPPER && run === 1
-    run = kind === before || isCapitalized ? run + 1 : 1
-    if (kind === SPACE) tokens += run === 2 || (run === 1 && code === NEWLINE) ? TOKENS.spaces : 0
-    else if (kind === DIGIT) tokens += run % 3 === 1 ? TOKENS.digits : 0
-    else if (kind === MARK) tokens += run === 1 ? TOKENS.mark : TOKENS.further_mark
-    else if (run === 1) tokens += before === SPACE || before === MARK ? TOKENS.word : TOKENS.inner_word
-    else if (run > LONG_WORD) tokens += TOKENS.further_letter
-    before = kind
-  }
-  return tokens
-}
 
 /**
  * Estimates the tokens of one message with its tool calls and what its provider wants back. Messages do not change, so each is
@@ -106,12 +29,7 @@ export function messagesTokens(messages: readonly SentMessage[]): number {
 
 /** Estimates the tokens of the tools on offer. */
 export function toolsTokens(tools: readonly ToolSpec[]): number {
-  let tokens = ofTools.get(tools)
-  if (tokens === undefined) {
-    tokens = tools.length > 0 ? textTokens(JSON.stringify(tools)) : 0
-    ofTools.set(tools, tokens)
-  }
-  return tokens
+  return tools.reduce((sum, tool) => sum + jsonTokens(tool), 0)
 }
 
 type Size = Pick<SentImage, 'width' | 'height'>

@@ -1,6 +1,7 @@
 import type { Ports } from '#kernel'
-import { charsOf } from '../call/spend.ts'
-import { estimateTokens, ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
+import { beginningWithin, textTokens } from '#lib/text-tokens'
+import { inputTokens } from '../call/spend.ts'
+import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
 import { argumentsFor } from './arguments.ts'
 import { chooseGoal } from './goals.ts'
 import { chooseOption } from './options.ts'
@@ -45,8 +46,8 @@ export function simulate(
       const key = [agent_id ?? '', cycle_num, kind, request.messages.length]
       const scene = readScene(request, question => random.number('sim', ...key, question))
       const { say, call } = structureStep(respond(scene), scene, request)
-      const limit = request.max_tokens * 4
-      const pieces = piecesOf(say.slice(0, limit))
+      const said = beginningWithin(say, request.max_tokens)
+      const pieces = piecesOf(said)
       for (const text of pieces) {
         if (settings.sim_delay > 0) await clock.sleep((settings.sim_delay * 1000) / pieces.length, signal)
         signal.throwIfAborted()
@@ -54,9 +55,9 @@ export function simulate(
       }
       const args = call && JSON.stringify(call.args)
       if (call && args) yield { type: 'tool_call', id: ids.make('tool', 12), name: call.name, arguments: args }
-      const output_tokens = Math.max(1, estimateTokens(Math.min(say.length, limit) + (args?.length ?? 0)))
-      yield { type: 'usage', usage: { input_tokens: estimateTokens(charsOf(request)), output_tokens } }
-      yield { type: 'done', finish_reason: say.length > limit ? 'length' : call ? 'tool_calls' : 'stop' }
+      const output_tokens = Math.max(1, textTokens(said) + textTokens(args ?? ''))
+      yield { type: 'usage', usage: { input_tokens: inputTokens(request), output_tokens } }
+      yield { type: 'done', finish_reason: said.length < say.length ? 'length' : call ? 'tool_calls' : 'stop' }
     },
   }
 }

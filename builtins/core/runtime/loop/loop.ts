@@ -1,4 +1,5 @@
 import type { Message, ModelAnswer, ModelCall } from '#core/models/contract'
+import { resultTokens } from '#lib/output-limit'
 import {
   isEmptyAnswer,
   type PlannedCall,
@@ -51,7 +52,10 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     yield { type: 'answer', step, received, message, calls, spend: answer.spend }
     const end =
       calls.length > 0
-        ? endOf(yield* runTurn(calls, request, messages, parts), step)
+        ? endOf(
+            yield* runTurn(calls, request, messages, { ...parts, result_tokens: resultTokens(answer.spend.context) }),
+            step,
+          )
         : endWithText(answer, question !== undefined, request, step)
     const objection = end && (await objectionTo(end, request))
     // The step limit takes precedence over repetition; a run of one step would otherwise never report it.

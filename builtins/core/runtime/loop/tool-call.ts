@@ -2,8 +2,9 @@ import { type Images, imagesOf, ToolImages } from '#core/images/contract'
 import type { Message } from '#core/models/contract'
 import { type Clock, type Effect, issuesOf, near, sentenceOf, within, z } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
-import { RESULT_CHARS } from '#lib/output-limit'
+import { RESULT_TOKENS } from '#lib/output-limit'
 import { recordInput } from '#lib/recording-context'
+import { beginningWithin } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../contract.ts'
@@ -50,6 +51,8 @@ export type Ended = Outcome | { approval_id: string }
 /** What calls need beside their request. */
 export interface CallParts {
   clock: Clock
+  /** Tokens of a result that the model reads. */
+  result_tokens?: number | undefined
   /** Keeps the images that tools give; undefined where that module is off. */
   images?: Images | undefined
 }
@@ -74,9 +77,9 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
     crashPoint('tool begins')
     const { result, images, effects } = await recordInput(`tool ${tool.name}`, async () => {
       const effects: Effect[] = []
-      const given = await run(tool, args, call, request, parts.clock, effects)
+      const given = await run(tool, args, call, request, parts, effects)
       const { notes, images } = await keepImages(given, parts.images)
-      return { result: [textOf(given), ...notes].filter(Boolean).join('\n'), images, effects }
+      return { result: [textOf(given, parts.result_tokens), ...notes].filter(Boolean).join('\n'), images, effects }
     })
     crashPoint('tool ended')
     const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${result}` : result
@@ -104,7 +107,7 @@ function failedOutcome(call: PlannedCall, error: unknown): Outcome {
 
 /** A call that did not run, or failed, as the model reads it. */
 export function toolError({ id, name }: PlannedCall, sentence: string): Message {
-  const content = `Error: ${sentence}`.slice(0, RESULT_CHARS)
+  const content = beginningWithin(`Error: ${sentence}`, RESULT_TOKENS)
   return { role: 'tool', tool_call_id: id, name, content, is_error: true }
 }
 
@@ -130,7 +133,14 @@ async function prepare(name: string, given: unknown, { tools }: RunRequest): Pro
   )
 }
 
-async function run(tool: Tool, args: unknown, call: PlannedCall, request: RunRequest, clock: Clock, effects: Effect[]) {
+async function run(
+  tool: Tool,
+  args: unknown,
+  call: PlannedCall,
+  request: RunRequest,
+  { clock, result_tokens }: CallParts,
+  effects: Effect[],
+) {
   const end = new CallEnd()
   const context: ToolCall = {
     call_id: call.call_id,
@@ -144,6 +154,7 @@ async function run(tool: Tool, args: unknown, call: PlannedCall, request: RunReq
     scratch: request.scratch ?? request.workspace,
     folders: request.folders ?? [],
     idempotency_key: call.call_id,
+    ...(result_tokens === undefined ? {} : { result_tokens }),
     effect: effect => void effects.push(effect),
   }
   let stop = () => {}
@@ -192,12 +203,13 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
-/** What the model reads of a result; long ones are cut. */
-export function textOf(given: unknown): string {
+/** What the model reads of a result; long ones are cut. @param limit in tokens */
+export function textOf(given: unknown, limit = RESULT_TOKENS): string {
   const result = given instanceof ToolImages ? given.text : given
   const text = typeof result === 'string' ? result : result === undefined || result === null ? '' : jsonOf(result)
-  if (text.length <= RESULT_CHARS) return text
-  return `${text.slice(0, RESULT_CHARS)}\n… ${text.length - RESULT_CHARS} more characters were cut; ask for a smaller part.`
+  const shown = beginningWithin(text, limit)
+  if (shown.length === text.length) return text
+  return `${shown}\n… ${text.length - shown.length} more characters were cut; ask for a smaller part.`
 }
 
 function jsonOf(result: unknown): string {

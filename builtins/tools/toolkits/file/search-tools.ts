@@ -20,7 +20,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
     const inside = posix.normalize(`${path}/`).replace(/^\.\//, '')
     const base = /^(\/|\.\.)/.test(inside) ? '' : inside
     const rules = all ? IgnoreRules.none : await rulesAbove(call, base)
-    return { files, folder, path, all, base, rules, signal: call.signal }
+    return { files, folder, path, all, base, rules, signal: call.signal, result_tokens: call.result_tokens }
   }
 
   /** What the folders between the workspace and a folder in it exclude. */

@@ -1,7 +1,8 @@
 import picomatch from 'picomatch'
 import type { Ports } from '#kernel'
-import { RESULT_CHARS } from '#lib/output-limit'
+import { contentTokens } from '#lib/output-limit'
 import { pluralize } from '#lib/pluralize'
+import { textTokens } from '#lib/text-tokens'
 import type { JailFolder } from '#safety/sandbox/contract'
 import { Matcher, type MatchOptions, PatternError } from './matcher.ts'
 import { type FoundFile, Walk, type WalkOptions } from './walk.ts'
@@ -17,6 +18,8 @@ const PROBED = 8_000
 export interface Search extends WalkOptions {
   files: Ports['files']
   folder: JailFolder
+  /** Tokens of the whole result. */
+  result_tokens?: number | undefined
   /** The folder's path, as the agent gave it. */
   path: string
 }
@@ -53,7 +56,7 @@ export async function grepFiles(search: Search, options: GrepOptions): Promise<s
   const isWanted = glob === undefined ? () => true : pathMatcher(glob)
   const lines: string[] = []
   let matches = 0
-  let chars = 0
+  let left = contentTokens(search.result_tokens)
   const { more, cut } = await eachFile(search, async file => {
     if (!isWanted(file.path)) return true
     const text = await textOf(search.files, file)
@@ -63,9 +66,11 @@ export async function grepFiles(search: Search, options: GrepOptions): Promise<s
     const path = displayPath(search.path, file.path)
     const added = files_only ? (kept.length > 0 ? [path] : []) : linesAround(path, text!.split('\n'), kept, context)
     matches += found.length
-    chars += added.reduce((sum, line) => sum + line.length + 1, 0)
-    if (chars > RESULT_CHARS * 0.9) return false
-    lines.push(...added)
+    for (const line of added) {
+      left -= textTokens(line) + 1
+      if (left < 0 && lines.length > 0) return false
+      lines.push(line)
+    }
     return matches <= limit
   })
   if (lines.length === 0) return none(`Nothing matches ${JSON.stringify(pattern)}`, search, cut)

@@ -65,7 +65,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         async execute({ path, offset, limit }, call) {
           const bytes = await read(call, path)
           if (isImage(bytes)) return withImages(`${path} is an image.`, { data: bytes, name: path.slice(-200) })
-          return windowOf(textOf(bytes, path), offset, limit)
+          return windowOf(textOf(bytes, path), offset, limit, call.result_tokens)
         },
       }),
       tool({

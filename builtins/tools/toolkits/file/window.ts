@@ -1,31 +1,32 @@
-import { RESULT_CHARS } from '#lib/output-limit'
+import { contentTokens } from '#lib/output-limit'
 import { pluralize } from '#lib/pluralize'
+import { textTokens } from '#lib/text-tokens'
 
 /** Characters of a line that are shown as one row. */
 const ROW_CHARS = 2_000
-/** Characters of the rows of an answer; the rest of what a model reads at once is for what is said of them. */
-const WINDOW_CHARS = RESULT_CHARS * 0.9
 
 /**
  * A window of a text as numbered rows, with a sentence on how to see the rest. A row is a line; a very long line takes
  * several, so that all of it can be reached. What lies behind the window is not looked at.
  * @param offset rows to skip
  * @param limit rows to show; fewer when they are long
+ * @param result_tokens of the whole result
  */
-export function windowOf(text: string, offset: number, limit: number): string {
+export function windowOf(text: string, offset: number, limit: number, result_tokens?: number): string {
   if (text === '') return '[The file is empty.]'
   const shown: string[] = []
   let row = 0
-  let chars = 0
+  let left = contentTokens(result_tokens)
   let more = 0
   for (const { label, start, end } of rowsOf(text)) {
     if (row++ < offset) continue
-    if (shown.length === limit || (shown.length > 0 && chars + end - start > WINDOW_CHARS)) {
+    const line = `${label}\t${text.slice(start, end).replace(/\r$/, '')}`
+    left -= textTokens(line) + 1
+    if (shown.length === limit || (shown.length > 0 && left < 0)) {
       more = start
       break
     }
-    chars += end - start + label.length
-    shown.push(`${label}\t${text.slice(start, end).replace(/\r$/, '')}`)
+    shown.push(line)
   }
   if (shown.length === 0)
     return `[The file ends before this: it has ${pluralize(row, 'row')}, and ${offset} were to be skipped.]`

@@ -1,10 +1,9 @@
 import { join } from 'node:path'
 import { defineError, type Ports } from '#kernel'
-import { RESULT_CHARS } from '#lib/output-limit'
+import { contentTokens } from '#lib/output-limit'
 import { pluralize } from '#lib/pluralize'
+import { endWithin, textTokens } from '#lib/text-tokens'
 
-/** Characters of an answer; the rest of what a model reads at once is for what is said of it. */
-const ANSWER_CHARS = RESULT_CHARS * 0.9
 const STAMP = /^## (?=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$)/m
 
 export const NotepadError = defineError({
@@ -56,8 +55,9 @@ export class Notepads {
    * The newest entries, oldest of them first, with a sentence on how to see older ones.
    * @param limit entries to show, at most; fewer when they are long
    * @param skip newest entries to leave out
+   * @param result_tokens of the whole result
    */
-  async read(agent_id: string, limit: number, skip: number): Promise<string> {
+  async read(agent_id: string, limit: number, skip: number, result_tokens?: number): Promise<string> {
     const text = await this.#text(agent_id)
     const entries = text
       .split(STAMP)
@@ -65,14 +65,16 @@ export class Notepads {
       .filter(Boolean)
     if (entries.length === 0) return '[The notepad is empty.]'
     const end = Math.max(0, entries.length - skip)
+    const most = contentTokens(result_tokens)
     let from = end
-    for (let chars = 0; from > 0 && end - from < limit; from--) {
-      chars += entries[from - 1]!.length
-      if (chars > ANSWER_CHARS && from < end) break
+    for (let left = most; from > 0 && end - from < limit; from--) {
+      left -= textTokens(entries[from - 1]!)
+      if (left < 0 && from < end) break
     }
-    const shown = entries
-      .slice(from, end)
-      .map(entry => (entry.length > ANSWER_CHARS ? `…${entry.slice(-ANSWER_CHARS)}` : entry))
+    const shown = entries.slice(from, end).map(entry => {
+      const kept = endWithin(entry, most)
+      return kept.length < entry.length ? `…${kept}` : entry
+    })
     const older = from > 0 ? [`[${from} older entries; see them with offset=${entries.length - from}.]`] : []
     return (
       [...older, ...shown].join('\n\n') || `[The notepad has only ${pluralize(entries.length, 'entry', 'entries')}.]`

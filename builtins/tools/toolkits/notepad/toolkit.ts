@@ -32,7 +32,8 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
         description: 'Read the newest entries of your notepad.',
         parameters: z.object(window),
         idempotent: true,
-        execute: ({ limit, offset }, { agent_id }) => notepads.read(agent_id, limit, offset),
+        execute: ({ limit, offset }, { agent_id, result_tokens }) =>
+          notepads.read(agent_id, limit, offset, result_tokens),
       }),
       tool({
         name: 'clear_notepad',
@@ -53,14 +54,14 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
         idempotent: true,
         hidden: true,
         async execute({ agent_id: asked, limit, offset }, call) {
-          if (asked === call.agent_id) return notepads.read(asked, limit, offset)
+          if (asked === call.agent_id) return notepads.read(asked, limit, offset, call.result_tokens)
           if (!config.notepad_shared) {
             throw new NotepadError({
               sentence:
                 "Other agents' notepads are closed to you (tools.notepad_shared is off); read yours with read_notepad.",
             })
           }
-          return notepads.read(await idOf(svc, asked), limit, offset)
+          return notepads.read(await idOf(svc, asked), limit, offset, call.result_tokens)
         },
       }),
     ],

@@ -14,8 +14,8 @@ const CodeTaskError = defineError({
 
 /** How long a call waits for a task to end, in milliseconds: less than tools have. */
 const WAIT_MS = 20_000
-/** Characters of an output that are kept. */
-const OUTPUT_CHARS = 400_000
+/** Tokens of an output that are kept. */
+const OUTPUT_TOKENS = 100_000
 /** Its record is gone with it. */
 const DELETED = new Error('its agent was deleted')
 const LIMITS = { memory_mb: 8_192, file_mb: 2_048 }
@@ -130,7 +130,7 @@ export class CodeTasks {
         ...needsOf(program, path, this.#svc, code_pass_env),
         limits: { ...LIMITS, cpu_seconds: Math.ceil(code_timeout) * 4 },
       })
-      const output = await sandbox.tell(end, place, OUTPUT_CHARS)
+      const output = await sandbox.tell(end, place, OUTPUT_TOKENS)
       const status = end.timed_out ? 'timeout' : end.code === 0 ? 'completed' : 'failed'
       await ends(status, end.timed_out ? `it took longer than ${code_timeout} s` : null, output)
     } catch (error) {

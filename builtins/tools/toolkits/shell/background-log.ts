@@ -1,3 +1,5 @@
+import { endWithin } from '#lib/text-tokens'
+
 /** Characters that are kept of what a process wrote last. */
 const KEPT_CHARS = 200_000
 
@@ -30,14 +32,11 @@ export class BackgroundLog {
     })
   }
 
-  /** Takes what was not read: at most `most` characters of it, the newest. */
-  take(most: number): string {
-    const left = Math.max(0, this.#unread.length - most)
-    const text = this.#unread
-      .slice(left)
-      .replace(/^[\udc00-\udfff]/, '')
-      .trimEnd()
-    const missing = left + this.#dropped
+  /** Takes what was not read: at most `tokens` of it, the newest. */
+  take(tokens: number): string {
+    const kept = endWithin(this.#unread, tokens)
+    const missing = this.#unread.length - kept.length + this.#dropped
+    const text = kept.trimEnd()
     this.#unread = ''
     this.#dropped = 0
     return missing > 0 ? `[… ${missing} characters before this are left out …]\n${text}` : text

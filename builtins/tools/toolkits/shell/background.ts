@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { type PluginHandle, sentenceOf, z } from '#kernel'
-import { RESULT_CHARS } from '#lib/output-limit'
+import { contentTokens } from '#lib/output-limit'
 import { replaceFile } from '#lib/yaml'
 import { isoTime, Store } from '#platform/store/contract'
 import { type ProcessEnd, type ProcessRequest, Sandbox } from '#safety/sandbox/contract'
+import type { ToolCall } from '#tools/toolkits/contract'
 import { BackgroundLog } from './background-log.ts'
 import { CommandError, Reminders } from './contract.ts'
 
@@ -36,6 +37,9 @@ interface Background {
   ended: Promise<void>
 }
 
+/** Who reads an output, and how many tokens of it. */
+type Reader = Pick<ToolCall, 'agent_id' | 'result_tokens'>
+
 /** Programs that run for agents beside their steps. They end with their agent and with the service. */
 export class BackgroundProcesses {
   readonly #svc: PluginHandle
@@ -63,7 +67,11 @@ export class BackgroundProcesses {
   }
 
   /** Returns what a process wrote since it was last read. @param wait_ms how long to wait for something */
-  async read(agent_id: string, process_id: string, wait_ms: number, signal: AbortSignal): Promise<string> {
+  async read(
+    { agent_id, signal, result_tokens }: Reader & { signal: AbortSignal },
+    process_id: string,
+    wait_ms: number,
+  ): Promise<string> {
     const each = this.#find(agent_id, process_id)
     if (!each) return this.#lostOutput(agent_id, process_id)
     const over = new AbortController()
@@ -71,16 +79,16 @@ export class BackgroundProcesses {
     const timer = this.#svc.clock.sleep(wait_ms, either).catch(() => {})
     await Promise.race([each.log.filled(either), each.ended, timer])
     over.abort()
-    return this.#render(each)
+    return this.#render(each, result_tokens)
   }
 
   /** Ends a process with all that it started. */
-  async end(agent_id: string, process_id: string): Promise<string> {
+  async end({ agent_id, result_tokens }: Reader, process_id: string): Promise<string> {
     const each = this.#find(agent_id, process_id)
     if (!each) return this.#lostOutput(agent_id, process_id)
     each.stop.abort(new Error('you stopped it'))
     await each.ended
-    return this.#render(each)
+    return this.#render(each, result_tokens)
   }
 
   /** Lists an agent's processes, also those that an earlier process of the service started. */
@@ -135,8 +143,8 @@ export class BackgroundProcesses {
     await this.#svc.use(Store).apply(effects)
   }
 
-  #render({ record, log, end }: Background): string {
-    const text = log.take(RESULT_CHARS * 0.9)
+  #render({ record, log, end }: Background, result_tokens: number | undefined): string {
+    const text = log.take(contentTokens(result_tokens))
     const state = end ?? 'runs; read on with process_output, or end it with process_stop'
     return [...(text === '' ? [] : [text]), `[${record.process_id} ${state}]`].join('\n')
   }

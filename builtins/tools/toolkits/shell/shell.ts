@@ -1,4 +1,5 @@
 import type { PluginHandle } from '#kernel'
+import { contentTokens, PROGRAM_TOKENS } from '#lib/output-limit'
 import { Jail, type ProcessEnd, type ProcessRequest, type Reach, reachOf, Sandbox } from '#safety/sandbox/contract'
 import { type Allowed, checkWords, refuseUnknown } from './check.ts'
 import type { ShellConfig } from './config.ts'
@@ -8,6 +9,8 @@ import { wordsOf } from './words.ts'
 /** Where a program runs. A tool's call is one. */
 export interface At extends Reach {
   signal: AbortSignal
+  /** Tokens of what the model reads of it. */
+  result_tokens?: number
 }
 
 interface CommandLine {
@@ -56,7 +59,8 @@ export class Programs implements Shell {
 
   /** What a model reads of it. */
   tell(end: ProcessEnd, at: At): Promise<string> {
-    return this.#svc.use(Sandbox).tell(end, reachOf(at))
+    const tokens = Math.min(contentTokens(at.result_tokens), PROGRAM_TOKENS)
+    return this.#svc.use(Sandbox).tell(end, reachOf(at), tokens)
   }
 
   async place(at: At, folder: string) {

@@ -50,17 +50,17 @@ export function shellToolkit(
       process_id: z.string().min(1).max(64).optional().describe('As shell_exec named it'),
       wait_seconds: z.coerce.number().min(0).max(30).default(0),
     }),
-    execute: ({ process_id, wait_seconds }, { agent_id, signal }) =>
+    execute: ({ process_id, wait_seconds }, call) =>
       process_id === undefined
-        ? background.list(agent_id)
-        : background.read(agent_id, process_id, wait_seconds * 1000, signal),
+        ? background.list(call.agent_id)
+        : background.read(call, process_id, wait_seconds * 1000),
   })
   const stop = tool({
     name: 'process_stop',
     description: 'End a background process with all that it started, and read the rest of its output.',
     parameters: z.object({ process_id: z.string().min(1).max(64).describe('As shell_exec named it') }),
     idempotent: true,
-    execute: ({ process_id }, { agent_id }) => background.end(agent_id, process_id),
+    execute: ({ process_id }, call) => background.end(call, process_id),
   })
   const script = tool({
     name: 'shell_script',

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { estimateTokens } from '#core/models/contract'
+import { textTokens } from '#lib/text-tokens'
 import { BUILTINS } from '../../../../builtins/index.ts'
 import { SHIPPED } from '../../../bench/agents/prompts.ts'
 import {
@@ -59,7 +59,7 @@ async function firstRequests(presets: readonly string[], options: TestHostOption
   return { firsts: new Map(firsts), names: tools.map(({ name }) => name) }
 }
 
-const tokensOf = (tools: First['tools']) => estimateTokens(JSON.stringify(tools.map(each => each.function)).length)
+const tokensOf = (tools: First['tools']) => tools.reduce((sum, each) => sum + textTokens(JSON.stringify(each.function)), 0)
 const namesOf = ({ tools }: First) => tools.map(each => each.function.name)
 
 /** As a person reads it. */
@@ -68,7 +68,7 @@ function page({ system, goal, tools }: First): string {
     const keys = Object.keys((parameters.properties ?? {}) as object).join(', ')
     return `- **${name}**(${keys}): ${description}`
   })
-  const figures = `About ${estimateTokens(system.length)} tokens of prompt and ${tokensOf(tools)} of ${tools.length} tools.`
+  const figures = `About ${textTokens(system)} tokens of prompt and ${tokensOf(tools)} of ${tools.length} tools.`
   return `${['# System', system, '# Goal', goal, '# Tools', list.join('\n'), figures].join('\n\n')}\n`
 }
 
@@ -93,7 +93,7 @@ describe('the first prompt of each preset', () => {
 
   it('is short, and its tools are few', () => {
     for (const [preset, { system, tools }] of shown.firsts) {
-      const size = { system: estimateTokens(system.length), tools: tokensOf(tools), count: tools.length }
+      const size = { system: textTokens(system), tools: tokensOf(tools), count: tools.length }
       console.log(`${preset}: ${size.system} tokens of prompt, ${size.tools} tokens of ${size.count} tools`)
       expect(size.system).toBeLessThanOrEqual(MOST.system)
       expect(size.tools).toBeLessThanOrEqual(MOST.tools)

@@ -96,8 +96,8 @@ test('a limit on calls is asked before each attempt, and gets what was not charg
     ports: { fetch: (input, init) => fetch(String(input).replace('https://models.example/v1', server.url), init) },
   })
   const asked = { model: 'openai:gpt-5.4-mini', messages: [{ role: 'user' as const, content: 'x'.repeat(40) }] }
-  // 10 × 0.75 + 100 × 4.5 = 457.5
-  const held = ['openai:gpt-5.4-mini', 'catalogue', 'goal_pursuit', { cost_micros: 458, tokens: 110 }]
+  // 17 × 0.75 + 100 × 4.5 = 462.75
+  const held = ['openai:gpt-5.4-mini', 'catalogue', 'goal_pursuit', { cost_micros: 463, tokens: 117 }]
   await call({ ...asked, max_tokens: 100 })
   // The first attempt was refused, so nothing is held for it; the second broke off, and the third comes on top.
   expect(reported.splice(0)).toEqual([held, 'unbilled', held, held, { answered: true, attempts: 3 }])
@@ -139,7 +139,7 @@ test.for([
 ])('counts that leave out what was sent or said are none: %j', async usage => {
   const { call } = await testHostWithPrices({ script: () => text('Hello there, you.', { usage }) })
   const { spend } = await call({ messages: [{ role: 'user', content: 'x'.repeat(80) }] })
-  expect(spend).toMatchObject({ estimated: true, input_tokens: 20, output_tokens: 5 })
+  expect(spend).toMatchObject({ estimated: true, input_tokens: 30, output_tokens: 5 })
 })
 
 test('a call that is stopped while its budget is held costs nothing, for its provider is not asked', async () => {
