@@ -1,6 +1,7 @@
 import { MIGRATIONS as agents } from './core/agents/migrations.ts'
 import { MIGRATIONS as goals } from './core/goals/migrations.ts'
 import { MIGRATIONS as images } from './core/images/migrations.ts'
+import { MIGRATIONS as models } from './core/models/migrations.ts'
 import { MIGRATIONS as runtime } from './core/runtime/migrations.ts'
 import { MIGRATIONS as sessions } from './core/sessions/migrations.ts'
 import { MIGRATIONS as subAgents } from './core/sub-agents/migrations.ts'
@@ -58,6 +59,7 @@ export const STEPS = [
   '041-questions',
   '042-acceptance',
   '043-plans',
+  '044-learned-models',
   '046-views',
   '047-goal-totals',
 ]
@@ -73,6 +75,7 @@ export const OWNERS: Record<string, Record<string, string>> = {
   'core/sessions': sessions,
   'core/tasks': tasks,
   'core/images': images,
+  'core/models': models,
   'platform/schedules': schedules,
   'tools/toolkits/task': taskToolkit,
   'safety/budget': budget,

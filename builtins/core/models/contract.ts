@@ -147,6 +147,8 @@ export type ToolCalls = z.infer<typeof ToolCalls>
 
 export interface ModelProvider {
   name: string
+  /** Address of its server: what refusals taught of a model holds there. */
+  endpoint?: string
   /** Default: `auto`; configuration comes first. */
   tool_calls?: ToolCalls
   /** Whether it takes `response_schema`; what the answer is to be is said in the prompt otherwise. */

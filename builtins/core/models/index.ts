@@ -2,6 +2,7 @@ import { definePlugin, type PluginHandle } from '#kernel'
 import { Metrics } from '#lib/metric'
 import { recordInput } from '#lib/recording-context'
 import { ConfigChecks } from '#platform/settings/contract'
+import { Effects, Store } from '#platform/store/contract'
 import { Caller } from './call/caller.ts'
 import { Governors } from './call/governors.ts'
 import { CATALOGUE, factsOf, tiersOf } from './catalogue/catalogue.ts'
@@ -20,6 +21,9 @@ import {
   Models,
   ModelUsers,
 } from './contract.ts'
+import { LearnedModels } from './learned/learned-models.ts'
+import { modelsForget } from './learned/operations.ts'
+import { forgetLearned, keepLearned, listLearned } from './learned/repository.ts'
 import { modelMetrics } from './metrics.ts'
 import { modelsList } from './operations.ts'
 import { anthropic } from './providers/anthropic.ts'
@@ -43,7 +47,8 @@ export default definePlugin({
       return resolveName(name?.trim() || config.default_model || embeddedDefault(svc), providers(), await catalogue())
     }
     const governorOf = (provider: string) => governors.of(provider)
-    const caller = new Caller(svc, { config, retries, catalogue, resolve, governorOf })
+    const learned = new LearnedModels(svc, { config, catalogue })
+    const caller = new Caller(svc, { config, retries, catalogue, resolve, governorOf, learned })
 
     for (const endpoint of endpoints(ports.env, config)) svc.add(ModelProviders, openaiCompatible(endpoint, ports))
     svc.add(ModelProviders, anthropic(anthropicEndpoint(ports.env, config), ports))
@@ -79,7 +84,11 @@ export default definePlugin({
         : null
     const resolveDefault = () => resolve(null)
     const now = () => svc.clock.ms()
-    svc.operation(modelsList({ providers, catalogue, governorOf, resolveDefault, inUse, unknownPrice, now }))
+    const taught = async () => (svc.has(Store) ? listLearned(svc.use(Store)) : [])
+    const view = { providers, catalogue, governorOf, resolveDefault, inUse, unknownPrice, learned: taught, now }
+    svc.operation(modelsList(view))
+    svc.operation(modelsForget(svc, learned))
+    for (const effect of [keepLearned, forgetLearned]) svc.add(Effects, effect.kind)
     svc.event('model_failover', ModelFailover)
     svc.event('context_compacted', ContextCompacted)
     svc.event('context_refused', ContextRefused)

@@ -4,6 +4,7 @@ import { pricedOf } from './call/spend.ts'
 import { isStale, type Price, type ProjectCatalogue, STALE_DAYS } from './catalogue/catalogue.ts'
 import type { Target } from './catalogue/names.ts'
 import type { ModelFacts, ModelProvider } from './contract.ts'
+import type { LearnedModel } from './learned/contract.ts'
 import { ModelsOverview } from './overview.ts'
 import { renderModels } from './render.ts'
 
@@ -15,6 +16,7 @@ export interface ModelsView {
   inUse(): Promise<ModelFacts[]>
   /** What becomes of calls to models of unknown price; null where no dollar limit is set. */
   unknownPrice(): ModelsOverview['unknown_price']
+  learned(): Promise<LearnedModel[]>
   /** Milliseconds since 1970. */
   now(): number
 }
@@ -67,6 +69,7 @@ export function modelsList(view: ModelsView): Operation {
           priced: pricedOf(price === 'unknown' ? undefined : price),
         })),
         unknown_price: view.unknownPrice(),
+        learned: await view.learned(),
         providers,
         listed: stale ? ('stale' as const) : ('all' as const),
         prices: stale ? prices.filter(price => price.stale) : prices,

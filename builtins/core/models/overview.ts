@@ -1,5 +1,6 @@
 import { z } from '#kernel'
 import { STALE_DAYS, TIERS } from './catalogue/catalogue.ts'
+import { LearnedModel } from './learned/contract.ts'
 import { ModelParameters } from './parameters/contract.ts'
 
 const Traffic = z.object({
@@ -72,6 +73,7 @@ export const ModelsOverview = z.object({
     .enum(['refuse', 'approve'])
     .nullable()
     .describe('What becomes of calls to models of unknown price; null: there is no dollar limit, so they run'),
+  learned: z.array(LearnedModel).describe('What refusals taught of models; models.forget forgets it'),
   providers: z.array(ProviderState),
   listed: z.enum(['all', 'stale']).describe('Which entries of the catalogue stand under `prices`'),
   prices: z.array(Listed).describe('USD per million tokens'),

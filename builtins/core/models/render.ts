@@ -1,6 +1,7 @@
 import { columns } from '#lib/columns'
 import { pluralize } from '#lib/pluralize'
 import { STALE_DAYS, TIERS } from './catalogue/catalogue.ts'
+import { learnedLine } from './learned/operations.ts'
 import type { ModelsOverview } from './overview.ts'
 import { parametersLine } from './parameters/contract.ts'
 
@@ -15,7 +16,7 @@ const ENTRY = ['MODEL', 'IN', 'CACHED', 'OUT', 'CONTEXT', 'OUTPUT', 'AS OF']
 export function renderModels(overview: ModelsOverview): string {
   const { prices } = overview
   if (overview.listed === 'stale') return renderStale(prices)
-  const { default: chosen, error, providers } = overview
+  const { default: chosen, error, learned, providers } = overview
   const notice = chosen?.notice ? ` (${chosen.notice})` : ''
   const rows = providers.flatMap(provider => rowsOf(provider, overview))
   const marks = [
@@ -27,6 +28,7 @@ export function renderModels(overview: ModelsOverview): string {
   return [
     chosen ? `Default: ${chosen.model}${notice}` : `No default model: ${error}`,
     ...usedLines(overview),
+    ...learned.map(each => `Learned from refusals: ${learnedLine(each)} (svc models forget ${each.model})`),
     '',
     ...columns([HEAD, ...rows]),
     ...(prices.length > 0 ? ['', 'Catalogue, in USD per million tokens:', ...entries(prices)] : []),

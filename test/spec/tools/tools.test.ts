@@ -269,7 +269,7 @@ describe('the tools of an agent', () => {
       ...{ toolkit: 'kitchen', owner: 'kit-kitchen', offered: false, danger: null },
     })
     expect(given.tools.every(({ tokens }) => tokens > 10)).toBe(true)
-    expect(given.offered_tokens).toBeLessThanOrEqual(490)
+    expect(given.offered_tokens).toBeLessThanOrEqual(540)
     expect(given.tools.map(({ toolkit }) => toolkit)).not.toContain('file')
     const all = await toolsOf(home)
     expect(all.agent_id).toBeNull()

@@ -2,14 +2,8 @@ import { Images } from '#core/images/contract'
 import { type PluginHandle, sentenceOf } from '#kernel'
 import type { Target } from '../catalogue/names.ts'
 import { hasImages, nameImages, withoutImages } from '../context/vision.ts'
-import {
-  ModelError,
-  type ModelFacts,
-  type ModelProvider,
-  type ModelRequest,
-  type SentMessage,
-  type ToolCalls,
-} from '../contract.ts'
+import { ModelError, type ModelFacts, type ModelRequest, type SentMessage, type ToolCalls } from '../contract.ts'
+import type { LearnedModels } from '../learned/learned-models.ts'
 import { Hearing, type Reading } from '../repair/hearing.ts'
 import { promptedRequest } from './prompted.ts'
 import { promptedSchema } from './structured.ts'
@@ -34,49 +28,47 @@ const UNREADABLE = 'the model was not shown it, as its server refused it'
 const GONE = 'no longer kept'
 
 /**
- * What models were found to lack, for as long as the process lives, and how they are asked then: tools and schemas in the
- * prompt, calls out of the text, parameters left out. Whatever the way, callers see the same requests and answers, so that the
- * model of a conversation can be changed in its middle.
+ * Asks models in a form that they take: tools and schemas in the prompt, calls out of the text, parameters left out. Whatever
+ * the way, callers see the same requests and answers, so that the model of a conversation can be changed in its middle.
  */
 export class Abilities {
-  readonly #withoutTools = new Set<string>()
-  readonly #withoutSchemas = new Set<string>()
-  /** Keys of requests that a model does not take. */
-  readonly #omitted = new Map<string, Set<string>>()
-  readonly #withoutVision = new Set<string>()
   readonly #svc: PluginHandle
+  readonly #learned: LearnedModels
 
-  constructor(svc: PluginHandle) {
+  constructor(svc: PluginHandle, learned: LearnedModels) {
     this.#svc = svc
+    this.#learned = learned
   }
 
   /** Whether a model is sent images: a refusal knows best, then the catalogue or `models.yaml`, then its server. */
-  async sees({ id, model, provider }: Target, { vision }: Pick<ModelFacts, 'vision'>): Promise<boolean> {
-    if (!provider.vision || this.#withoutVision.has(id)) return false
+  async sees(target: Target, { vision }: Pick<ModelFacts, 'vision'>): Promise<boolean> {
+    const { model, provider } = target
+    if (!provider.vision || (await this.#learned.of(target)).lacks.includes('vision')) return false
     return vision ?? (await provider.vision(model).catch(() => null)) ?? true
   }
 
   /** The same target, understood. `mode` is what configuration says of the model. */
   understood(target: Target, mode: ToolCalls | undefined): Understood {
-    const { provider, id } = target
-    return { ...target, ...this.#adaptProvider(provider, id, mode ?? provider.tool_calls ?? 'auto') }
+    return { ...target, ...this.#adaptProvider(target, mode ?? target.provider.tool_calls ?? 'auto') }
   }
 
-  #adaptProvider(provider: ModelProvider, id: string, mode: ToolCalls): Pick<Understood, 'stream' | 'complete'> {
+  #adaptProvider(target: Target, mode: ToolCalls): Pick<Understood, 'stream' | 'complete'> {
+    const { provider } = target
     let isUnreadable = false
-    const form = (whole: ModelRequest): { sent: ModelRequest; reading: Reading } => {
-      const isBlind = this.#withoutVision.has(id)
+    const form = async (whole: ModelRequest): Promise<{ sent: ModelRequest; reading: Reading }> => {
+      const { lacks, omitted } = await this.#learned.of(target)
+      const isBlind = lacks.includes('vision')
       const reason = isBlind ? undefined : UNREADABLE
       const request = isBlind || isUnreadable ? { ...whole, messages: nameImages(whole.messages, reason) } : whole
-      const prompted = mode === 'prompted' || (mode === 'auto' && this.#withoutTools.has(id))
-      const schemaInPrompt = request.response_schema && (!provider.structured || this.#withoutSchemas.has(id))
-      const omit = this.#omitted.get(id)
-      const asked = { ...(schemaInPrompt ? promptedSchema(request) : request), ...(omit ? { omit } : {}) }
+      const prompted = mode === 'prompted' || (mode === 'auto' && lacks.includes('tools'))
+      const schemaInPrompt = request.response_schema && (!provider.structured || lacks.includes('schemas'))
+      const omit = omitted.length > 0 ? { omit: new Set(omitted) } : {}
+      const asked = { ...(schemaInPrompt ? promptedSchema(request) : request), ...omit }
       if (prompted) return { sent: promptedRequest(asked), reading: 'prompted' }
       return { sent: asked, reading: mode === 'auto' ? 'either' : 'native' }
     }
-    const learn = (error: unknown, sent: ModelRequest) => {
-      const isLearned = this.#learn(error, sent, id, mode)
+    const learn = async (error: unknown, sent: ModelRequest) => {
+      const isLearned = await this.#learn(error, sent, target, mode)
       isUnreadable ||= isLearned && isBadImage(error)
       return isLearned
     }
@@ -84,8 +76,8 @@ export class Abilities {
     const stream: Understood['stream'] = async (given, signal, tell) => {
       const request = await this.#loadImages(given)
       let sent = request
-      const ask = () => {
-        const asking = form(request)
+      const ask = async () => {
+        const asking = await form(request)
         sent = asking.sent
         return { events: provider.stream(sent, signal), hearing: new Hearing(request, asking.reading) }
       }
@@ -94,13 +86,13 @@ export class Abilities {
     const complete: Understood['complete'] = async (given, signal) => {
       const request = await this.#loadImages(given)
       for (;;) {
-        const { sent, reading } = form(request)
+        const { sent, reading } = await form(request)
         try {
           const events = await provider.complete!(sent, signal)
           const hearing = new Hearing(request, reading)
           return events.flatMap(event => [...hearing.hear(event)])
         } catch (error) {
-          if (!learn(error, sent)) throw error
+          if (!(await learn(error, sent))) throw error
         }
       }
     }
@@ -129,33 +121,32 @@ export class Abilities {
   }
 
   /** Whether a refusal says what the model lacks, so that asking in another form can help. */
-  #learn(error: unknown, sent: ModelRequest, id: string, mode: ToolCalls): boolean {
+  async #learn(error: unknown, sent: ModelRequest, target: Target, mode: ToolCalls): Promise<boolean> {
     if (!(error instanceof ModelError)) return false
-    if (error.kind === 'unsupported_parameter') return this.#omits(error, id)
+    if (error.kind === 'unsupported_parameter') return this.#omits(error, sent, target)
     if (error.kind === 'content_policy' || error.kind === 'invalid_request') return false
     const { message } = error
     if (hasImages(sent.messages) && (NO_VISION.test(message) || isBadImage(error))) {
-      if (!isBadImage(error)) this.#withoutVision.add(id)
+      if (!isBadImage(error)) await this.#learned.learn(target, { lacks: ['vision'] })
       this.#svc.log.info({ code: 'model_ability' }, `${sentenceOf(error)} The images are named in the text instead.`)
       return true
     }
-    if (sent.response_schema && NO_SCHEMA.test(message)) {
-      this.#withoutSchemas.add(id)
-    } else if (sent.tools.length > 0 && mode === 'auto' && NO_TOOLS.test(message)) {
-      this.#withoutTools.add(id)
-    } else return false
+    const isSchema = sent.response_schema && NO_SCHEMA.test(message)
+    const isTools = sent.tools.length > 0 && mode === 'auto' && NO_TOOLS.test(message)
+    if (!isSchema && !isTools) return false
+    await this.#learned.learn(target, { lacks: [isSchema ? 'schemas' : 'tools'] })
     this.#svc.log.info({ code: 'model_ability' }, `${sentenceOf(error)} It is asked in its prompt from now on.`)
     return true
   }
 
   /** Leaves out what a model does not take, unless that was left out already. */
-  #omits(error: ModelError, id: string): boolean {
-    const omitted = this.#omitted.get(id) ?? new Set()
-    if (error.parameter === null || omitted.has(error.parameter)) return false
-    this.#omitted.set(id, new Set([...omitted, error.parameter]))
+  async #omits(error: ModelError, sent: ModelRequest, target: Target): Promise<boolean> {
+    const { parameter } = error
+    if (parameter === null || sent.omit?.has(parameter)) return false
+    await this.#learned.learn(target, { omitted: [parameter] })
     this.#svc.log.warn(
       { code: 'model_parameter' },
-      `${sentenceOf(error)} It is asked without ${error.parameter} from now on.`,
+      `${sentenceOf(error)} It is asked without ${parameter} from now on.`,
     )
     return true
   }

@@ -23,6 +23,7 @@ import {
   type Spend,
   type SummaryDue,
 } from '../contract.ts'
+import type { LearnedModels } from '../learned/learned-models.ts'
 import { type ModelParameters, mergeParameters } from '../parameters/contract.ts'
 import { Abilities } from './abilities.ts'
 import { callModel } from './call.ts'
@@ -36,6 +37,7 @@ export interface CallerParts {
   catalogue(): Promise<ProjectCatalogue>
   resolve(name: string | null): Promise<Target>
   governorOf(provider: string): Governor
+  learned: LearnedModels
 }
 
 /** Share of the total time that each model may take, whatever those before it took. */
@@ -61,7 +63,7 @@ export class Caller {
   constructor(svc: PluginHandle, parts: CallerParts) {
     this.#svc = svc
     this.#parts = parts
-    this.#abilities = new Abilities(svc)
+    this.#abilities = new Abilities(svc, parts.learned)
     const sees: Abilities['sees'] = (target, facts) => this.#abilities.sees(target, facts)
     this.#context = new ContextEngine(svc, { ...parts, sees })
   }

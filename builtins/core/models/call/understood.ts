@@ -25,13 +25,13 @@ export interface Asked {
  * @param learns whether an error, before any text, shows that another form can help
  */
 export async function understand(
-  ask: () => Asked,
-  learns: (error: unknown) => boolean,
+  ask: () => Promise<Asked>,
+  learns: (error: unknown) => Promise<boolean>,
   signal: AbortSignal,
   tell: (event: ModelEvent) => void,
 ): Promise<void> {
   for (let begun = false; ; ) {
-    const { events, hearing } = ask()
+    const { events, hearing } = await ask()
     const pieces = events[Symbol.asyncIterator]()
     try {
       return await eachOrAbort(signal, pieces, piece => {
@@ -40,7 +40,7 @@ export async function understand(
       })
     } catch (error) {
       void Promise.resolve(pieces.return?.()).catch(() => {})
-      if (begun || !learns(error)) throw error
+      if (begun || !(await learns(error))) throw error
     }
   }
 }

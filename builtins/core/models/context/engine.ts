@@ -16,6 +16,7 @@ import {
   type ModelFacts,
   type ToolSpec,
 } from '../contract.ts'
+import type { LearnedModels } from '../learned/learned-models.ts'
 import type { RoomMade, SummaryDue } from './contract.ts'
 import { returnable, rulesFor, wellFormed } from './conversation.ts'
 import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'
@@ -27,6 +28,7 @@ export interface ContextParts {
   config: FitSettings & ParameterConfig & Pick<ModelConfig, 'summary_model'>
   catalogue(): Promise<ProjectCatalogue>
   sees: Abilities['sees']
+  learned: LearnedModels
 }
 
 /** After a refusal for its size a request is sent once with more free space, and once as small as it can be. */
@@ -49,7 +51,7 @@ export class ContextEngine {
   constructor(svc: PluginHandle, parts: ContextParts) {
     this.#svc = svc
     this.#parts = parts
-    this.#windows = new ContextWindows(svc.clock)
+    this.#windows = new ContextWindows(svc.clock, parts.learned)
   }
 
   /**
@@ -87,7 +89,7 @@ export class ContextEngine {
         const answer = await ask({ ...call, tools, messages, max_tokens, context, ...parameters })
         this.#windows.calibrate(target, purpose, fitted, answer.spend)
         // Only its size has changed, so it was refused for that.
-        if (refused && isSame(said, plain(said))) this.#windows.learn(target, null, refused.fitted)
+        if (refused && isSame(said, plain(said))) await this.#windows.learn(target, null, refused.fitted)
         return answer
       } catch (error) {
         // For a summary a digest stands in.
@@ -97,7 +99,7 @@ export class ContextEngine {
           continue
         }
         if (!(error instanceof ModelError) || error.kind !== 'context_overflow') throw error
-        this.#windows.learn(target, error.context_window, fitted)
+        await this.#windows.learn(target, error.context_window, fitted)
         await this.#reportRefusal(target, purpose, fitted, error, refusals === MAX_REFUSALS)
         if (refusals === MAX_REFUSALS) throw error
       }

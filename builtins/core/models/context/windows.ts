@@ -1,6 +1,7 @@
 import type { Clock } from '#kernel'
 import type { Target } from '../catalogue/names.ts'
 import type { CallPurpose, ModelFacts, Spend } from '../contract.ts'
+import type { LearnedModels } from '../learned/learned-models.ts'
 import { RoomMade } from './contract.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
 
@@ -34,26 +35,28 @@ export function smallerWindow({ sections: { system, tools, messages }, window, m
 /** What this process knows of the context windows of models, and of how they count the tokens of each conversation. */
 export class ContextWindows {
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** Windows that refusals named, by `provider:model`. */
-  readonly #learned = new Map<string, number>()
+  readonly #learned: LearnedModels
   readonly #asked = new Map<string, { at: number; window: Promise<number | null> }>()
   readonly #conversations = new Map<string, Conversation>()
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
+  constructor(clock: Pick<Clock, 'monotonic'>, learned: LearnedModels) {
     this.#clock = clock
+    this.#learned = learned
   }
 
   /** Limits of a request: what a refusal taught, then what the catalogue or `models.yaml` says, then what the server says. */
   async limits(target: Target, facts: ModelFacts, purpose: CallPurpose): Promise<ContextLimits> {
     const { max_output_tokens, context_window } = facts
-    const known = this.#learned.get(target.id) ?? context_window ?? (await this.#ask(target))
+    const learned = await this.#learned.of(target)
+    const known = learned.context_window ?? context_window ?? (await this.#ask(target))
     const { ratio } = this.#of(target.id, purpose)
     return { window: known ?? ASSUMED_WINDOW, max_output_tokens, ratio }
   }
 
   /** Remembers the window that a refusal named, or one a good deal smaller than what was refused. */
-  learn(target: Target, named: number | null, refused: FittedRequest): void {
-    this.#learned.set(target.id, named !== null && named < refused.window ? named : smallerWindow(refused))
+  async learn(target: Target, named: number | null, refused: FittedRequest): Promise<void> {
+    const context_window = named !== null && named < refused.window ? named : smallerWindow(refused)
+    await this.#learned.learn(target, { context_window })
   }
 
   /** Corrects the estimate of a conversation by the usage that its provider reported. */

@@ -91,6 +91,7 @@ export function anthropic(
 
   return {
     name,
+    endpoint: base_url,
     free: endpoint.free,
     ...(endpoint.free_because ? { free_because: endpoint.free_because } : {}),
     async availability() {

@@ -106,6 +106,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const named = endpoint.model
   return {
     name,
+    endpoint: base_url,
     free,
     ...(endpoint.free_because ? { free_because: endpoint.free_because } : {}),
     structured: true,

@@ -1,0 +1,98 @@
+import { hash } from 'node:crypto'
+import { type PluginHandle, sentenceOf } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue/catalogue.ts'
+import type { Target } from '../catalogue/names.ts'
+import type { ModelConfig } from '../config.ts'
+import { type LearnedFacts, NOTHING_LEARNED } from './contract.ts'
+import { findLearned, keepLearned } from './repository.ts'
+
+export interface LearnedParts {
+  config: ParameterConfig & Pick<ModelConfig, 'providers'>
+  catalogue(): Promise<ProjectCatalogue>
+}
+
+/** What another process learned, or the operator made it forget, counts after this time. */
+const LOOK_AGAIN_MS = 10_000
+
+interface Known {
+  configuration: string
+  looked_at: number
+  facts: LearnedFacts
+}
+
+/**
+ * What refusals taught of models: windows, parameters that they do not take, abilities that they lack. It is kept in the
+ * database, so that no restart asks again for what was refused, and forgotten when the configuration of the model changes.
+ */
+export class LearnedModels {
+  readonly #svc: PluginHandle
+  readonly #parts: LearnedParts
+  readonly #known = new Map<string, Known>()
+
+  constructor(svc: PluginHandle, parts: LearnedParts) {
+    this.#svc = svc
+    this.#parts = parts
+  }
+
+  async of(target: Target): Promise<LearnedFacts> {
+    const key = keyOf(target)
+    const configuration = await this.#configurationOf(target)
+    const known = this.#known.get(key)
+    const now = this.#svc.clock.monotonic()
+    if (known?.configuration === configuration && now - known.looked_at < LOOK_AGAIN_MS) return known.facts
+    const facts = await this.#find(target, configuration, known)
+    this.#known.set(key, { configuration, looked_at: now, facts })
+    return facts
+  }
+
+  /** Adds to what is known of a model. A store that cannot take it keeps no model from being asked. */
+  async learn(target: Target, more: Partial<LearnedFacts>): Promise<void> {
+    const before = await this.of(target)
+    const facts: LearnedFacts = {
+      context_window: more.context_window ?? before.context_window,
+      omitted: [...new Set([...before.omitted, ...(more.omitted ?? [])])],
+      lacks: [...new Set([...before.lacks, ...(more.lacks ?? [])])],
+    }
+    const configuration = await this.#configurationOf(target)
+    this.#known.set(keyOf(target), { configuration, looked_at: this.#svc.clock.monotonic(), facts })
+    if (!this.#svc.has(Store)) return
+    await this.#svc
+      .use(Store)
+      .apply([keepLearned({ model: target.id, endpoint: endpointOf(target), facts, configuration })])
+      .catch(error => this.#svc.log.error({}, `Cannot keep what was learned of ${target.id}: ${sentenceOf(error)}`))
+  }
+
+  /** Lets this process look again at once. */
+  lookAgain(): void {
+    this.#known.clear()
+  }
+
+  async #find(target: Target, configuration: string, known: Known | undefined): Promise<LearnedFacts> {
+    const isSame = known?.configuration === configuration
+    if (!this.#svc.has(Store)) return isSame ? known.facts : NOTHING_LEARNED
+    const asked = { model: target.id, endpoint: endpointOf(target), configuration }
+    try {
+      return (await findLearned(this.#svc.use(Store), asked)) ?? NOTHING_LEARNED
+    } catch {
+      return isSame ? known.facts : NOTHING_LEARNED
+    }
+  }
+
+  /** A fingerprint of what the operator says of a model: its limits, its parameters and how it calls tools. */
+  async #configurationOf(target: Target): Promise<string> {
+    const { config } = this.#parts
+    const catalogue = await this.#parts.catalogue()
+    const { context_window, max_output_tokens, vision, parameters } = factsOf(catalogue, target, config)
+    const tool_calls = catalogue.tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls ?? null
+    return hash('sha256', JSON.stringify([context_window, max_output_tokens, vision, parameters, tool_calls]))
+  }
+}
+
+function keyOf(target: Target): string {
+  return `${target.id} ${endpointOf(target)}`
+}
+
+function endpointOf({ provider }: Target): string {
+  return provider.endpoint ?? ''
+}

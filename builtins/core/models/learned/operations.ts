@@ -1,0 +1,52 @@
+import { type Operation, operation, type PluginHandle, z } from '#kernel'
+import { Store } from '#platform/store/contract'
+import { LearnedModel } from './contract.ts'
+import type { LearnedModels } from './learned-models.ts'
+import { forgetLearned, listLearned } from './repository.ts'
+
+/** Lets an operator forget what refusals taught of a model. */
+export function modelsForget(svc: PluginHandle, learned: LearnedModels): Operation {
+  return operation({
+    name: 'models.forget',
+    summary: 'Forget what refusals taught of a model',
+    description:
+      'Its window, parameters and abilities are learned anew; other processes follow within ten seconds. Changing the configuration of the model does the same.',
+    input: z.strictObject({
+      model: z
+        .string()
+        .min(1)
+        .max(200)
+        .describe('As models.list names it: provider:model')
+        .meta({ examples: ['openai:gpt-5.4-mini'] }),
+    }),
+    output: z.array(LearnedModel).describe('What was forgotten'),
+    http: { method: 'POST', path: '/models/forget' },
+    cli: { usage: 'models forget <model>' },
+    mcp: true,
+    render: forgotten =>
+      forgotten.map(learnedLine).join('\n') || 'nothing was learned of this model; svc models lists what was',
+    async run({ model }) {
+      const store = svc.use(Store)
+      const forgotten = (await listLearned(store)).filter(each => each.model === model)
+      if (forgotten.length > 0) await store.apply([forgetLearned({ model })])
+      learned.lookAgain()
+      return forgotten
+    },
+  })
+}
+
+const LACKS = {
+  tools: 'its server has no tools',
+  schemas: 'no schemas of answers',
+  vision: 'it sees no images',
+} as const
+
+/** Returns what was learned of a model as one line for people. */
+export function learnedLine({ model, endpoint, context_window, omitted, lacks, learned_at }: LearnedModel): string {
+  const facts = [
+    ...(context_window === null ? [] : [`a context window of ${context_window} tokens`]),
+    ...omitted.map(key => `it does not take ${key}`),
+    ...lacks.map(ability => LACKS[ability]),
+  ]
+  return `${model}${endpoint ? ` at ${endpoint}` : ''}, ${learned_at.slice(0, 10)}: ${facts.join('; ')}`
+}
