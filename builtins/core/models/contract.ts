@@ -520,10 +520,10 @@ export const ModelNameError = defineError({
     `"${p.name}" names no model; write provider:model or provider:lite|standard|pro, where provider is one of ${p.known.join(', ')}.`,
 })
 
-/** Whether the same request would be refused again: for its size, its form or its content. */
+/** Whether the same request would be refused again: for its size, its form, a parameter that it needs, or its content. */
 export function isRefusedForGood(error: unknown): error is ModelError {
   if (!(error instanceof ModelError) || error.transient) return false
-  return ['context_overflow', 'invalid_request', 'content_policy'].includes(error.kind)
+  return ['context_overflow', 'invalid_request', 'unsupported_parameter', 'content_policy'].includes(error.kind)
 }
 
 /** Whether a server refused the request as a bad one, with an unknown message. */

@@ -1,6 +1,6 @@
 import { Agents, NUDGES_AT_ONCE } from '#core/agents/contract'
 import type { ImageRef } from '#core/images/contract'
-import type { Spend } from '#core/models/contract'
+import { ModelError, type Spend } from '#core/models/contract'
 import { describeIssues, issuesOf, type PluginHandle, z } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
@@ -12,9 +12,10 @@ import { recallMemories } from '../context/recall.ts'
 import { partsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
 import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from '../contract.ts'
 import { clearFailure, recordSpend } from '../pursuit/outcome.ts'
+import { isRefusedAgain } from '../refusals.ts'
 import { goalShows, insertGoal, listGoals } from '../repository.ts'
 import { EXISTENCE_LOOP } from './existence.ts'
-import { isAsleep, modelOf, sleepLonger, sleepsOn, standingOf, wokeUp } from './idle.ts'
+import { isAsleep, modelOf, sleepLonger, sleepsOn, sleepUntilChanged, standingOf, wokeUp } from './idle.ts'
 import { isSameGoal } from './sameness.ts'
 
 const RECENT = 5
@@ -58,7 +59,17 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
     news.texts,
     recent,
   )
-  const answer = await svc.ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
+  const answer = await svc
+    .ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
+    .catch(error => {
+      if (!isRefusedAgain(error, assemblyOf(cycle).agent)) throw error
+      return error
+    })
+  if (answer instanceof ModelError) {
+    svc.log.warn({ agent_id, cycle_num: cycle.cycle_num, code: 'goal_generation_refused' }, answer.message)
+    cycle.effects.push(sleepUntilChanged(cycle, standing, answer.message), ...clearFailure(svc, cycle))
+    return
+  }
   // What was spent is booked whatever becomes of the goal.
   if (answer) cycle.effects.push(...spendOf(cycle, answer))
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))

@@ -9,6 +9,9 @@ import { newsOf } from '../context/guarded.ts'
 import { toolsDescription } from '../context/sections.ts'
 import { type GoalContext, News } from '../contract.ts'
 
+/** Stands for a time that never comes. */
+export const NEVER = Number.MAX_SAFE_INTEGER
+
 /** What an agent decides by: the same again brings the same again. */
 interface World {
   /** A fingerprint of who it is and what it could do. A new goal ends its sleep by itself, and what others are at changes all the time. */
@@ -51,8 +54,12 @@ interface IdleRow {
 }
 type Nullable<T> = { [K in keyof T]: T[K] | null }
 
+/** What the configuration says of models and their answers. */
+const MODEL_KEYS = ['default_model', 'planning_model', 'parameters', 'providers', 'ollama_base_url']
+
 function fingerprint(svc: PluginHandle, profile: Profile, model: string | null): string {
-  return hash('sha256', JSON.stringify([lastingProfile(profile), model, toolsDescription(svc, profile)]))
+  const ofModels = MODEL_KEYS.map(key => svc.config.get(`model.${key}`))
+  return hash('sha256', JSON.stringify([lastingProfile(profile), model, ofModels, toolsDescription(svc, profile)]))
 }
 
 /** The profile without what moves by itself as a person does: an agent that only feels otherwise lives in the same world. */
@@ -63,6 +70,7 @@ function lastingProfile({ temperature: _, max_steps: __, persona, ...lasting }: 
 
 /** Whether a search in this world has just found nothing to do. */
 export function isAsleep(svc: PluginHandle, { idle_backoff }: GoalsConfig, { before }: Standing): boolean {
+  if (before?.ask_again_at === NEVER) return true
   if (!idle_backoff || !before) return false
   const now = svc.clock.ms()
   // A clock that was set back must not prolong it.
@@ -165,6 +173,11 @@ export function sleepLonger(
   return [fellAsleep({ agent_id, times, world, wakes, rest: Math.round(rest), ...noGoal })]
 }
 
+/** The model refuses what it is asked: it is asked again when it is another, or something happens to the agent. */
+export function sleepUntilChanged({ agent_id }: Cycle, { world, wakes }: Standing, said: string): Effect {
+  return fellAsleep({ agent_id, times: 0, world, wakes, rest: null, said, refused: null })
+}
+
 /** There is something to do again. */
 export const wokeUp = defineEffect({
   name: 'idle.woke_up',
@@ -186,8 +199,8 @@ const fellAsleep = defineEffect({
     times: z.number().int(),
     world: z.string(),
     wakes: z.number().int(),
-    /** Milliseconds. */
-    rest: z.number().int(),
+    /** Milliseconds; null: until something changes. */
+    rest: z.number().int().nullable(),
     said: z.string().nullable().default(null),
     refused: z.string().nullable().default(null),
   }),
@@ -196,7 +209,7 @@ const fellAsleep = defineEffect({
       sql: `INSERT INTO idle_agents (agent_id, times, world, wakes, asked_at, ask_again_at, said, refused) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (agent_id) DO UPDATE SET times = excluded.times, world = excluded.world, wakes = excluded.wakes,
             asked_at = excluded.asked_at, ask_again_at = excluded.ask_again_at, said = excluded.said, refused = excluded.refused`,
-      params: [agent_id, times, world, wakes, now, now + rest, said, refused],
+      params: [agent_id, times, world, wakes, now, rest === null ? NEVER : now + rest, said, refused],
     },
   ],
 })

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
+import { Agents, agentReach } from '#core/agents/contract'
 import { type ImageRef, imagesOf, readImages } from '#core/images/contract'
-import { isRefusedForGood, isUnknownRefusal, type Message, type ModelError } from '#core/models/contract'
+import type { Message } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import {
   canonicalJson,
@@ -32,6 +32,7 @@ import { recallMemories } from '../context/recall.ts'
 import { sectionsFor } from '../context/sections.ts'
 import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
 import { abandonGoal } from '../goals.ts'
+import { isRefusedAgain } from '../refusals.ts'
 import {
   type AtHand,
   dropTranscript,
@@ -61,7 +62,7 @@ export async function pursue(
   const end = await pursuit.run().catch(error => {
     if (error instanceof NotAcceptedError) return { status: 'not_reached', problem: error.message } as const
     // The next cycle would send the same.
-    if (!isRefusedForGood(error) && !isRefusedAgain(error, assemblyOf(cycle).agent)) throw error
+    if (!isRefusedAgain(error, assemblyOf(cycle).agent)) throw error
     return { status: 'not_accepted', problem: error.message } as const
   })
   // Its next cycle would begin with the same: it rests as after a failure, longer each time.
@@ -111,16 +112,6 @@ export async function pursue(
       // Something else is at hand: a subgoal, a goal that matters more.
       cycle.run_at = svc.clock.ms()
   }
-}
-
-/** Failures in a row after which a goal ends whose requests are refused for an unknown reason: a server may have been in trouble. */
-const MAX_UNKNOWN_REFUSALS = 3
-
-/** Whether a request was refused as the one before it, once too often. Numbers and ids in the words differ. */
-function isRefusedAgain(error: unknown, { error: before, failures }: AgentRow): error is ModelError {
-  const wordsOf = (message: string) => message.replace(/\S*\d\S*/g, '')
-  if (!isUnknownRefusal(error) || before === null || failures + 1 < MAX_UNKNOWN_REFUSALS) return false
-  return wordsOf(error.message) === wordsOf(before)
 }
 
 const RepeatingError = defineError({

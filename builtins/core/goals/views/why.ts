@@ -2,7 +2,7 @@ import type { Hold } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { waitsFor } from '../context/assembly.ts'
-import { lastSearch, type NoGoal } from '../generation/idle.ts'
+import { lastSearch, NEVER, type NoGoal } from '../generation/idle.ts'
 import { activeGoal } from '../repository.ts'
 
 /** This module's reasons why an agent does not run. */
@@ -14,6 +14,15 @@ export function goalHolds(svc: PluginHandle): Hold[] {
       async why({ agent_id, goal_id }) {
         const goal = goal_id === null ? undefined : await activeGoal(svc.use(Store), agent_id)
         return goal?.blocked ? { reason: waitsFor(goal), at: null } : undefined
+      },
+    },
+    {
+      name: 'refused',
+      // Before the time of its next cycle, in which nothing is asked.
+      stage: 55,
+      async why({ agent_id, goal_id }) {
+        const search = goal_id === null ? await lastSearch(svc, agent_id) : undefined
+        return search?.ask_again_at === NEVER ? { reason: refusedReason(search), at: null } : undefined
       },
     },
     {
@@ -34,4 +43,8 @@ function reasonOf({ said, refused }: NoGoal): string {
   const again = 'It is asked again then, or as soon as something happens to it.'
   if (refused !== null) return `Its last goal was refused, because ${said}: "${refused}". ${again}`
   return `It is idle: it found nothing to do${said ? ` ("${said}")` : ''}. ${again}`
+}
+
+function refusedReason({ said }: NoGoal): string {
+  return `Its model does not accept the request for a new goal: ${said} It is asked again when its model, its profile or the configuration under "model" changes, or when something happens to the agent.`
 }

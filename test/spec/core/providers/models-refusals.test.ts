@@ -216,6 +216,51 @@ test.for<[kind: RefusalKind['kind'], status: number, message: string, remedy: st
   },
 )
 
+test.for<[what: string, status: number, message: string, requests: number]>([
+  ['its content', 400, 'Content Exists Risk', 1],
+  ['an unknown reason', 400, 'no', 3],
+])(
+  'an agent whose model refuses to choose a goal for %s does not ask again until something changes',
+  async ([, status, message, requests]) => {
+    let isRefusing = true
+    await using home = await testHostWithModel(
+      request => {
+        if (!asksForGoal(request)) return finish('It works.')
+        return isRefusing ? refuse(status, message) : goalAnswer('Try it once more')
+      },
+      { config: QUICK },
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    const live = async () => {
+      for (let n = 0; n < 8; n++) {
+        await runHeartbeat(home)
+        await home.clock.advance(60_000)
+      }
+    }
+    await live()
+    expect(home.server.requests).toHaveLength(requests)
+    const why = (await home.kernel.invoke('agents.why', { id })) as { reason: string; at: string | null }
+    expect(why.reason).toContain('Its model does not accept the request for a new goal')
+    expect(why.reason).toContain(message)
+    expect(why.at).toBeNull()
+
+    // What the operator says is another request; it is refused too, and once.
+    await home.kernel.invoke('agents.nudge', { id, message: 'Look at the tide tables.' })
+    await live()
+    expect(home.server.requests.at(-1)!.prompt).toContain('Look at the tide tables.')
+    const refused = home.server.requests.length
+    await live()
+    expect(home.server.requests).toHaveLength(refused)
+
+    isRefusing = false
+    await home.kernel.invoke('agents.update', { id, model: 'openai:other' })
+    await live()
+    expect(home.server.requests[refused]!.prompt).toContain('Look at the tide tables.')
+    expect((await goalsOf(home, id)).map(({ status }) => status)).toContain('completed')
+  },
+)
+
 test('a goal whose requests are refused for an unknown reason ends after three cycles, and the agent lives on', async () => {
   let goals = 0
   await using home = await testHostWithModel(
