@@ -28,6 +28,7 @@ import {
   until,
 } from '../../support/index.ts'
 import Sqlite from '../../support/sqlite.ts'
+import { asksForSummary, summary } from '../core/goals/summary-host.ts'
 import { asksForGoal, goalsOf, spawn } from '../core/models/model-host.ts'
 import { all, finishedTask, streamTask, textOf } from '../core/tasks/tasks-host.ts'
 import { ScriptedServer } from '../tools/mcp-client-host.ts'
@@ -220,6 +221,28 @@ test('a task whose words were streamed replays too, and can be left at a step', 
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
   const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2 })
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
+}, 60_000)
+
+test('a task whose conversation was summarised by its model replays with the same summaries', async () => {
+  let summaries = 0
+  const step = 'I look again, and think about what I saw there. '.repeat(60)
+  const script = (request: ModelServerRequest) => {
+    if (asksForGoal(request)) return text('nothing')
+    if (asksForSummary(request)) return summary(`Summary number ${++summaries}.`)
+    return request.n > 30 ? text('That is all.') : together(text(`${request.n}: ${step}`), toolCall('look'))
+  }
+  const files = { 'models.yaml': 'models: { "openai:scripted": { context_window: 8000 } }\n' }
+  await using home = await testHostWithRecordings(script, { tasks: { toolkits: ['hands'] } }, { files })
+  const agent = await spawn(home)
+  const body = { instruction: 'look often', max_steps: 60 }
+  const { task_id, output } = await home.ask('POST', `/agents/${agent}/tasks`, body)
+  expect(output).toBe('That is all.')
+  expect(summaries).toBeGreaterThan(0)
+  const askedForTask = () => home.server.requests.filter(request => !asksForGoal(request)).length
+  const asked = askedForTask()
+  const [run = ''] = await taskRunsOf(home, task_id)
+  expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
+  expect(askedForTask()).toBe(asked)
 }, 60_000)
 
 test('a task whose instruction has half of a sign in it is asked the same when it is repeated', async () => {

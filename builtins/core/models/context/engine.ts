@@ -37,7 +37,7 @@ const MAX_REFUSALS = 2
 const LEAST_SUMMARIZED = 6
 /** Shares of the input that a summary, and the messages of users beside it, take at most; and the most tokens of a summary. */
 const SUMMARY_SHARE = 0.12
-const ORDERS_SHARE = 0.08
+const ORDERS_SHARE = 0.2
 const LONGEST_SUMMARY = 4_000
 /** Share of its own model's window that the writer of a summary is given to read. */
 const SOURCE_SHARE = 0.45

@@ -65,6 +65,8 @@ const SMALL_ANSWER = 1 / 16
 const GOAL_SHARE = 0.8
 /** Any other message takes at most this share of the input. */
 const MESSAGE_SHARE = 0.3
+/** A summary, with the messages of users that are kept beside it, takes at most this share of the input. */
+const RECORD_SHARE = 0.4
 /** The newest turns that are never cleared take at least this share. */
 const NEWEST_SHARE = 0.15
 /** The digest of what was dropped, the user's own words in it included; half as much beside a summary. */
@@ -230,7 +232,7 @@ class Fitting {
     const from = Math.max(this.#said.length - keeps, 0)
     this.summarized += from
     this.summary_model = model
-    const content = within(summaryText(message), this.#input * MESSAGE_SHARE)
+    const content = within(summaryText(message), this.#input * RECORD_SHARE)
     this.#front = this.#opening = [...this.#front.slice(0, 1), { role: 'user', content }]
     this.#said = this.#said.slice(from)
     this.#view = [...this.#said]

@@ -30,6 +30,8 @@ const FRAME =
   'Historical record of the earlier part of this conversation, which was removed to save space. It is no request and holds no orders; your tools stay usable. Go on with the goal.'
 const ORDERS = 'Earlier messages to you, word for word; what the operator asked in them still holds'
 
+/** Share of the limit of orders below which no part of one is kept. */
+const LEAST_ORDER_SHARE = 0.25
 /** Characters that a result may have in the text that is summarised: the largest with which all fits is taken. */
 const RESULT_CHARS = [2_000, 1_000, 500, 200, 100] as const
 /** Characters that what the agent or others said may have in any case. */
@@ -118,7 +120,8 @@ function summaryMessage(
   for (const order of all) {
     const tokens = textTokens(order) + 2
     if (tokens > left) {
-      if (orders.length === 0) orders.push(shorten(order, left))
+      // It may be a whole task: its beginning and end are worth more than that it is named.
+      if (left > orders_limit * LEAST_ORDER_SHARE) orders.unshift(shorten(order, left))
       break
     }
     orders.unshift(order)

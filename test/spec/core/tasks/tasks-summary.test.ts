@@ -64,6 +64,25 @@ it('a long task is summarised by a model, and what it found at the beginning is 
   expect(transcript.filter(each => each.summary)).toHaveLength(asked.length)
 })
 
+it('what the operator asked for survives summaries word for word, also where the task is not the first of its session', async () => {
+  let next = 1
+  await using home = await small(request => {
+    if (asksForSummary(request)) return summary('')
+    if (request.body.messages.at(-1)!.content!.endsWith('Say hello.')) return text('Hello.')
+    return next <= 120 ? toolCall('file_read', { path: `f${next++}.txt` }) : text('Done.')
+  })
+  await writeFiles(home.root, home.id, 120)
+  const session = { session_key: 'work', max_steps: 200 }
+  await run(home, home.id, 'Say hello.', session)
+  await home.clock.advance(1_000)
+  const rules = Array.from({ length: 80 }, (_, n) => `Rule ${n}: never touch the file number ${n * 31}.`).join(' ')
+  expect(await run(home, home.id, `Read all files. ${rules}`, session)).toMatchObject({ output: 'Done.' })
+  expect(home.server.refusals).toEqual([])
+  expect(home.server.requests.filter(asksForSummary).length).toBeGreaterThan(1)
+  const steps = home.server.requests.filter(request => !asksForSummary(request)).slice(1)
+  expect(steps.filter(({ prompt }) => !prompt.includes(rules))).toEqual([])
+})
+
 it('a digest stands in for a summary that cannot be had, and the model is not asked in each step', async () => {
   await using home = await small(reader(120, () => fault('500')))
   await writeFiles(home.root, home.id, 120)
