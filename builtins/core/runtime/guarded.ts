@@ -1,4 +1,4 @@
-import { ToolImages } from '#core/images/contract'
+import { type ImageSource, ToolImages } from '#core/images/contract'
 import { describeIssues, issuesOf, type PluginHandle } from '#kernel'
 import { Guardrails } from '#safety/guardrails/contract'
 import type { Tool } from '#tools/toolkits/contract'
@@ -30,13 +30,21 @@ function guardTool(guardrails: Guardrails, tool: Tool): Tool {
         return checked.text
       })
       const result = await tool.execute(given === args ? args : ((await fitting(tool, given)) as never), call)
-      const text = textOf(result)
+      const text = textOf(result, call.result_tokens)
       const checked = await guardrails.check('tool_result', text, { agent_id })
       if (checked.action === 'block') return '[The result was withheld by a guardrail.]'
+      // What an image says cannot be checked.
+      if (result instanceof ToolImages && guardrails.watches('tool_result')) {
+        return [checked.text, ...result.images.map(withheldImage)].join('\n')
+      }
       if (checked.text === text) return result
       return result instanceof ToolImages ? new ToolImages(checked.text, result.images) : checked.text
     },
   }
+}
+
+function withheldImage({ name = 'image' }: ImageSource): string {
+  return `[The image "${name}" was withheld: guardrails check results of tools, and cannot look into images.]`
 }
 
 /** The value with each text in it checked; the same value when nothing changed. */

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import checkpoints from '#core/checkpoints/index'
+import guardrails from '#safety/guardrails/index'
 import {
   type ModelServer,
   type ModelServerRequest,
@@ -71,6 +72,21 @@ it('an image that a tool of a plugin gives reaches the model, is kept once, and 
   expect(said).toHaveLength(1)
   expect(said[0]!.message).not.toContain(PNG.slice(0, 20))
   expect(JSON.parse(said[0]!.message).images[0]).toMatchObject({ name: 'garden.png', media_type: 'image/png' })
+})
+
+it('an image of a tool is withheld and named where guardrails check the results of tools', async () => {
+  await using home = await testHostWithModel(calling('shoot'), {
+    builtins: [guardrails],
+    config: { guardrails: { enabled: true, stages: ['tool_result'] } },
+    plugins: { 'camera.ts': CAMERA },
+  })
+  const id = await spawn(home)
+  home.kernel.heartbeat.start()
+  await pursueGoal(home, id)
+  const result = lastStep(home).body.messages.find(({ role }) => role === 'tool')!.content
+  expect(result).toContain('The garden now.\n[The image "garden.png" was withheld: guardrails check results of tools')
+  expect(home.server.requests.filter(({ body }) => body.messages.some(({ images }) => images?.length))).toEqual([])
+  expect(await rows(home, 'SELECT * FROM images')).toEqual([])
 })
 
 it('file_read shows an image of the workspace, whatever its name says', async () => {
