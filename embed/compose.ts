@@ -17,6 +17,7 @@ import {
 import { keyedRandom } from '#lib/keyed-random'
 import { createLog } from '#lib/log'
 import { type Opener, OpenerToken } from '#lib/opener'
+import { usePlainIssues } from '#lib/plain-issues'
 import { projectAt } from '#lib/project'
 import { recordedPorts, recordingBoundary } from '#lib/recording-context'
 import { secretsOf } from '#lib/secrets'
@@ -66,6 +67,7 @@ const RootConfig = z.object({
 
 /** Opens a project in this process: configuration, plugins, resources. @throws SvcError with a message for the operator */
 export async function openKernel(options: KernelOptions): Promise<Kernel> {
+  usePlainIssues()
   const machine = systemPorts(options.ports)
   const project = projectAt(options.root)
   const config = new Config(project.config, machine, options)

@@ -86,7 +86,7 @@ it('an empty variable is no variable', async () => {
 
 it('a bad value in the file is refused with file, line and key', async () => {
   const opening = testHost({ builtins: [shop], config: '# my shop\nshop:\n  greeting: hi\n  limit: none\n' })
-  await expect(opening).rejects.toThrow(/config\.yaml:4: shop\.limit: .*expected number/)
+  await expect(opening).rejects.toThrow(/config\.yaml:4: shop\.limit: must be a number, not a string/)
 })
 
 it.each([

@@ -12,9 +12,9 @@ const BROKEN: [string, string, string][] = [
   ['plugins:\n  disabled: [store]\n', 'plugins.disabled', ':2: plugins.disabled: "store"'],
   ['plugins:\n  disabled: [settings, cli, store]\n', 'plugins.disabled', ':2: plugins.disabled: "store"'],
   ['store:\n  url: javascript:alert(1)\n', 'store.url', ':2: store.url: names no database'],
-  ['daemon:\n  heartbeat: soon\n', 'daemon.heartbeat', ':2: daemon.heartbeat: Invalid input'],
-  ['plugins:\n  disabled: store\n', 'plugins.disabled', ':2: plugins.disabled: Invalid input'],
-  ['seed: [1]\n', 'seed', ':1: seed: Invalid input'],
+  ['daemon:\n  heartbeat: soon\n', 'daemon.heartbeat', ':2: daemon.heartbeat: must be a number'],
+  ['plugins:\n  disabled: store\n', 'plugins.disabled', ':2: plugins.disabled: must be an array'],
+  ['seed: [1]\n', 'seed', ':1: seed: must be'],
   [
     'approval:\n  enabled: true\nplugins:\n  disabled: [approvals]\n',
     'approval.enabled',
@@ -178,11 +178,11 @@ export default definePlugin({ name: 'good', config: z.object({ size: z.number().
       'plugins.config.good.size is 3, in force after a restart\n',
     )
     expect((await run('config', 'set', 'plugins.config.good.size', 'big')).stderr).toContain(
-      'plugins.config.good.size: Invalid input',
+      'plugins.config.good.size: must be a number',
     )
     await dir.write({ '.svc/config.yaml': 'plugins:\n  config:\n    good: { size: big }\n' })
     expect((await run('config', 'validate')).stderr).toContain(
-      '.svc/config.yaml:3: plugins.config.good.size: Invalid input',
+      '.svc/config.yaml:3: plugins.config.good.size: must be a number',
     )
     expect((await run('config', 'unset', 'plugins.config.good.size')).code).toBe(0)
     expect(await run('config', 'validate')).toMatchObject({ code: 0 })

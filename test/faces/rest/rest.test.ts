@@ -342,7 +342,7 @@ describe('bad input', () => {
     }
     expect(await detail('{"size":1,}')).toMatch(/^The body is not JSON in UTF-8: .* at position 10.*\.$/)
     expect(await detail('{"size":1,"colour":[]}')).toBe(
-      'The request is not valid: colour: Invalid input: expected string, received array.',
+      'The request is not valid: colour: must be a string, not an array.',
     )
     expect(await detail('{"size":1,"note":{"weights":[1,1e309]}}')).toBe(
       'The request is not valid: note.weights.1: is a number too large to be kept.',

@@ -102,8 +102,8 @@ it('svc config set puts a mapping in the place of the one there was; an entry an
 })
 
 it.each([
-  [['set', 'daemon.heartbeat', 'soon'], 2, 'daemon.heartbeat: Invalid input: expected number'],
-  [['set', 'daemon.heartbeat', '0'], 2, 'daemon.heartbeat: Too small'],
+  [['set', 'daemon.heartbeat', 'soon'], 2, 'daemon.heartbeat: must be a number, not a string'],
+  [['set', 'daemon.heartbeat', '0'], 2, 'daemon.heartbeat: must be at least 0.05'],
   [['set', 'daemon.hartbeat', '1'], 2, 'did you mean "daemon.heartbeat"?'],
   [['get', 'daemon'], 2, '"daemon" is not a key of the configuration'],
   [['get', 'heartbeat'], 2, '"heartbeat" is not a key of the configuration; did you mean "daemon.heartbeat"?'],

@@ -235,7 +235,7 @@ describe('patterns', () => {
       errors: [{ path: 'participants', message: 'must be a list of agents' }],
     })
     await expect(start({ participants: `bob,${'x'.repeat(200)}` })).rejects.toMatchObject({
-      errors: [{ path: 'participants.1', message: expect.stringContaining('Too big') }],
+      errors: [{ path: 'participants.1', message: expect.stringContaining('at most') }],
     })
     await start({})
     await expect(start({})).rejects.toMatchObject({ code: 'too_many_patterns', status: 409 })

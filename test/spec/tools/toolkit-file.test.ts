@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Kernel } from '#kernel'
+import { textTokens } from '#lib/text-tokens'
 import sandbox from '#safety/sandbox/index'
 import { type ToolCall, Toolkits } from '#tools/toolkits/contract'
 import files from '#tools/toolkits/file/index'
@@ -53,11 +54,13 @@ async function use(
   name: string,
   args: Record<string, unknown>,
   signal = new AbortController().signal,
+  more: Partial<ToolCall> = {},
 ): Promise<string> {
   const tool = kernel.points.find(Toolkits, 'file')!.tools.find(each => each.name === name)!
   const call: ToolCall = {
     ...{ call_id: 'c1', agent_id: 'coder-1', goal_id: null, cycle_num: 1, signal, workspace, idempotency_key: 'k' },
     effect: () => {},
+    ...more,
   }
   try {
     return String(await tool.execute(tool.parameters.parse(args), call))
@@ -69,6 +72,22 @@ async function use(
 const inWorkspace = (name: string) => join(workspace, name)
 
 describe('reading', () => {
+  test('a file is shown in parts that the model in use can read, and all of it can be reached', async () => {
+    const lines = Array.from({ length: 600 }, (_, n) => `Line ${n} of a file that is longer than one result may be.`)
+    await writeFile(inWorkspace('long.txt'), lines.join('\n'))
+    const parts: string[] = []
+    for (let offset: number | undefined = 0; offset !== undefined; ) {
+      const shown = await use('file_read', { path: 'long.txt', offset }, undefined, { result_tokens: 1_000 })
+      expect(textTokens(shown)).toBeLessThanOrEqual(1_000)
+      parts.push(shown)
+      const next = /read on with offset=(\d+)/.exec(shown)?.[1]
+      offset = next === undefined ? undefined : Number(next)
+    }
+    expect(parts.length).toBeGreaterThan(5)
+    const rows = parts.flatMap(part => part.split('\n').filter(row => !row.startsWith('[')))
+    expect(rows).toEqual(lines.map((line, n) => `${n + 1}\t${line}`))
+  })
+
   test('rows come numbered', async () => {
     await writeFile(inWorkspace('a.txt'), 'one\r\ntwo\n')
     expect(await use('file_read', { path: 'a.txt' })).toBe('1\tone\n2\ttwo')

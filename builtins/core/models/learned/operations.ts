@@ -8,7 +8,7 @@ import { forgetLearned, listLearned } from './repository.ts'
 export function modelsForget(svc: PluginHandle, learned: LearnedModels): Operation {
   return operation({
     name: 'models.forget',
-    summary: 'Forget what refusals taught of a model',
+    summary: 'Remove what refusals taught of a model',
     description:
       'Its window, parameters and abilities are learned anew; other processes follow within ten seconds. Changing the configuration of the model does the same.',
     input: z.strictObject({

@@ -327,7 +327,7 @@ describe('tool calls', () => {
     expect(results?.[0]).toBe('Error: it broke')
     expect(results?.[1]).toMatch(/there is no tool "nothing_like_it".*boom/)
     expect(results?.[2]).toMatch(/not valid JSON.*JSON Schema/)
-    expect(results?.[3]).toMatch(/n: .*expected number.*not run/)
+    expect(results?.[3]).toMatch(/n: must be a number.*not run/)
     expect(results?.[4]).toBe('{"self":"1"}')
     expect(results?.[5]).toBe('Error: The tool hangs did not finish within 7 s.')
   })
@@ -462,7 +462,7 @@ describe('a goal strategy', () => {
 
   it.each([
     ['nothing', { objective: '', cost_usd: 0.5, tokens: 1 }, undefined],
-    ['no object', 'a string', 'expected object'],
+    ['no object', 'a string', 'must be an object'],
     ['a negative cost', { objective: 'A fine objective', cost_usd: -1, tokens: 0 }, 'cost_usd: '],
     ['a megabyte', { objective: 'x'.repeat(1_000_000), cost_usd: 0.5, tokens: 1 }, 'objective: '],
   ])('that answers %s makes no goal, is reported, and its stated cost is booked', async (_, answer, why) => {
@@ -488,7 +488,7 @@ it('an invalid answer of a news source is reported with its plugin', async () =>
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end')
   expect((await detail(home, id)).error).toBe(
-    'The answer of the news source "five" of odd is not valid: Invalid input: expected object, received number.',
+    'The answer of the news source "five" of odd is not valid: must be an object, not a number.',
   )
 })
 
@@ -508,7 +508,7 @@ it('a part of the prompt that is no string is reported with its plugin', async (
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end')
   expect((await detail(home, id)).error).toBe(
-    'The text of the prompt section "five" of odd is not valid: Invalid input: expected string, received number.',
+    'The text of the prompt section "five" of odd is not valid: must be a string, not a number.',
   )
 })
 

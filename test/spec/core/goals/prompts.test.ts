@@ -59,7 +59,8 @@ async function firstRequests(presets: readonly string[], options: TestHostOption
   return { firsts: new Map(firsts), names: tools.map(({ name }) => name) }
 }
 
-const tokensOf = (tools: First['tools']) => tools.reduce((sum, each) => sum + textTokens(JSON.stringify(each.function)), 0)
+const tokensOf = (tools: First['tools']) =>
+  tools.reduce((sum, each) => sum + textTokens(JSON.stringify(each.function)), 0)
 const namesOf = ({ tools }: First) => tools.map(each => each.function.name)
 
 /** As a person reads it. */
