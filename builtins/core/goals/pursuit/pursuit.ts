@@ -32,7 +32,6 @@ import { recallMemories } from '../context/recall.ts'
 import { sectionsFor } from '../context/sections.ts'
 import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
 import { abandonGoal } from '../goals.ts'
-import { isRefusedAgain } from '../refusals.ts'
 import {
   type AtHand,
   dropTranscript,
@@ -46,6 +45,7 @@ import {
 } from '../repository.ts'
 import { clearFailure, goalEnding, recordSpend, restAfter } from './outcome.ts'
 import { Plan, planReminder, UPDATE_PLAN } from './plan.ts'
+import { isRefusedAgain } from './refusals.ts'
 import { Summaries } from './summary.ts'
 import { Transcript } from './transcript.ts'
 import type { TranscriptCache } from './transcript-cache.ts'

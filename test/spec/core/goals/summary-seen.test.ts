@@ -23,6 +23,7 @@ it('how full the window was, and how room was made, is seen in traces, of the ag
   const contexts = steps.map(({ attributes }) => attributes.context as Record<string, number | string>)
   expect(contexts[0]).toEqual({
     window: 12_000,
+    ratio: expect.any(Number),
     system: expect.any(Number),
     tools: expect.any(Number),
     messages: expect.any(Number),

@@ -1,5 +1,5 @@
 import type { Metric, Sample } from '#lib/metric'
-import type { Governor, GovernorState } from './call/governor.ts'
+import type { Governor, GovernorState } from './governor.ts'
 
 const BREAKERS = ['closed', 'open', 'half_open'] as const
 
