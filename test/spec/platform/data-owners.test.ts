@@ -3,9 +3,9 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { transform } from 'esbuild'
 import { describe, expect, it } from 'vitest'
-import { OWNERS, STEPS } from '../builtins/migrations.ts'
+import { OWNERS, STEPS } from '../../../builtins/migrations.ts'
 
-const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
+const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../../..')
 
 /** The other engine, which has all tables in its own dialect. */
 const WHOLE = ['platform/cluster']
