@@ -59,6 +59,9 @@ describe('a table', () => {
   it('counts the columns that a terminal takes, not characters', () => {
     expect([widthOf('日本'), widthOf('e\u0301'), widthOf('🦊'), widthOf('abc')]).toEqual([4, 1, 2, 3])
     expect(take('日本語', 5)).toBe('日本')
+    const clusters = ['👨‍👩‍👧', '🇩🇪', '❤️']
+    expect(clusters.map(widthOf)).toEqual([2, 2, 2])
+    expect(take('👨‍👩‍👧👨‍👩‍👧', 3)).toBe('👨‍👩‍👧')
     expect(wrap('aa bb cc', 5)).toEqual(['aa bb', 'cc'])
     expect(wrap('abcdefgh', 3, true)).toEqual(['abc', 'def', 'gh'])
   })

@@ -1,19 +1,13 @@
-/** How many columns of a terminal a text takes, and how it is made to fit. Texts are printable: without control characters. */
+/** Widths of strings in columns of a terminal, and layout to a width. Strings are printable: without control characters. */
 
-const ZERO = /\p{Mn}|\p{Me}/u
-// East Asian Wide and Fullwidth (Unicode Standard Annex 11), and emoji by default presentation.
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u
+import stringWidth from 'string-width'
+
+/** Measuring by grapheme is slow, and most text is ASCII. */
+const ASCII = /^[ -~]*$/
+const graphemes = new Intl.Segmenter()
 
 export function widthOf(text: string): number {
-  let width = 0
-  for (const character of text) width += columnsOf(character)
-  return width
-}
-
-function columnsOf(character: string): number {
-  if (character < '\u0300') return 1
-  return ZERO.test(character) ? 0 : WIDE.test(character) ? 2 : 1
+  return ASCII.test(text) ? text.length : stringWidth(text)
 }
 
 /** The text with spaces up to a width. */
@@ -25,10 +19,10 @@ export function pad(text: string, width: number): string {
 export function take(text: string, width: number): string {
   let taken = ''
   let left = width
-  for (const character of text) {
-    left -= columnsOf(character)
+  for (const { segment } of graphemes.segment(text)) {
+    left -= widthOf(segment)
     if (left < 0) break
-    taken += character
+    taken += segment
   }
   return taken
 }
@@ -88,7 +82,7 @@ function wrapLine(text: string, width: number, hard: boolean): string[] {
       line = word
       while (hard && widthOf(line) > width) {
         // A character wider than the line still takes its place.
-        const part = take(line, width) || [...line][0]!
+        const part = take(line, width) || [...graphemes.segment(line)][0]!.segment
         lines.push(part)
         line = line.slice(part.length)
       }
