@@ -7,7 +7,6 @@ import { printableJson } from '../screen/printable.ts'
 import type { Announcement } from './announce.ts'
 import { isDetached, sendToParent } from './detached.ts'
 import { type Journal, openJournal } from './journal.ts'
-import { giveMemoryBack } from './memory.ts'
 
 /** What a process that runs for long does of its own. */
 export interface Service {
@@ -52,7 +51,6 @@ export async function serveUntilSignal(
     await journal.close()
     throw error
   })
-  const undo = giveMemoryBack(kernel.ports.clock)
   let ended_with: number | undefined
   const watchdog = kernel.services.has(Watchdog) ? kernel.use(Watchdog) : undefined
   try {
@@ -71,7 +69,6 @@ export async function serveUntilSignal(
     return exit
   } finally {
     watchdog?.ending()
-    await undo()
     await kernel.close()
     if (ended_with !== undefined) await life('stopped', { exit: ended_with })
     await journal.close()
