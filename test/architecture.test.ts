@@ -44,6 +44,7 @@ const HOMES: Record<string, string | string[]> = {
   'ajv-formats': 'builtins/core/runtime/schema-thread.js',
   openai: 'builtins/core/models/',
   fastify: 'builtins/interfaces/rest/',
+  'fastify-sse-v2': 'builtins/interfaces/rest/',
   'eventsource-parser': 'builtins/',
   undici: 'builtins/safety/net/',
   'ipaddr.js': 'builtins/safety/net/',
