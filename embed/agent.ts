@@ -1,6 +1,7 @@
 import { StructuredParseError, type TaskResponse } from '#core/tasks/contract'
 import { type Exchange, recentExchanges } from '#core/tasks/run/prompt'
-import type { LogOptions, Ports, z } from '#kernel'
+import type { Ports, z } from '#kernel'
+import type { LogOptions } from '#lib/log'
 import type { Review } from '#safety/approvals/contract'
 import type { Tool } from '#tools/toolkits/contract'
 

@@ -4,18 +4,9 @@ import { GoalStrategies } from '#core/goals/contract'
 import { goalsExtension } from '#core/goals/extension'
 import { cliInterface } from '#interfaces/cli/parsing/usage'
 import { httpInterface } from '#interfaces/rest/http-interface'
-import {
-  HostToken,
-  Kernel,
-  type LogOptions,
-  Operations,
-  type PluginDefinition,
-  type Ports,
-  type Role,
-  z,
-} from '#kernel'
+import { HostToken, Kernel, Operations, type PluginDefinition, type Ports, type Role, z } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
-import { createLog } from '#lib/log'
+import { createLog, type LogOptions } from '#lib/log'
 import { type Opener, OpenerToken } from '#lib/opener'
 import { usePlainIssues } from '#lib/plain-issues'
 import { projectAt } from '#lib/project'
@@ -24,13 +15,14 @@ import { secretsOf } from '#lib/secrets'
 import { systemPorts } from '#lib/system-ports'
 import { HeartbeatConfig } from '#platform/heartbeat/contract'
 import { installHeartbeat } from '#platform/heartbeat/install'
+import { ModuleSource } from '#platform/module-source/module-source'
 import { DisabledPlugins, PluginsConfig } from '#platform/plugin-files/config'
 import { RestartToken } from '#platform/plugin-files/contract'
 import { hindranceOf, type PluginFilesAllowed } from '#platform/plugin-files/hindrance'
 import { PluginFiles, type PluginFilesOptions } from '#platform/plugin-files/plugin-files'
 import { Config } from '#platform/settings/config'
-import { ConfigChecks } from '#platform/settings/contract'
-import { disabledCheck } from '#platform/settings/disabled'
+import { ConfigChecks, PluginsOff } from '#platform/settings/contract'
+import { describeOff, disabledCheck, pluginsOff } from '#platform/settings/disabled'
 import { Toolkits } from '#tools/toolkits/contract'
 import { toolkitsExtension } from '#tools/toolkits/extension'
 
@@ -75,11 +67,12 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
   const { seed } = keysOf(config, '', RootConfig)
   const ports = recordedPorts(seed === null ? machine : { ...machine, random: keyedRandom(seed) })
   const log = createLog({ ...options.log, secrets: secretsOf({ ports, config }) })
-  const { roles, dev = false, modules = async () => ({}), pluginFiles = 'trusted' } = options
+  const { roles, dev = false, modules: shared = async () => ({}), pluginFiles = 'trusted' } = options
+  const modules = new ModuleSource(options.builtins)
   const settings = keysOf(config, 'plugins', PluginsConfig)
   const disabled = disabledPlugins(config, options)
   const hindrance = hindranceOf(pluginFiles, { project, ports: machine, log })
-  const files = { settings, modules, hindrance, dev, meter: machine.clock }
+  const files = { settings, modules: shared, hindrance, dev, meter: machine.clock, before: [modules] }
   const daemon = keysOf(config, 'daemon', HeartbeatConfig)
   const support = (kernel: Kernel) => pluginFilesOf(kernel, files)
   const seams = { boundary: recordingBoundary, support }
@@ -90,12 +83,15 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
   for (const rules of [httpInterface, cliInterface]) kernel.points.restrict(Operations, rules)
   config.checkWith(() => kernel.list(ConfigChecks))
   kernel.points.add(ConfigChecks, disabledCheck(options.builtins), 'kernel')
+  kernel.services.provide(PluginsOff, names => pluginsOff(options.builtins, names), 'kernel')
   kernel.services.provide(OpenerToken, openerOf(options), 'kernel')
   if (options.restart) kernel.services.provide(RestartToken, options.restart, 'kernel')
   try {
     options.prepare?.(kernel)
     await config.verify()
-    await kernel.host.boot(options.builtins)
+    const off = describeOff(disabled())
+    if (off !== '') log.info({}, off)
+    await kernel.host.boot(modules)
     await config.verify()
     for (const { path, message } of config.unknownKeys()) log.warn({}, `${config.file}: ${path}: ${message}`)
     await kernel.start()
@@ -119,16 +115,22 @@ function keysOf<S extends z.ZodObject>(config: Config, section: string, shape: S
 }
 
 /**
- * Returns the names of the plugins that are switched off, as they are now. The keys of such a builtin stay known: what asks for
- * it is checked with the rest.
+ * Returns the plugins that are off, as they are now. The keys of such a builtin stay known: what asks for it is checked with
+ * the rest, and others may read them.
  */
-function disabledPlugins(config: Config, { builtins, lenient = false }: KernelOptions): () => readonly string[] {
+function disabledPlugins(config: Config, { builtins, lenient = false }: KernelOptions) {
   const settings = keysOf(config, 'plugins', DisabledPlugins)
   const isBuiltin = (name: string) => builtins.some(builtin => builtin.name === name)
-  if (lenient) return () => settings.disabled.filter(name => !isBuiltin(name))
+  if (lenient)
+    return () =>
+      pluginsOff(
+        [],
+        settings.disabled.filter(name => !isBuiltin(name)),
+      )
+  const off = () => pluginsOff(builtins, settings.disabled)
   for (const { name, section = name, config: shape } of builtins)
-    if (shape && settings.disabled.includes(name)) config.section(section, shape, name).add()
-  return () => settings.disabled
+    if (shape && off().has(name)) config.section(section, shape, name).add()
+  return off
 }
 
 /** A project that is tried out has no plugin files: what it needs of this one's plugins is in `also`. */

@@ -11,7 +11,6 @@ import {
   type EventName,
   type Events,
   type Kernel,
-  type LogOptions,
   type OperationCall,
   type Ports,
   type Role,
@@ -20,6 +19,7 @@ import {
   type Undo,
   type z,
 } from '#kernel'
+import type { LogOptions } from '#lib/log'
 import { systemPorts } from '#lib/system-ports'
 import type { RunDetail } from '#observability/runs/contract'
 import { type Guard, Guards, type Phase } from '#platform/heartbeat/contract'

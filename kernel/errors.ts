@@ -157,11 +157,3 @@ export function sentenceOf(error: unknown): string {
     return Object.prototype.toString.call(error)
   }
 }
-
-export const PluginError = defineError({
-  code: 'plugin_error',
-  status: 409,
-  title: 'Plugin error',
-  sentence: (p: { plugin: string; where: string; problem: string }) =>
-    `Plugin "${p.plugin}" (${p.where}): ${p.problem}`,
-})

@@ -116,7 +116,7 @@ export class PluginHandle {
     const listener = intercept(this.#parts.interceptor, { kind: 'handler', name: event }, handler)
     byEvent.set(
       event,
-      this.#declare(`on ${event}`, () => this.#parts.hooks.on(event, listener, this.name), 1),
+      this.#declare(`on ${event}`, () => this.#parts.hooks.on(event, listener, this.name, this.#parts.builtin), 1),
     )
   }
 

@@ -85,9 +85,9 @@ export class Hook<In, Out = void> {
     return () => this.#change(this.#taps.filter(other => other !== tap))
   }
 
-  /** The same as `tap`, by tapable's name. */
-  tapPromise(options: string | TapOptions, fn: Tap<In, Out>['fn']): Undo {
-    return this.tap(options, fn)
+  /** Removes the taps of a handler. */
+  untap(fn: unknown): void {
+    this.#change(this.#taps.filter(tap => tap.fn !== fn))
   }
 
   /**
@@ -176,7 +176,6 @@ export class Hooks {
   readonly #hooks = new Map<string, Hook<never, unknown>>()
   /** Hooks whose owner is gone while others still have taps on them. */
   readonly #orphans = new Map<string, Hook<never, unknown>>()
-  readonly #handlers = new Map<string, Map<unknown, Undo>>()
   readonly #events = new Map<string, z.ZodType>()
   readonly #parts: HooksParts
 
@@ -214,12 +213,13 @@ export class Hooks {
     this.#hooks.delete(name)
     // Listeners stay for when its owner is back, as after a reload.
     if (hook && hook.taps.length > 0) this.#orphans.set(name, hook)
-    else this.#handlers.delete(name)
   }
 
-  /** @throws UnknownHookError naming those there are */
-  get<In, Out = unknown>(name: string): Hook<In, Out> {
-    const hook = this.#hooks.get(name)
+  /** @param early returns one that may be declared later, or never @throws UnknownHookError naming those there are */
+  get<In, Out = unknown>(name: string, early = false): Hook<In, Out> {
+    const known = this.#hooks.get(name) ?? (early ? this.#orphans.get(name) : undefined)
+    const hook = known ?? (early ? new Hook<never, unknown>(name, { kind: 'series' }) : undefined)
+    if (hook && !known) this.#orphans.set(name, hook)
     if (!hook) throw new UnknownHookError({ name, known: this.names() })
     return hook as unknown as Hook<In, Out>
   }
@@ -234,24 +234,15 @@ export class Hooks {
   }
 
   /** Listens to an event; the same handler is added once. @returns its removal, also had by `off` */
-  on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown, name = handler.name || 'handler'): Undo {
-    const hook = this.get<Events[E], void>(event)
-    const handlers = this.#handlers.get(event) ?? new Map<unknown, Undo>()
-    this.#handlers.set(event, handlers)
-    handlers.get(handler)?.()
-    const untap = hook.tap(name, payload => handler(payload) as undefined)
-    handlers.set(handler, untap)
-    return () => {
-      if (handlers.get(handler) === untap) handlers.delete(handler)
-      return untap()
-    }
+  on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown, name?: string, early?: boolean): Undo {
+    const hook = this.get<Events[E], void>(event, early)
+    hook.untap(handler)
+    return hook.tap(name || handler.name || 'handler', handler as (payload: Events[E]) => undefined)
   }
 
   /** Stops listening. A handler that does not listen is passed over. */
   off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
-    const handlers = this.#handlers.get(event)
-    void handlers?.get(handler)?.()
-    handlers?.delete(handler)
+    this.#hooks.get(event)?.untap(handler)
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Configuration } from './configuration.ts'
-import { defineError, sentenceOf } from './errors.ts'
+import { defineError } from './errors.ts'
 import type { Extension } from './handle.ts'
 import { Hooks, KERNEL_EVENTS } from './hooks.ts'
 import { Host } from './host/host.ts'
@@ -36,8 +36,8 @@ export interface KernelParts {
   config: Configuration
   /** Stands around what leaves and enters cycles. */
   boundary: CycleBoundary
-  /** Returns the names of the plugins that are switched off. */
-  disabled: () => readonly string[]
+  /** Returns the plugins that are off, by name: `null` for those that were switched off, else which of these they need. */
+  disabled: () => ReadonlyMap<string, string | null>
   /** Returns what the process has beside its builtins; called when all but the plugins are there. */
   support: (kernel: Kernel) => PluginSupport
 }
@@ -90,22 +90,9 @@ export class Kernel {
     this.#extensions.push(...extensions)
   }
 
-  /** Applies changes of configuration and plugins; called once per heartbeat, between two cycles. */
-  async tick(): Promise<void> {
-    await this.#reloadConfig()
+  /** Has the sources look for changes, now and then; called once per heartbeat, between two cycles. */
+  tick(): void {
     for (const source of this.#support.sources) source.tick()
-  }
-
-  async #reloadConfig(): Promise<void> {
-    try {
-      const keys = await this.config.reload()
-      if (keys.length > 0) {
-        this.log.info({}, `configuration applied: ${keys.join(', ')}`)
-        await this.hooks.emit('config_changed', { keys })
-      }
-    } catch (error) {
-      this.log.error({}, `the last good configuration stays in force: ${sentenceOf(error)}`)
-    }
   }
 
   /** A service's current provider. @throws ServiceMissingError, ClosedError */

@@ -75,14 +75,6 @@ export interface Presence {
 
 export type Log = Pick<import('pino').Logger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'child' | 'level'>
 
-export interface LogOptions {
-  level?: string
-  /** Takes whole lines of JSON; standard error by default, and for a line on which it throws. */
-  write?: (line: string) => void
-  /** Returns the values that must never be written; called for each line. */
-  secrets?: () => readonly string[]
-}
-
 export const ROLES = ['daemon', 'joined', 'server', 'mcp', 'cli'] as const
 /** What a process is for. One process may have several roles; `joined` is a daemon that may run beside the project's own. */
 export type Role = (typeof ROLES)[number]

@@ -1,6 +1,14 @@
 import { pino } from 'pino'
-import type { Log, LogOptions } from '#kernel'
+import type { Log } from '#kernel'
 import { escapeForJson, maskText } from '#lib/secrets'
+
+export interface LogOptions {
+  level?: string
+  /** Takes whole lines of JSON; standard error by default, and for a line on which it throws. */
+  write?: (line: string) => void
+  /** Returns the values that must never be written; called for each line. */
+  secrets?: () => readonly string[]
+}
 
 /** Returns a log of JSON lines with a fixed set of fields, redacted by value. */
 export function createLog(options: LogOptions = {}): Log {

@@ -1,4 +1,5 @@
-import { type Kernel, type LogOptions, type PluginDefinition, type Ports, type Role, type Token, token } from '#kernel'
+import { type Kernel, type PluginDefinition, type Ports, type Role, type Token, token } from '#kernel'
+import type { LogOptions } from '#lib/log'
 
 /** Opens another project with the same builtins and some more, apart from this one: for what is tried out. */
 export interface Opener {

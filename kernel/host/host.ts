@@ -1,38 +1,16 @@
+import { didYouMean } from '../near.ts'
 import type { PluginDefinition } from '../plugin.ts'
-import {
-  type FoundPlugin,
-  isOfProgram,
-  type LoadedPlugin,
-  type PluginSource,
-  type PluginSupport,
-  type Retry,
-} from '../source.ts'
-import { checkDefinition } from './definition.ts'
-import { checkNeeds, circle, NeedsError, needsError, order } from './order.ts'
+import { type FoundPlugin, isOfProgram, type LoadedPlugin, type PluginSource, type PluginSupport } from '../source.ts'
+import { circle, NeedsError, needsError, order, RestartNeededError } from './order.ts'
+import { type Found, idOf, type Seen, statesOf } from './seen.ts'
 import { absent, type Outcome, type PluginState } from './state.ts'
 import { PluginSwapper } from './swapper.ts'
 import { nameTakenError, Version, type VersionParts } from './version.ts'
 
 export interface HostParts extends VersionParts {
   support: PluginSupport
-  /** Names of plugins that are switched off. */
-  disabled: () => readonly string[]
-}
-
-/** A plugin with its source. */
-interface Found {
-  plugin: FoundPlugin
-  source: PluginSource
-}
-
-/** What was last seen of a plugin of a source. */
-interface Seen extends Found {
-  /** The plugin's name and what it needs, once it could be loaded. */
-  name?: string
-  needs?: readonly string[]
-  error?: string
-  /** It is loaded again when this says so. */
-  retry?: Retry | undefined
+  /** Plugins that are off, by name: `null` for those that were switched off, else which of these they need. */
+  disabled: () => ReadonlyMap<string, string | null>
 }
 
 /** Orders plugins by their needs, makes them live, replaces them by newer versions and undoes them. */
@@ -40,36 +18,47 @@ export class Host {
   readonly #parts: HostParts
   readonly #swapper: PluginSwapper
   readonly #seen = new Map<string, Seen>()
-  readonly #disabledPlugins = new Map<string, string>()
-  readonly #swaps = new Map<string, { count: number; ms: number; at: string }>()
+  readonly #off = new Map<string, PluginState>()
+  /** The modules' newest versions by name, whether they are live or another plugin has their place. */
+  readonly #builtins = new Map<string, Version>()
   readonly #stop = new AbortController()
   #applying: Promise<unknown> = Promise.resolve()
+  /** Whether resources are started in this process by now. */
+  #isStarted = false
 
   constructor(parts: HostParts) {
     this.#parts = parts
     this.#swapper = new PluginSwapper({ clock: parts.ports.clock, log: parts.log, signal: this.#stop.signal })
   }
 
-  /** The live versions by name, in their order. */
+  /** The live versions by the names under which they are needed, in their order. */
   get live(): ReadonlyMap<string, Version> {
     return this.#swapper.live
   }
 
   /** Brings up the builtins, then the plugins of sources. A builtin that fails fails the start; another one is logged and left out. */
-  async boot(builtins: readonly PluginDefinition[]): Promise<void> {
-    const wanted = builtins.filter(({ name }) => !this.#isDisabled(name, 'builtin'))
-    checkNeeds(wanted)
-    const ordered = order(wanted.map(definition => ({ definition, origin: 'builtin', load_ms: 0 })))
-    const versions = ordered.map(each => this.#declare(each))
+  async boot(source: PluginSource): Promise<void> {
+    const loaded: LoadedPlugin[] = []
+    for (const plugin of await source.find()) {
+      const each = await this.#load({ plugin, source })
+      if (each && 'definition' in each) loaded.push(each)
+    }
+    for (const each of order(loaded)) {
+      const { name } = each.definition
+      const hindered = this.#needsError(each.definition)
+      if (hindered) throw this.#parts.support.explain(name, each.origin, hindered)
+      const version = this.#declare(each)
+      this.#swapper.live.set(name, version)
+    }
     // Together, because builtins may name each other's points whichever comes first.
-    for (const rank of [0, 1] as const) for (const version of versions) version.show(rank)
-    for (const version of versions) this.#swapper.live.set(version.name, version)
-    await this.#apply({ started: false })
+    for (const rank of [0, 1] as const) for (const version of this.live.values()) version.show(rank)
+    await this.#apply()
     this.#parts.log.info({}, `${this.live.size} plugins are live`)
   }
 
   /** Starts the resources of the live plugins, in their order. */
   async start(): Promise<void> {
+    this.#isStarted = true
     for (const version of this.live.values()) {
       try {
         const hindered = this.#needsError(version.definition)
@@ -89,7 +78,7 @@ export class Host {
    * @param only a plugin's name, stem or origin: that one alone, loaded again also when it is unchanged
    */
   apply(only?: string): Promise<Outcome[]> {
-    return this.inTurn(() => this.#apply({ started: true, ...(only === undefined ? {} : { only }) }))
+    return this.inTurn(() => this.#apply(only))
   }
 
   /** Runs work while no plugins are being applied. */
@@ -111,9 +100,7 @@ export class Host {
   /** Has changes of the sources applied as they report them. @returns its end */
   follow(): () => Promise<void> {
     const undos = this.#parts.support.sources.map(source => source.changed(() => this.apply()))
-    return async () => {
-      await Promise.all(undos.map(undo => undo()))
-    }
+    return async () => void (await Promise.all(undos.map(undo => undo())))
   }
 
   /**
@@ -127,21 +114,20 @@ export class Host {
     const next = this.#declare(loaded, old)
     old?.hide()
     try {
-      for (const rank of [0, 1] as const) next.show(rank)
+      next.show()
       return look(next)
     } finally {
       next.hide()
-      for (const rank of [0, 1] as const) old?.show(rank)
+      old?.show()
     }
   }
 
   /** Brings up one more plugin while the process runs. @throws what its setup throws, or a resource on starting; nothing of it remains then */
   async add(definition: PluginDefinition, origin = 'code'): Promise<void> {
     try {
-      const version = this.#declare({ definition: checkDefinition(definition), origin, load_ms: 0 })
-      const other = this.live.get(version.name)
-      if (other) throw nameTakenError(other)
-      await this.#swapper.replace(undefined, version, true)
+      const loaded = { definition, origin, load_ms: 0 }
+      const old = this.#placeOf(loaded)
+      await this.#swapper.replace(old, this.#declare(loaded, old), true)
     } catch (cause) {
       throw isOfProgram(origin) ? cause : this.#parts.support.explain(definition.name, origin, cause)
     }
@@ -149,32 +135,22 @@ export class Host {
 
   /** Undoes one plugin, with what it is at. What its undoings throw is logged; a name that is not live is passed over. */
   async remove(name: string): Promise<void> {
-    const version = this.live.get(name)
-    if (version) await this.#swapper.end(version)
+    const version = [...this.live.values()].find(each => each.name === name)
+    if (version && !(await this.#giveBack(version))) await this.#swapper.end(version)
   }
 
   /** Undoes all plugins, last first. */
   async close(): Promise<void> {
     this.#stop.abort()
     await this.#applying
-    for (const name of [...this.live.keys()].reverse()) await this.remove(name)
+    for (const version of [...this.live.values()].reverse()) await this.#swapper.end(version)
     await this.#swapper.close()
   }
 
   /** All plugins with their state: the live ones in their order, then the failed, the disabled and those not loaded. */
   list(): PluginState[] {
-    const versions = [...this.live.values()]
-    const live = versions.map(version => {
-      const { state, origin } = version
-      const { count = 0, ms = null, at = null } = this.#swaps.get(version.name) ?? {}
-      const error = this.#seen.get(origin)?.error ?? (state.state === 'suspended' ? state.last_failure : null)
-      return { ...state, error, swaps: count, swap_ms: ms, swapped_at: at }
-    })
-    const failed = [...this.#seen.values()]
-      .filter(({ plugin, error }) => error !== undefined && !versions.some(({ origin }) => origin === plugin.origin))
-      .map(({ plugin, name = plugin.stem, error = null }) => absent(name, plugin.origin, 'failed', error))
-    const disabled = [...this.#disabledPlugins].map(([name, origin]) => absent(name, origin, 'disabled', null))
-    return [...live, ...failed, ...disabled, ...this.#parts.support.sources.flatMap(({ unloaded }) => unloaded)]
+    const unloaded = this.#parts.support.sources.flatMap(source => source.unloaded)
+    return [...statesOf([...this.live.values()], this.#seen, this.#builtins), ...this.#off.values(), ...unloaded]
   }
 
   async #find(concerns?: (each: FoundPlugin) => boolean): Promise<Found[]> {
@@ -184,7 +160,7 @@ export class Host {
     return (await Promise.all(all)).flat()
   }
 
-  async #apply({ only, started }: { only?: string; started: boolean }): Promise<Outcome[]> {
+  async #apply(only?: string): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
     const loaded: LoadedPlugin[] = []
     await this.#parts.config.refresh()
@@ -198,17 +174,17 @@ export class Host {
     // One that moved is not gone: the plugin is replaced by itself.
     const arriving = new Set(loaded.map(({ definition }) => definition.name))
     outcomes.push(...(await this.#clear(found, arriving, only)))
-    for (const each of order(loaded)) outcomes.push(await this.#bring(each, started))
+    for (const each of order(loaded)) outcomes.push(await this.#bring(each))
     // Unless it could not be.
     outcomes.push(...(await this.#clear(found, new Set(), only)))
-    outcomes.push(...(await this.#settle(outcomes, started)))
+    outcomes.push(...(await this.#settle(outcomes)))
     return outcomes
   }
 
   /** Whether a plugin is to be loaded: it changed, or it is the one that was asked for. */
   #wants({ origin, stem, revision }: FoundPlugin, only?: string): boolean {
     if (this.#isDisabled(stem, origin)) return false
-    const seen = this.#seen.get(origin)
+    const seen = this.#seen.get(idOf(origin, stem))
     return only === undefined ? seen?.plugin.revision !== revision : [stem, seen?.name, origin].includes(only)
   }
 
@@ -216,9 +192,10 @@ export class Host {
   async #load(found: Found, asked = false): Promise<LoadedPlugin | Outcome | undefined> {
     const { plugin, source } = found
     const { origin, stem } = plugin
-    const before = this.#seen.get(origin)?.name
+    const id = idOf(origin, stem)
+    const before = this.#seen.get(id)?.name
     const seen: Seen = { plugin, source, ...(before ? { name: before } : {}) }
-    this.#seen.set(origin, seen)
+    this.#seen.set(id, seen)
     try {
       const loaded = await source.load(plugin, asked)
       const { name, needs = [] } = loaded.definition
@@ -234,10 +211,13 @@ export class Host {
   /** Removes the plugins that their sources no longer have. */
   async #clear(found: readonly Found[], arriving: ReadonlySet<string>, only?: string): Promise<Outcome[]> {
     const here = new Set(found.map(({ plugin }) => plugin.origin))
-    for (const origin of this.#seen.keys()) if (!here.has(origin)) this.#seen.delete(origin)
-    const gone = [...this.live.values()].filter(({ name, origin, stem }) => {
+    for (const [id, { plugin }] of this.#seen) if (!here.has(plugin.origin)) this.#seen.delete(id)
+    const gone = [...this.live.values()].filter(version => {
+      const { name, origin, stem } = version
       const named = only === undefined || [name, origin, stem].includes(only)
-      return !isOfProgram(origin) && !here.has(origin) && !arriving.has(name) && named
+      return (
+        !isOfProgram(origin) && !here.has(origin) && !arriving.has(name) && named && !this.#needsRestart(version.place)
+      )
     })
     return this.#leave(new Set(gone))
   }
@@ -246,16 +226,19 @@ export class Host {
   async #leave(gone: ReadonlySet<Version>): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
     const versions = [...this.live.values()].reverse()
-    const staying = new Set(versions.filter(version => !gone.has(version)).map(({ name }) => name))
+    const leaving = new Set(gone)
+    const places = () =>
+      new Set(versions.filter(each => !leaving.has(each) || this.#moduleBehind(each)).map(({ place }) => place))
+    let staying = places()
     const missing = ({ definition }: Version) => (definition.needs ?? []).filter(need => !staying.has(need))
     const orphan = (version: Version) => version.origin !== 'builtin' && missing(version).length > 0
-    for (let before = -1; before !== staying.size; ) {
-      before = staying.size
-      for (const version of versions) if (orphan(version)) staying.delete(version.name)
+    for (let before = -1; before !== leaving.size; staying = places()) {
+      before = leaving.size
+      for (const version of versions) if (orphan(version)) leaving.add(version)
     }
-    for (const version of versions.filter(({ name }) => !staying.has(name))) {
+    for (const version of versions.filter(each => leaving.has(each))) {
       const { name, origin } = version
-      await this.#swapper.remove(version)
+      if (!(await this.#giveBack(version))) await this.#swapper.remove(version)
       if (gone.has(version))
         outcomes.push(await this.#report({ plugin: name, origin, outcome: 'removed', error: null }))
       else outcomes.push(this.#failure(name, origin, needsError(missing(version), this.live.keys())))
@@ -264,55 +247,93 @@ export class Host {
   }
 
   /** Takes a loaded definition live, in the place of the version that is. */
-  async #bring(loaded: LoadedPlugin, started: boolean): Promise<Outcome> {
+  async #bring(loaded: LoadedPlugin): Promise<Outcome> {
     const { definition, origin } = loaded
-    const { name } = definition
+    const { name, replaces } = definition
     const { clock } = this.#parts.ports
     const began = clock.monotonic()
-    let old: Version | undefined
+    let [old, next]: (Version | undefined)[] = []
     try {
+      const isMoved = (each: Version) =>
+        each.origin === origin &&
+        each.place !== (replaces ?? name) &&
+        (replaces ?? each.definition.replaces) !== undefined
+      const moved = origin === 'builtin' ? undefined : [...this.live.values()].find(isMoved)
+      if (moved && !(await this.#giveBack(moved))) await this.#swapper.remove(moved)
       old = this.#placeOf(loaded)
-      const next = this.#declare(loaded, old)
-      await this.#swapper.replace(old, next, started)
-      next.previous = old
+      next = this.#declare(loaded, old)
+      await this.#swapper.replace(old, next, this.#isStarted)
+      if (old?.origin !== 'builtin') next.previous = old
     } catch (error) {
       loaded.remains?.close()
       return this.#failure(name, origin, error)
     }
-    const seen = this.#seen.get(origin)
+    const seen = this.#seen.get(idOf(origin, name))
     delete seen?.error
     if (old) {
       old.previous = undefined
-      const ms = Math.round(clock.monotonic() - began)
-      this.#swaps.set(name, { count: (this.#swaps.get(name)?.count ?? 0) + 1, ms, at: clock.now().toISOString() })
+      const [swap_ms, swapped_at] = [Math.round(clock.monotonic() - began), clock.now().toISOString()]
+      next.swapped = { swaps: old.swapped.swaps + 1, swap_ms, swapped_at }
     }
     return this.#report({ plugin: name, origin, outcome: old ? 'reloaded' : 'loaded', error: null })
   }
 
-  /** The version that a plugin replaces: its own, also by another name, or one that its source no longer has. @throws when the name is another's */
-  #placeOf({ definition, origin }: LoadedPlugin): Version | undefined {
-    const fromHere = [...this.live.values()].find(version => version.origin === origin)
-    const old = this.live.get(definition.name) ?? fromHere
-    if (old && old !== fromHere && (isOfProgram(old.origin) || this.#seen.has(old.origin))) throw nameTakenError(old)
+  /**
+   * The version that a plugin replaces: its own, also by another name, the module whose place it takes, or one that its source
+   * no longer has.
+   * @throws when the place is another's
+   */
+  #placeOf({ definition: { name, replaces }, origin }: LoadedPlugin): Version | undefined {
+    const id = origin === 'code' ? undefined : idOf(origin, name)
+    const own = [...this.live.values()].find(version => idOf(version.origin, version.name) === id)
+    const old = this.live.get(replaces ?? name) ?? own
+    if (old && this.#needsRestart(old.place))
+      throw new RestartNeededError(`"${old.place}" changes at a start only: svc restart`)
+    if (!old || old === own || (replaces !== undefined && old.origin === 'builtin')) return old
+    if (isOfProgram(old.origin) || this.#seen.has(old.origin)) throw nameTakenError(old)
     return old
   }
 
+  /** The module that comes back when a version leaves its place. */
+  #moduleBehind({ origin, place }: Version): Version | undefined {
+    return origin === 'builtin' ? undefined : this.#builtins.get(place)
+  }
+
+  /** Brings back the module whose place a version has taken. @returns whether there is one */
+  async #giveBack(version: Version): Promise<boolean> {
+    const module = this.#moduleBehind(version)
+    if (!module) return false
+    await this.#swapper.replace(version, this.#declare(module, version), this.#isStarted)
+    return true
+  }
+
+  #needsRestart(place: string): boolean {
+    return this.#isStarted && this.#builtins.get(place)?.definition.fixed === true
+  }
+
   /** Plugins whose needs went leave too; those that waited for what came or went are brought. */
-  async #settle(before: readonly Outcome[], started: boolean): Promise<Outcome[]> {
+  async #settle(before: readonly Outcome[]): Promise<Outcome[]> {
     const outcomes = await this.#leave(new Set())
     for (const seen of this.#seen.values()) {
       if (!(await seen.retry?.([...before, ...outcomes])) || this.#needsError(seen)) continue
       const result = await this.#load(seen)
-      if (result) outcomes.push('outcome' in result ? result : await this.#bring(result, started))
+      if (result) outcomes.push('outcome' in result ? result : await this.#bring(result))
     }
     // What came or went may be what others wait for.
-    return outcomes.length > 0 ? [...outcomes, ...(await this.#settle(outcomes, started))] : outcomes
+    return outcomes.length > 0 ? [...outcomes, ...(await this.#settle(outcomes))] : outcomes
   }
 
   #declare(loaded: LoadedPlugin, old?: Version): Version {
-    const hindered = loaded.origin === 'builtin' ? undefined : this.#needsError(loaded.definition)
+    const { replaces } = loaded.definition
+    const hindered = this.#needsError(loaded.definition)
     if (hindered) throw hindered
-    return new Version(loaded, this.#parts, this.#parts.support.intercept(loaded), old?.handOver())
+    const replaced = replaces === undefined ? undefined : this.#builtins.get(replaces)
+    if (replaces !== undefined && !replaced)
+      throw new TypeError(`replaces no module; ${didYouMean(replaces, [...this.#builtins.keys()])}`)
+    const interceptor = this.#parts.support.intercept(loaded)
+    const version = new Version(loaded, this.#parts, interceptor, { state: old?.handOver(), replaced })
+    if (loaded.origin === 'builtin') this.#builtins.set(version.name, version)
+    return version
   }
 
   /** Why a plugin has to wait for others, by what is live and what was loaded last. */
@@ -328,11 +349,11 @@ export class Host {
     const { previous, name, origin } = version
     version.previous = undefined
     void this.inTurn(async () => {
-      if (!previous || this.live.get(name) !== version) return
+      if (!previous || this.live.get(version.place) !== version) return
       await this.#swapper.replace(version, previous, true)
       this.#parts.log.error({ plugin: name }, `fails since it was replaced; the version before is back: ${problem}`)
       const error = `The newest version failed and was taken back: ${problem}`
-      const seen = this.#seen.get(origin)
+      const seen = this.#seen.get(idOf(origin, name))
       if (seen) seen.error = error
       await this.#report({ plugin: name, origin, outcome: 'rolled_back', error })
     }).catch(() => {})
@@ -341,7 +362,7 @@ export class Host {
   #failure(plugin: string, origin: string, cause: unknown): Outcome {
     const failed = this.#parts.support.explain(plugin, origin, cause)
     this.#parts.log.error({ plugin, code: failed.code }, failed.message)
-    const seen = this.#seen.get(origin)
+    const seen = this.#seen.get(idOf(origin, plugin))
     if (seen) {
       seen.error = failed.message
       seen.retry = cause instanceof NeedsError ? () => true : seen.source.retryAfter(cause, seen.plugin)
@@ -359,8 +380,9 @@ export class Host {
   }
 
   #isDisabled(name: string, origin: string): boolean {
-    if (!this.#parts.disabled().includes(name)) return false
-    this.#disabledPlugins.set(name, origin)
+    const need = this.#parts.disabled().get(name)
+    if (need === undefined) return false
+    this.#off.set(name, absent(name, origin, 'disabled', need && `needs "${need}", which is switched off`))
     return true
   }
 }

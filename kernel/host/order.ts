@@ -1,6 +1,4 @@
-import { PluginError } from '../errors.ts'
 import { near } from '../near.ts'
-import type { PluginDefinition } from '../plugin.ts'
 import type { LoadedPlugin } from '../source.ts'
 
 /** Returns plugins after those they need, otherwise in the order given. Where they need each other, some order. */
@@ -16,21 +14,11 @@ export function order(plugins: readonly LoadedPlugin[]): LoadedPlugin[] {
   return plugins.flatMap(visit)
 }
 
-/** Refuses builtins whose needs cannot be met. @throws PluginError that names the first */
-export function checkNeeds(builtins: readonly PluginDefinition[]): void {
-  const byName = new Map(builtins.map(each => [each.name, each]))
-  for (const { name, needs = [] } of builtins) {
-    const missing = needs.find(need => !byName.has(need))
-    const problem =
-      missing === undefined
-        ? circle(name, needs, need => byName.get(need)?.needs ?? [])?.message
-        : `needs "${missing}", which is switched off or missing`
-    if (problem) throw new PluginError({ plugin: name, where: 'builtin', problem })
-  }
-}
-
 /** Why a plugin has to wait: what it needs is not live, or needs it in turn. */
 export class NeedsError extends Error {}
+
+/** Why a plugin cannot take its place before the next start. */
+export class RestartNeededError extends Error {}
 
 /** Why a plugin has to wait, or to leave. @param live the names there are */
 export function needsError(missing: readonly string[], live: Iterable<string>): NeedsError {

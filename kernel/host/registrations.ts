@@ -43,6 +43,11 @@ export class Registrations {
     return this.#scope.labels
   }
 
+  /** What `setup` recorded, whether it is held now or not. */
+  get recorded(): string[] {
+    return [...this.#recorded].map(({ label }) => label)
+  }
+
   /**
    * Records during `setup`, applies at once afterwards. What is applied later is not repeated when this version is shown
    * again: the code that added it runs again.

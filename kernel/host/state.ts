@@ -6,9 +6,9 @@ export interface PluginState {
   origin: string
   /**
    * `live` with an error: an older version lives on, because the newest could not take its place. `unloaded`: no plugin file
-   * may run in this process, and the error says why.
+   * may run in this process, and the error says why. `replaced`: another plugin has its place.
    */
-  state: 'live' | 'suspended' | 'failed' | 'disabled' | 'unloaded'
+  state: 'live' | 'suspended' | 'failed' | 'disabled' | 'unloaded' | 'replaced'
   /** What it registered: the labels of its scope. */
   registered: string[]
   error: string | null
@@ -36,7 +36,7 @@ export interface Outcome {
 export function absent(
   name: string,
   origin: string,
-  state: 'failed' | 'disabled' | 'unloaded',
+  state: 'failed' | 'disabled' | 'unloaded' | 'replaced',
   error: string | null,
 ): PluginState {
   return {

@@ -72,20 +72,18 @@ export class PluginSwapper {
   #exchange(old: Version | undefined, next: Version): void {
     old?.hide()
     try {
-      next.show(0)
-      next.show(1)
+      next.show()
     } catch (error) {
       next.hide()
-      old?.show(0)
-      old?.show(1)
+      old?.show()
       throw error
     }
-    if (old && old.name !== next.name) this.live.delete(old.name)
-    this.live.set(next.name, next)
+    if (old && old.place !== next.place) this.live.delete(old.place)
+    this.live.set(next.place, next)
   }
 
   #drop(version: Version): void {
-    if (this.live.get(version.name) === version) this.live.delete(version.name)
+    if (this.live.get(version.place) === version) this.live.delete(version.place)
     version.hide()
   }
 

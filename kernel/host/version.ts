@@ -25,18 +25,30 @@ export class Version implements LoadedPlugin {
   readonly interceptor: Interceptor | undefined
   /** The one that this one replaced, to go back to. */
   previous: Version | undefined
+  /** The labels of the services that `setup` provides, without those of `base`. */
+  readonly provides: readonly string[]
   /** Whether what it registered is visible. */
   isShown = false
+  /** How often versions of the plugin were replaced, and the last time. */
+  swapped: Pick<PluginState, 'swaps' | 'swap_ms' | 'swapped_at'> = { swaps: 0, swap_ms: null, swapped_at: null }
   readonly #remains: LoadedPlugin['remains']
   readonly #parts: VersionParts
   readonly #registrations: Registrations
   #resources: Scope
 
-  /** Runs `setup`, which only records. @throws what `setup` throws, and for a bad configuration */
-  constructor(loaded: LoadedPlugin, parts: VersionParts, interceptor?: Interceptor, state?: unknown) {
+  /**
+   * Runs `setup`, which only records.
+   * @param replaced the module whose place it takes
+   * @throws what `setup` throws, for a bad configuration, and for a service that it lacks
+   */
+  constructor(
+    loaded: LoadedPlugin,
+    parts: VersionParts,
+    interceptor?: Interceptor,
+    { state, replaced }: { state?: unknown; replaced?: Version | undefined } = {},
+  ) {
     const { definition, origin, stem, load_ms, remains } = loaded
     const { name } = definition
-    const builtin = origin === 'builtin'
     this.definition = definition
     this.origin = origin
     this.stem = stem
@@ -53,24 +65,35 @@ export class Version implements LoadedPlugin {
         `starts afresh: the state handed over does not fit (${previous.error.issues[0]?.message})`,
       )
     }
-    const section = definition.section ?? (builtin ? name : `plugins.config.${name}`)
-    const handle = new PluginHandle(name, {
-      ...parts,
-      registrations: this.#registrations,
-      builtin,
+    const handed = { registrations: this.#registrations, previous: previous?.data }
+    const handleOf = ({ definition: { name, section, config }, origin }: LoadedPlugin) => {
+      const builtin = origin === 'builtin'
+      const at = section ?? (builtin ? name : `plugins.config.${name}`)
       // A simulation or a replay brings up the plugins of files as builtins; their section still says what they are.
-      ofFile: !builtin || section.startsWith('plugins.config.'),
-      interceptor,
-      previous: previous?.data,
-    })
-    const config = definition.config ? handle.section(section, definition.config) : {}
-    const returned: unknown = this.#run('setup', () => definition.setup(handle, config))
+      const ofFile = !builtin || at.startsWith('plugins.config.')
+      const own = { builtin, ofFile, interceptor: builtin ? undefined : interceptor }
+      const handle = new PluginHandle(name, { ...parts, ...handed, ...own })
+      return [handle, config ? handle.section(at, config) : {}] as const
+    }
+    const own = handleOf(loaded)
+    const returned: unknown = this.#run('setup', () => definition.setup(...own))
     if (returned instanceof Promise) {
       returned.catch(() => {})
       throw new TypeError(
         'its setup is async, but setup only declares; what waits goes into svc.start(async () => { … })',
       )
     }
+    for (const [service, value] of Object.entries(returned ?? {})) own[0].provide({ name: service }, value)
+    this.provides = this.#registrations.recorded.filter(label => label.startsWith('provides '))
+    const lacking = replaced ? replaced.provides.filter(label => !this.provides.includes(label)) : []
+    if (lacking.length > 0)
+      throw new TypeError(`lacks what "${replaced!.name}" ${lacking.join(', ')}; return it from setup`)
+    ;(replaced ?? this).definition.base?.(...(replaced ? handleOf(replaced) : own))
+  }
+
+  /** The name under which it is needed: its own, or that of the module whose place it takes. */
+  get place(): string {
+    return this.definition.replaces ?? this.name
   }
 
   get name(): string {
@@ -83,12 +106,13 @@ export class Version implements LoadedPlugin {
   }
 
   /** What people are shown of it. */
-  get state(): Omit<PluginState, 'error' | 'swaps' | 'swap_ms' | 'swapped_at'> {
+  get state(): Omit<PluginState, 'error'> {
     const { definition, origin, name, labels, load_ms } = this
     const { description = '', version = '' } = definition
     const { isSuspended, calls = 0, failures = 0, last_failure = null } = this.interceptor?.report() ?? {}
     const state = isSuspended ? 'suspended' : 'live'
-    return { name, description, version, origin, state, registered: labels, calls, failures, last_failure, load_ms }
+    const counts = { calls, failures, last_failure, load_ms, ...this.swapped }
+    return { name, description, version, origin, state, registered: labels, ...counts }
   }
 
   /** Whether it holds something in processes like this one that must be started and stopped. */
@@ -111,9 +135,13 @@ export class Version implements LoadedPlugin {
     }
   }
 
-  /** Makes visible what it registered, in two rounds: what others may name, then what names it. @throws ConflictError, UnknownHookError; then nothing is shown */
-  show(rank: 0 | 1): void {
-    this.#registrations.show(rank)
+  /**
+   * Makes visible what it registered, in two rounds: what others may name, then what names it.
+   * @param ranks the rounds, both by default
+   * @throws ConflictError, UnknownHookError; then nothing is shown
+   */
+  show(...ranks: (0 | 1)[]): void {
+    for (const rank of ranks.length > 0 ? ranks : ([0, 1] as const)) this.#registrations.show(rank)
     this.isShown = true
     this.interceptor?.open()
     this.#remains?.open()

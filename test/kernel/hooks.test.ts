@@ -16,7 +16,7 @@ it('taps run by stage, then in the order in which they came, unless one asks to 
 
 it('an async tap is awaited before the next one runs', async () => {
   const hook = new Hook<string[]>('series', { kind: 'series' })
-  hook.tapPromise('slow', async seen => {
+  hook.tap('slow', async seen => {
     await turnEventLoop()
     seen.push('slow')
   })
@@ -145,9 +145,11 @@ it('a handler that hangs is cut off at its limit, also for the event of a plugin
 
 it('an unknown hook is named together with those there are', async () => {
   const typo = definePlugin({ name: 'typo', setup: svc => svc.on('goal_complete' as 'goal_completed', () => {}) })
-  const opening = testHost({ builtins: [typo] })
-  await expect(opening).rejects.toBeInstanceOf(UnknownHookError)
-  await expect(opening).rejects.toThrow(/There is no hook "goal_complete"; did you mean "goal_completed"/)
+  await using home = await testHost()
+  await expect(home.kernel.host.add(typo)).rejects.toBeInstanceOf(UnknownHookError)
+  await expect(home.kernel.host.add(typo)).rejects.toThrow(
+    /There is no hook "goal_complete"; did you mean "goal_completed"/,
+  )
 })
 
 it("a plugin's own event reaches other plugins, and is unknown again when the plugin has left", async () => {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { definePlugin, type PluginDefinition, PluginError, point, SvcError, token, z } from '#kernel'
+import { definePlugin, type PluginDefinition, point, SvcError, token, z } from '#kernel'
+import { PluginError } from '#platform/plugin-files/contract'
 import { heldClock, type TestHost, type TestHostOptions, testHost, until } from '../support/index.ts'
 
 const Letters = point<string>('letters', { key: letter => letter })
@@ -88,12 +89,20 @@ it('plugins that need each other are named with their circle, and the others liv
   expect(errorOf(home, 'a')).toMatch(/needs "b", which is not live/)
 })
 
-it('builtins that need each other, or what is switched off, do not start', async () => {
+it('builtins that need each other, or what is missing, do not start', async () => {
   const circle = [needing('hen', 'egg'), needing('egg', 'hen')]
-  await expect(testHost({ builtins: circle })).rejects.toThrow(/hen → egg → hen/)
-  const missing = testHost({ builtins: [needing('goals', 'store')], config: { plugins: { disabled: ['store'] } } })
+  await expect(testHost({ builtins: circle })).rejects.toThrow(/egg → hen → egg/)
+  const missing = testHost({ builtins: [needing('goals', 'store')] })
   await expect(missing).rejects.toBeInstanceOf(PluginError)
-  await expect(missing).rejects.toThrow('"goals" (builtin): needs "store", which is switched off or missing')
+  await expect(missing).rejects.toThrow('"goals" (builtin): needs "store", which is not live')
+})
+
+it('builtins go with what they need, also through others, and the log names all of them', async () => {
+  const builtins = [needing('store'), needing('goals', 'store'), needing('swarm', 'goals'), needing('metrics')]
+  await using home = await testHost({ builtins, config: { plugins: { disabled: ['store'] } } })
+  expect(states(home)).toEqual({ metrics: 'live', store: 'disabled', goals: 'disabled', swarm: 'disabled' })
+  expect(errorOf(home, 'swarm')).toBe('needs "goals", which is switched off')
+  expect(home.logged('switched off: store; off with that: goals (needs store), swarm (needs goals)')).toHaveLength(1)
 })
 
 it.each([

@@ -38,12 +38,21 @@ describe('a module that protects', () => {
   })
 
   it('is asked for by the environment too, and the message names the variable', async () => {
-    const disabled = 'plugins:\n  disabled: [budget, goals, tasks, a2a-protocol]\n'
+    const disabled = 'plugins:\n  disabled: [budget]\n'
     await using dir = await project({ '.svc/config.yaml': disabled })
     const ran = await svc(['status'], { cwd: dir.path, env: { SVC_BUDGET_USD: '5' } })
     expect(ran.stderr).toContain(
       '"budget" cannot be disabled while daemon.budget_usd (environment variable SVC_BUDGET_USD) is 5',
     )
+  })
+
+  it('cannot go with what it needs while the configuration asks for it', async () => {
+    const config = 'plugins:\n  disabled: [models]\ndaemon:\n  budget_usd: 5\n'
+    await using dir = await project({ '.svc/config.yaml': config })
+    const { code, stderr } = await svc(['start'], { cwd: dir.path })
+    expect(code).toBe(2)
+    expect(stderr).toContain('"budget" cannot be disabled while daemon.budget_usd (.svc/config.yaml:4) is 5')
+    expect(stderr).toContain('or keep "models", which it needs')
   })
 
   it('may be disabled while nothing asks for it', async () => {
@@ -64,13 +73,6 @@ describe('a module that protects', () => {
 /** What would keep the service from starting, or has no effect: section, key and value with what is said of it. */
 const REFUSED: [string, string, unknown, string][] = [
   ['store', 'url', 'javascript:alert(1)', "leave it empty for the project's own file, or begin it with postgres://"],
-  ['plugins', 'disabled', ['store'], '"store" cannot be disabled: images, budget, guardrails'],
-  [
-    'plugins',
-    'disabled',
-    ['sessions'],
-    '"sessions" cannot be disabled: tasks, a2a-protocol need it; disable those too',
-  ],
   ['plugins', 'disabled', ['aprovals'], 'there is none of that name; did you mean "approvals"?'],
   ['model', 'default_model', 'nosuch:thing', '"nosuch:thing" names no model; write provider:model'],
   ['model', 'planning_model', 'nosuch', '"nosuch" names no model'],
@@ -106,11 +108,10 @@ describe('a value that the service cannot work with', () => {
     }
   })
 
-  it('is taken with what makes it right: all that needs a module, a provider with its model', async () => {
+  it('is taken with what makes it right: a provider with its model, a database with its module', async () => {
     await using host = await startServer()
     const office = { providers: { office: { base_url: 'http://127.0.0.1:1/v1' } }, default_model: 'office:m' }
     expect((await host.patch({ model: office })).status).toBe(200)
-    expect((await host.patch({ plugins: { disabled: ['sessions', 'tasks', 'a2a-protocol'] } })).status).toBe(200)
     expect((await host.patch({ plugins: { disabled: ['cluster'] }, store: { url: 'postgres://db/svc' } })).status).toBe(
       400,
     )

@@ -10,7 +10,7 @@ const LAST = 1_000
 export default definePlugin({
   name: 'environment',
   description: 'What prompts say of the date, the machine, the folders of an agent, and the project in them.',
-  needs: ['agents', 'sandbox'],
+  needs: ['agents', 'runtime', 'sandbox'],
   setup(svc) {
     const sections: PromptSection[] = [
       {

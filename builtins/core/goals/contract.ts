@@ -282,10 +282,12 @@ export interface NewGoal {
 export interface Goals {
   /** The writes that give an agent a goal; refused when its parent is not active any more. */
   added(goal: NewGoal): { goal_id: string; effects: Effect[] }
+  /** The writes that end an active goal as reached. */
+  completed(goal: { goal_id: string; agent_id: string }, result: string): Effect[]
   /** The writes that give up an active goal, and what is done for it alone; refused when it is not active any more. */
   abandoned(goal: { goal_id: string; agent_id: string }, reason: string): Promise<Effect[]>
   /** The active goals of an agent, oldest first. */
-  active(agent_id: string): Promise<{ goal_id: string; agent_id: string }[]>
+  active(agent_id: string): Promise<{ goal_id: string; agent_id: string; objective: string }[]>
 }
 export const Goals = token<Goals>('goals')
 

@@ -40,41 +40,12 @@ import { goalHolds } from './views/why.ts'
 export default definePlugin({
   name: 'goals',
   description: 'What agents want: goals are generated, pursued step by step over heartbeats, and brought to an end.',
-  needs: ['store', 'agents', 'budget', 'profiles', 'runtime'],
+  needs: ['store', 'agents', 'profiles', 'runtime'],
   section: 'daemon',
   config: GoalsConfig,
   setup(svc, config) {
     const transcripts = new TranscriptCache()
-    const effects = [
-      ...GOAL_EFFECTS,
-      ...ACCEPTANCE_EFFECTS,
-      ...TERMS_EFFECTS,
-      ...IDLE_EFFECTS,
-      restoreGoal,
-      insertHistory,
-    ]
-    for (const effect of effects) svc.add(Effects, effect.kind)
-    svc.provide(Goals, {
-      added: goal => addGoal(svc, goal),
-      abandoned: (goal, reason) => abandonGoal(svc, goal, reason),
-      active: agent_id => activeGoals(svc.use(Store), agent_id),
-    })
-    goalsForget(svc)
-    svc.add(CheckpointParts, goalsCheckpoint(svc))
-    svc.add(BundleParts, goalsBundle(svc))
-    const operations = [...goalOperations(svc), ...storyOperations(svc), contextOperation(svc)]
-    for (const operation of operations) svc.operation(operation)
-    svc.event('tool_result', ToolResult)
-    svc.event('goal_added', GoalAdded)
-    svc.event('goal_changed', GoalChanged)
-    svc.event('goal_refused', GoalRefused)
-    svc.event('goal_not_accepted', GoalNotAccepted)
-    svc.event('goal_declined', GoalDeclined)
-    svc.event('plan_updated', PlanUpdated)
     svc.goalStrategy(existenceLoop(svc))
-    svc.toolkit(goalsToolkit(svc))
-    for (const hold of goalHolds(svc)) svc.add(Holds, hold)
-
     svc.tap('context_assembly', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) =>
       orFail(svc, config, cycle, () => assemble(svc, cycle)),
     )
@@ -90,6 +61,37 @@ export default definePlugin({
       if (cycle.result !== 'timeout' || config.preserve_active_goals_on_timeout || !goal) return
       cycle.effects.push(...goalEnding(goal, 'abandoned', 'Its cycle timed out.'))
     })
+  },
+  base(svc, config) {
+    const effects = [
+      ...GOAL_EFFECTS,
+      ...ACCEPTANCE_EFFECTS,
+      ...TERMS_EFFECTS,
+      ...IDLE_EFFECTS,
+      restoreGoal,
+      insertHistory,
+    ]
+    for (const effect of effects) svc.add(Effects, effect.kind)
+    svc.provide(Goals, {
+      added: goal => addGoal(svc, goal),
+      completed: (goal, result) => goalEnding(goal, 'completed', result),
+      abandoned: (goal, reason) => abandonGoal(svc, goal, reason),
+      active: agent_id => activeGoals(svc.use(Store), agent_id),
+    })
+    goalsForget(svc)
+    svc.add(CheckpointParts, goalsCheckpoint(svc))
+    svc.add(BundleParts, goalsBundle(svc))
+    const operations = [...goalOperations(svc), ...storyOperations(svc), contextOperation(svc)]
+    for (const operation of operations) svc.operation(operation)
+    svc.event('tool_result', ToolResult)
+    svc.event('goal_added', GoalAdded)
+    svc.event('goal_changed', GoalChanged)
+    svc.event('goal_refused', GoalRefused)
+    svc.event('goal_not_accepted', GoalNotAccepted)
+    svc.event('goal_declined', GoalDeclined)
+    svc.event('plan_updated', PlanUpdated)
+    svc.toolkit(goalsToolkit(svc))
+    for (const hold of goalHolds(svc)) svc.add(Holds, hold)
 
     svc.on('beat', () => endOverdue(svc))
     svc.on('config_changed', () => svc.use(Store).apply([allWokeUp({})]))

@@ -96,7 +96,7 @@ export interface ImageHolder {
 }
 export const ImageHolders = point<ImageHolder>('image_holders', {
   key: holder => holder.name,
-  has: { name: 'text', held: 'function' },
+  has: { name: 'text', heldHashes: 'function' },
 })
 
 /** Keeps the images of a request. @throws ImageRefusedError */

@@ -1,8 +1,6 @@
-import { join } from 'node:path'
 import type { BundlePart } from '#core/checkpoints/contract'
-import { type PluginHandle, z } from '#kernel'
-import { MemoryRecord } from './contract.ts'
-import type { MemoryCache } from './memory-cache.ts'
+import { z } from '#kernel'
+import { type Memory, MemoryRecord } from './contract.ts'
 
 /** The newest go into a bundle, and no more are taken out of one. */
 const MOST_RECORDS = 100_000
@@ -20,21 +18,18 @@ const Records = z
 type Records = z.infer<typeof Records>
 
 /** What an agent remembers, the oldest first. It is in the file before the agent is there, so that no agent is without it. */
-export function memoryBundle(svc: PluginHandle, memories: MemoryCache): BundlePart {
+export function memoryBundle(memory: Memory): BundlePart {
   const part: BundlePart<Records> = {
     name: 'memory',
     schema: Records,
     async pack(agent_id) {
-      const records = await memories.of(agent_id).recent(MOST_RECORDS)
+      const records = await memory.of(agent_id).recent(MOST_RECORDS)
       return records.length > 0 ? records.reverse() : undefined
     },
     async unpack(agent_id, records, ids) {
-      const undo = async () => {
-        memories.drop(agent_id)
-        await svc.ports.files.rm(join(svc.project.svc, 'memory', agent_id), { recursive: true, force: true })
-      }
+      const undo = () => memory.clear(agent_id)
       try {
-        await memories
+        await memory
           .of(agent_id)
           .take(records.map(record => ({ ...record, metadata: renameIds(record.metadata, ids) })))
       } catch (error) {

@@ -103,6 +103,8 @@ export interface Memory {
   notes(agent_id: string): Notes
   /** Metadata that tell where something comes from: goal, run and tool. */
   origin(call: Pick<ToolCall, 'goal_id'>, tool: string): Promise<Record<string, string>>
+  /** Removes all that an agent remembers. */
+  clear(agent_id: string): Promise<void>
   /** Values in a file of their own beside the agent's memory, `<name>.json`. */
   file(agent_id: string, name: string): Values
   /**
@@ -113,6 +115,18 @@ export interface Memory {
   relevant(agent_id: string, text: string, options?: { limit?: number; counts?: boolean }): Promise<string[]>
 }
 export const Memory = token<Memory>('memory')
+
+declare module '#kernel' {
+  interface Replaceable {
+    memory: { memory: Memory }
+  }
+}
+
+/** What one memory hands over to the one that takes its place: all records, agent by agent, the oldest first. */
+export interface MemoryState {
+  records(): AsyncIterable<readonly [agent_id: string, records: readonly MemoryRecord[]]>
+}
+export const MemoryState = z.custom<MemoryState>(state => typeof Object(state).records === 'function')
 
 /** A part of a long text, with a sentence on how to read on. @param offset characters to skip */
 export function partOf(text: string, offset: number, limit: number): string {

@@ -1,10 +1,11 @@
 import { BundleParts } from '#core/checkpoints/contract'
 import { definePlugin, sentenceOf } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { Achievements } from './achievements.ts'
 import { memoryBundle } from './bundle.ts'
 import { MemoryConfig } from './config.ts'
 import { Consolidation } from './consolidation.ts'
-import { Memory } from './contract.ts'
+import { Memory, MemoryState } from './contract.ts'
 import { MemoryCache } from './memory-cache.ts'
 import { memoryOperations } from './operations.ts'
 
@@ -13,25 +14,32 @@ export default definePlugin({
   description: 'What agents remember: found again by its words, over restarts and for as long as it is of use.',
   needs: ['store', 'agents'],
   config: MemoryConfig,
+  state: MemoryState,
   setup(svc, config) {
-    const memories = new MemoryCache(svc, config)
-    const achievements = new Achievements(svc, memories)
-    const consolidation = new Consolidation(svc, config, memories)
-    svc.provide(Memory, memories)
-    svc.add(BundleParts, memoryBundle(svc, memories))
-    for (const operation of memoryOperations(svc, memories)) svc.operation(operation)
-    svc.on('goal_completed', () => achievements.look())
-    svc.on('agent_deleted', ({ agent_id }) => memories.drop(agent_id))
+    const memory = new MemoryCache(svc, config)
+    const consolidation = new Consolidation(svc, config, memory)
+    svc.provide(Memory, memory)
+    svc.handOver((): MemoryState => memory)
+    svc.on('agent_deleted', ({ agent_id }) => memory.drop(agent_id))
     svc.on('beat', () => consolidation.onHeartbeat())
+    svc.start(async () => {
+      const before = svc.previous as MemoryState | undefined
+      if (before) for await (const [agent_id, records] of before.records()) await memory.of(agent_id).take(records)
+      return () => consolidation.stop()
+    })
+    svc.start(() => () => memory.flush(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+  },
+  base(svc) {
+    const memory = currentService(svc, Memory)
+    const achievements = new Achievements(svc, memory)
+    svc.add(BundleParts, memoryBundle(memory))
+    for (const operation of memoryOperations(svc, memory)) svc.operation(operation)
+    svc.on('goal_completed', () => achievements.look())
     svc.start(() => {
       const looked = achievements
         .look()
         .catch(error => svc.log.warn({}, `goals are not remembered: ${sentenceOf(error)}`))
-      return async () => {
-        await looked
-        await consolidation.stop()
-      }
+      return () => looked
     })
-    svc.start(() => () => memories.flush(), { in: ['daemon', 'server', 'mcp', 'cli'] })
   },
 })

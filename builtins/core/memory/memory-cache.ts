@@ -1,4 +1,5 @@
 import { join, relative } from 'node:path'
+import { Agents } from '#core/agents/contract'
 import { type PluginHandle, sentenceOf, type z } from '#kernel'
 import { SharedFiles, Store } from '#platform/store/contract'
 import type { MemoryConfig } from './config.ts'
@@ -86,6 +87,19 @@ export class MemoryCache implements Memory {
     const hits = counts ? await records.search(text, limit) : await records.look(text, limit)
     const snippets = await Promise.all(hits.map(hit => recallText(this.#svc, agent_id, snippetOf(hit))))
     return snippets.filter(snippet => snippet !== undefined)
+  }
+
+  async clear(agent_id: string): Promise<void> {
+    this.drop(agent_id)
+    await this.#svc.ports.files.rm(this.#folder(agent_id), { recursive: true, force: true })
+  }
+
+  /** The memories of all agents that there are, for the memory that takes the place of this one. */
+  async *records() {
+    for (const { agent_id } of await this.#svc.use(Agents).list({ limit: Number.MAX_SAFE_INTEGER })) {
+      const records = await this.of(agent_id).recent(Number.POSITIVE_INFINITY)
+      yield [agent_id, records.reverse()] as const
+    }
   }
 
   /** Holds nothing of an agent that is gone. */

@@ -436,6 +436,12 @@ export interface Models {
 export const Models = token<Models>('models')
 
 /**
+ * Calls the models that it is told to call: what `Models` is by itself. It stays when another plugin takes the place of the module,
+ * which may choose models and leave the calls to it.
+ */
+export const ModelCaller = token<Models>('model_caller')
+
+/**
  * Why a model did not answer: a limit of its provider, an overload, another fault of the server, no connection, a time
  * limit, an answer that broke off or made no sense, a bad or missing key, an empty account, a request that it will not do,
  * that is larger than its context window, has a form or a parameter that its server does not take, or says what its provider does
@@ -472,6 +478,9 @@ export const ModelFailover = z
   .describe('Another model was asked in place of one that gave no answer')
 
 declare module '#kernel' {
+  interface Replaceable {
+    models: { models: Models }
+  }
   interface Events {
     model_failover: z.infer<typeof ModelFailover>
     context_compacted: z.infer<typeof ContextCompacted>

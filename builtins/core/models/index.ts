@@ -1,4 +1,5 @@
 import { definePlugin, type PluginHandle } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { Metrics } from '#lib/metric'
 import { recordInput } from '#lib/recording-context'
 import { ConfigChecks } from '#platform/settings/contract'
@@ -17,6 +18,7 @@ import {
   askedIn,
   ContextCompacted,
   ContextRefused,
+  ModelCaller,
   ModelFailover,
   ModelProviders,
   Models,
@@ -37,7 +39,10 @@ export default definePlugin({
   description: 'Model providers, their prices, and the one way to call them.',
   section: 'model',
   config: ModelConfig,
-  setup(svc, config) {
+  setup(svc) {
+    svc.provide(Models, currentService(svc, ModelCaller))
+  },
+  base(svc, config) {
     const { ports } = svc
     const retries = svc.section('daemon', RetryConfig)
     const catalogue = projectCatalogue(merge(CATALOGUE, tiersOf(config.providers)), svc)
@@ -59,13 +64,14 @@ export default definePlugin({
     svc.start(() => warnOfTimeLimits(svc), { in: ['daemon', 'server'] })
 
     const inUse = () => modelsInUse(svc, { catalogue, resolve, config })
+    const current = currentService(svc, Models)
     const describe = async (name: string | null) => factsOf(await catalogue(), await resolve(name), config)
     svc.add(ModelUsers, {
       name: 'configuration',
       // Goals are chosen, and summaries written, by the agents' own models where none is named.
       models: async () => [null, ...[config.planning_model, config.summary_model].filter(Boolean)],
     })
-    svc.provide(Models, {
+    svc.provide(ModelCaller, {
       resolve,
       describe,
       inUse,
@@ -82,10 +88,10 @@ export default definePlugin({
       Number(svc.config.get('daemon.budget_usd') ?? 0) > 0
         ? (svc.config.get('daemon.budget_unknown_price') as 'refuse' | 'approve')
         : null
-    const resolveDefault = () => resolve(null)
+    const resolveDefault = () => current.resolve(null)
     const now = () => svc.clock.ms()
     const taught = async () => (svc.has(Store) ? listLearned(svc.use(Store)) : [])
-    const view = { providers, catalogue, governorOf, resolveDefault, inUse, unknownPrice, learned: taught, now }
+    const view = { providers, catalogue, governorOf, resolveDefault, inUse: () => current.inUse(), unknownPrice, learned: taught, now }
     svc.operation(modelsList(view))
     svc.operation(modelsForget(svc, learned))
     for (const effect of [keepLearned, forgetLearned]) svc.add(Effects, effect.kind)

@@ -122,6 +122,12 @@ export interface Profiles {
 }
 export const Profiles = token<Profiles>('profiles')
 
+declare module '#kernel' {
+  interface Replaceable {
+    profiles: { profiles: Profiles }
+  }
+}
+
 /** Name and role: the part that stands before everything else. */
 export function rolePrompt({ name, role }: Profile): string {
   return `You are ${name}.\n\nRole: ${role}`

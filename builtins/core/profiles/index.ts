@@ -1,5 +1,6 @@
 import { ModelUsers } from '#core/models/contract'
 import { definePlugin } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { recordInput } from '#lib/recording-context'
 import { ConfigChecks } from '#platform/settings/contract'
 import { ProfilesConfig } from './config.ts'
@@ -30,6 +31,8 @@ export default definePlugin({
       },
     })
     svc.add(ConfigChecks, { name: 'profiles', forbids: 'nothing', check: () => profiles.faults() })
-    for (const operation of profileOperations(profiles)) svc.operation(operation)
+  },
+  base(svc) {
+    for (const operation of profileOperations(currentService(svc, Profiles))) svc.operation(operation)
   },
 })

@@ -15,7 +15,7 @@ import { toolkitsCheck, warnOfToolkits } from './toolkit-names.ts'
 export default definePlugin({
   name: 'tasks',
   description: 'One-shot tasks: an agent does one thing at once, beside its own life, and answers.',
-  needs: ['store', 'agents', 'profiles', 'runtime', 'sessions', 'budget'],
+  needs: ['store', 'agents', 'profiles', 'runtime', 'sessions'],
   section: 'tasks',
   config: TasksConfig,
   setup(svc, config) {

@@ -1,6 +1,7 @@
 import { join, relative, resolve } from 'node:path'
-import { HostToken, operation, PluginError, type PluginHandle, z } from '#kernel'
+import { HostToken, operation, type PluginHandle, z } from '#kernel'
 import { INDEX_FILES } from '#lib/plugin-file'
+import { PluginError } from '#platform/plugin-files/contract'
 import { describeDryRun } from './check.ts'
 import { PluginCheck, PluginFileMissingError } from './contract.ts'
 import { renderCheck } from './render.ts'

@@ -7,6 +7,7 @@ import { commandsOf } from './parsing/tree.ts'
 export default definePlugin({
   name: 'cli',
   description: 'The command line. In a running process it keeps the list of the plugins’ own commands.',
+  fixed: true,
   setup(svc) {
     // One after another: several plugins may come at once, and the file is written beside itself first.
     let written = Promise.resolve()

@@ -1,11 +1,11 @@
 import { Models } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
-import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
+import { HostToken, type PluginHandle, sentenceOf, type Token } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
 import { Sandbox } from '#safety/sandbox/contract'
-import { type DoctorCheck, finding } from './contract.ts'
+import { type DoctorCheck, type DoctorFinding, finding } from './contract.ts'
 import { eventCount, failingAgents } from './repository.ts'
 
 const { ok, warn, fail } = finding
@@ -16,14 +16,23 @@ const EVENTS_MOST = 5_000_000
 /** Findings that need only the public contracts of other modules. */
 export function ownChecks(svc: PluginHandle): DoctorCheck[] {
   return [
-    { name: 'default_model', run: () => defaultModel(svc) },
-    { name: 'profiles', run: () => profiles(svc) },
-    { name: 'agents', run: () => agents(svc) },
+    { name: 'default_model', run: () => checkWith(svc, Models, defaultModel) },
+    { name: 'profiles', run: () => checkWith(svc, Profiles, profiles) },
+    { name: 'agents', run: () => checkWith(svc, Store, agents) },
     { name: 'plugins', run: () => plugins(svc) },
-    { name: 'sandbox', run: () => sandbox(svc) },
-    { name: 'budget', run: () => budget(svc) },
-    { name: 'event_log', run: () => eventLog(svc) },
+    { name: 'sandbox', run: () => checkWith(svc, Sandbox, sandbox) },
+    { name: 'budget', run: () => checkWith(svc, Budget, budget) },
+    { name: 'event_log', run: () => checkWith(svc, Store, eventLog) },
   ]
+}
+
+/** Runs a check where the service that it asks is there. */
+async function checkWith(
+  svc: PluginHandle,
+  service: Token<unknown>,
+  check: (svc: PluginHandle) => Promise<DoctorFinding>,
+) {
+  return svc.has(service) ? check(svc) : ok('not checked: its module is switched off')
 }
 
 /** Whether the model of agents that name none can be called: its key is there, its server answers. */

@@ -10,6 +10,7 @@ import { Sessions } from './transport/http.ts'
 export default definePlugin({
   name: 'mcp',
   description: 'Offers operations, resources and prompts to MCP clients, over standard input and output and on /mcp.',
+  fixed: true,
   config: McpConfig,
   setup(svc, config) {
     const peers = new Set<McpPeer>()

@@ -3,7 +3,7 @@ import { HostToken, type PluginHandle, z } from '#kernel'
 export const Plugin = z.object({
   name: z.string().meta({ examples: ['office-hours'] }),
   state: z
-    .enum(['live', 'suspended', 'failed', 'disabled', 'unloaded'])
+    .enum(['live', 'suspended', 'failed', 'disabled', 'unloaded', 'replaced'])
     .describe(
       'live with an error: an older version lives on, because the newest could not take its place; unloaded: no plugin file may run in this process, and the error says why',
     ),

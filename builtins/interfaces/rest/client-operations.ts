@@ -93,9 +93,9 @@ export interface Operations {
   /** List configuration keys, values and schemas. */
   'config.keys': { input: Record<never, never>; output: ConfigKey[] }
   /** Change configuration keys. */
-  'config.patch': { input: Record<string, unknown>; output: { config: Record<string, unknown>; reload: Record<string, 'applied' | 'restart_required'> } }
+  'config.patch': { input: Record<string, unknown>; output: { config: Record<string, unknown>; reload: Record<string, 'applied' | 'restart_required'>; note: string | null } }
   /** Reset a configuration key to its default. */
-  'config.unset': { input: { key: string }; output: { key: string; value: unknown; reload: 'applied' | 'restart_required' | null; overridden_by: string | null } }
+  'config.unset': { input: { key: string }; output: { key: string; value: unknown; reload: 'applied' | 'restart_required' | null; overridden_by: string | null; note: string | null } }
   /** Show a configuration key and its source. */
   'config.value': { input: { key: string }; output: { key: string; value: unknown; source: 'file' | 'env' | 'default'; default: unknown; env: string | null; reload: 'applied' | 'restart_required'; description: string } }
   /** Freeze the daemon. */
@@ -207,7 +207,7 @@ export interface Operations {
   /** Start a collaboration pattern. */
   'patterns.start': { input: { name: string; initiator: string; participants: string[] | string; task: string; rounds?: number | undefined; budget_usd?: number | undefined; budget_tokens?: number | undefined; timeout?: number | undefined }; output: PatternRun }
   /** List plugins, their contributions and failures. */
-  'plugins.list': { input: Record<never, never>; output: { name: string; state: 'live' | 'suspended' | 'failed' | 'disabled' | 'unloaded'; origin: string; version: string; description: string; registered: string[]; error: string | null; calls: number; failures: number; last_failure: string | null; load_ms: number; swaps: number; swap_ms: number | null; swapped_at: string | null }[] }
+  'plugins.list': { input: Record<never, never>; output: { name: string; state: 'live' | 'suspended' | 'failed' | 'disabled' | 'unloaded' | 'replaced'; origin: string; version: string; description: string; registered: string[]; error: string | null; calls: number; failures: number; last_failure: string | null; load_ms: number; swaps: number; swap_ms: number | null; swapped_at: string | null }[] }
   /** Reload changed plugins now. */
   'plugins.reload': { input: { name?: string | undefined }; output: { plugin: string; origin: string; outcome: 'loaded' | 'reloaded' | 'removed' | 'failed' | 'rolled_back'; error: string | null }[] }
   /** List profiles, or show one in full. */

@@ -30,6 +30,7 @@ import { Streams } from './stream/stream.ts'
 export default definePlugin({
   name: 'rest',
   description: 'Serves operations over HTTP, on a port and on the daemon’s socket.',
+  fixed: true,
   section: 'server',
   config: ServerConfig,
   setup(svc, config) {

@@ -13,6 +13,7 @@ import { clusterOperations } from './operations.ts'
 export default definePlugin({
   name: 'cluster',
   description: 'PostgreSQL as the database: the same agents on several machines.',
+  fixed: true,
   config: ClusterConfig,
   setup(svc, config) {
     const project = createHash('sha256').update(svc.project.root).digest('hex').slice(0, 8)

@@ -1,4 +1,4 @@
-import type { Kernel } from '#kernel'
+import { type Kernel, sentenceOf } from '#kernel'
 import { ActiveRecording } from '#lib/recording-context'
 import { type Cycle, Guards, type HeartbeatConfig, LIFECYCLE, PHASES, SchedulerToken, WakeSources } from './contract.ts'
 import { heartbeatExtension } from './extension.ts'
@@ -14,24 +14,39 @@ export function installHeartbeat(kernel: Kernel, config: HeartbeatConfig): void 
     ...{ hooks, points, ports, log, config },
     scheduler: () => services.use(SchedulerToken),
     recording: () => (services.has(ActiveRecording) ? services.use(ActiveRecording) : undefined),
-    onBeat: () => kernel.tick(),
+    onBeat: () => applyChanges(kernel),
   })
   Object.assign(kernel, { heartbeat })
   kernel.extend(heartbeatExtension(heartbeat))
   kernel.scope.hold('heartbeat', () => heartbeat.stop())
   if (!kernel.roles.has('daemon') && (kernel.roles.has('server') || kernel.roles.has('mcp')))
-    kernel.scope.hold('timer of changes', applyChanges(kernel, config))
+    kernel.scope.hold('timer of changes', pollChanges(kernel, config))
 }
 
 /** Applies changes at the interval of the heartbeat while the loop does not run in this process. @returns its end */
-function applyChanges(kernel: Kernel, config: HeartbeatConfig): () => void {
+function pollChanges(kernel: Kernel, config: HeartbeatConfig): () => void {
   let cancel = () => {}
   const wait = () => {
     cancel = kernel.ports.clock.after(config.heartbeat * 1000, () => {
       wait()
-      if (!kernel.heartbeat.live) void kernel.tick()
+      if (!kernel.heartbeat.live) void applyChanges(kernel)
     })
   }
   wait()
   return () => cancel()
+}
+
+/** Applies changes of configuration and plugins, between two cycles. */
+async function applyChanges(kernel: Kernel): Promise<void> {
+  const { config, log, hooks } = kernel
+  try {
+    const keys = await config.reload()
+    if (keys.length > 0) {
+      log.info({}, `configuration applied: ${keys.join(', ')}`)
+      await hooks.emit('config_changed', { keys })
+    }
+  } catch (error) {
+    log.error({}, `the last good configuration stays in force: ${sentenceOf(error)}`)
+  }
+  kernel.tick()
 }

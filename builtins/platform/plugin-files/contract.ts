@@ -24,6 +24,14 @@ export const PluginSuspendedError = defineError({
     `The plugin "${p.plugin}" is suspended after ${p.failures} failures in a row; svc plugins says what failed. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
 })
 
+export const PluginError = defineError({
+  code: 'plugin_error',
+  status: 409,
+  title: 'Plugin error',
+  sentence: (p: { plugin: string; where: string; problem: string }) =>
+    `Plugin "${p.plugin}" (${p.where}): ${p.problem}`,
+})
+
 /** A plugin as it stands on disk: its file, and a hash over all that it is made of. */
 export interface PluginFile extends FoundPlugin {
   /** The file, or the index of its folder. */

@@ -3,14 +3,15 @@ import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import {
   absent,
-  checkDefinition,
   type LoadedPlugin,
   type Log,
+  type PluginDefinition,
   type PluginState,
   type Ports,
   type Project,
   sentenceOf,
   within,
+  z,
 } from '#kernel'
 import { INDEX_FILES, stemOf } from '#lib/plugin-file'
 import { readRegular } from '#lib/regular'
@@ -296,4 +297,29 @@ function pluginFile(file: string, { fingerprint, written_ms }: Omit<Look, 'sourc
 function exportOf(module: unknown): unknown {
   const { __esModule, default: own, setup } = Object(module) as Record<string, unknown>
   return own === undefined && setup && !__esModule ? module : own
+}
+
+/** Returns what a file exports, where it is a plugin. @throws TypeError that shows what would be right */
+function checkDefinition(value: unknown): PluginDefinition {
+  const right = `write: export default definePlugin({ name: 'my-plugin', setup(svc) { … } })`
+  if (value === undefined || value === null) throw new TypeError(`has no default export; ${right}`)
+  if (typeof value !== 'object') throw new TypeError(`its default export is a ${typeof value}, and no plugin; ${right}`)
+  const { name, setup } = value as Partial<PluginDefinition>
+  if (typeof name !== 'string' || !/^[a-z0-9][a-z0-9-]{0,63}$/.test(name)) {
+    throw new TypeError(
+      `its name must be lower-case letters, digits and hyphens, not ${JSON.stringify(name)}; ${right}`,
+    )
+  }
+  if (typeof setup !== 'function') throw new TypeError(`has no setup function; ${right}`)
+  const { needs, replaces, config, state } = value as { [K in keyof PluginDefinition]?: unknown }
+  if (needs !== undefined && !(Array.isArray(needs) && needs.every(need => typeof need === 'string'))) {
+    throw new TypeError("its needs must be a list of plugins' names, such as needs: ['memory']")
+  }
+  if (replaces !== undefined && typeof replaces !== 'string')
+    throw new TypeError("its replaces must be the name of a module, such as replaces: 'memory'")
+  if (config !== undefined && !(config instanceof z.ZodObject))
+    throw new TypeError("its config must be a z.object({ … }) with the z of 'svc'")
+  if (state !== undefined && !(state instanceof z.ZodType))
+    throw new TypeError("its state must be a schema of the z of 'svc'")
+  return value as PluginDefinition
 }

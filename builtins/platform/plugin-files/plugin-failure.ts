@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
-import { describeIssues, issuesOf, PluginError, SvcError, sentenceOf, z } from '#kernel'
+import { describeIssues, issuesOf, SvcError, sentenceOf, z } from '#kernel'
+import { PluginError } from './contract.ts'
 
 /** The place in the plugin's own files that an error points at: the file, with the line where that is known. */
 export function whereOf(error: unknown, origin: string): string {

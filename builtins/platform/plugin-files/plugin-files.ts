@@ -35,11 +35,13 @@ export interface PluginFilesOptions extends Pick<LoaderParts, 'modules' | 'hindr
   meter: Pick<Clock, 'monotonic' | 'after'>
   /** Whether what changes on disk is live as soon as it is written. */
   dev: boolean
+  /** Sources that are asked before the files. */
+  before: readonly PluginSource[]
 }
 
 /** The plugins of files: found, loaded and watched; their calls counted; their failures explained. */
 export class PluginFiles implements PluginSource, PluginSupport {
-  readonly sources = [this]
+  readonly sources: readonly PluginSource[]
   readonly hindrance: LoaderParts['hindrance']
   readonly #kernel: Kernel
   readonly #settings: PluginsConfig
@@ -49,8 +51,9 @@ export class PluginFiles implements PluginSource, PluginSupport {
   /** What takes the calls of each plugin now, by name. */
   readonly #taking = new Map<string, PluginInterceptor>()
 
-  constructor(kernel: Kernel, { settings, meter, modules, hindrance, dev }: PluginFilesOptions) {
+  constructor(kernel: Kernel, { settings, meter, modules, hindrance, dev, before }: PluginFilesOptions) {
     this.#kernel = kernel
+    this.sources = [...before, this]
     this.hindrance = hindrance
     const { config, ports, project, log } = kernel
     this.#settings = settings
@@ -154,8 +157,8 @@ export class PluginFiles implements PluginSource, PluginSupport {
     { problem, suspends, since }: { problem: string; suspends: boolean; since: number },
   ): void {
     const { host, log } = this.#kernel
-    const version = host.live.get(plugin)
-    if (version?.interceptor !== interceptor) return
+    const version = [...host.live.values()].find(each => each.interceptor === interceptor)
+    if (!version) return
     const { breaker } = interceptor
     const before = version.previous?.interceptor?.report()
     const isYoung = this.#meter.monotonic() - since < PROBATION_MS

@@ -3,6 +3,7 @@ import { didYouMean, HostToken, type PluginHandle } from '#kernel'
 import { type DoctorCheck, finding } from '#lib/doctor-check'
 import { stemOf } from '#lib/plugin-file'
 import type { ConfigCheck } from './contract.ts'
+import { offNow } from './settings.ts'
 
 /** Checks that `plugins.disabled` names plugins that there are. */
 export function disabledNamesCheck(svc: PluginHandle): ConfigCheck {
@@ -33,6 +34,14 @@ export function settingsCheck({ config }: PluginHandle): DoctorCheck {
       const found = faults.map(({ path, message }) => `${path}: ${message}`).join('; ')
       return finding.warn(found, 'correct it; svc config validate shows it again')
     },
+  }
+}
+
+/** Names the plugins that are off, all of them at once. */
+export function offCheck(svc: PluginHandle): DoctorCheck {
+  return {
+    name: 'switched_off',
+    run: async () => finding.ok(offNow(svc) || 'no plugin is switched off'),
   }
 }
 

@@ -1,4 +1,4 @@
-import { defineError, didYouMean, type Issue, type ReloadClass as Reloads, z } from '#kernel'
+import { defineError, didYouMean, type Issue, type ReloadClass as Reloads, type Token, token, z } from '#kernel'
 import type { Forbids } from '#lib/config-check'
 import type { Tree as Values } from '#lib/tree'
 
@@ -44,7 +44,16 @@ export const ConfigKey = z
   .meta({ id: 'ConfigKey' })
 export type ConfigKey = z.infer<typeof ConfigKey>
 
-export const ConfigPatched = z.object({ config: Tree.describe('What .svc/config.yaml holds now'), reload: Reload })
+const Note = z
+  .string()
+  .nullable()
+  .describe('What else the change does: the modules that are off with those switched off')
+
+export const ConfigPatched = z.object({
+  config: Tree.describe('What .svc/config.yaml holds now'),
+  reload: Reload,
+  note: Note,
+})
 
 export const ConfigValue = z.object({
   key: z.string(),
@@ -62,6 +71,7 @@ export const ConfigChanged = z.object({
   value: z.unknown().describe('What the file holds now; null when it leaves the key to its default'),
   reload: ReloadClass.nullable().describe('null: the file said so already'),
   overridden_by: z.string().nullable().describe('The environment variable whose value counts instead'),
+  note: Note,
 })
 export type ConfigChanged = z.infer<typeof ConfigChanged>
 
@@ -71,6 +81,13 @@ export { type ConfigCheck, ConfigChecks, type ConfigValues, type Forbids } from 
 export interface ConfigFault extends Issue {
   forbids: Forbids
 }
+
+/**
+ * Returns which plugins are off when these are disabled, by name: `null` for those that are named, else which of them a module
+ * needs.
+ */
+export const PluginsOff: Token<(disabled: readonly string[]) => ReadonlyMap<string, string | null>> =
+  token('plugins off')
 
 /** On disk; with the environment and the defaults; in force in this process. */
 export type ConfigView = 'persisted' | 'effective' | 'live'

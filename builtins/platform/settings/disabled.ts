@@ -3,30 +3,48 @@ import { same } from '#lib/tree'
 import { metaOf } from './config-keys.ts'
 import type { ConfigCheck } from './contract.ts'
 
-/** Most modules that a message lists. */
-const MAX_NAMES = 5
+type Needing = Pick<PluginDefinition, 'name' | 'needs'>
 
-/** Checks that `plugins.disabled` names no module that others need, or by which the configuration protects. */
+/**
+ * Returns the plugins that are off when these are disabled, by name: with `null` those that the list names, and with what they
+ * need of them the modules that go with them, also through others.
+ */
+export function pluginsOff(
+  modules: readonly Needing[],
+  disabled: readonly string[],
+): ReadonlyMap<string, string | null> {
+  const off = new Map<string, string | null>(disabled.map(name => [name, null]))
+  const isWithout = ({ name, needs = [] }: Needing) => !off.has(name) && needs.some(need => off.has(need))
+  for (let next = modules.find(isWithout); next; next = modules.find(isWithout))
+    off.set(next.name, next.needs!.find(need => off.has(need))!)
+  return off
+}
+
+/** Says which plugins are off, all of them at once; empty where none is. */
+export function describeOff(off: ReadonlyMap<string, string | null>): string {
+  const named = [...off].filter(([, need]) => need === null).map(([name]) => name)
+  const along = [...off].filter(([, need]) => need !== null).map(([name, need]) => `${name} (needs ${need})`)
+  if (named.length === 0) return ''
+  return `switched off: ${named.join(', ')}${along.length > 0 ? `; off with that: ${along.join(', ')}` : ''}`
+}
+
+/** Checks that no module is off, also because of what it needs, while the configuration protects by it. */
 export function disabledCheck(builtins: readonly PluginDefinition[]): ConfigCheck {
   return {
     name: 'plugins.disabled',
     forbids: 'start',
     check({ get, withPlace }) {
-      const disabled = get('plugins.disabled') as readonly string[]
-      const [off, on] = [true, false].map(is => builtins.filter(({ name }) => disabled.includes(name) === is))
-      const issues = off!.flatMap(builtin => {
-        const { name } = builtin
-        const dependents = on!.filter(({ needs = [] }) => needs.includes(name)).map(other => other.name)
-        const needed = `"${name}" cannot be disabled: ${listNames(dependents)} need it; disable those too, or remove "${name}" from the list`
-        return [
-          ...(dependents.length > 0 ? [needed] : []),
-          ...protectingKeys(builtin)
-            .filter(({ path, unset }) => !same(get(path), unset))
-            .map(({ path, unset }) => {
-              const state = `${withPlace(path)} is ${JSON.stringify(get(path))}`
-              return `"${name}" cannot be disabled while ${state}; set that to ${JSON.stringify(unset)}, or remove "${name}" from the list`
-            }),
-        ]
+      const off = pluginsOff(builtins, get('plugins.disabled') as readonly string[])
+      const issues = builtins.flatMap(builtin => {
+        const need = off.get(builtin.name)
+        if (need === undefined) return []
+        const cause = need === null ? `remove "${builtin.name}" from the list` : `keep "${need}", which it needs`
+        return protectingKeys(builtin)
+          .filter(({ path, unset }) => !same(get(path), unset))
+          .map(({ path, unset }) => {
+            const state = `${withPlace(path)} is ${JSON.stringify(get(path))}`
+            return `"${builtin.name}" cannot be disabled while ${state}; set that to ${JSON.stringify(unset)}, or ${cause}`
+          })
       })
       return issues.map(message => ({ path: 'plugins.disabled', message }))
     },
@@ -39,9 +57,4 @@ function protectingKeys({ name, section = name, config }: PluginDefinition): { p
   return keys
     .filter(([, schema]) => metaOf(schema).protects)
     .map(([key, schema]) => ({ path: `${section}.${key}`, unset: schema.parse(undefined) }))
-}
-
-function listNames(names: readonly string[]): string {
-  const more = names.length - MAX_NAMES
-  return more > 0 ? `${names.slice(0, MAX_NAMES).join(', ')} and ${more} more` : names.join(', ')
 }

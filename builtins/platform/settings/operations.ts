@@ -5,7 +5,7 @@ import { BadFileError } from '#lib/yaml'
 import { Daemon } from '#platform/daemon/contract'
 import { ConfigChanged, ConfigKey, ConfigPatched, ConfigValue, ConfigViews, UnknownConfigKeyError } from './contract.ts'
 import { renderChange, renderValue, renderViews } from './render.ts'
-import { changeOf, keysOf, valueAt, viewsOf } from './settings.ts'
+import { changeOf, DISABLED, keysOf, offNow, valueAt, viewsOf } from './settings.ts'
 
 const key = z
   .string()
@@ -19,7 +19,11 @@ const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError, DiskFul
 export function settingsOperations(svc: PluginHandle) {
   const { config, heartbeat } = svc
   const drives = () => (svc.has(Daemon) ? svc.use(Daemon).drives() : heartbeat.live)
-  const changeOfKey = (key: string, change: Record<string, ReloadClass>) => changeOf(config, key, change[key] ?? null)
+  const noteOf = (key: string) => (key === DISABLED && offNow(svc)) || null
+  const changeOfKey = (key: string, change: Record<string, ReloadClass>) => ({
+    ...changeOf(config, key, change[key] ?? null),
+    note: noteOf(key),
+  })
 
   return [
     operation({
@@ -56,7 +60,7 @@ export function settingsOperations(svc: PluginHandle) {
       errors: WRITE_ERRORS,
       async run(patch) {
         const reload = await config.patch(patch)
-        return { config: config.tree('persisted'), reload }
+        return { config: config.tree('persisted'), reload, note: DISABLED in reload ? noteOf(DISABLED) : null }
       },
     }),
     operation({

@@ -32,7 +32,11 @@ export function renderValue({ key, value, source, env, reload, description, ...r
   return lines.map(([name, line]) => `${name.padEnd(width)}  ${line}`).join('\n')
 }
 
-export function renderChange({ key, value, reload, overridden_by }: ConfigChanged): string {
+export function renderChange({ note, ...change }: ConfigChanged): string {
+  return [renderValueChange(change), ...(note === null ? [] : [note])].join('\n')
+}
+
+function renderValueChange({ key, value, reload, overridden_by }: Omit<ConfigChanged, 'note'>): string {
   const now = value === null ? `${key} is left to its default` : `${key} is ${text(value)}`
   if (overridden_by) return `${now} in the file, but ${overridden_by} in the environment counts instead`
   if (reload === null) return `${now} already`

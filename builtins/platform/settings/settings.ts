@@ -1,6 +1,10 @@
-import { type Configuration, describeIssues, type ReloadClass } from '#kernel'
+import { type Configuration, describeIssues, type PluginHandle, type ReloadClass } from '#kernel'
 import { getIn } from '#lib/tree'
-import type { ConfigChanged, ConfigKey, ConfigValue, ConfigViews } from './contract.ts'
+import { type ConfigChanged, type ConfigKey, type ConfigValue, type ConfigViews, PluginsOff } from './contract.ts'
+import { describeOff } from './disabled.ts'
+
+/** The key that lists the plugins that are switched off. */
+export const DISABLED = 'plugins.disabled'
 
 /** All views, of the file as it is now. @param isLive whether there is something in force: the heartbeat runs in this process */
 export async function viewsOf(config: Configuration, isLive: boolean): Promise<ConfigViews> {
@@ -46,13 +50,19 @@ export async function valueAt(config: Configuration, key: string): Promise<Confi
 }
 
 /** What became of a key that was set, or taken away. @param reload null when the file stayed as it was */
-export function changeOf(config: Configuration, key: string, reload: ReloadClass | null): ConfigChanged {
+export function changeOf(config: Configuration, key: string, reload: ReloadClass | null): Omit<ConfigChanged, 'note'> {
   const info = infoOf(config, key)
   // One that no plugin has was taken away.
   if (!info) return { key, value: null, reload, overridden_by: null }
   const { source, env = null } = info
   const value = getIn(config.tree('persisted'), config.pathOf(key)) ?? null
   return { key, value, reload, overridden_by: source === 'env' ? env : null }
+}
+
+/** Says which plugins are off by the configuration as it is on disk, also for what they need; empty where none is. */
+export function offNow(svc: PluginHandle): string {
+  const disabled = getIn(svc.config.tree('effective'), DISABLED.split('.')) as readonly string[]
+  return describeOff(svc.use(PluginsOff)(disabled))
 }
 
 /** The key itself, or the one of which it is an entry; undefined for a key that no plugin has. */

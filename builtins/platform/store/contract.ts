@@ -19,7 +19,12 @@ export interface EffectKind<P = unknown> {
   mustChange?: boolean
   /** Written even when the commit is fenced off or refused, for what has happened in any case. */
   always?: boolean
+  /** Left out of the commit where its module is switched off. */
+  optional?: boolean
 }
+
+/** A write that says what becomes of it without its module. */
+type OptionalEffect = Effect & Pick<EffectKind, 'optional'>
 
 export const Effects = point<EffectKind<never>>('effects', {
   key: kind => kind.name,
@@ -30,9 +35,14 @@ export const Effects = point<EffectKind<never>>('effects', {
 export function defineEffect<S extends z.ZodType>(
   kind: Omit<EffectKind<z.output<S>>, 'schema'> & { schema: S },
 ): ((payload: z.output<S>) => Effect) & { kind: EffectKind<never> } {
-  return Object.assign((payload: z.output<S>): Effect => ({ effect: kind.name, payload }), {
-    kind: kind as unknown as EffectKind<never>,
-  })
+  const { name, optional } = kind
+  const write = (payload: z.output<S>): OptionalEffect => ({ effect: name, payload, ...(optional ? { optional } : {}) })
+  return Object.assign(write, { kind: kind as unknown as EffectKind<never> })
+}
+
+/** Returns whether a write is left out where its module is switched off. */
+export function isOptional(effect: OptionalEffect): boolean {
+  return effect.optional === true
 }
 
 /** What an event is, wherever it is stored or streamed. */

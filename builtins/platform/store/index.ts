@@ -23,6 +23,7 @@ import { effectPlanner } from './planner.ts'
 export default definePlugin({
   name: 'store',
   description: 'The database: one SQLite file, leases, and the one way to write.',
+  fixed: true,
   config: StoreConfig,
   setup(svc, config) {
     for (const effect of [appendEvent, wakeAgents, setValue]) svc.add(Effects, effect.kind)

@@ -1,5 +1,5 @@
 import { type Effect, type PluginHandle, parse } from '#kernel'
-import { appendEvent, type EffectPlanner, Effects, wakeAgents } from './contract.ts'
+import { appendEvent, type EffectPlanner, Effects, isOptional, wakeAgents } from './contract.ts'
 import { statementMasker } from './secrets.ts'
 
 /** Turns writes into statements by the definitions of their modules, without the secrets that they may hold. */
@@ -13,8 +13,10 @@ export function effectPlanner(svc: PluginHandle): EffectPlanner {
   }
   const plan: EffectPlanner['plan'] = (effects, now) => {
     const mask = masking()
-    return effects.map(({ effect, payload }) => {
+    return effects.flatMap(each => {
+      const { effect, payload } = each
       const kind = svc.find(Effects, effect)
+      if (!kind && isOptional(each)) return []
       if (!kind) throw new Error(`no plugin knows the effect "${effect}"`)
       const statements = kind.statements(parse(kind.schema, payload, `The effect ${effect}`) as never, now)
       return {

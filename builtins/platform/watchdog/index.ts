@@ -7,6 +7,7 @@ import { Guard } from './guard.ts'
 export default definePlugin({
   name: 'watchdog',
   description: 'Keeps a plugin that goes wrong beyond catching from taking the process with it, and says which it was.',
+  fixed: true,
   config: WatchdogConfig,
   setup(svc, config) {
     const guard = new Guard(svc, config)

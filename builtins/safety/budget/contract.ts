@@ -231,6 +231,7 @@ const BOOK = `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, run_
 export const bookSpend = defineEffect({
   name: 'spend.book',
   always: true,
+  optional: true,
   schema: BookedSpend,
   statements: (spend, now): Statement[] => {
     const { call_id, agent_id, root_agent_id = null, cost_micros, input_tokens, output_tokens } = spend

@@ -11,7 +11,7 @@ import { isOfServer } from './toolkit.ts'
 export default definePlugin({
   name: 'mcp-client',
   description: 'Tools of MCP servers: programs and addresses that the configuration names become toolkits.',
-  needs: ['store', 'sandbox'],
+  needs: ['store', 'runtime', 'sandbox'],
   setup(svc) {
     const servers = new Servers(svc, svc.section('mcp', McpClientConfig))
     svc.event('mcp_tool_changed', McpToolChanged)

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import type { Kernel, LogOptions } from '#kernel'
+import type { Kernel } from '#kernel'
+import type { LogOptions } from '#lib/log'
 import type { CliProgram, Context } from '../context.ts'
 import { type CommandTree, type OperationRef, ReplacedByPluginError } from '../contract.ts'
 import { warningsOn } from '../process/warnings.ts'

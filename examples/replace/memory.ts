@@ -1,0 +1,184 @@
+// Another memory: what agents remember is in the project's database and not in files. It takes the place of the module `memory`:
+// its routes, commands and toolkits stay, and use this one. What was remembered before comes along, here and back.
+import { definePlugin, type PluginHandle, Store } from 'svc'
+import { type Memory, type MemoryRecord, MemoryState } from 'svc/memory'
+import { getValue, setValue } from 'svc/store'
+
+const NAMESPACE = 'memory-in-database'
+
+export default definePlugin({
+  name: NAMESPACE,
+  description: 'Keeps what agents remember in the database.',
+  replaces: 'memory',
+  needs: ['store', 'agents'],
+  state: MemoryState,
+  setup(svc) {
+    const memory = new DatabaseMemory(svc)
+    svc.handOver((): MemoryState => memory)
+    svc.on('agent_deleted', ({ agent_id }) => memory.clear(agent_id))
+    svc.start(async () => {
+      const before = svc.previous as MemoryState | undefined
+      if (before) for await (const [agent_id, records] of before.records()) await memory.of(agent_id).take(records)
+    })
+    return { memory }
+  },
+})
+
+type AgentMemory = ReturnType<Memory['of']>
+type Values = ReturnType<Memory['values']>
+
+class DatabaseMemory implements Memory {
+  readonly #svc: PluginHandle
+  /** One change after another. */
+  #writing: Promise<unknown> = Promise.resolve()
+
+  constructor(svc: PluginHandle) {
+    this.#svc = svc
+  }
+
+  idOf(text: string): string {
+    return `of-${text}`.slice(0, 128)
+  }
+
+  of(agent_id: string): AgentMemory {
+    const read = () => this.#read<MemoryRecord>(agent_id)
+    const change = <T>(edit: (records: MemoryRecord[]) => T) => this.#change<MemoryRecord, T>(agent_id, edit)
+    const look: AgentMemory['look'] = async (query, top_k, only = {}) => nearest(await read(), query, top_k, only)
+    const record = (memory_id: string, thought: string, metadata: object): MemoryRecord => {
+      const ts = this.#svc.clock.now().toISOString()
+      return { memory_id, thought, metadata: { ...metadata }, ts, access_count: 0, last_accessed: null }
+    }
+    const access = (find: (record: MemoryRecord) => boolean) =>
+      change(records => {
+        const found = records.findLast(find)
+        if (found) Object.assign(found, { access_count: found.access_count + 1 })
+        return found
+      })
+    return {
+      store: (thought, metadata = {}, memory_id = this.#svc.ports.ids.make('mem', 12)) =>
+        change(records => {
+          if (!records.some(each => each.memory_id === memory_id)) records.push(record(memory_id, thought, metadata))
+          return memory_id
+        }),
+      put: (memory_id, thought, metadata = {}) =>
+        change(records => {
+          const at = records.findIndex(each => each.memory_id === memory_id)
+          const { access_count = 0 } = (at < 0 ? undefined : records.splice(at, 1)[0]) ?? {}
+          records.push({ ...record(memory_id, thought, metadata), access_count })
+        }),
+      look,
+      search: async (query, top_k = 5, only = {}) => {
+        const hits = nearest(await read(), query, top_k, only)
+        for (const { memory_id } of hits) await access(each => each.memory_id === memory_id)
+        return hits
+      },
+      peek: async memory_id => (await read()).find(each => each.memory_id === memory_id),
+      recall: memory_id => access(each => each.memory_id === memory_id),
+      findNamed: (key, value) => access(({ metadata }) => metadata[key] === value),
+      forget: memory_id => change(records => removeIf(records, each => each.memory_id === memory_id) > 0),
+      consolidate: (max_age_days, min_access) => {
+        const oldest = this.#svc.clock.ms() - max_age_days * 86_400_000
+        return change(records => removeIf(records, r => Date.parse(r.ts) < oldest && r.access_count < min_access))
+      },
+      recent: async (limit = 10, { only = {}, offset = 0 } = {}) =>
+        (await read())
+          .filter(matches(only))
+          .reverse()
+          .slice(offset, offset + limit),
+      count: async () => (await read()).length,
+      take: given =>
+        change(records => {
+          const known = new Set(records.map(({ memory_id }) => memory_id))
+          records.push(...given.filter(({ memory_id }) => !known.has(memory_id)))
+          records.sort((a, b) => a.ts.localeCompare(b.ts))
+        }),
+    }
+  }
+
+  values(agent_id: string): Values {
+    return this.file(agent_id, 'values')
+  }
+
+  notes(agent_id: string): AgentMemory {
+    return this.of(agent_id)
+  }
+
+  file(agent_id: string, name: string): Values {
+    const key = `${agent_id}/${name}`
+    const change = <T>(edit: (entries: [string, string][]) => T) => this.#change<[string, string], T>(key, edit)
+    return {
+      get: async wanted => (await this.#read<[string, string]>(key)).find(([each]) => each === wanted)?.[1],
+      set: (wanted, value) =>
+        change(entries => {
+          removeIf(entries, ([each]) => each === wanted)
+          entries.push([wanted, value])
+        }),
+      remove: wanted => change(entries => removeIf(entries, ([each]) => each === wanted) > 0),
+      entries: async (limit = 100) => (await this.#read<[string, string]>(key)).reverse().slice(0, limit),
+    }
+  }
+
+  async origin({ goal_id }: { goal_id: string | null }, tool: string): Promise<Record<string, string>> {
+    return goal_id ? { goal_id, tool } : { tool }
+  }
+
+  async relevant(agent_id: string, text: string, { limit = 3 } = {}): Promise<string[]> {
+    return (await this.of(agent_id).look(text, limit)).map(({ thought }) => thought.replace(/\s+/g, ' ').slice(0, 500))
+  }
+
+  async clear(agent_id: string): Promise<void> {
+    await this.#write(agent_id, [])
+  }
+
+  async *records() {
+    const agents = (await this.#svc.invoke('agents.list', {})) as { agent_id: string }[]
+    for (const { agent_id } of agents) yield [agent_id, await this.#read<MemoryRecord>(agent_id)] as const
+  }
+
+  async #read<T>(key: string): Promise<T[]> {
+    return ((await getValue(this.#svc.use(Store), { namespace: NAMESPACE, key })) ?? []) as T[]
+  }
+
+  async #write(key: string, value: unknown): Promise<void> {
+    await this.#svc.use(Store).apply([setValue({ namespace: NAMESPACE, key, value })])
+  }
+
+  #change<T, R>(key: string, edit: (list: T[]) => R): Promise<R> {
+    const done = this.#writing.then(async () => {
+      const list = await this.#read<T>(key)
+      const result = edit(list)
+      await this.#write(key, list)
+      return result
+    })
+    this.#writing = done.catch(() => {})
+    return done
+  }
+}
+
+function matches(only: object) {
+  return ({ metadata }: MemoryRecord) => Object.entries(only).every(([key, value]) => metadata[key] === value)
+}
+
+/** The records that share words with a query; the score is the share of its words. */
+function nearest(records: readonly MemoryRecord[], query: string, top_k: number, only: object) {
+  const words = wordsOf(query)
+  return records
+    .filter(matches(only))
+    .map(record => {
+      const own = new Set(wordsOf(record.thought))
+      return { ...record, score: words.filter(word => own.has(word)).length / Math.max(words.length, 1) }
+    })
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .slice(0, top_k)
+}
+
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+}
+
+function removeIf<T>(list: T[], isUnwanted: (each: T) => boolean): number {
+  const before = list.length
+  list.splice(0, before, ...list.filter(each => !isUnwanted(each)))
+  return before - list.length
+}

@@ -1,0 +1,44 @@
+import type { FoundPlugin, PluginSource, Retry } from '../source.ts'
+import { absent, type PluginState } from './state.ts'
+import type { Version } from './version.ts'
+
+/** A plugin with its source. */
+export interface Found {
+  plugin: FoundPlugin
+  source: PluginSource
+}
+
+/** What was last seen of a plugin of a source. */
+export interface Seen extends Found {
+  /** The plugin's name and what it needs, once it could be loaded. */
+  name?: string
+  needs?: readonly string[]
+  error?: string
+  /** It is loaded again when this says so. */
+  retry?: Retry | undefined
+}
+
+/** What tells plugins apart over their versions: builtins by their names, others by where they come from. */
+export function idOf(origin: string, name: string): string {
+  return origin === 'builtin' ? name : origin
+}
+
+/** How plugins are shown: the live versions, those that failed, and the modules whose place another plugin has. */
+export function statesOf(
+  versions: readonly Version[],
+  seen: ReadonlyMap<string, Seen>,
+  modules: ReadonlyMap<string, Version>,
+): PluginState[] {
+  const live = versions.map(({ state, origin, name }) => {
+    const failure = state.state === 'suspended' ? state.last_failure : null
+    return { ...state, error: seen.get(idOf(origin, name))?.error ?? failure }
+  })
+  const ids = new Set(versions.map(({ origin, name }) => idOf(origin, name)))
+  const failed = [...seen]
+    .filter(([id, { error }]) => error !== undefined && !ids.has(id))
+    .map(([, { plugin, name = plugin.stem, error = null }]) => absent(name, plugin.origin, 'failed', error))
+  const replaced = versions
+    .filter(({ origin, place }) => origin !== 'builtin' && modules.has(place))
+    .map(({ name, place }) => absent(place, 'builtin', 'replaced', `"${name}" has its place`))
+  return [...live, ...failed, ...replaced]
+}
