@@ -91,7 +91,16 @@ export default definePlugin({
     const resolveDefault = () => current.resolve(null)
     const now = () => svc.clock.ms()
     const taught = async () => (svc.has(Store) ? listLearned(svc.use(Store)) : [])
-    const view = { providers, catalogue, governorOf, resolveDefault, inUse: () => current.inUse(), unknownPrice, learned: taught, now }
+    const view = {
+      providers,
+      catalogue,
+      governorOf,
+      resolveDefault,
+      inUse: () => current.inUse(),
+      unknownPrice,
+      learned: taught,
+      now,
+    }
     svc.operation(modelsList(view))
     svc.operation(modelsForget(svc, learned))
     for (const effect of [keepLearned, forgetLearned]) svc.add(Effects, effect.kind)
