@@ -18,7 +18,7 @@ export interface Seen extends Found {
   retry?: Retry | undefined
 }
 
-/** What tells plugins apart over their versions: builtins by their names, others by where they come from. */
+/** Returns what identifies a plugin over its versions: the name of a builtin, the origin of any other. */
 export function idOf(origin: string, name: string): string {
   return origin === 'builtin' ? name : origin
 }

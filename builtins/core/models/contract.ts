@@ -436,8 +436,8 @@ export interface Models {
 export const Models = token<Models>('models')
 
 /**
- * Calls the models that it is told to call: what `Models` is by itself. It stays when another plugin takes the place of the module,
- * which may choose models and leave the calls to it.
+ * Calls the model named in a request. It stays when another plugin replaces the module: that plugin chooses models and may leave
+ * the calls to this service.
  */
 export const ModelCaller = token<Models>('model_caller')
 
