@@ -66,7 +66,9 @@ export class ContextEngine {
     const said = returnable(call.messages, target, rules)
     const facts = await this.#facts(target)
     /** What was refused for an unknown reason: it is sent once more, plain and a good deal smaller. */
-    let refused: { error: ModelError; fitted: FittedRequest; messages: readonly Message[] } | undefined
+    let refused:
+      | { error: ModelError; fitted: FittedRequest; messages: readonly Message[]; repeated: boolean }
+      | undefined
     for (let refusals = 0; ; refusals++) {
       const known = await this.#windows.limits(target, facts, purpose)
       const limits = refused ? { ...known, window: Math.min(known.window, smallerWindow(refused.fitted)) } : known
@@ -83,6 +85,10 @@ export class ContextEngine {
       const context = { ...sections, window, ratio: limits.ratio, ...(room_made ? { room_made } : {}) }
       const messages = wellFormed(fitted.messages, rules)
       if (refused && isSame(messages, refused.messages)) throw refused.error
+      if (refused && !refused.repeated) {
+        refused.repeated = true
+        this.#log(purpose, 'model_refused', `${refused.error.message} It is sent once more, smaller and plain.`)
+      }
       try {
         const { max_tokens, thinking_tokens } = fitted
         const parameters = fittedParameters(call, thinking_tokens)
@@ -94,8 +100,7 @@ export class ContextEngine {
       } catch (error) {
         // For a summary a digest stands in.
         if (isUnknownRefusal(error) && !refused && purpose.kind !== 'summary') {
-          refused = { error, fitted, messages }
-          this.#log(purpose, 'model_refused', `${error.message} It is sent once more, smaller and plain.`)
+          refused = { error, fitted, messages, repeated: false }
           continue
         }
         if (!(error instanceof ModelError) || error.kind !== 'context_overflow') throw error

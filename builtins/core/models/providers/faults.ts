@@ -86,7 +86,8 @@ function refusal(
   body: Reported | undefined,
   error: unknown,
 ): Description {
-  const said = brief(body?.message ?? sentenceOf(error))
+  // Where the body is no JSON, the SDK's message begins with the status.
+  const said = brief(body?.message ?? sentenceOf(error).replace(`${status} `, ''))
   const whole = `${body?.code ?? ''} ${body?.type ?? ''} ${body?.message ?? sentenceOf(error)}`
   const overflow = overflowIn(status, whole)
   if (overflow) return isOverflow(`HTTP ${status}: ${said}`, overflow)
