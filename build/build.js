@@ -62,8 +62,6 @@ async function bundleClient() {
     format: 'esm',
     platform: 'browser',
     target: 'es2022',
-    minifySyntax: true,
-    minifyWhitespace: true,
     legalComments: 'none',
     logLevel: 'warning',
   })

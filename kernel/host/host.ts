@@ -287,10 +287,11 @@ export class Host {
     const id = origin === 'code' ? undefined : idOf(origin, name)
     const own = [...this.live.values()].find(version => idOf(version.origin, version.name) === id)
     const old = this.live.get(replaces ?? name) ?? own
-    if (old && this.#needsRestart(old.place))
+    if (!old) return undefined
+    const isOwn = old === own || (replaces !== undefined && old.origin === 'builtin')
+    if (!isOwn && (isOfProgram(old.origin) || this.#seen.has(old.origin))) throw nameTakenError(old)
+    if (this.#needsRestart(old.place))
       throw new RestartNeededError(`"${old.place}" changes at a start only: svc restart`)
-    if (!old || old === own || (replaces !== undefined && old.origin === 'builtin')) return old
-    if (isOfProgram(old.origin) || this.#seen.has(old.origin)) throw nameTakenError(old)
     return old
   }
 

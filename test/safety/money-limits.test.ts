@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Agents } from '#core/agents/contract'
 import { type CallPurpose, Models } from '#core/models/contract'
@@ -16,6 +17,7 @@ import {
 } from '../spec/safety/budget-host.ts'
 import { runHeartbeat, type TestHost, text, toolCall, until } from '../support/index.ts'
 import { barrier } from '../support/model/model-server.ts'
+import Sqlite from '../support/sqlite.ts'
 
 /** A profile with this total limit, in micro-dollars. */
 const miser = (micros: number, more = '') => ({
@@ -28,6 +30,15 @@ const call = (home: TestHost, agent_id: string, kind: CallPurpose['kind'] = 'oth
     ...{ max_tokens: LONG, purpose: { agent_id, goal_id: null, cycle_num: 1, kind } },
     signal: new AbortController().signal,
   })
+
+/** Gives a host the lease of an agent's first cycle, without which it may make no call of a pursuit. */
+function claim({ kernel, root }: TestHost, agent_id: string) {
+  const database = new Sqlite(join(root, '.svc/svc.db'))
+  const { owner } = kernel.use(Store)
+  database.prepare('UPDATE leases SET owner = ?, cycle_num = 1 WHERE id = ?').run(owner, agent_id)
+  database.close()
+}
+
 /** Micro-dollars that such a call may cost: 100 tokens in, and as many out as it may give. */
 const BOUND = 100 * PRICE.input + LONG * PRICE.output
 
@@ -80,12 +91,15 @@ describe("an agent's max_total_cost_usd", () => {
     const below = await child(home, id, 'helper-1')
     const deep = await child(home, below, 'helper-2')
     await using other = await testHostWithBudget(answer, { files, root: home.root, roles: ['server'] })
+    claim(home, below)
     const under = [call(home, below, 'goal_generation'), call(other, deep, 'other')]
     await home.server.request(1)
     await other.server.request(1)
     const kinds = ['goal_pursuit', 'goal_generation', 'task', 'other'] as const
     for (const [n, kind] of kinds.entries()) {
-      const refused = await call(n % 2 ? home : other, [id, below, deep][n % 3]!, kind).catch(error => error)
+      const [host, agent] = [n % 2 ? home : other, [id, below, deep][n % 3]!]
+      claim(host, agent)
+      const refused = await call(host, agent, kind).catch(error => error)
       expect(refused).toMatchObject({ code: 'agent_budget_exhausted', status: 409 })
       expect(refused.message).toMatch(
         new RegExp(`^${id} has spent \\$0\\.00 in all, \\$0\\.02.* are held for calls under way, this call may cost`),

@@ -7,11 +7,14 @@ import { together } from './together.ts'
 
 /** The specification's six gauges, and what waits for the operator. */
 export function agentMetrics(svc: PluginHandle): Metric[] {
-  const counts = together(() => svc.use(Agents).counts())
-  type Counts = Awaited<ReturnType<typeof counts>>
+  const counts = together(async () => (svc.has(Agents) ? svc.use(Agents).counts() : undefined))
+  type Counts = NonNullable<Awaited<ReturnType<typeof counts>>>
   const gauge = (name: string, help: string, of: (counts: Counts) => number): Metric => ({
     ...{ name, help, type: 'gauge' },
-    collect: async () => of(await counts()),
+    collect: async () => {
+      const counted = await counts()
+      return counted ? of(counted) : 0
+    },
   })
   return [
     gauge('svc_agents_working', 'Agents in a cycle now.', each => each.working),

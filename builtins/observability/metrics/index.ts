@@ -18,7 +18,7 @@ const SAVE_EVERY = 30
 export default definePlugin({
   name: 'metrics',
   description: 'What operators watch, for Prometheus: agents, cycles, models, tools, money, and the process itself.',
-  needs: ['store', 'agents'],
+  needs: ['store'],
   setup(svc) {
     const counts = new Counts(svc)
     const totals = new EventTotals(svc)

@@ -238,7 +238,7 @@ describe('a check says where a reload would fail', () => {
     [
       'a task type without tools',
       plugin('svc.add(TaskTypes, { name: "anvils", words: { anvil: 2 } })').replace('z }', 'TaskTypes, z }'),
-      /draft\.ts:2\): tools: must be an object/,
+      /draft\.ts:2\): tools: is missing/,
     ],
     ['a command that is a text', plugin(asks("cli: 'a <id>'")), /command without usage: cli is \{ usage: 'weather/],
     ['a command without words', plugin(asks("cli: { usage: '<id>' }")), /has no command in "<id>"; write one such as/],

@@ -177,7 +177,7 @@ describe('scenarios', () => {
       },
       'a test',
     )
-    expect(scores(await run({ scenarios: ['doors'] }))).toEqual({ doors: 1 })
+    expect(scores(await run({ scenarios: ['entry-points'] }))).toEqual({ 'entry-points': 1 })
     await undo()
     expect(() => home.kernel.points.add(Scenarios, { name: 'Bad name' } as never, 'a test')).toThrow()
   })

@@ -252,7 +252,7 @@ it('one key can be asked for, and taken out of the file again', async () => {
   const gone = await home.ask('/config/daemon.heartbeat', { method: 'DELETE' })
   expect([gone.status, gone.json]).toEqual([
     200,
-    { key: 'daemon.heartbeat', value: null, reload: 'applied', overridden_by: null },
+    { key: 'daemon.heartbeat', value: null, reload: 'applied', overridden_by: null, note: null },
   ])
   expect((await home.ask('/config/daemon.heartbeat')).json).toMatchObject({ value: 10, source: 'default' })
 })

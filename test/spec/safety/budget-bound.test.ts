@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
+import { inputTokens } from '#core/models/call/spend'
 import { ModelError, type ModelProvider, ModelProviders, Models } from '#core/models/contract'
 import models from '#core/models/index'
 import { definePlugin, z } from '#kernel'
@@ -18,8 +19,8 @@ const PROCESSES = 3
 /** Tokens cost a micro-dollar each, so that both limits can be thought of as one. */
 const MODELS = 'prices:\n  dice:m: { input: 1, output: 1 }\n'
 /** What every prompt here is taken for. */
-const INPUT = 25
-const TEXT = 'x'.repeat(4 * INPUT)
+const TEXT = 'x'.repeat(100)
+const INPUT = inputTokens({ messages: [{ role: 'user', content: TEXT }], tools: [] })
 
 /** What a call will do, which the provider reads from its prompt. */
 interface Plan {

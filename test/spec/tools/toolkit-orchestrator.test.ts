@@ -76,8 +76,8 @@ it('is offered only where there is such a program', async () => {
     'review_task_output',
   ])
   expect(tools[0]).toMatchObject({ requires_approval: true, danger: 'runs a coding program with your login' })
-  expect(await home.use('run_code_task', { task: 'Do it', cli_tool: 'claude' })).toMatch(/Invalid/)
-  expect(await home.use('run_code_task', { task: '--help', model: '-x' })).toMatch(/Invalid/)
+  expect(await home.use('run_code_task', { task: 'Do it', cli_tool: 'claude' })).toMatch(/must be codex/)
+  expect(await home.use('run_code_task', { task: '--help', model: '-x' })).toMatch(/must /)
 })
 
 it.each(hasWall ? ['auto', 'off'] : ['off'])(

@@ -220,5 +220,5 @@ it('images count in what a call may cost', () => {
     max_tokens: 10,
     messages: [{ role: 'user' as const, content: '', images: [imageOf(560, 280)] }],
   }
-  expect(boundOf(request, 'free').tokens).toBe(210)
+  expect(boundOf(request, 'free').tokens).toBe(214)
 })
