@@ -296,8 +296,8 @@ export class Host {
   }
 
   /** The module that comes back when a version leaves its place. */
-  #moduleBehind({ origin, place }: Version): Version | undefined {
-    return origin === 'builtin' ? undefined : this.#builtins.get(place)
+  #moduleBehind({ definition: { replaces } }: Version): Version | undefined {
+    return replaces === undefined ? undefined : this.#builtins.get(replaces)
   }
 
   /** Brings back the module whose place a version has taken. @returns whether there is one */

@@ -235,7 +235,7 @@ describe('what does not end in order', () => {
     const asked = await svc(['daemon'], { cwd })
     expect(asked).toMatchObject({ code: 1, stdout: expect.stringMatching(/^daemon +stalled \(PID/) })
     expect(await reload.ended).toBe(1)
-    expect(reload.stderr).toContain('its loop has not moved for 10 s')
+    expect(reload.stderr).toContain('its event loop has been blocked for 10 s')
     daemon.process.kill('SIGCONT')
     await until(async () => (await daemonIn(cwd)).health === 'healthy')
     expect(await daemon.end('SIGTERM')).toBe(0)

@@ -157,7 +157,7 @@ describe('what is large or slow', () => {
     const answer = await ask('/agents', { method: 'POST', body: `{"preset":"worker",${keys}}`, headers })
     expect(answer.status).toBe(422)
     expect(Buffer.byteLength(answer.text)).toBeLessThan(100_000)
-    expect(performance.now() - began).toBeLessThan(3_000)
+    expect(performance.now() - began).toBeLessThan(20_000)
     expect((await ask('/healthz')).status).toBe(200)
   })
 

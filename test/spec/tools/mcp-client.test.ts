@@ -395,7 +395,7 @@ describe('as the operator sees it', () => {
     [{ command: 'a', url: 'http://b' }, 'a server has either a command or a url'],
     [{ command: 'a', env: { GITHUB_TOKEN: 'x' } }, 'name it under pass_env'],
     [{ url: 'http://me:pass@b' }, 'holds no user or password'],
-    [{ url: 'file:///etc/passwd' }, 'Invalid URL'],
+    [{ url: 'file:///etc/passwd' }, 'must be a URL'],
     [{ url: 'http://b', args: ['x'] }, 'are for a server with a command'],
     [{ command: 'a', headers_env: { A: 'B' } }, 'is for a server with a url'],
     [{ url: 'http://b', headers_env: { A: 'Bearer xyz' } }, 'is no name of an environment variable'],
