@@ -243,6 +243,8 @@ export interface Agents {
   nudgesDelivered(nudge_ids: readonly string[]): Effect
   /** Records the outcome of a cycle: an error increments the failures, null clears them. `waiting_for` shows the agent as waiting. */
   recordOutcome(outcome: { agent_id: string; error: string | null; waiting_for: string | null }): Effect
+  /** @deprecated Use `recordOutcome`. */
+  fared?: Agents['recordOutcome']
   /** The profile that an agent lives by: its preset, as those shape it that have a say in it; for a cycle, as of this `beat`. */
   profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<Profile>
   /** The writes that make an agent, with what it is made for in the same commit. It is due at once. */

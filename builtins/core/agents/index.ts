@@ -1,5 +1,6 @@
 import { CallLimits, Models, ModelUsers, mergeParameters } from '#core/models/contract'
 import { definePlugin, z } from '#kernel'
+import { withEarlierNames } from '#lib/earlier-names'
 import { DaemonStatusParts } from '#platform/daemon/contract'
 import { type Cycle, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
@@ -21,7 +22,7 @@ export default definePlugin({
   needs: ['store', 'profiles', 'models'],
   setup(svc) {
     const agents = new AgentDirectory(svc)
-    svc.provide(Agents, agents)
+    svc.provide(Agents, withEarlierNames(agents, { fared: 'recordOutcome' }))
     for (const effect of AGENT_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of agentOperations(agents)) svc.operation(operation)
     agentsForget(svc)

@@ -36,6 +36,8 @@ export interface AgentMemory {
   recall(memory_id: string): Promise<MemoryRecord | undefined>
   /** The newest record whose metadata has this value under this key, which counts as accessed. */
   findNamed(key: string, value: string): Promise<MemoryRecord | undefined>
+  /** @deprecated Use `findNamed`. */
+  named?: AgentMemory['findNamed']
   /** The same as `search` and `recall` for readers from outside: nothing counts as accessed. */
   look(query: string, top_k: number): Promise<MemoryHit[]>
   peek(memory_id: string): Promise<MemoryRecord | undefined>

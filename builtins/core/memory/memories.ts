@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Ports, z } from '#kernel'
+import { withEarlierNames } from '#lib/earlier-names'
 import { isoTime } from '#platform/store/contract'
 import { Accesses } from './accesses.ts'
 import type { AgentMemory, MemoryHit, MemoryRecord, Only } from './contract.ts'
@@ -303,3 +304,5 @@ export class Memories implements AgentMemory {
 }
 
 type Metadata = Readonly<Record<string, unknown>>
+
+withEarlierNames(Memories.prototype, { named: 'findNamed' })

@@ -158,6 +158,10 @@ export interface Runs {
   ends(run_id: string, exit: string): Effect
   /** … and what is left to be done after it. */
   recordEnd(run_id: string): void
+  /** @deprecated Use `recordStart`. */
+  begun?: Runs['recordStart']
+  /** @deprecated Use `recordEnd`. */
+  ended?: Runs['recordEnd']
   /** Removes all but the newest `keep` of those that have ended, rows and files; 0 keeps all. @returns how many went */
   prune(keep: number): Promise<number>
 }

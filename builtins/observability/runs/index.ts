@@ -1,4 +1,5 @@
 import { definePlugin } from '#kernel'
+import { withEarlierNames } from '#lib/earlier-names'
 import { secretMasker } from '#lib/secrets'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Cycle, neverHasWork } from '#platform/heartbeat/contract'
@@ -23,7 +24,7 @@ export default definePlugin({
     const recorder = new Recorder(svc, runsConfig(svc, section))
     const runs = new RunDirectory(svc, recorder)
     const mask = secretMasker(svc)
-    svc.provide(Runs, runs)
+    svc.provide(Runs, withEarlierNames(runs, { begun: 'recordStart', ended: 'recordEnd' }))
     svc.provide(RunRecords, { read: (...asked) => recordOf(svc, runs, recorder, ...asked) })
     for (const effect of RUN_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of runOperations(svc, runs, recorder)) svc.operation(operation)

@@ -90,6 +90,8 @@ export const Daemon = token<Daemon>('daemon')
 export interface Freeze {
   /** Read from the database each time, and cheap: a freeze holds at once in every process. */
   isFrozen(): Promise<boolean>
+  /** @deprecated Use `isFrozen`. */
+  frozen?: Freeze['isFrozen']
   /** Since when, in milliseconds; null while nothing is frozen. */
   since(): Promise<number | null>
   /** The same as a condition in SQL, asked with what a model call asks. Absent where another plugin provides this. */

@@ -1,4 +1,5 @@
 import { definePlugin, z } from '#kernel'
+import { withEarlierNames } from '#lib/earlier-names'
 import { type Busy, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Daemon, Freeze } from './contract.ts'
@@ -31,7 +32,7 @@ export default definePlugin({
 
     const since = () => frozenSince(svc.use(Store))
     const isFrozen = async () => (await since()) !== null
-    svc.provide(Freeze, { since, isFrozen, condition: IS_FROZEN })
+    svc.provide(Freeze, withEarlierNames({ since, isFrozen, condition: IS_FROZEN }, { frozen: 'isFrozen' }))
     const busy: Busy = async due => ((await isThawed(svc.use(Store))) ? [] : idsOf(due))
     svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) }, { busy })
     svc.event('daemon_paused', z.object({}).describe('The operator froze all agents'))

@@ -69,6 +69,10 @@ export interface Schedules {
   list(agent_id: string, all?: boolean): Promise<Schedule[]>
   /** The writes that disable a schedule. @throws ScheduleNotFoundError also when it is another agent's */
   cancel(schedule_id: string, agent_id: string): Promise<Effect[]>
+  /** @deprecated Use `make`. */
+  made?: Schedules['make']
+  /** @deprecated Use `cancel`. */
+  cancelled?: Schedules['cancel']
 }
 export const Schedules = token<Schedules>('schedules')
 
@@ -92,6 +96,10 @@ export interface Alarms {
   list(agent_id: string): Promise<Alarm[]>
   /** The writes that remove a pending alarm. @throws AlarmNotFoundError also when it is another agent's */
   cancel(alarm_id: string, agent_id: string): Promise<Effect[]>
+  /** @deprecated Use `make`. */
+  made?: Alarms['make']
+  /** @deprecated Use `cancel`. */
+  cancelled?: Alarms['cancel']
 }
 export const Alarms = token<Alarms>('alarms')
 

@@ -1,6 +1,7 @@
 import { BundleParts } from '#core/checkpoints/contract'
 import { News } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
+import { withEarlierNames } from '#lib/earlier-names'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Reminders } from '#tools/toolkits/shell/contract'
@@ -33,8 +34,8 @@ export default definePlugin({
   setup(svc, config) {
     const schedules = new ScheduleBook(svc, config)
     const alarms = new AlarmBook(svc, config)
-    svc.provide(Schedules, schedules)
-    svc.provide(Alarms, alarms)
+    svc.provide(Schedules, withEarlierNames(schedules, { made: 'make', cancelled: 'cancel' }))
+    svc.provide(Alarms, withEarlierNames(alarms, { made: 'make', cancelled: 'cancel' }))
     svc.provide(Reminders, alarms)
     for (const effect of [...SCHEDULE_EFFECTS, ...ALARM_EFFECTS]) svc.add(Effects, effect.kind)
     for (const operation of scheduleOperations(svc, schedules)) svc.operation(operation)

@@ -42,6 +42,8 @@ export interface Budget {
   warnings(): Promise<BudgetWarning[]>
   /** Nothing that costs may begin: a limit was reached. Cheap enough to ask before each phase. */
   isExceeded(): Promise<boolean>
+  /** @deprecated Use `isExceeded`. */
+  exceeded?: Budget['isExceeded']
 }
 export const Budget = token<Budget>('budget')
 

@@ -2,6 +2,7 @@ import { AgentFacets, Holds } from '#core/agents/contract'
 import { CallLimits } from '#core/models/contract'
 import { definePlugin } from '#kernel'
 import { DoctorChecks } from '#lib/doctor-check'
+import { withEarlierNames } from '#lib/earlier-names'
 import { DaemonStarts, DaemonStatusParts } from '#platform/daemon/contract'
 import { type Busy, idsOf } from '#platform/heartbeat/contract'
 import { Effects } from '#platform/store/contract'
@@ -31,7 +32,7 @@ export default definePlugin({
     svc.event('budget_tight', BudgetTight)
     svc.event('budget_reset', BudgetReset)
     svc.event('agent_budget_exhausted', AgentBudgetExhausted)
-    svc.provide(Budget, ledger)
+    svc.provide(Budget, withEarlierNames(ledger, { exceeded: 'isExceeded' }))
     svc.add(CallLimits, ledger)
     const busy: Busy = async due => ((await ledger.allows()) ? [] : idsOf(due))
     for (const phase of ['goal_pursuit', 'goal_generation'] as const)

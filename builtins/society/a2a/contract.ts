@@ -103,6 +103,8 @@ export interface Mail {
   read(message_ids: readonly string[]): Effect
   /** Returns a message as a model may read it: cleaned, checked, cut to a number of characters and fenced as data. */
   textForModel(message: A2AMessage, reader: string, longest: number): Promise<string>
+  /** @deprecated Use `textForModel`. */
+  shown?: Mail['textForModel']
 }
 export const Mail = token<Mail>('mail')
 

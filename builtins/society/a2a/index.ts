@@ -1,5 +1,6 @@
 import { News } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
+import { withEarlierNames } from '#lib/earlier-names'
 import { Effects } from '#platform/store/contract'
 import { A2AConfig } from './config.ts'
 import { Mail, MessageSent, Peers } from './contract.ts'
@@ -21,7 +22,7 @@ export default definePlugin({
     for (const effect of A2A_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of messageOperations(svc)) svc.operation(operation)
     svc.event('message_sent', MessageSent)
-    svc.provide(Mail, new PostOffice(svc, config))
+    svc.provide(Mail, withEarlierNames(new PostOffice(svc, config), { shown: 'textForModel' }))
     svc.provide(Peers, peers(svc))
     forgetMessages(svc)
     svc.add(News, mailMessages(svc))
