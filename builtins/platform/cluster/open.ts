@@ -56,7 +56,7 @@ export async function openCluster(
   }
 }
 
-/** Of the file as it stands: nodes whose files differ may do different things. */
+/** Returns a short hash of the configuration file, by which nodes with different files are noticed. */
 async function configHash({ ports, project }: PluginHandle): Promise<string> {
   const text = await ports.files.readFile(project.config, 'utf8').catch(() => '')
   return createHash('sha256').update(text).digest('hex').slice(0, 12)

@@ -26,7 +26,7 @@ const CLEARED_MS = 60_000
  */
 const SWEPT_CYCLES = 1_000
 
-/** A commit prolongs a lease of which less than this is left. */
+/** Share of a lease; a commit renews the lease if less is left. */
 const FRESH = 2 / 3
 
 const PARKED =
@@ -35,7 +35,7 @@ const PARKED =
 const AWAKE =
   'coalesce((SELECT a.paused_at IS NULL AND a.died_at IS NULL FROM agents a WHERE a.agent_id = leases.agent_id), true)'
 
-/** Of the leases in a list those that are held as it says. */
+/** Selects those leases of a list whose owner and epoch are still the same. */
 const HELD = `FROM json_to_recordset(CAST(? AS JSON)) AS held (id TEXT, owner TEXT, epoch BIGINT, rest BIGINT, until BIGINT)
   WHERE leases.id = held.id AND leases.owner = held.owner AND leases.epoch = held.epoch`
 
@@ -51,8 +51,8 @@ const passOf = (time: string) => `UPDATE leases SET epoch = leases.epoch + 1, cy
     AND owner IS NULL AND ${AWAKE} RETURNING leases.id`
 
 /**
- * What takes leases. Its parameters: by whom, for how many milliseconds. How many is said in words: what is planned without
- * knowing it is planned anew each time.
+ * Returns the statement that claims leases. Its parameters: the owner, and the length in milliseconds. The limit is part of the
+ * text, because PostgreSQL plans a statement with a parameter as limit anew each time.
  * @param time now, in SQL
  */
 function claimOf(time: string, limit: number): string {

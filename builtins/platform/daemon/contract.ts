@@ -49,12 +49,12 @@ export interface Holder {
 /** What is known of the project's daemon without asking it. */
 export interface FoundDaemon {
   name: string
-  /** It drives agents beside the project's own daemon. */
+  /** Whether it joined the project's own daemon. */
   joined: boolean
   holder: Holder
   /** Whether a process holds its lock. */
   alive: boolean
-  /** When its loop last came round. */
+  /** Time of the last tick of its loop. */
   ticked_at: number
   /** That was so long ago that it would not answer. */
   stalled: boolean
@@ -81,7 +81,7 @@ export interface Daemon {
   status(): Promise<DaemonStatus>
   /** What is known of it without asking it or the database. */
   find(): Promise<FoundDaemon | undefined>
-  /** The same of all daemons: the project's own, and those that joined it. */
+  /** Returns all daemons: the project's own, and those that joined it. */
   list(): Promise<FoundDaemon[]>
 }
 export const Daemon = token<Daemon>('daemon')
@@ -109,9 +109,9 @@ declare module '#kernel' {
 /** What has to happen in a process that is to drive agents, once, before its first cycle. */
 export interface DaemonStart {
   name: string
-  /** In the one that has just become the only daemon of the project's agents. @returns what is to happen when it stops, after its last cycle */
+  /** Called in the process that has become the project's daemon. @returns what to run when it stops, after its last cycle */
   begin(): Promise<Undo | void>
-  /** In a process that drives agents beside it. Default: nothing. */
+  /** Called in a process that joined the daemon. Default: nothing. */
   join?(): Promise<Undo | void>
 }
 export const DaemonStarts = point<DaemonStart>('daemon_starts', {

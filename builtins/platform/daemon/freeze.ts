@@ -19,8 +19,8 @@ const thawDaemon = defineEffect({
   statements: () => [deleteValue(ROW)],
 })
 /**
- * Changes the lease of agents that are not driven: one that had nothing to do just before the freeze, and was about to
- * be skipped, is looked at anew.
+ * Changes the leases of agents that are not driven, so that an agent that was about to be skipped just before the freeze is
+ * checked again.
  */
 const lookAnew = defineEffect({
   name: 'daemon.look_anew',

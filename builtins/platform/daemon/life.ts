@@ -119,7 +119,7 @@ export class DaemonLife {
       [join(project.svc, `${name}.pid`), `${holder.pid}\n`],
     ]
     for (const [file, text] of files) {
-      // They are hints: what lies in their place must not keep the daemon from starting.
+      // The files are hints: a failed write must not keep the daemon from starting.
       await replaceFile(ports.files, file, text).catch(error =>
         log.warn({}, `${file} was not written: ${sentenceOf(error)}`),
       )
@@ -149,7 +149,7 @@ export class DaemonLife {
     return () => cancel()
   }
 
-  /** Takes over work of daemons that are gone. A lone daemon looks when another process has written: a new one does. */
+  /** Takes over the work of dead daemons. A daemon alone checks only when another process has written, as a new daemon does. */
   #watchOthers(): Undo {
     const { clock, log } = this.#svc
     const stop = new AbortController()

@@ -110,8 +110,8 @@ export class Heartbeat implements HeartbeatControl {
   }
 
   /**
-   * Runs what is due now without the loop: the daemon's own heartbeat, or where that is not due one agent. For a project whose
-   * clock is moved by hand. @param signal ends a cycle at its next safe point @returns what was run; undefined for nothing
+   * Runs what is due now without the loop: the daemon's own heartbeat, else one agent. For projects whose clock a test moves.
+   * @param signal ends a cycle at its next safe point @returns what was run; undefined for nothing
    */
   async step(signal?: AbortSignal): Promise<Lease['kind'] | undefined> {
     const scheduler = this.#parts.scheduler()

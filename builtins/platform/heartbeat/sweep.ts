@@ -17,9 +17,9 @@ export interface SweepParts extends CycleParts {
 }
 
 /**
- * Passes the cycles of agents without work at once. Every tap and guard of a cycle is asked whether it has work for an agent;
- * where none has, only the agent's count, its next heartbeat and the events of the cycle remain. Ten thousand idle agents cost
- * what a hundred cost whose cycles are run.
+ * Passes the cycles of agents without work at once. Every tap and guard of a cycle is asked for which agents it has work. For
+ * the others, only the cycle count, the next heartbeat and the events are written. Ten thousand idle agents cost as much as a
+ * hundred whose cycles run.
  */
 export class Sweep {
   readonly #parts: SweepParts
@@ -32,7 +32,7 @@ export class Sweep {
     this.#parts = parts
   }
 
-  /** Passes what can be passed. @param driven agents whose cycles run in this process; they are left out @returns the number of cycles passed */
+  /** Passes the cycles of agents without work. @param driven agents whose cycles run in this process; they are left out @returns the number of cycles passed */
   async run(driven: readonly string[]): Promise<number> {
     const { log, ports } = this.#parts
     // Handlers are still busy with the events of the last sweep.

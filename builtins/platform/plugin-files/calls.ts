@@ -6,7 +6,7 @@ export interface CallsParts {
   plugin: string
   breaker: CircuitBreaker
   clock: Pick<Clock, 'after'>
-  /** The calls of the version that is live under the plugin's name now: those that come too late for this one go there. */
+  /** Returns the calls of the plugin's live version, which takes calls that come too late for this one. */
   heir: () => Calls | undefined
   /** Called with what code is about to run, and with undefined when it gave back control. */
   watch: (what: string | undefined) => void

@@ -71,7 +71,7 @@ export async function openRunner(
 
 /** The module by which compiled code finds the timers of its version. */
 const SCOPE = 'svc:timers'
-/** What a compiled module sees as its own in place of jiti's and Node's. */
+/** Names that a compiled module is given instead of those of jiti and Node. */
 const NAMES = ['require', 'jitiImport', ...Object.keys(new PluginTimers().globals)]
 
 /** Compiled code in a function that gives it its version's timers. The inner function is for names that it declares itself. */
@@ -95,8 +95,8 @@ function scopeOf({ globals, modules }: PluginTimers): (require: Import, load: Im
 }
 
 /**
- * The modules of one run, each run when it is first asked for. Left to itself jiti hands plain JavaScript to Node, which gives
- * it again as it was the first time.
+ * Returns the modules of one run, each run at its first import. Without this, jiti would leave plain JavaScript to Node, whose
+ * cache returns the version that was imported first.
  */
 function modulesOf(jiti: Jiti, sources: readonly Source[]): Record<string, { exports: unknown }> {
   const known = new Map(sources.map(each => [each.filename, each]))
@@ -133,8 +133,8 @@ function withDefault(exports: unknown): unknown {
 }
 
 /**
- * A module whose names are checked where they are used: what is compiled takes one that is not there for undefined. What `svc`
- * gave before it was at `svc/<module>` is given from there.
+ * Returns a module that throws for names that it does not export, where compiled code would see undefined. Names that `svc`
+ * exported before they moved to `svc/<module>` are found there.
  */
 function strict(name: string, modules: Record<string, object>, onMoved: (key: string, place: string) => void): object {
   const moved = new Map<string, unknown>()

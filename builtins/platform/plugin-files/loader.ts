@@ -27,7 +27,7 @@ const LOAD_LIMIT_MS = 5_000
 const MAX_FILES = 500
 /** A file that changed less than this ago may be half-written, in milliseconds. */
 export const SETTLE_MS = 200
-/** How often unsettled files are looked at again. One that changes for ever is loaded as it is. */
+/** Maximum checks of unsettled files. A file that still changes then is loaded. */
 const LOOKS = 25
 
 export interface LoaderParts {
@@ -94,7 +94,7 @@ export class Loader {
     for (let looks = 1; ; looks++) {
       const found = await this.find()
       const ages = found.filter(concerns).map(each => clock.ms() - each.written_ms)
-      // Files from another time say nothing, as those beside a clock that stands still.
+      // Ages far from now mean nothing, such as those under a clock that a test holds.
       const young = ages.filter(age => Math.abs(age) < SETTLE_MS)
       if (young.length === 0 || looks === LOOKS) return found
       await clock.sleep(SETTLE_MS - Math.max(0, Math.min(...young)))

@@ -21,16 +21,16 @@ interface FollowedPackage {
 }
 
 /**
- * The timers that npm packages of plugins start. A package sees Node's own functions, so these are replaced for the whole
- * process as soon as a plugin uses a package, and the stack says whose a timer is. Those of a package that no plugin uses any
- * more are stopped, unless the program uses it too.
+ * Timers that npm packages of plugins start. Packages call Node's own functions, so these are replaced for the whole process once
+ * a plugin uses a package; the stack shows which package starts a timer. When no plugin uses the package any more, its timers
+ * are stopped, unless the program uses it too.
  */
 class PackageTimers {
   readonly #packages = new Map<string, FollowedPackage>()
   readonly #owners = new WeakMap<object, PluginTimers>()
   #isFollowing = false
 
-  /** Counts a plugin's version among those that use these packages. @param user the version, by whatever stands for it */
+  /** Records that a plugin's version uses these packages. @param user any object that identifies the version */
   use(user: object, plugin: string, folders: Iterable<string>): void {
     for (const folder of folders) {
       this.#follow()
@@ -99,7 +99,7 @@ class PackageTimers {
 
   /** The timers of the package whose code starts one now; undefined for other code. */
   #caller(): PluginTimers | undefined {
-    // The first frame is that of the function that stands for Node's.
+    // The first frame is the function that replaces Node's.
     const frame = framesOf(this.#caller)
       .slice(1)
       .find(each => !each.getFileName()?.startsWith('node:'))

@@ -50,7 +50,7 @@ function packageOf(specifier: string): string | undefined {
   return /^(?!@\/|[./~#])(@[^/]+\/)?[^/]+/.exec(specifier)?.[0]
 }
 
-/** The package whose lack is what is wrong. */
+/** Returns the missing package that caused an error. */
 export function lackingPackage(error: unknown): string | undefined {
   return packageOf(missingIn(sentenceOf(error)) ?? '')
 }

@@ -40,7 +40,7 @@ export class PluginWatch {
     if (atOnce) void this.#follow()
   }
 
-  /** Instead of a folder that is missing chokidar watches the one above, and reads it anew at each change: there the database lies. */
+  /** Makes missing folders below `.svc`, because chokidar would watch `.svc` itself and read it at each write of the database. */
   async #follow(): Promise<void> {
     const { folders, files, log } = this.#parts
     const besideDatabase = folders.filter(folder => basename(dirname(folder)) === '.svc')

@@ -50,7 +50,7 @@ export async function enabledSchedules(store: Store, agent_id: string): Promise<
   return (await store.get<{ n: number }>(sql, [agent_id]))?.n ?? 0
 }
 
-/** Those whose slot has come and whose agent could go about it, the longest due first. */
+/** Returns due schedules whose agents can work, the longest due first. */
 export function dueSchedules(store: Store, now: number, limit: number): Promise<ScheduleRow[]> {
   return store.all<ScheduleRow>(`${ROW} ${AWAKE} WHERE s.enabled = 1 AND s.next_at <= ? ORDER BY s.next_at LIMIT ?`, [
     now,
@@ -85,7 +85,7 @@ export async function agentsDueByCycle(store: Store): Promise<string[]> {
   return rows.map(({ agent_id }) => agent_id)
 }
 
-/** Those whose last slot lies in a future that was taken back: the clock was set back since. */
+/** Returns schedules whose last slot is in the future, because the clock was set back since. */
 export function aheadOf(store: Store, time: number, now: number): Promise<ScheduleRow[]> {
   return store.all<ScheduleRow>(
     `${ROW} WHERE s.enabled = 1 AND s.next_at IS NOT NULL
@@ -151,9 +151,8 @@ export const insertSchedule = defineEffect({
 })
 
 /**
- * Records what became of a slot, and which is the next. Refused when the schedule no longer stands at the slot that was
- * read: another
- * process was faster, or the schedule was changed. So no slot runs twice.
+ * Records the outcome of a slot, and the next slot. Refused when the schedule's slot is no longer the one that was read, because
+ * another process was faster or the schedule was changed. So no slot runs twice.
  */
 export const settleSlot = defineEffect({
   name: 'schedules.settle',

@@ -53,7 +53,7 @@ export class ConfigKeys {
     return this.#keys.get(path)
   }
 
-  /** The key that a path is, or lies below. */
+  /** Returns the key at a path, or the closest one above it. */
   at(path: readonly string[]): KnownKey | undefined {
     for (let depth = path.length; depth > 0; depth--) {
       const steps = path.slice(0, depth)

@@ -52,7 +52,7 @@ export function variableOf({ env: name }: KeyMeta, env: Env): string | undefined
   return text?.trim() ? text : undefined
 }
 
-/** The values as checks see them. @param file whose lines `placed` names; without it only variables are named */
+/** Returns the values for checks. @param file for line numbers in messages; without it only variables are named */
 export function valuesOf(
   read: ReadonlyMap<string, KeyValues>,
   keys: ConfigKeys,

@@ -31,7 +31,7 @@ import { placedValue, type ReadValues, readValues, valuesOf, variableOf, withPla
 import type { ConfigCheck, ConfigFault, ConfigView, Forbids } from './contract.ts'
 
 export interface ConfigOptions {
-  /** Takes the default in place of each invalid value, and no value of a file that is no YAML: `faults` lists what is wrong. */
+  /** Uses the default for each invalid value, and for all values of a file that is no YAML. `faults` lists the errors. */
   lenient?: boolean
 }
 
@@ -217,7 +217,7 @@ export class Config implements Configuration {
 
   /**
    * Deep-merges `patch` into the file, keeping its comments; the merged result is checked before anything is written.
-   * `***` leaves a secret as it is, and so does what the environment says already: it is not for the file.
+   * `***` leaves a secret unchanged. A value that the environment already sets is not written.
    * @returns for each changed key whether the next heartbeat applies it
    * @throws InvalidConfigError for unknown keys and bad values, BadFileError when the file itself is not valid,
    *   FileLockedError; the file is then untouched

@@ -83,8 +83,8 @@ export interface ConfigFault extends Issue {
 }
 
 /**
- * Returns which plugins are off when these are disabled, by name: `null` for those that are named, else which of them a module
- * needs.
+ * Returns the plugins that are off when these are disabled, by name: `null` for disabled ones, for others the name of the
+ * disabled plugin that they need.
  */
 export const PluginsOff: Token<(disabled: readonly string[]) => ReadonlyMap<string, string | null>> =
   token('plugins off')

@@ -6,8 +6,8 @@ import type { ConfigCheck } from './contract.ts'
 type Needing = Pick<PluginDefinition, 'name' | 'needs'>
 
 /**
- * Returns the plugins that are off when these are disabled, by name: with `null` those that the list names, and with what they
- * need of them the modules that go with them, also through others.
+ * Returns the plugins that are off when these are disabled, by name: `null` for disabled ones, for others the name of the
+ * disabled plugin that they need, directly or through others.
  */
 export function pluginsOff(
   modules: readonly Needing[],

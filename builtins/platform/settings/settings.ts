@@ -6,7 +6,7 @@ import { describeOff } from './disabled.ts'
 /** The key that lists the plugins that are switched off. */
 export const DISABLED = 'plugins.disabled'
 
-/** All views, of the file as it is now. @param isLive whether there is something in force: the heartbeat runs in this process */
+/** Returns all views, from the present file. @param isLive whether the heartbeat runs in this process, so that values are in force */
 export async function viewsOf(config: Configuration, isLive: boolean): Promise<ConfigViews> {
   const problem = (await config.refresh()) ?? describeIssues(await config.faults(['start']))
   const keys = config.keys()

@@ -157,9 +157,9 @@ export async function getValue(
   return row && (JSON.parse(row.value) as unknown)
 }
 
-/** How other processes tell of what they write. */
+/** Writes that other processes report. */
 export interface NeighbourWrites {
-  /** Takes in what has come, about once a second. @returns whether something was written of which it is not known what, or when */
+  /** Reads what was reported, about once a second. @returns whether there was a write whose content or place in the order is unknown */
   look(): Promise<boolean>
   end(): Promise<void>
 }
@@ -186,7 +186,7 @@ export interface Store {
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
   /** The same, at once where the engine can: for what is asked again and again. */
   glance<R>(sql: string, params?: readonly unknown[]): R | undefined | Promise<R | undefined>
-  /** This process, as it stands in the leases that it holds. */
+  /** Name of this process in its leases. */
   readonly owner: string
   /** Where the database serves several machines: the machine and the project whose files show which processes live. */
   readonly place: string
@@ -251,9 +251,9 @@ export interface SharedFiles {
   replace(path: string, text: string, version: number): Promise<boolean>
   /** @returns whether there was one */
   remove(path: string): Promise<boolean>
-  /** The paths that begin so, in their order, with the milliseconds at which they were written last. */
+  /** Returns the paths with a prefix, sorted, each with the time of its last write in milliseconds. */
   list(prefix: string): Promise<{ path: string; at: number }[]>
-  /** What was appended after line `after`, in order; the version counts how often the file was written anew. */
+  /** Returns the lines after line `after`, in order. `version` counts the rewrites of the file. */
   lines(path: string, after: number): Promise<{ version: number; lines: { n: number; line: string }[] }>
   append(path: string, lines: readonly string[]): Promise<void>
   /**

@@ -53,12 +53,12 @@ export interface LocalSchedulerOptions {
   rest: () => number
   /** @throws when the database's file is no longer there */
   present: () => void
-  /** @param beside runs at the end of the same transaction */
+  /** @param beside a function that runs at the end of the same transaction */
   write: (effects: readonly Effect[], fence: Fence, now: number, beside?: () => void) => Promise<CommitResult>
   wake: (agents: readonly string[] | undefined, reason: string) => Promise<void>
 }
 
-/** Sees in the transaction that a lease is held, or gives it back. @returns false when another process has taken over */
+/** Checks in the transaction that a lease is held, and renews it or gives it back. @returns false when another process has taken over */
 export type Fence = () => boolean
 
 /** Lease rows on the local database: schedule, lock and recovery in one. */

@@ -28,7 +28,7 @@ export async function withoutForeignKeys(database: Database, work: () => void): 
   }
 }
 
-/** Writes down whose file it is, and how far it has come. */
+/** Writes the application id and the version of the schema into the file's header. */
 export function mark(database: Database, version: number): void {
   database.script(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${version}`)
 }

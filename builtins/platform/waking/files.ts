@@ -48,7 +48,7 @@ export function fileSource(svc: PluginHandle, watcher: Watcher, path: string): W
   }
 }
 
-/** Where the system would tell of a change: beside the path, beside what it links to, and in it when it is a folder. */
+/** Returns the places to watch for a change: the folder of the path, the folder of its link's target, and the path itself if it is a folder. */
 async function placesOf({ ports: { files } }: PluginHandle, path: string): Promise<WatchedPath[]> {
   const real = await files.realpath(path).catch(() => path)
   const beside = [...new Set([path, real])].map(each => ({ folder: dirname(each), name: basename(each) }))

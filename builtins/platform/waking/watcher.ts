@@ -64,12 +64,12 @@ export class FolderWatcher implements Watcher {
     throw signal.reason
   }
 
-  /** Everybody looks once, now: from then on they rest as long as the configuration says by then. */
+  /** Makes every wait check once, now; later pauses follow the new configuration. */
   hurry(): void {
     for (const rest of this.#rests) rest.abort()
   }
 
-  /** A watch of each place: those that stand go on, and those of other places end. */
+  /** Returns a watch for each place: keeps existing ones, and closes those of other places. */
   #watchPlaces(places: readonly WatchedPath[], before: readonly Watch[], onChange: () => void): Watch[] {
     const isSame = (a: WatchedPath, b: WatchedPath) => a.folder === b.folder && a.name === b.name
     const kept = before.filter(({ over, place }) => !over && places.some(each => isSame(each, place)))
@@ -77,7 +77,7 @@ export class FolderWatcher implements Watcher {
     return places.map(place => kept.find(each => isSame(each.place, place)) ?? this.#watch(place, onChange))
   }
 
-  /** The watch stands when the call returns. */
+  /** Watches a place; the watch is active when the call returns. */
   #watch(place: WatchedPath, onChange: () => void): Watch {
     const stop = new AbortController()
     const watch: Watch = { place, over: false, close: () => stop.abort() }

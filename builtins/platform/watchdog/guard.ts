@@ -11,7 +11,7 @@ import { watchStrays } from './strays.ts'
 
 type PluginFile = Parameters<Supervisor['admit']>[0]
 
-/** The watch over plugins' code in this process. A quarantine holds in every process; the rest is for those that last. */
+/** Watches plugins' code in this process. The quarantine applies in every process, the rest in long-running ones. */
 export class Guard implements Supervisor, Watchdog {
   readonly broken: Promise<unknown>
   readonly orphaned: Promise<string>

@@ -15,11 +15,11 @@ export interface Frame {
 
 /** The main thread, halted. */
 export interface HaltedThread {
-  /** Where it stands, innermost first; empty when it could not be asked. */
+  /** Its stack, innermost first; empty if it could not be read. */
   frames: Frame[]
-  /** Runs an expression in it, where it stands. @throws when it is not halted */
+  /** Evaluates an expression in the innermost frame. @throws when it is not halted */
   evaluate(expression: string): Promise<void>
-  /** Lets it go on. */
+  /** Resumes it. */
   resume(): void
 }
 

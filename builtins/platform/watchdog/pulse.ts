@@ -58,7 +58,7 @@ export class Pulse {
     return this.#plugins[this.#entered.at(-1) ?? 0] || undefined
   }
 
-  /** A file is about to be run, as it stands. */
+  /** Reports a file that is about to be run, with its fingerprint. */
   admit(plugin: string, file: string, fingerprint: string): void {
     this.#notify({ kind: 'file', plugin, file, fingerprint })
   }

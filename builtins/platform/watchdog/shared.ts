@@ -33,7 +33,7 @@ export type Notice =
   | { kind: 'file'; plugin: string; file: string; fingerprint: string }
   | { kind: 'code'; id: number; plugin: string; file: string; what: string }
 
-/** Whether a path is of the plugin of this file: a folder's index stands for all that is in it. */
+/** Returns whether a path belongs to the plugin of this file; to a folder's index belongs everything in the folder. */
 export function isOf(path: string, file: string): boolean {
   return path === file || (INDEX_FILES.includes(basename(file)) && path.startsWith(`${dirname(file)}/`))
 }

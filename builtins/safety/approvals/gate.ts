@@ -21,10 +21,10 @@ import { review } from './review.ts'
 import { rulesFor, useRule } from './rules/repository.ts'
 import { isMatch } from './rules/rules.ts'
 
-/** How often others may be faster before it is given up. Each time means that another call or decision went through. */
+/** Maximum attempts of a decision. Each failed one means that another call or decision was committed first. */
 const TRIES = 20
 
-/** Decides what becomes of a call. What it decides is written together with what it rests on: when that has changed, it looks again. */
+/** Decides whether a call runs, waits or is refused. The decision is written only if the rows that it is based on are unchanged; otherwise it decides again. */
 export class Gate {
   readonly #svc: PluginHandle
   readonly #config: ApprovalConfig

@@ -79,7 +79,7 @@ function waits(svc: PluginHandle, cycle: Cycle): boolean | Promise<boolean> {
   return status === 'waiting_approval'
 }
 
-/** How often a server looks, in milliseconds: tasks wait in it where no daemon has a beat. */
+/** Interval of checks in a server, in milliseconds: its tasks wait for decisions also where no daemon runs. */
 const LOOK_MS = 5_000
 
 function settleNowAndThen(svc: PluginHandle, config: ApprovalConfig) {

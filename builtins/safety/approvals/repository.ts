@@ -136,7 +136,7 @@ export async function isHeld(store: Store, agent_id: string): Promise<boolean> {
   return row !== undefined
 }
 
-/** Of these agents, those that have any. */
+/** Returns those of these agents that an approval holds. */
 export async function heldAmong(store: Store, agents: readonly string[]): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT DISTINCT agent_id FROM approvals WHERE ${HOLDS} AND agent_id ${AMONG}`,

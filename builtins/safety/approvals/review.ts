@@ -22,7 +22,7 @@ export async function review(svc: PluginHandle, call: GatedCall): Promise<Review
     try {
       const work = (async () => reviewer.review(asked))()
       const answer: Review | undefined = await within(svc.clock, LIMIT_MS, `The reviewer "${reviewer.name}"`, work)
-      // Of calls that are reviewed side by side one goes on after the other, as they do when they are repeated.
+      // Concurrent reviews continue one after another, in the same order as in a replay.
       await svc.clock.yield()
       if (!answer) continue
       if (answer.decision === 'edit') {

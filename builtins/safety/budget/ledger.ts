@@ -147,7 +147,7 @@ export class Ledger implements Budget, CallLimit {
     })
   }
 
-  /** Books a call that no one else will book; of an answer, looks later whether that was done. */
+  /** Books a call that no other module will book. For an answered call it checks later whether that was done. */
   async settle({ call_id, purpose, spend, answered }: Parameters<CallLimit['settle']>[0]): Promise<void> {
     if (purpose.is_simulated) return
     const held = this.#held.get(call_id)
@@ -210,7 +210,7 @@ export class Ledger implements Budget, CallLimit {
     if (first) this.#svc.log.warn({ code: 'budget_exceeded' }, `The budget is used up: ${used} are spent.`)
   }
 
-  /** Reports, once until a call like it fits again, that what is left cannot hold one more call. */
+  /** Reports that less is left than one call may cost; once, until a call fits again. */
   async #reportTight(row: BudgetRow, needed: Limits, reserved_calls: number): Promise<void> {
     if (tightOf(row)) return
     const limits = this.#limits

@@ -156,7 +156,7 @@ export const holdSpend = defineEffect({
   }),
   statements: (call, now) => {
     const { amount, limits, bound, agents } = call
-    // Only what limits is looked at: the plan of a condition that may not count is made anew each time.
+    // Only limits that are set become conditions: SQLite would plan optional ones anew each time.
     const within = (['micros', 'tokens'] as const).filter(unit => limits[unit] > 0)
     const reserved = { micros: RESERVED_MICROS, tokens: RESERVED_TOKENS }
     const conditions = [
@@ -206,11 +206,11 @@ export const releaseAttempt = defineEffect({
 
 /** By how much the clocks of two machines may seem to differ, in milliseconds. */
 const SKEW_MS = 2_000
-/** Calls of a cycle whose agent was taken over since, or whose lease ran out: what they cost is booked all the same if it comes. */
+/** Calls of cycles whose agent was taken over, or whose lease expired. If their cost arrives later, it is booked. */
 const LOST = `(by_daemon = 1 AND (kind IN ('goal_pursuit', 'goal_generation') OR kind = 'summary' AND goal_id IS NOT NULL) AND EXISTS (SELECT 1 FROM leases_view l
   WHERE l.id = budget_reservations.agent_id AND (l.claimed_at > budget_reservations.held_at + ${SKEW_MS}
     OR l.owner IS NOT NULL AND l.run_at <= ?)))`
-/** What seems to be held from the future on was held before the clock was set back. */
+/** Reservations that no process can be waiting for. One from the future was made before the clock was set back. */
 const ABANDONED = `(expires_at <= ? OR held_at > ? OR (? = 1 AND by_daemon = 1 AND owner <> ?) OR ${LOST})`
 const abandonedBy = (now: number, daemon: string | null) => [now, now, daemon !== null, daemon, now]
 

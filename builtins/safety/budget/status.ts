@@ -110,7 +110,7 @@ function amounts({ micros, tokens }: Limits): string | undefined {
   return tokens > 0 ? `${count(tokens)} tokens` : undefined
 }
 
-/** Cents, and what is below them as far as it is not nothing. */
+/** Returns an amount with two to six decimals, from millionths of a dollar. */
 export function dollars(micros: number): string {
   return `$${usdOf(micros).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`
 }

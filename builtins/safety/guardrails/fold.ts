@@ -1,7 +1,7 @@
 /** Text as rules read it, with the way back to the text as given. */
 export interface View {
   readonly text: string
-  /** Where a span of this view lies in the text that it was made from. */
+  /** Returns the position of a span of this view in the original text. */
   span(start: number, end: number): { start: number; end: number }
 }
 

@@ -67,7 +67,7 @@ export function fence(text: string): string {
   return `<<<\n${unmarked}\n>>>`
 }
 
-/** The same, where one line may stay as it is: behind words of ours it passes for none of them. */
+/** The same for text of several lines. One line stays unmarked: after our own words it cannot imitate a line of ours. */
 export function untrustedLines(what: string, text: string): string {
   return /[\n\u2028\u2029]/.test(text) ? markUntrusted(what, text) : text
 }

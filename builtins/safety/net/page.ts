@@ -25,7 +25,7 @@ const LONGEST_LINK = 2_000
 const SET = '\u0001'
 /** Number of characters in which a tag's attributes are looked for. */
 const LONGEST_TAG = 4_000
-/** Elements of which nothing is to be read. */
+/** Elements whose content is left out. */
 const HIDDEN = new Set('script style noscript template svg iframe object select head'.split(' '))
 /** Elements that begin and end a line. */
 const BLOCKS = new Set(

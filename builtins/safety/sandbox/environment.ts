@@ -2,10 +2,10 @@ import { join } from 'node:path'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** What says where programs are, and which language and time zone hold here. Nothing else of ours is handed on. */
+/** Variables that programs get from our environment: paths of programs, language and time zone. */
 const HANDED_ON = /^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/
 const PATH = '/usr/local/bin:/usr/bin:/bin'
-/** Names of variables that hold what opens something. */
+/** Names of variables that hold secrets. */
 const SECRET_NAME =
   /KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|DSN|_URL$|_URI$|^SVC_|^SSH_|^GPG_|^AWS_|^PG/i
 /** Variables that make a program load other code. */

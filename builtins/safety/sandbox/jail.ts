@@ -235,8 +235,8 @@ async function replaceIn(files: Files, folder: Folder, name: string, path: strin
 }
 
 /**
- * Only regular files, and in the agent's own folder only such with one name: a second name may be that of a file elsewhere. In
- * the operator's folders hard links are the operator's, as those that package managers make.
+ * Refuses all but regular files, and in the agent's own folder files with several hard links, because another link may be
+ * outside. In the operator's folders hard links are allowed: package managers make them.
  */
 function refuseSpecial(stats: Awaited<ReturnType<Files['lstat']>>, { own }: Area, path: string): void {
   if (stats.isDirectory()) throw new PathError({ path, problem: PROBLEMS.EISDIR! })

@@ -122,7 +122,7 @@ export class Processes implements Sandbox {
     return { cpu_seconds: process_cpu_seconds, memory_mb: process_memory_mb, file_mb: process_file_mb }
   }
 
-  /** What stands before the program; nothing where there is no wall. @throws NoSandboxError, ProgramError */
+  /** Returns the words of the sandbox's command, to be put before the program; empty without a sandbox. @throws NoSandboxError, ProgramError */
   async #wall(program: string, cwd: string, request: ProcessRequest): Promise<string[]> {
     const found = await this.#findSandbox()
     if ('reason' in found) {

@@ -8,7 +8,7 @@ import { literal } from '../postgres/dialect.ts'
 /** Rows that are read at a time, and characters that are sent at a time. */
 const ROWS = 500
 const MESSAGE = 1_000_000
-/** How far a copy has come stands in the target, written with the rows themselves; it is there until all was compared. */
+/** Table of the target with the progress of a copy, written together with the rows; dropped after all was compared. */
 export const PROGRESS = 'svc_move'
 const DONE = 'done'
 /** Whose rows are asked for in the order in which they came. */
@@ -28,7 +28,7 @@ export interface Source {
   rows(table: Table, after: Row | undefined): Promise<Row[]>
 }
 
-/** A database as it is copied to. */
+/** The target of a copy. */
 export interface Target extends Source {
   /** Adds rows and what is known of the progress with them, all or none. */
   add(table: Table, rows: readonly Row[], progress: string): Promise<void>

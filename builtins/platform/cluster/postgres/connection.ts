@@ -45,7 +45,7 @@ export class Connections {
   readonly #pool: pg.Pool
   readonly #kept = new WeakMap<pg.PoolClient, PreparedStatements>()
   readonly #reader: pg.CustomTypesConfig['getTypeParser']
-  /** Whether it keeps any: not behind a pool that hands a connection on after each transaction. */
+  /** Whether statements are prepared: not behind a pool that shares connections between transactions. */
   #keeps = true
   readonly #clock: Clock
   /** Where it is, without what is secret. */

@@ -60,7 +60,7 @@ function cut(sql: string): Template {
       .replaceAll(...LISTED)
       .match(TOKEN) ?? []
   ).filter(token => !token.startsWith('--'))
-  /** Of each open bracket: where the function before it stands, if it is one of those two, and whether it has several arguments. */
+  /** For each open bracket: the position of `MIN` or `MAX` before it, if any, and whether it has several arguments. */
   const open: { at: number; several: boolean }[] = []
   const template = ['']
   let liked = false
@@ -88,9 +88,9 @@ function cut(sql: string): Template {
   return template
 }
 
-/** A list of nothing, in which nothing is. */
+/** An empty list, which PostgreSQL refuses: nothing is in it. */
 const NONE = /(?<!\bNOT\s)\bIN\s*\(\s*\)/gi
-/** The texts of a list in JSON, whose column is called `value` in both. */
+/** Expands a JSON array of strings; the column is `value` in both databases. */
 const LISTED = ['json_each(?)', 'json_array_elements_text(CAST(? AS JSON))'] as const
 const SCALAR: Record<string, string> = { MIN: 'least', MAX: 'greatest' }
 

@@ -22,8 +22,8 @@ interface Kind {
 const kinds = new WeakMap<Template, Map<string, Kind>>()
 
 /**
- * A statement with its parameters, which the server need not read and plan anew each time: it means the same whether it is said
- * in full or by the name that it was given. Its parameters have the types that they have as words.
+ * A prepared statement with its parameters: sent in full or by its name, with the same result. Parameters have the types that
+ * they have in the full text.
  */
 export class PreparedQuery {
   readonly #template: Template
@@ -63,7 +63,7 @@ export class PreparedQuery {
   }
 }
 
-/** A statement that is said as it stands, and not kept. */
+/** Returns a message for a statement that is not prepared. */
 export function once(text: string): StatementMessage {
   return { name: '', text, types: [], values: [] }
 }
@@ -76,7 +76,7 @@ function kindOf(template: Template, params: readonly unknown[]): Kind {
   const found = known.get(key)
   if (found) return found
   const text = template.reduce((text, words, n) => `${text}$${n}${words}`)
-  // The same name for the same statement alone: a pool may hand on a connection that keeps those of another process.
+  // The name is a hash of the statement, because a pooled connection may hold statements of another process.
   const name = `svc_${createHash('sha256').update(`${key} ${text}`).digest('base64url').slice(0, 16)}`
   const kind = { name, text, types, asked: 0, refused: false }
   known.set(key, kind)

@@ -30,9 +30,8 @@ type Reader = (type: number, format: 'text') => (text: string) => unknown
 export type OnDone = (error: Error | undefined, answers: Answer[]) => void
 
 /**
- * Statements that go to the server at once (PostgreSQL's documentation, 55.2.4 Pipelining): one round trip and one transaction,
- * none of which happens when one of them fails. What it keeps under a name it need not read again, nor what is
- * in the parameters, which come apart from the statement.
+ * Statements that are sent together (PostgreSQL's documentation, 55.2.4 Pipelining): one round trip and one transaction, all
+ * or nothing. Prepared statements are sent by name, parameters apart from the statement.
  */
 export class Message {
   readonly #said: readonly StatementMessage[]

@@ -9,15 +9,14 @@ const SCHEMA_LOCK = 0x73766331
 const WRITE_LOCK = SCHEMA_LOCK + 1
 
 const LOCK = `pg_advisory_xact_lock(${WRITE_LOCK})`
-/** The first statement of a message that takes its turn among those that write. */
+/** The first statement of a message that writes: takes the lock of writers. */
 export const TURN = `SELECT ${LOCK}`
-/** The same, with the row by which it is known whether the message has arrived. */
+/** The same, with a row that shows later whether the message arrived. */
 export const MARKED_TURN = `INSERT INTO svc_writes (write_id) SELECT ? FROM ${LOCK}`
 
 /**
- * What only PostgreSQL needs beside the tables that both have. A write that is not sure to have arrived is known by its row in
- * `svc_writes`; what must change a row, or hold a lease, says so by raising the error of its class; rows have a number in the
- * order in which they came, as SQLite's have.
+ * Objects that only PostgreSQL needs: rows in `svc_writes` show which writes arrived, functions raise an error where a row must
+ * change or a lease must be held, and rows are numbered in the order of insertion, as in SQLite.
  */
 const OWN = `
 CREATE TABLE svc_schema (one BIGINT PRIMARY KEY CHECK (one = 1), version BIGINT NOT NULL);
@@ -64,7 +63,7 @@ const INSTEAD: Record<string, string> = {
     ALTER TABLE pursuit_transcripts DROP CONSTRAINT pursuit_transcripts_agent_id_fkey;`,
 }
 
-/** A step of the schema as PostgreSQL takes it, with what it needs there beside it; first of all what it needs in any case. */
+/** Returns the migrations for PostgreSQL: its own objects first, then each step, translated. */
 export function stepsOf(schema: EngineParts['schema']): string[] {
   return [OWN, ...schema.map(({ name, sql }) => INSTEAD[name] ?? schemaToPostgres(sql) + (AFTER[name] ?? ''))]
 }

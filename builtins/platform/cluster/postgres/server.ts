@@ -22,15 +22,15 @@ interface ServerFile {
   port: number
 }
 
-/** The project's own server as it stands. */
+/** Returns the project's own server, if it runs and answers. */
 export async function findServer(root: string, ports: Ports): Promise<LocalServer | undefined> {
   const { kept, pid } = await standing(root, ports)
   return kept && pid !== undefined && (await answers(kept, ports)) ? { url: urlOf(kept), pid } : undefined
 }
 
 /**
- * Starts a PostgreSQL from npm's binaries whose data are in `.svc/postgres`, on a free port of this machine alone; the first
- * start makes the data, the database and its password. It outlives this process.
+ * Starts PostgreSQL from npm's binaries, with its data in `.svc/postgres`, on a free loopback port. The first start makes data,
+ * database and password. The server outlives this process.
  * @throws MissingDependencyError, ServerNotStartedError
  */
 export async function startServer(root: string, ports: Ports): Promise<LocalServer> {

@@ -140,7 +140,7 @@ export class Writes {
     }
   }
 
-  /** Whether what broke off arrived is known by its row, which goes with it: trying again finds it, or writes it anew. */
+  /** Sends writes with a marker row. After a lost connection a retry finds the row, or writes again. */
   async #send(writes: readonly Write[]): Promise<void> {
     const turn = new PreparedQuery(MARKED_TURN, [`${this.#owner}/${++this.#count}`])
     const message = [turn, ...fencesOf(writes), ...writes.flatMap(({ parts }) => parts)]
@@ -160,7 +160,7 @@ export class Writes {
   }
 }
 
-/** One statement for all that say the same of their leases: a cycle that writes twice at once says it once. */
+/** Returns the fences of writes, one statement for all leases with the same condition. */
 function fencesOf(writes: readonly Write[]): PreparedQuery[] {
   const leases = new Map<string, Set<string>>()
   for (const { fence } of writes) {

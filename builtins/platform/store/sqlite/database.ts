@@ -112,7 +112,7 @@ export class Database {
   /**
    * Runs `work` in one immediate transaction, once the lock is free. It must not await. A throw rolls back.
    * @param what name that distinguishes it from concurrent writes, for recording and replay; begins with `write`
-   * @param beside runs at the end of the transaction, and is recorded as a write of its own, by no cycle
+   * @param beside runs at the end of the transaction, and is recorded as a separate write that belongs to no cycle
    * @throws DatabaseLockedError after 5 s, or at once where the process ends and a lock has outlasted that
    */
   write<T>(work: () => T, what = WRITE, beside = () => {}): Promise<T> {
@@ -242,7 +242,7 @@ export class Database {
     }
   }
 
-  /** Takes the files on disk for those that are open from now on. */
+  /** Records the inodes of the open files, with which `present` compares. */
   remember(looks: Looks): void {
     this.#inodes = PARTS.map(part => looks.inodeOf(this.file + part))
     this.#wasEmpty = isEmpty(this.file, looks)
@@ -254,7 +254,7 @@ export class Database {
   }
 
   /**
-   * Checks that the files on disk still are those that were opened, the log and its index too: what is written to others is lost.
+   * Checks that the files on disk, log and index included, still are those that were opened; otherwise writes would be lost.
    * @throws DatabaseUnusableError
    */
   present(looks: Looks): void {
@@ -297,8 +297,8 @@ function keep<V>(kept: Map<string, V>, sql: string, value: V): void {
 }
 
 /**
- * The same text, so that its plan is made once. Of a limit that is nothing but a parameter SQLite looks at the value, and makes
- * the plan anew each time it is bound: three quarters of what a short list costs.
+ * Returns a statement whose plan SQLite makes once. With a bare parameter as limit it makes the plan anew at each binding, which
+ * is three quarters of the cost of a short list.
  */
 export function fixedPlan(sql: string): string {
   return sql.replaceAll(/\bLIMIT \?/g, 'LIMIT ? + 0')

@@ -8,8 +8,8 @@ const MAGIC = 'SQLite format 3\0'
 const HEADER_BYTES = 108
 
 /**
- * Returns why a database's files must not be opened where they lie: the main file is not there, is empty or another program's,
- * beside a log with data, which SQLite would throw away or write into it; or a running process has one open that was removed.
+ * Returns why a database's files must not be opened: the main file is missing, empty or another program's while a log has data,
+ * which SQLite would discard or write into it; or a running process has a file open that was removed.
  */
 export async function lossOf(
   file: string,

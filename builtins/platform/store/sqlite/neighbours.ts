@@ -29,10 +29,9 @@ interface Recorder {
 }
 
 /**
- * The other processes of a project, whose writes are inputs of the one that records. Each announces all that it writes,
- * in the same transaction; the recorder reads that before its own next write, and with its next read, and so in its
- * place. While
- * it is alone it does not look: a process introduces itself before it first writes, and waits until that was read.
+ * The other processes of a project, whose writes are inputs of the recording process. Each reports its writes in the same
+ * transaction. The recorder reads the reports before its own next write and with its next read, so their order is kept. A process
+ * announces itself before its first write and waits until that was read; until then the recorder does not look.
  */
 export class Neighbours implements NeighbourWrites {
   readonly #database: Database

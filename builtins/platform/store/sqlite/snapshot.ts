@@ -19,9 +19,8 @@ export interface Snapshot {
 }
 
 /**
- * Opens a database to read, and changes nothing on disk where it lies. SQLite itself would: an opening for reading makes
- * files, recovers the log, and throws the log away where the main file is empty. So it opens the files in place only beside a process
- * that has them open already, and else a copy.
+ * Opens a database for reading and changes nothing on disk. SQLite would: it creates files, recovers the log, and discards the log
+ * of an empty main file. So the files are opened in place only if a process has them open already; otherwise a copy is opened.
  */
 export async function reading<T>(file: string, ports: Ports, work: (database: Database) => T | Promise<T>): Promise<T> {
   if (!(await isInUse(file, ports))) {

@@ -8,7 +8,7 @@ const COLLECTS_AMISS = Number(process.versions.node.split('.')[0]) >= 24
 const kept: unknown[] = []
 let kind: Engine | undefined
 
-/** The same, of which nothing is ever collected where that would end the process. A closed connection holds no memory of SQLite's. */
+/** Returns the engine, with its objects kept from garbage collection where collecting them would crash the process. A closed connection holds no memory of SQLite's. */
 export function withoutCollection(Sqlite: Engine): Engine {
   if (!COLLECTS_AMISS) return Sqlite
   kind ??= class extends Sqlite {

@@ -15,8 +15,8 @@ interface Log {
 }
 
 /**
- * Writes a database from its write-ahead log alone, for one whose main file is lost. Until SQLite first copies the log into
- * the main file, it holds all pages.
+ * Rebuilds a database whose main file is lost from its write-ahead log. The log holds all pages until SQLite first copies it
+ * into the main file.
  * Format: https://sqlite.org/fileformat2.html#the_write_ahead_log
  * @returns how many pages with content the log does not have; undefined when no committed page of the schema is in it
  */

@@ -47,7 +47,7 @@ export function decodeRuns(text: string): View | undefined {
   }
 }
 
-/** Ends sentences and is too long to stand between words, so that no run goes on in the next. */
+/** Separator of runs: it ends sentences, and is longer than what may separate words, so that no match spans two runs. */
 const APART = '\n.....\n'
 /** Size of the sample that distinguishes text from binary data, and its buffer. */
 const SAMPLE = 256
@@ -70,7 +70,7 @@ function isText(bytes: Buffer): boolean {
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number
     if (byte >= 0x80) wide = true
-    // Nothing goes on here that began before: each is a sign of its own that no text has.
+    // Each of these bytes alone shows that this is no text.
     if (byte < 0x20 ? byte < 9 || byte > 13 : byte === 0x7f) wrong++
     else if (byte >= 0x80 && byte < 0xc0 && (bytes[at - 1] ?? 0) < 0x80) wrong++
     const small = byte | 0x20

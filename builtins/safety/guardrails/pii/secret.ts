@@ -29,7 +29,7 @@ export const TOKENS: readonly RegExp[] = [
   // Azure
   /(?<=\bAccountKey=)[A-Za-z0-9+/]{40,}={0,2}/g,
 ]
-/** What stands behind a name that says so; taken only when it looks drawn by lot. */
+/** A value after a name such as `api_key`; it counts only if it looks random. */
 export const ASSIGNED =
   /\b(?:api[_-]?key|secret(?:[_-]?key)?|access[_-]?(?:key|token)|auth[_-]?token|private[_-]?key|client[_-]?secret|password|passwd)["']?\s{0,3}[:=]\s{0,3}["']?([A-Za-z0-9+/_=.-]{16,256})/gi
 
