@@ -13,7 +13,7 @@ export interface NodeRow {
   /** A hash of the configuration that counts for all; nodes are to agree. */
   config: string
   in_flight: number
-  /** By how much the agent that waits longest is late. */
+  /** Lateness of the agent that waits longest. */
   lag_ms: number
   draining: number
   started_at: number
@@ -26,11 +26,11 @@ export interface NodesParts {
   about: Pick<NodeRow, 'owner' | 'place' | 'host' | 'pid' | 'schema_version'>
   /** What may change while it runs. */
   state: () => Promise<Pick<NodeRow, 'version' | 'config' | 'in_flight'>>
-  /** After so long without a word a node counts as gone, in milliseconds. */
+  /** Silence after which a node counts as dead, in milliseconds. */
   silent_ms: number
 }
 
-/** The rows by which nodes know of each other. */
+/** Rows that describe each node to the others. */
 export class Nodes {
   readonly #parts: NodesParts
   #started_at: number | undefined
@@ -70,7 +70,7 @@ export class Nodes {
     return (await connections.trying(() => connections.query(text)))[0]!.rowCount === 1
   }
 
-  /** All that were not silent for long, in the order in which they came. */
+  /** Returns the live nodes, in the order in which they joined. */
   async list(): Promise<(NodeRow & { silent: boolean })[]> {
     const { connections, time, silent_ms } = this.#parts
     const text = `SELECT *, seen_at <= ${time.sql} - ${silent_ms} AS silent FROM svc_nodes

@@ -31,7 +31,7 @@ export async function openCluster(
     throw error
   }
   const time = new DatabaseClock(clock)
-  // Not from the ports: two processes of one seed must not take each other's writes for their own.
+  // Not from the ports: two processes with one seed must not have the same mark for their writes.
   const owner = `${place}${process.pid}-${randomBytes(4).toString('hex')}`
   const store = new ClusterStore(svc, { connections, planner, owner, place, now: () => time.now() })
   const lease_ms = Math.round(config.lease * 1000)

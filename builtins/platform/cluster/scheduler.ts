@@ -31,7 +31,7 @@ const FRESH = 2 / 3
 
 const PARKED =
   'EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
-/** In words that are looked at for each row, in the order of the index: of a million that are due only the first are read. */
+/** A condition that PostgreSQL evaluates row by row in the order of the index, so of a million due rows only the first are read. */
 const AWAKE =
   'coalesce((SELECT a.paused_at IS NULL AND a.died_at IS NULL FROM agents a WHERE a.agent_id = leases.agent_id), true)'
 
@@ -88,7 +88,7 @@ export class ClusterScheduler implements Scheduler {
   readonly poll_ms = 1_000
   readonly #parts: ClusterSchedulerParts
   readonly #listeners = new Set<() => void>()
-  /** When each lease was last claimed or renewed, on the clock that never jumps. */
+  /** Time at which each lease was last claimed or renewed, by the monotonic clock. */
   readonly #held = new Map<string, number>()
   /** Taken with commits, and not asked for by the loop yet. */
   #ahead: Lease[] = []
@@ -310,7 +310,7 @@ export class ClusterScheduler implements Scheduler {
     this.notify()
   }
 
-  /** Frees what the processes of this machine's project held that are gone. What other machines hold ends by itself. */
+  /** Releases leases of dead processes of this project on this machine. Those of other machines expire. */
   async recover(living: readonly string[]): Promise<number> {
     const { time, heartbeat, rest, store } = this.#parts
     const kept = [store.owner, ...living].map(literal)

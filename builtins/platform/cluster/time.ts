@@ -1,8 +1,8 @@
 import type { Clock } from '#kernel'
 
-/** Answers that took longer say too little about when they were given, in milliseconds. */
+/** Slower answers are too inexact, in milliseconds. */
 const PROMPT_MS = 200
-/** For so long one answer is good, in milliseconds. */
+/** How long an answer is used, in milliseconds. */
 const GOOD_MS = 1_000
 
 /**

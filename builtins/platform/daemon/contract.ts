@@ -36,7 +36,7 @@ export interface Holder {
   lock: string
   /** The socket of its REST app. */
   socket: string
-  /** Where its process serves the REST app to others too, if it does. */
+  /** Address at which its process serves the REST app, if it does. */
   serves?: TcpAddress
   /** It was started with `--detach`, so `svc restart` brings it back without a terminal. */
   detached?: boolean
@@ -58,7 +58,7 @@ export interface FoundDaemon {
   ticked_at: number
   /** That was so long ago that it would not answer. */
   stalled: boolean
-  /** Its last round failed, as on a full disk: it comes round, and does nothing. */
+  /** Whether its last tick failed, as on a full disk. */
   failing: boolean
   /** Whether the process with its PID is still the one that described itself: only then may it be signalled. */
   isProven(): Promise<boolean>
@@ -94,7 +94,7 @@ export interface Freeze {
   frozen?: Freeze['isFrozen']
   /** Since when, in milliseconds; null while nothing is frozen. */
   since(): Promise<number | null>
-  /** The same as a condition in SQL, asked with what a model call asks. Absent where another plugin provides this. */
+  /** The same as an SQL condition, evaluated in the statement that reserves a model call. Absent where another plugin provides this service. */
   readonly condition?: string
 }
 export const Freeze = token<Freeze>('freeze')

@@ -3,7 +3,7 @@ import type { Ports } from '#kernel'
 import { identityOf } from '#lib/identity'
 import { type FoundDaemon, type Holder, OWN_NAME } from './contract.ts'
 
-/** After this long without a round of its loop a daemon counts as stalled, in milliseconds. The loop comes round every half second. */
+/** Time without a tick after which a daemon counts as stalled, in milliseconds. The loop ticks every half second. */
 const STALLED_AFTER_MS = 10_000
 const DESCRIPTION = /^(daemon(?:-[0-9a-f]{8})?)\.json$/
 

@@ -13,7 +13,7 @@ import { bury, enter, isAccompanied, others } from './nodes.ts'
 
 /** Interval at which the time of the loop's last round is recorded, in milliseconds. */
 const NOTE_MS = 1_000
-/** How often it is looked whether another daemon is gone, in milliseconds. */
+/** Interval of checks for dead daemons, in milliseconds. */
 const LOOK_MS = 1_000
 
 /** What makes a process the daemon, in order, and its undoing in reverse. */

@@ -51,7 +51,7 @@ export async function takePlace(svc: PluginHandle, holder: Holder): Promise<Undo
 
 async function take(svc: PluginHandle, holder: Holder): Promise<void> {
   const { ports, project } = svc
-  // Also without the row, as after the database was set aside, a living daemon is one.
+  // A live daemon counts also without the row, as after the database was replaced.
   const described = await findDaemon(ports, project.svc)
   if (described?.alive) throw new DaemonRunningError({ pid: described.holder.pid })
   const [joined] = await others(svc)

@@ -41,13 +41,13 @@ export async function isDriven(svc: PluginHandle): Promise<boolean> {
   return svc.use(Store).elsewhere()
 }
 
-/** Whether others have made known that they drive agents, and may have gone since. */
+/** Whether other processes have registered as drivers of agents; they may be dead by now. */
 export async function isAccompanied(svc: PluginHandle): Promise<boolean> {
   const store = svc.use(Store)
   return (await store.get(`${OTHERS} LIMIT 1`, [namespaceOf(store), store.owner])) !== undefined
 }
 
-/** Frees at once what processes held that are gone, rather than when their leases are over. @returns how many leases */
+/** Releases leases of dead processes at once, before they expire. @returns the number of leases */
 export async function bury(svc: PluginHandle): Promise<number> {
   const store = svc.use(Store)
   const { gone } = await nodesByState(svc)

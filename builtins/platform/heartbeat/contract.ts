@@ -52,7 +52,7 @@ export interface HeartbeatControl {
   readonly live: boolean
   /** Ids of the agents whose cycles run in this process now. */
   readonly inFlight: readonly string[]
-  /** When the loop last came round, in milliseconds of the wall clock. */
+  /** Time of the last tick, in milliseconds of the wall clock. */
   readonly lastTick: number
   /** Why its last round failed, as on a full disk; undefined when it did not. */
   readonly fault: string | undefined

@@ -53,7 +53,7 @@ export class Heartbeat implements HeartbeatControl {
   #wake = () => {}
   /** Whether something may have become due while the loop was not asleep. */
   #hinted = false
-  /** When the loop last came round, in milliseconds of the wall clock; it shows whether a daemon stalls. */
+  /** Time of the last tick, in milliseconds of the wall clock; it shows whether a daemon stalls. */
   lastTick = 0
   /** Why its last round failed, as on a full disk; undefined when it did not. */
   fault: string | undefined

@@ -92,7 +92,7 @@ declare module '#kernel' {
     check(file: string): Promise<DryRun>
     /** Returns what a plugin's file, wherever it lies, defines. It does not go live. @throws PluginError that says where it fails */
     load(file: string): Promise<PluginDefinition>
-    /** Counts a failure that reached the process itself against the plugin that it comes from. One that is not live is passed over. */
+    /** Counts an uncaught error as a failure of the plugin that it comes from, if that is live. */
     blame(plugin: string, what: string, error: unknown): void
     /** Returns the definitions of the live plugins of files, with their own keys: to be tried out in another project. */
     ofFiles(): PluginDefinition[]

@@ -106,7 +106,7 @@ export class Loader {
     return pluginFile(file, await this.#look(file))
   }
 
-  /** One that is there and cannot be read: loading it will say why. Undefined where it is gone again since its folder was read. */
+  /** Returns a plugin file that cannot be read, so that loading it reports why; undefined if it was removed meanwhile. */
   async #unread(file: string, error: unknown): Promise<PluginFile | undefined> {
     const isThere = await this.#parts.ports.files.lstat(file).then(
       () => true,

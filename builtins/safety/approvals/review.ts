@@ -36,7 +36,7 @@ export async function review(svc: PluginHandle, call: GatedCall): Promise<Review
         return reviewed
       }
     } catch (error) {
-      // It has said nothing: the decision stays with the others, at last with people.
+      // No decision: the next reviewers are asked, then people.
       svc.log.error({ agent_id }, `the reviewer "${reviewer.name}" of ${tool.name}: ${sentenceOf(error)}`)
     }
   }

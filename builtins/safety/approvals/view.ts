@@ -56,7 +56,7 @@ function timeOrNull(ms: number | null): string | null {
   return ms === null ? null : isoTime(ms)
 }
 
-/** For people: what is asked for, in full, or its length and hash. */
+/** Returns the arguments for people: in full, or by length and hash. */
 export function renderQueue(approvals: readonly ApprovalSummary[]): string {
   if (approvals.length === 0) return 'nothing waits for a decision'
   return approvals.flatMap(each => [headline(each), `  ${shortArguments(each)}`, ...foldersLine(each)]).join('\n')
@@ -127,7 +127,7 @@ export function ruleLine(rule: ApprovalRule): string {
   return `${rule.rule_id}  ${rule.tool_name}  ${rule.agent_id ?? 'any agent'}  ${args}  ${limits.filter(Boolean).join(', ')}, by ${rule.created_by}`
 }
 
-/** As JSON a text has no line breaks of its own: none of its lines can pass for one of ours, and nothing is put into it. */
+/** Shown as JSON, a text has no line breaks, so none of its lines can imitate one of ours. */
 function indentJson(value: unknown): string {
   return `    ${JSON.stringify(value, null, 2).replaceAll('\n', '\n    ')}`
 }

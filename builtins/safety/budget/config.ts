@@ -54,7 +54,7 @@ export function microsOf(usd: number): number {
   return usd > 0 ? Math.max(1, Math.round(usd * 1e6)) : 0
 }
 
-/** Whose estimate holds for a call of this kind: summaries and tasks are as large as the steps of a pursuit. */
+/** Returns the kind whose estimate applies to a call: summaries and tasks are as large as steps of a pursuit. */
 export function phaseOf(kind: string): 'pursuit' | 'generation' {
   return ['goal_pursuit', 'summary', 'task'].includes(kind) ? 'pursuit' : 'generation'
 }

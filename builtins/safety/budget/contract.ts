@@ -5,7 +5,7 @@ import { defineEffect, eventStatement, RUN_OF, type Statement, usdOf } from '#pl
 const Amount = z.object({ usd: z.number(), tokens: z.number().int() })
 const Left = z.object({ usd: z.number().nullable(), tokens: z.number().int().nullable() })
 
-/** Where the budget stands; null where nothing limits. */
+/** State of the budget; null where no limit is set. */
 export const BudgetStatus = z.object({
   spent: Amount.describe('By all agents and tasks since the window began'),
   remaining: Left.describe('Of the limits, after what is spent and reserved'),
@@ -40,7 +40,7 @@ export interface Budget {
   status(): Promise<BudgetStatus>
   /** What the prices of the models in use mean for the dollar limit; none where no limit is set. May ask local model servers. */
   warnings(): Promise<BudgetWarning[]>
-  /** Nothing that costs may begin: a limit was reached. Cheap enough to ask before each phase. */
+  /** Whether a limit is reached, so that nothing that costs may begin. Cheap enough to call before each phase. */
   isExceeded(): Promise<boolean>
   /** @deprecated Use `isExceeded`. */
   exceeded?: Budget['isExceeded']

@@ -29,9 +29,9 @@ import { fits, tightOf, tooTight, usedUp } from './tight.ts'
 import { admitUnknownPrice } from './unknown-price.ts'
 import { areFree, budgetWarnings } from './warnings.ts'
 
-/** How long an answer may stay unbooked before its caller counts as gone, in milliseconds. */
+/** How long an answer may stay unbooked until this module books it, in milliseconds. */
 const BOOKED_WITHIN_MS = 10_000
-/** By how much a reservation outlasts the longest call, in milliseconds. */
+/** How much longer a reservation lasts than the longest call, in milliseconds. */
 const GRACE_MS = 60_000
 
 /** Any call counts as this much against the limit of an agent: one that is reached lets no free call through either. */
@@ -122,7 +122,7 @@ export class Ledger implements Budget, CallLimit {
     const reserve = () => this.#reserve(call, amount, micros, totals)
     const held = (await reserve()) || ((await this.#presume(null)) && (await reserve()))
     if (!held) await checkTotals(this.#svc, totals, micros)
-    // No limit of an agent stands in its way any more, and there is no other.
+    // The limits of its agents allow it, and there is no other limit.
     if (!held && this.#isUnlimited) return this.hold(call)
     this.#refused = held ? null : amount
     if (held) return 'held'
@@ -164,7 +164,7 @@ export class Ledger implements Budget, CallLimit {
     }
   }
 
-  /** In the process that has just become the project's daemon, before its first cycle. */
+  /** Called in the process that has become the project's daemon, before its first cycle. */
   async begin(): Promise<void> {
     await this.#presume(this.#owner)
     this.#warn()
@@ -174,7 +174,7 @@ export class Ledger implements Budget, CallLimit {
     await this.#saved.show()
   }
 
-  /** Not waited for: it may ask a model server, which need not be up. */
+  /** Runs in the background, because it may ask a model server that does not answer. */
   #warn(): void {
     this.warnings()
       .then(all => {
@@ -184,7 +184,7 @@ export class Ledger implements Budget, CallLimit {
       .catch(error => this.#svc.log.warn({}, `the prices of the models in use are not known: ${sentenceOf(error)}`))
   }
 
-  /** What is held for calls of processes that are gone is booked. */
+  /** Books reservations for calls of dead processes. */
   async tidy(): Promise<void> {
     await this.#presume(null)
   }

@@ -229,7 +229,7 @@ export async function countAbandoned(store: Store, now: number, daemon: string |
 /** The reservations that `ENDED` has marked: no call that is under way has such a time. */
 const ENDED = 'expires_at = 0'
 
-/** Books what is held for them as spent, for the models may have been paid. A booking that comes all the same takes its place. */
+/** Books these reservations as spent, because the provider may have charged. The true cost replaces this if it arrives. */
 export const presumeSpent = defineEffect({
   name: 'budget.presume',
   schema: z.object({ daemon: z.string().nullable() }),

@@ -25,7 +25,7 @@ export class SavedBudget {
     this.#file = join(svc.project.svc, 'budget.json')
   }
 
-  /** Books what the file says into an empty ledger, once. @throws BudgetUnreadableError: what cannot be read is never taken for 0 */
+  /** Books the amounts of the file into an empty ledger, once. @throws BudgetUnreadableError if it cannot be read; that never counts as 0 */
   async takeIn(): Promise<void> {
     if (this.#taken) return
     const store = this.#svc.use(Store)
@@ -34,7 +34,7 @@ export class SavedBudget {
     this.#taken = true
   }
 
-  /** Counts from 0 though the file could not be read, says so, and keeps it out of the way. */
+  /** Begins at 0 although the file cannot be read, logs that, and renames the file. */
   async giveUp(error: unknown): Promise<void> {
     this.#taken = true
     await this.#renameCorrupt()

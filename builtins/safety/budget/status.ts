@@ -20,7 +20,7 @@ export interface Facts {
   problem: string | null
 }
 
-/** Where the budget stands, in numbers and in a sentence. */
+/** Returns the state of the budget, as numbers and as a sentence. */
 export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
   const { row, unsure, unconfirmed, refused, problem } = facts
   const limits = limitsOf(config)
@@ -62,7 +62,7 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
   }
 }
 
-/** Of what too little is left for a call of this amount; nothing where the last one could be held. */
+/** Returns which limit is too low for a call of this amount; none if the last call could be reserved. */
 function tightness(remaining: Remaining, refused: Facts['refused']): string | undefined {
   if (refused === null) return undefined
   const { micros, tokens } = refused

@@ -7,7 +7,7 @@ import { defineError, point, token, z } from '#kernel'
 export const STAGES = ['input', 'peer', 'output', 'tool_arguments', 'tool_result', 'memory'] as const
 export type Stage = (typeof STAGES)[number]
 
-/** From the weakest to the strongest: reported and passed, replaced by `[REDACTED:<kind>]`, stopped. */
+/** Actions, weakest first: report and pass, replace by `[REDACTED:<kind>]`, block. */
 export const ACTIONS = ['flag', 'redact', 'block'] as const
 export type Action = (typeof ACTIONS)[number]
 
@@ -24,7 +24,7 @@ export type Finding = z.infer<typeof Finding>
 export interface CheckedText {
   /** The strongest action of all findings; `pass` without any. */
   action: 'pass' | Action
-  /** What may go on: redacted where a rule says so; empty when it is blocked. */
+  /** The text to pass on: redacted where a rule requires it, empty when blocked. */
   text: string
   findings: readonly Finding[]
 }

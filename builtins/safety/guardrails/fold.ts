@@ -21,7 +21,7 @@ const FOLDED = new Map<string, string>(
   LOOKALIKES.flatMap(([from, to]) => [...from].map((letter, n): [string, string] => [letter, to[n] as string])),
 )
 
-/** Not there for a reader: marks, formats such as zero-width and direction signs, variation selectors, fillers. */
+/** Invisible characters: marks, zero-width and direction signs, variation selectors, fillers. */
 const UNSEEN = /[\p{M}\p{Cf}\u115f\u1160\u3164\uffa0]/u
 /** Letters of plain ASCII that tags of U+E0000 spell invisibly, and that squares and circles of emoji spell visibly. */
 const ALPHABETS: readonly (readonly [first: number, last: number, to: number])[] = [

@@ -51,7 +51,7 @@ export function guardrails(
   }
 }
 
-/** Without the text: what was found must not stand in the log of events either. A failure to tell must not let the text pass. */
+/** Reports a find without the text, which must not be in the event log either. A failed report must not let the text pass. */
 async function reportFindings(
   svc: PluginHandle,
   stage: Stage,

@@ -6,7 +6,7 @@ export interface Span {
   end: number
 }
 
-/** Nothing found: a good moment for others to have their turn. */
+/** An empty span that a rule yields where a scan may let the event loop run. */
 export const PAUSE: Span = Object.freeze({ start: 0, end: 0 })
 
 /** A text, and what expressions of the sieve match in it. */

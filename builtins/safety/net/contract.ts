@@ -30,15 +30,15 @@ export interface GuardedFetch {
 }
 export const GuardedFetch = token<GuardedFetch>('guarded_fetch')
 
-/** What a page of the web says, without its markup. */
+/** A web page as text, without markup. */
 export interface WebPage {
   /** After all redirects. */
   url: string
   title: string
-  /** What it says of itself, or how it begins; at most 500 characters. */
+  /** Its description, else its beginning; at most 500 characters. */
   summary: string
   text: string
-  /** Where it leads to, absolute, each once, with the words that stand there; at most 200. */
+  /** Its links: absolute addresses, each once, with their text; at most 200. */
   links: readonly { url: string; text: string }[]
   /** The page was longer than what was read of it. */
   truncated: boolean

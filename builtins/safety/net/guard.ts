@@ -69,7 +69,7 @@ export class Guard implements GuardedFetch {
       }
       const next = parseUrl(target, url)
       if (next.origin !== url.origin) headers = without(headers, CREDENTIALS)
-      // As browsers do: what was sent is not sent again, but for the two statuses that ask for that.
+      // As browsers do: a body is not sent again, except for the two statuses that require it.
       if (method === 'POST' && response.status !== 307 && response.status !== 308) {
         method = 'GET'
         body = undefined
@@ -123,7 +123,7 @@ export class Guard implements GuardedFetch {
       ? [{ address: host, family: host.includes(':') ? 6 : 4 }]
       : await this.#resolve(host).catch(error => this.#fail(url, error))
     if (addresses.length === 0) refuse(`${host} has no address`)
-    // One bad answer among good ones is how a name is pointed inside.
+    // One private address among public ones is how DNS rebinding reaches a private network.
     for (const { address } of addresses) {
       const why = free ? undefined : privacyOf(address, ipaddr)
       if (why) refuse(literal ? why : `${host} leads to where ${why}`)

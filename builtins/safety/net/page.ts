@@ -1,15 +1,15 @@
 import { ENTITIES } from './entities.ts'
 
-/** Where a page leads to, with the words that stand there. */
+/** A link of a page, with its text. */
 interface Link {
   href: string
   text: string
 }
 
-/** What a page says, without its markup. */
+/** A page as text, without markup. */
 export interface Page {
   title: string
-  /** What it says of itself, or how it begins. */
+  /** Its description, else its beginning. */
   summary: string
   /** A line for each block of the page. */
   text: string
@@ -38,7 +38,7 @@ interface Tag {
   closes: boolean
   /** What stands between the angle brackets, as far as it is looked at. */
   source: string
-  /** Where what follows it begins. */
+  /** Position after it. */
   end: number
 }
 
@@ -131,7 +131,7 @@ function tagAt(html: string, open: number, scan: Scan): Tag {
   return { name: name.toLowerCase(), closes: slash === '/', source, end: Math.min(html.length, end + 1) }
 }
 
-/** What a page says of itself in a `meta` of its head. */
+/** Reads a page's description from a `meta` of its head. */
 function descriptionIn(tag: string): string {
   const [name, property] = [attribute(tag, 'name'), attribute(tag, 'property')]
   return /^(?:og:)?description$/i.test(name || property) ? attribute(tag, 'content') : ''
@@ -147,7 +147,7 @@ function attribute(tag: string, name: string): string {
   return decodeEntities(found?.[1] ?? found?.[2] ?? found?.[3] ?? '').trim()
 }
 
-/** What was read so far, in pieces. */
+/** Text read so far, in pieces. */
 class Text {
   readonly #pieces: string[] = []
   length = 0

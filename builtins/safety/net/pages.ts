@@ -2,7 +2,7 @@ import type { PluginHandle } from '#kernel'
 import { FetchFailedError, GuardedFetch, type WebPages } from './contract.ts'
 import { oneLine, pageOf, readPage } from './page.ts'
 
-/** What an agent says of itself to the servers of pages. */
+/** The `User-Agent` header of requests for pages. */
 const HEADERS = { 'user-agent': 'Mozilla/5.0 (compatible; svc agent)', accept: 'text/html, text/*;q=0.9, */*;q=0.1' }
 
 /** Returns pages as text, fetched through the current network guard. */

@@ -37,7 +37,7 @@ export interface AskingCall {
 
 /** A question that something else than the tool asks. */
 export interface NewQuestion {
-  /** The same id again is the same question. */
+  /** Asking again with the same id asks no second question. */
   call_id: string
   agent_id: string
   goal_id: string

@@ -6,7 +6,7 @@ import type { Area } from './reach.ts'
 const SYSTEM = ['/usr', '/opt', '/nix/store', '/gnu/store', '/run/current-system/sw']
 /** Links to folders of `/usr` on most machines, folders of their own on some. */
 const ROOTS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
-/** Of `/etc` only what programs need to know of the machine: there are keys in that folder. */
+/** Files of `/etc` that programs need; the folder also holds keys. */
 const SETTINGS = [
   ...['alternatives', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'localtime', 'timezone', 'passwd', 'group'],
   ...['nsswitch.conf', 'mime.types', 'ssl/certs', 'ssl/openssl.cnf', 'ca-certificates', 'pki/tls/certs'],
@@ -16,7 +16,7 @@ const NETWORK = ['hosts', 'resolv.conf', 'host.conf', 'gai.conf', 'services', 'p
 export interface Wall {
   /** The folders within reach, by their real paths. */
   areas: readonly Area[]
-  /** What of them must not be seen. */
+  /** Paths in them that programs must not see. */
   closed: readonly string[]
   cwd: string
   network: boolean

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** The part of the section `tools` that says what stands around the programs that agents run. */
+/** Keys of the section `tools` for the programs that agents run. */
 export const SandboxConfig = z.object({
   sandbox: z
     .enum(['auto', 'required', 'off'])

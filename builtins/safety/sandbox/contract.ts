@@ -43,7 +43,7 @@ export interface ProcessRequest extends Reach {
   cwd?: string
   /** Variables beside those that every program gets, and in their place. */
   env?: Readonly<Record<string, string>>
-  /** Also all of our own variables but for those that hold secrets. */
+  /** Whether the program also gets our own variables, without those that hold secrets. */
   pass_env?: boolean
   /** Its standard input; empty by default. */
   input?: string
@@ -58,7 +58,7 @@ export interface ProcessRequest extends Reach {
   write?: readonly string[]
   /** Called when it starts to run. */
   started?: (pid: number) => void
-  /** Called with what it writes, to either output, as it comes. */
+  /** Called with each piece that it writes to either output. */
   wrote?: (text: string) => void
 }
 
@@ -82,7 +82,7 @@ export interface ProcessEnd {
   /** null when a signal ended it. */
   code: number | null
   signal: NodeJS.Signals | null
-  /** It ran longer than it may, and was ended with all that it had started. */
+  /** Whether it exceeded its time limit and was ended with all processes that it started. */
   timed_out: boolean
   stdout: ProcessOutput
   stderr: ProcessOutput
@@ -140,7 +140,7 @@ export interface JailFolder {
 
 /** A path within reach of an agent. */
 export interface ReachedPath {
-  /** Its real path. What is there may change after this answer. */
+  /** Its real path, which may change after this answer. */
   real: string
   exists: boolean
   /** The real path of the folder that reaches it. */

@@ -19,7 +19,7 @@ type FileHandle = Awaited<ReturnType<Files['open']>>
 
 /** Linux names every open folder below /proc; a path that begins there cannot be swapped on the way. */
 const LINUX = process.platform === 'linux'
-/** In the agent's own folder. What it makes in a folder of the operator is as what the operator makes there. */
+/** Modes in the agent's own folder. In a folder of the operator, new files get the usual modes. */
 const OWN_MODES = { folder: 0o700, file: 0o600 }
 const GIVEN_MODES = { folder: 0o777, file: 0o666 }
 /** What git keeps in a repository can make it run programs; only git itself writes there. */

@@ -1,7 +1,7 @@
 import { operation, type PluginHandle, z } from '#kernel'
 import { Sandbox, SandboxStatus, sandboxSentence } from './contract.ts'
 
-/** What stands between agents' programs and the machine. */
+/** Returns the operation that shows how agents' programs are confined. */
 export function sandboxStatus(svc: PluginHandle) {
   return operation({
     name: 'sandbox.status',

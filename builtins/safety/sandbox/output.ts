@@ -58,7 +58,7 @@ function gap(count: number, unit: string): string {
   return `\n[… ${count} ${unit} are left out here …]\n`
 }
 
-/** Without what moves a cursor or colours a line. */
+/** Returns text without terminal escapes. */
 export function printable(text: string): string {
   const plain = text.replace(/[^\P{Cc}\t\n\r]\[[0-9;?]{0,32}[A-Za-z]/gu, '').replace(/\r\n/g, '\n')
   return plain.replace(/[^\P{Cc}\t\n\r]/gu, '')

@@ -12,7 +12,7 @@ export interface Area extends GivenFolder {
   own: boolean
 }
 
-/** Folders of a project that decide what its daemon runs and knows. Its `.svc` is what makes a folder a project. */
+/** Folders beside `.svc` that decide what a project's daemon runs. */
 const STATE = '.svc'
 const CLOSED = ['plugins', 'profiles', 'logs']
 

@@ -24,11 +24,11 @@ import { areasOf, closedIn } from './reach.ts'
 /** POSIX knows these limits; the shell that sets them reads nothing of what the program is given. Blocks are of 512 bytes. */
 const LIMITED = 'ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; shift 3; exec "$@"'
 const PROBE_LIMIT_MS = 10_000
-/** Where outputs are kept that were too long, and how many. */
+/** Folder of outputs that were too long, and how many are kept. */
 const OUTPUTS = '.output'
 const MOST_OUTPUTS = 20
 
-/** Runs programs, behind bubblewrap where the machine has it and the configuration does not say otherwise. */
+/** Runs programs, with bubblewrap where it is installed and not switched off. */
 export class Processes implements Sandbox {
   readonly #svc: PluginHandle
   readonly #config: SandboxConfig

@@ -11,7 +11,7 @@ const MESSAGE = 1_000_000
 /** Table of the target with the progress of a copy, written together with the rows; dropped after all was compared. */
 export const PROGRESS = 'svc_move'
 const DONE = 'done'
-/** Whose rows are asked for in the order in which they came. */
+/** Tables whose rows are read in the order of insertion. */
 const NUMBERED = ['agents', 'spend']
 
 type Row = Record<string, unknown>
@@ -32,7 +32,7 @@ export interface Source {
 export interface Target extends Source {
   /** Adds rows and what is known of the progress with them, all or none. */
   add(table: Table, rows: readonly Row[], progress: string): Promise<void>
-  /** By table. Empty for a copy that begins. */
+  /** Progress by table; empty for a new copy. */
   progress(): Promise<Map<string, string>>
   /** Has nothing in these tables; what is copied stays known. */
   clear(tables: readonly Table[]): Promise<void>
@@ -102,7 +102,7 @@ async function read(end: Source, table: Table, hash: Hash): Promise<number> {
   }
 }
 
-/** All tables of the schema, each after those that it refers to. @param all asks SQLite */
+/** Returns all tables of the schema, each after those that it refers to. @param all queries SQLite */
 export async function tablesOf(all: Ask): Promise<Table[]> {
   const names = await all(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'svc^_%' ESCAPE '^' ORDER BY name",
@@ -179,7 +179,7 @@ export function postgresEnd(query: Query, source: string): Target {
   }
 }
 
-/** What comes next is numbered on from what is there. */
+/** Lets sequences continue after the copied rows. */
 export async function numberOn(query: Query, tables: readonly Table[]): Promise<void> {
   for (const { name, columns } of tables) {
     for (const column of columns) {

@@ -222,7 +222,7 @@ async function pack({ ports, project, clock }: PluginHandle, query: Query): Prom
   return packed
 }
 
-/** A torn line says nothing. */
+/** Incomplete lines are ignored. */
 function isJson(line: string): boolean {
   try {
     JSON.parse(line)

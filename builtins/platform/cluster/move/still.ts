@@ -22,7 +22,7 @@ export async function requireExclusive(svc: PluginHandle, nodes: Nodes | undefin
   if (processes.length > 0) throw new OpenElsewhereError({ processes })
 }
 
-/** The same, once those who have it open now have ended. @param tell hears who is waited for */
+/** The same, after the processes that have it open have ended. @param tell called with those that are waited for */
 export async function waitUntilExclusive(
   svc: PluginHandle,
   nodes: Nodes | undefined,

@@ -25,7 +25,7 @@ const MOST_KEPT = 400
 const SESSION = `SET statement_timeout = '10s'; SET lock_timeout = '2s'; SET idle_in_transaction_session_timeout = '2s';
   SET standard_conforming_strings = on; SET random_page_cost = 1.1`
 
-/** By which a process's connections are known in the database; it keeps 63 characters of that. */
+/** Name of a process's connections in the database, which keeps 63 characters of it. */
 export const connectionName = () => `svc ${hostname().slice(0, 48)}:${process.pid}`
 
 /** There is no statement of this name, or one already: the connection was used by another client in between. */
@@ -48,7 +48,7 @@ export class Connections {
   /** Whether statements are prepared: not behind a pool that shares connections between transactions. */
   #keeps = true
   readonly #clock: Clock
-  /** Where it is, without what is secret. */
+  /** Address of the server, without secrets. */
   readonly at: string
 
   private constructor(pool: pg.Pool, reader: pg.CustomTypesConfig['getTypeParser'], clock: Clock, at: string) {
@@ -65,7 +65,7 @@ export class Connections {
   static async open(url: string, clock: Clock): Promise<Connections> {
     const { Pool } = await driver()
     const settings = { connectionString: url, max: CONNECTIONS, keepAlive: true, application_name: connectionName() }
-    // More than the server's own limits: these are for a server that says nothing any more.
+    // Longer than the server's own limits: for a server that no longer answers.
     const limits = { connectionTimeoutMillis: LIMIT_MS, query_timeout: 15_000, idleTimeoutMillis: 60_000 }
     const onConnect = (client: pg.ClientBase) => client.query(SESSION)
     const reading = await types()
@@ -189,7 +189,7 @@ interface ListenerParts {
   onNotice: (payload: string | undefined) => void
 }
 
-/** A connection of its own that hears what is notified on a channel, and comes back by itself. */
+/** A separate connection that listens on a channel, and reconnects by itself. */
 export class Listener {
   readonly #parts: ListenerParts
   readonly #stop = new AbortController()
@@ -257,7 +257,7 @@ async function types(): Promise<pg.CustomTypesConfig> {
   }
 }
 
-/** Of a URL what may be shown. */
+/** Returns a URL without its secrets. */
 export function place(url: string): string {
   try {
     const { hostname, port, pathname } = new URL(url)
@@ -282,7 +282,7 @@ function isHeld(error: unknown): boolean {
   return ['55P03', '40P01', '40001'].includes(codeOf(error))
 }
 
-/** The connection, or the server behind it, is gone: whether anything was written is not known. A standby is no place to write. */
+/** Returns whether the connection or the server was lost, so that the outcome is unknown, or the server is a standby. */
 function isBroken(error: unknown): boolean {
   const code = codeOf(error)
   if (/^(08...|57P0[1-5]|25006|25P03|53300)$/.test(code)) return true

@@ -10,7 +10,7 @@ const TYPES = { integer: 23, bigint: 20, numeric: 1700, unknown: 0 }
 
 /** What is the same each time that a statement is asked: the words between its parameters, and the types of those. */
 interface Kind {
-  /** By which the server knows it. */
+  /** Its name in the server. */
   name: string
   text: string
   types: readonly number[]
@@ -45,19 +45,19 @@ export class PreparedQuery {
     return this.#kind.asked >= WORTH && !this.#kind.refused
   }
 
-  /** With its parameters among its words. */
+  /** Returns the message with the full text. */
   get inFull(): StatementMessage {
     return once(inFull(this.#template, this.#params))
   }
 
-  /** By the name that the server has for it. @param known whether it has one already */
+  /** Returns the message by name. @param known whether the server has the statement already */
   statement(known: boolean): StatementMessage {
     const { name, text, types } = this.#kind
     const values = this.#params.map((value, n) => (isUnlimited(this.#template, n, value) ? null : boundOf(value)))
     return { name, text: known ? undefined : text, types, values }
   }
 
-  /** From now on it is said in full. */
+  /** Makes later messages use the full text. */
   refuse(): void {
     this.#kind.refused = true
   }

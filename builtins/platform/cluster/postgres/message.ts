@@ -11,11 +11,11 @@ export interface Answer {
 
 /** One statement of a message. */
 export interface StatementMessage {
-  /** Of a statement that the server keeps; empty for one that is said only now. */
+  /** Name of a prepared statement; empty for one that is sent once. */
   name: string
   /** To be read by the server first; undefined where it has read it already. */
   text: string | undefined
-  /** By their numbers in the server; 0 is for it to find out. */
+  /** Type numbers of the server; 0 lets it infer the type. */
   types: readonly number[]
   values: (string | null)[]
 }
@@ -36,7 +36,7 @@ export type OnDone = (error: Error | undefined, answers: Answer[]) => void
 export class Message {
   readonly #said: readonly StatementMessage[]
   readonly #reader: Reader
-  /** Of the statements that the server keeps, by name. */
+  /** Result columns of prepared statements, by name. */
   readonly #columns: Map<string, readonly Column[]>
   readonly #answers: Answer[] = []
   #current: readonly Column[] = []

@@ -209,7 +209,7 @@ function urlOf({ password, port }: ServerFile, database = 'svc'): string {
   return `postgres://svc:${password}@127.0.0.1:${port}/${database}`
 }
 
-/** Whether it is ours that listens there: it knows the password. */
+/** Returns whether the server that listens there is the project's own, which accepts the password. */
 async function answers(kept: ServerFile, { clock }: Ports): Promise<boolean> {
   const connections = await Connections.open(urlOf(kept, 'postgres'), clock)
   try {

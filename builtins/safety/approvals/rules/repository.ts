@@ -33,7 +33,7 @@ export function findRule(store: Store, now: number, rule_id: string): Promise<Ru
   return store.get<RuleRow>(`${RULE} WHERE rule_id = ?`, [now, rule_id])
 }
 
-/** Those in force that are about this agent and tool, oldest first. */
+/** Returns the rules in force for this agent and tool, oldest first. */
 export function rulesFor(store: Store, now: number, agent_id: string, tool_name: string): Promise<RuleRow[]> {
   return store.all<RuleRow>(
     `${RULE} WHERE tool_name = ? AND (agent_id IS NULL OR agent_id = ?) AND ${ACTIVE} ORDER BY created_at, rule_id`,

@@ -29,7 +29,7 @@ const STEP_UP = /(?<=^|[/\\])(?:\.|%2e){2}(?=$|[/\\?#])/gi
  */
 function isGlob(glob: string, text: string): boolean {
   if (text.length > LONGEST || stepsUp(text) > stepsUp(glob)) return false
-  // The places of the text up to which the parts so far fit.
+  // Positions in the text up to which the parts so far match.
   let ends = new Set([0])
   for (const part of glob.split(/(\*+)/)) {
     ends = part.startsWith('*') ? spread(ends, text, part !== '*') : step(ends, text, part)

@@ -2,7 +2,7 @@ import { fold, Rewriting, textOf, type View } from '../fold.ts'
 import { once } from '../once.ts'
 import type { Span } from '../rule.ts'
 
-/** Shorter runs say nothing. */
+/** Shorter runs are ignored. */
 const BASE64 = /[A-Za-z0-9+/_-]{24,}={0,2}/g
 const HEX = /(?:[\da-f]{2}[ :,]?){12,}/gi
 const ESCAPE =
@@ -61,7 +61,7 @@ function readable(run: string, encoding: 'base64' | 'hex'): string | undefined {
   return fold(Buffer.from(written, encoding).toString('utf8')).text
 }
 
-/** At most a twentieth of it is nothing that people write, and somewhere there are three letters in a row. */
+/** Returns whether bytes are text: at most 5 % are unusual in text, and there are three letters in a row. */
 function isText(bytes: Buffer): boolean {
   let wrong = 0
   let wide = false
@@ -143,7 +143,7 @@ const LETTERS = Uint8Array.from({ length: 128 }, (_, code) => {
   return sign >= 0 ? 'oieastas'.charCodeAt(sign) : /[a-z]/.test(char) ? char.charCodeAt(0) : 0
 })
 
-/** Nothing but letters, small: `1gn0r3`, `i g n o r e` and `i.g-n_o*r~e` are the same word then. */
+/** Returns only the letters, in lower case: `1gn0r3`, `i g n o r e` and `i.g-n_o*r~e` become the same word. */
 export function compact(text: string): View {
   const letters = Buffer.allocUnsafe(text.length)
   let size = 0

@@ -7,7 +7,7 @@ const PRIVATE =
 const AWAY =
   '(?:\\b(?:https?:|(?:www|url|uri|link|webhook|endpoint|domain|image|img|query|parameters?)\\b)|\\w@\\w|\\w\\.(?:com|net|org|io|xyz|site|ru|cn|co|dev|app)\\b)'
 
-/** What the agent knows is to leave, in a link, an image or a message. */
+/** Attempts to send the agent's data out in a link, an image or a message. */
 export const EXFILTRATION: Family = {
   name: 'exfiltration',
   words: [

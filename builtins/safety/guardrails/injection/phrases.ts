@@ -7,13 +7,13 @@ import { fold } from '../fold.ts'
  */
 export interface Family {
   name: string
-  /** Of scripts in which words have borders. */
+  /** Phrases of scripts with word boundaries. */
   words: readonly string[]
-  /** Of other scripts. */
+  /** Phrases of scripts without word boundaries. */
   signs?: readonly string[]
   /** Expressions as they stand, for small letters, of what is no phrase. */
   marks?: readonly string[]
-  /** For phrases that people also use to say what they honestly want. */
+  /** Phrases that are also used in legitimate requests. */
   flagOnly?: boolean
 }
 

@@ -32,7 +32,7 @@ export function* findCards({ matches }: Look): Generator<Span> {
   }
 }
 
-/** Where the card number ends that begins with the group here; undefined when none does. */
+/** Returns the end of the card number that begins with this group; undefined if there is none. */
 function cardEnd(run: string, start: number): number | undefined {
   const digits: number[] = []
   let last: number | undefined

@@ -6,7 +6,7 @@ export const EMAIL = new RegExp(
   `(?<![${LETTER}.%+-])[${LETTER}.%+'-]{1,64}@(?:[${LETTER}-]{1,63}\\.){1,8}[a-z\\u00a1-\\uffff][a-z0-9\\u00a1-\\uffff-]{1,23}(?![${LETTER}])`,
   'gi',
 )
-/** As people write it for people: `jo [at] example [dot] org`. */
+/** Spelled out to avoid detection: `jo [at] example [dot] org`. */
 export const SPELLED_EMAIL =
   /(?<![\w.%+-])[\w.%+-]{1,64} ?[[({<] ?at ?[\])}>] ?(?:[\w-]{1,63} ?(?:\.|[[({<] ?dot ?[\])}>]) ?){1,8}[a-z]{2,24}(?![\w-])/gi
 

@@ -19,7 +19,7 @@ export function* findIbans({ text, matches }: Look): Generator<Span> {
   }
 }
 
-/** Where the IBAN ends that begins here, with single blanks or hyphens inside; undefined when it is none. */
+/** Returns the end of the IBAN that begins here, with single blanks or hyphens inside; undefined if there is none. */
 function ibanEnd(text: string, start: number): number | undefined {
   const length = LENGTHS[text.slice(start, start + 2).toUpperCase()]
   if (!length) return undefined

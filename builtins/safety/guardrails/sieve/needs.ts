@@ -1,6 +1,6 @@
 import { type Node, parsePattern } from '../linear/parse.ts'
 
-/** One of these must stand in every match, beginning between `min` and `max` characters after the match does. */
+/** One of these literals occurs in every match, between `min` and `max` characters after its start. */
 export interface RequiredLiteral {
   any: readonly string[]
   min: number
@@ -33,7 +33,7 @@ const MOST_NEEDS = 4
 /** The beginning of a literal selects as well as all of it. */
 const LONGEST_LITERAL = 10
 
-/** As a sieve reads a character: in small letters, and each digit as 0. */
+/** Returns a character as the sieve reads it: in lower case, each digit as 0. */
 function symbol(char: string): string {
   return /\d/.test(char) ? '0' : char.toLowerCase()
 }

@@ -17,7 +17,7 @@ interface Reading {
   blocks: readonly (readonly number[] | undefined)[]
 }
 
-/** Nothing to match, and nothing spent on it. */
+/** No candidates. */
 export const NOWHERE: readonly Match[] = []
 
 interface Condition {
