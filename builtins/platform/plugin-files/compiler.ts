@@ -115,7 +115,7 @@ function modulesOf(jiti: Jiti, sources: readonly Source[]): Record<string, { exp
           cache: cache as never,
         })
         const module = { exports: async ? exports : withDefault(exports) }
-        // For imports that come now. One that comes while it runs is in a circle, and gets what is there so far.
+        // Recorded before it runs: an import from a cycle gets the exports that exist so far.
         begun.set(path, module)
         queueMicrotask(() => begun.delete(path))
         return module
@@ -176,7 +176,7 @@ export async function compile(sources: readonly Source[], fsCache: string): Prom
   if (missing.length > 0) await thread.compile(missing, { ...OPTIONS, fsCache })
 }
 
-/** One for the whole process, which ends when it has had nothing to do for a while. */
+/** The compiler thread of the process, which ends after a while without work. */
 class CompilerThread {
   #worker: Worker | undefined
   #next = 0

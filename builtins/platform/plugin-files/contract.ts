@@ -19,7 +19,7 @@ export const PluginSuspendedError = defineError({
   code: 'plugin_suspended',
   status: 503,
   title: 'Plugin suspended',
-  // Its last failure may tell of this machine or of data: svc plugins shows it.
+  // Without its last failure, which may name files or data of this machine; svc plugins shows it.
   sentence: (p: { plugin: string; failures: number }) =>
     `The plugin "${p.plugin}" is suspended after ${p.failures} failures in a row; svc plugins says what failed. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
 })
@@ -63,7 +63,7 @@ export interface LeftTimers {
   plugin: string
   package: string
   timers: number
-  /** Where the package last started one, as `file:line`. */
+  /** Place at which the package last started a timer, as `file:line`. */
   place: string
 }
 
@@ -88,9 +88,9 @@ export const RestartToken: Token<readonly string[]> = token('restart')
 declare module '#kernel' {
   /** What `HostToken` gives of plugin files. */
   interface PluginHost {
-    /** Returns what a plugin's file would register in this process, without it going live. @throws PluginError that says where it would fail */
+    /** Returns what a plugin's file would register in this process, without making it live. @throws PluginError with file and line */
     check(file: string): Promise<DryRun>
-    /** Returns what a plugin's file, wherever it lies, defines. It does not go live. @throws PluginError that says where it fails */
+    /** Returns the definition in a plugin's file, in any folder, without making it live. @throws PluginError with file and line */
     load(file: string): Promise<PluginDefinition>
     /** Counts an uncaught error as a failure of the plugin that it comes from, if that is live. */
     blame(plugin: string, what: string, error: unknown): void

@@ -7,7 +7,7 @@ export function whereOf(error: unknown, origin: string): string {
   if (origin === 'builtin') return origin
   const text = error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : ''
   const own = placesIn(text).filter(place => place.startsWith(`${origin}:`))
-  // What we say may name a neighbour's file, which is not the place then.
+  // Our own messages may name another plugin's file, which is not the place of the failure.
   const beside =
     error instanceof SvcError ? [] : placesIn(text).filter(place => place.startsWith(`${dirname(origin)}/`))
   return own[0] ?? beside[0] ?? origin

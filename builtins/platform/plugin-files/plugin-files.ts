@@ -26,12 +26,12 @@ import { failureOf, whereOf } from './plugin-failure.ts'
 import { retryAfter } from './retry.ts'
 import { PluginWatch } from './watch.ts'
 
-/** A version that fails within this time of its swap gives way to the one that it replaced, in milliseconds. */
+/** Time after a swap within which a failing version is rolled back, in milliseconds. */
 const PROBATION_MS = 300_000
 
 export interface PluginFilesOptions extends Pick<LoaderParts, 'modules' | 'hindrance'> {
   settings: PluginsConfig
-  /** Times and limits calls of plugins' code. No recording keeps what it says: a replay runs the same code uncounted. */
+  /** Times and limits calls of plugins' code. Not recorded: a replay runs the same code uncounted. */
   meter: Pick<Clock, 'monotonic' | 'after'>
   /** Whether what changes on disk is live as soon as it is written. */
   dev: boolean
@@ -150,7 +150,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
     return interceptor
   }
 
-  /** A plugin's code failed. When it does so too often, it gives way to the version that it replaced and that did better, or is suspended. */
+  /** Counts a failure of a plugin's code. A version that fails too often is rolled back to the one before, if that failed less, or suspended. */
   #recordFailure(
     plugin: string,
     interceptor: PluginInterceptor,
@@ -167,12 +167,12 @@ export class PluginFiles implements PluginSource, PluginSupport {
     else if (suspends) log.error({ plugin }, `is suspended: its code failed several times in a row (${problem})`)
   }
 
-  /** Counts a failure that reached the process itself against the plugin that it comes from. One that is not live is passed over. */
+  /** Counts an uncaught error as a failure of the plugin that it comes from, if that is live. */
   blame(plugin: string, what: string, error: unknown): void {
     this.#taking.get(plugin)?.breaker.recordFailure(what, error)
   }
 
-  /** Returns what a plugin's file would register in this process, without it going live. @throws PluginError that says where it would fail */
+  /** Returns what a plugin's file would register in this process, without making it live. @throws PluginError with file and line */
   check(file: string): Promise<DryRun> {
     return this.#tryOut(file, loaded => {
       try {
@@ -183,7 +183,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
     })
   }
 
-  /** Returns what a plugin's file, wherever it lies, defines. It does not go live. @throws PluginError that says where it fails */
+  /** Returns the definition in a plugin's file, in any folder, without making it live. @throws PluginError with file and line */
   definitionIn(file: string): Promise<PluginDefinition> {
     return this.#tryOut(file, ({ definition }) => definition)
   }

@@ -37,7 +37,7 @@ export class PluginTimers {
     clearImmediate: (timer: never) => this.#clear(timer, timers.clearImmediate),
   }
 
-  /** Those of the module `node:timers/promises`. */
+  /** Functions of `node:timers/promises`. */
   readonly promises: Pick<typeof nodePromises, 'setTimeout' | 'setInterval' | 'setImmediate'>
   /** The modules, by name. */
   readonly modules: Readonly<Record<string, object>>
@@ -90,7 +90,7 @@ export class PluginTimers {
 
   /** The callback of a timer that is over when it has run. Node calls it with the timer as `this`. */
   #once(fn: Callback): Callback {
-    // Node says what it takes for no function.
+    // Node's own error says what is no function.
     if (typeof fn !== 'function') return fn
     const stops = this.#stops
     return function (this: unknown, ...args) {

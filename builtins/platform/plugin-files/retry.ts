@@ -34,7 +34,7 @@ function isAnother(look: () => string): Retry {
   return () => look() !== before
 }
 
-/** Whether a package that a file could not import has come since. */
+/** Returns whether a package that a file could not import is installed now. */
 function hasCome(files: Ports['files'], file: string, name: string): Retry {
   const folders = createRequire(file).resolve.paths(name) ?? []
   const timeIn = (folder: string) =>

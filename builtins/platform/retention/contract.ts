@@ -8,7 +8,7 @@ import { AMONG, defineEffect, Effects, jsonList, type Statement, Store } from '#
 export interface RetentionRule {
   /** What is counted, as in `nudges`. */
   name: string
-  /** Lower ones come first: what brings things to an end before what removes them, rows before what holds them. */
+  /** Order of rules, lowest first: those that end things before those that remove them, rows before their parents. */
   stage?: number
   /** Milliseconds for which they are kept; `retention.days` by default. */
   kept_ms?(): number
@@ -22,7 +22,7 @@ export const RetentionRules = point<RetentionRule>('retention_rules', {
   has: { name: 'text', count: 'function', piece: 'function' },
 })
 
-/** Who reads the log of events behind their writing, and up to which seq it has come: later ones are kept for it. */
+/** A reader of the event log, and the `seq` up to which it has read. Later events are kept for it. */
 export interface EventReader {
   name: string
   seq(): Promise<number>

@@ -20,7 +20,7 @@ export function findAlarm(store: Store, alarm_id: string): Promise<AlarmRow | un
   return store.get<AlarmRow>(`${ROW} WHERE alarm_id = ?`, [alarm_id])
 }
 
-/** Of one agent or of all, the next one first. */
+/** Returns alarms of one agent or of all, the next one first. */
 export function listAlarms(store: Store, all: boolean, agent_id?: string): Promise<AlarmRow[]> {
   return store.all<AlarmRow>(
     `${ROW} WHERE (? = 1 OR status = 'pending') ${agent_id === undefined ? '' : 'AND agent_id = ?'} ORDER BY fire_at, alarm_id`,
@@ -76,7 +76,7 @@ export const insertAlarm = defineEffect({
   ],
 })
 
-/** Refused when it has gone off already, or is gone. */
+/** Refused when the alarm has fired or was removed. */
 export const fireAlarm = defineEffect({
   name: 'alarms.fire',
   mustChange: true,
@@ -109,7 +109,7 @@ export const changeAlarm = defineEffect({
   ],
 })
 
-/** Only the owner's, and only while it is pending. */
+/** Removes a pending alarm of its owner. */
 export const cancelAlarm = defineEffect({
   name: 'alarms.cancel',
   schema: z.object({ alarm_id: z.string(), agent_id: z.string() }),

@@ -29,7 +29,7 @@ import {
 
 /** Alarms that go off in a row; the rest follows at once. */
 const AT_ONCE = 100
-/** No alarm is set further ahead, in milliseconds: a hundred years. */
+/** Maximum time until an alarm, in milliseconds: a hundred years. */
 const FURTHEST_MS = 100 * 365.25 * 86_400_000
 
 /** Operations on alarms, for all callers. */
@@ -98,7 +98,7 @@ export class AlarmBook implements Alarms {
   }
 }
 
-/** Lets the alarms go off whose time has come. @returns whether there may be more */
+/** Fires due alarms. @returns whether there may be more */
 export async function ringAlarms(svc: PluginHandle): Promise<boolean> {
   const store = svc.use(Store)
   const due = await dueAlarms(store, svc.clock.ms(), AT_ONCE)

@@ -46,7 +46,7 @@ export function schedulesBundle(schedules: ScheduleBook): BundlePart {
   return part as BundlePart
 }
 
-/** Alarms that have not gone off. One whose time passed on the way goes off at once. */
+/** Pending alarms. One that is overdue at the import fires at once. */
 export function alarmsBundle(svc: PluginHandle, alarms: AlarmBook): BundlePart {
   const part: BundlePart<z.infer<typeof PackedAlarms>> = {
     name: 'alarms',

@@ -7,20 +7,20 @@ const COUNTED = 2_000
 /** Number of slots computed in a row: each takes about 0.1 ms. */
 const IN_A_ROW = 100
 
-/** When something is due, as its row says. */
+/** The columns of a row that say when it is due. */
 export interface Times {
   every_ms: number | null
   cron: string | null
   time_zone: string | null
 }
 
-/** Croner comes when it is needed: most processes never count a slot. */
+/** Loads croner on first use: most processes never count a slot. */
 async function cronOf(expression: string, timezone: string) {
   const { Cron } = await import('croner')
   return new Cron(expression, { timezone, paused: true })
 }
 
-/** @throws BadScheduleError when the expression means nothing, or nothing that ever comes */
+/** @throws BadScheduleError when the expression is invalid, or never due */
 export async function checkCron(expression: string, time_zone: string, now: number): Promise<void> {
   let next: Date | null
   try {
@@ -31,7 +31,7 @@ export async function checkCron(expression: string, time_zone: string, now: numb
       : `"${time_zone}" is not a time zone such as Europe/Berlin.`
     throw new BadScheduleError({ problem })
   }
-  // A single date, which croner takes too, comes once.
+  // Croner also accepts a single date, which is due once.
   if (!next || /^\d{4}-/.test(expression.trim()))
     throw new BadScheduleError({ problem: `"${expression}" never comes again; give a cron expression that does.` })
 }
@@ -47,7 +47,7 @@ export async function slotAfter(
 }
 
 export interface PassedSlots {
-  /** How many slots have come, the first one included. */
+  /** Number of slots until now, the first one included. */
   count: number
   /** The last of them. */
   last: number
@@ -55,7 +55,7 @@ export interface PassedSlots {
   next: number | null
 }
 
-/** What has come of the slots from `first` on until now. Of a calendar at most 2,000 are counted. */
+/** Returns the slots from `first` until now. Of a cron expression at most 2,000 are counted. */
 export async function passedSlots(times: Times, first: number, now: number, clock: Clock): Promise<PassedSlots> {
   if (times.every_ms !== null) {
     const count = Math.floor((now - first) / times.every_ms) + 1

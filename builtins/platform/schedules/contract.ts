@@ -1,6 +1,6 @@
 import { defineError, type Effect, token, z } from '#kernel'
 
-/** A goal that comes again and again: by the agent's own cycles, at an interval, or by the calendar. */
+/** A recurring goal: by the agent's own cycles, at an interval, or by a cron expression. */
 export const Schedule = z
   .object({
     schedule_id: z.string().meta({ examples: ['sched-1a2b3c4d'] }),

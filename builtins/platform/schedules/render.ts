@@ -1,6 +1,6 @@
 import type { Alarm, Schedule } from './contract.ts'
 
-/** When a schedule comes, in words. */
+/** Renders when a schedule is due. */
 function timingOf({ every_n_cycles, every, cron, time_zone }: Schedule): string {
   if (every_n_cycles !== null) return every_n_cycles === 1 ? 'every cycle' : `every ${every_n_cycles} cycles`
   return every === null ? `${cron} (${time_zone})` : `every ${every} s`

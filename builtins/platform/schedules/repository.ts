@@ -37,7 +37,7 @@ export function findSchedule(store: Store, schedule_id: string): Promise<Schedul
   return store.get<ScheduleRow>(`${ROW} WHERE s.schedule_id = ?`, [schedule_id])
 }
 
-/** Of one agent or of all, oldest first. */
+/** Returns schedules of one agent or of all, oldest first. */
 export function listSchedules(store: Store, agent_id?: string): Promise<ScheduleRow[]> {
   return store.all<ScheduleRow>(
     `${ROW} ${agent_id === undefined ? '' : 'WHERE s.agent_id = ?'} ORDER BY s.created_at, s.schedule_id`,
@@ -58,7 +58,7 @@ export function dueSchedules(store: Store, now: number, limit: number): Promise<
   ])
 }
 
-/** Schedules of paused agents whose slot has come, unless that is recorded already. */
+/** Returns due schedules of paused agents, unless that is recorded already. */
 export function heldSchedules(store: Store, now: number): Promise<{ schedule_id: string }[]> {
   return store.all(
     `SELECT s.schedule_id FROM schedules s JOIN agents_view a ON a.agent_id = s.agent_id AND a.died_at IS NULL
@@ -67,7 +67,7 @@ export function heldSchedules(store: Store, now: number): Promise<{ schedule_id:
   )
 }
 
-/** Those of an agent that its cycles have made due. */
+/** Returns schedules of an agent that are due by its number of cycles. */
 export async function dueByCycle(store: Store, agent_id: string, cycle_num: number): Promise<ScheduleRow[]> {
   return store.all<ScheduleRow>(
     `${ROW} WHERE s.agent_id = ? AND s.enabled = 1 AND s.every_n_cycles IS NOT NULL
@@ -159,11 +159,11 @@ export const settleSlot = defineEffect({
   mustChange: true,
   schema: z.object({
     schedule_id: z.string(),
-    /** Where the schedule stood: the slot's time, or the cycle of its last one. */
+    /** The schedule's slot as it was read: its time, or the cycle of the last one. */
     was: z.number().int(),
     next_at: z.number().int().nullable(),
     last_fired_cycle: z.number().int(),
-    /** null: nothing came of it. */
+    /** null if the slot was skipped. */
     goal_id: z.string().nullable(),
     skipped: z.number().int(),
     reason: z.string().nullable(),
@@ -194,7 +194,7 @@ export const moveSlot = defineEffect({
   ],
 })
 
-/** Why a slot that has come waits. */
+/** The reason why a due slot waits. */
 export const holdSlot = defineEffect({
   name: 'schedules.hold',
   schema: z.object({ schedule_id: z.string(), held_by: z.string() }),
@@ -203,7 +203,7 @@ export const holdSlot = defineEffect({
   ],
 })
 
-/** Enables or disables; what was missed meanwhile is forgotten. */
+/** Enables or disables a schedule; slots missed while it was disabled are dropped. */
 export const switchSchedule = defineEffect({
   name: 'schedules.switch',
   schema: z.object({

@@ -109,7 +109,7 @@ export class ScheduleBook implements Schedules {
     ]
   }
 
-  /** Where a schedule begins that begins now. */
+  /** Returns the first slot of a schedule that begins now. */
   async #start(agent_id: string, times: Pick<ScheduleRow, 'every_n_cycles' | 'every_ms' | 'cron' | 'time_zone'>) {
     const now = this.#svc.clock.ms()
     const next_at = times.every_n_cycles === null ? await slotAfter(times, now, now) : null

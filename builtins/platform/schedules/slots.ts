@@ -46,7 +46,7 @@ export async function settleTimes(svc: PluginHandle, config: SchedulesConfig): P
   }
   for (const row of due) {
     const effects = await settleRow(svc, config, row, now)
-    // Refused: another process was quicker, or it was changed meanwhile.
+    // Refused: another process settled the slot, or the schedule was changed.
     await store.apply([...effects, wakeAgents({ agents: [row.agent_id], reason: 'schedule' })])
   }
   return due.length === AT_ONCE
@@ -90,15 +90,15 @@ async function settleRow(svc: PluginHandle, config: SchedulesConfig, row: Schedu
 }
 
 interface Slot {
-  /** When it was meant to be, in milliseconds. */
+  /** Scheduled time, in milliseconds. */
   slot: number | null
-  /** Slots before it that came to nothing. */
+  /** Number of missed slots before it. */
   missed: number
-  /** It is too late for this one too. */
+  /** Whether this slot is too late as well. */
   skips: boolean
 }
 
-/** The writes that settle a slot, all or nothing: a goal, or the reason why there is none, and where the schedule stands then. */
+/** Returns the writes that settle a slot, all or nothing: a goal or the reason why there is none, and the next slot. */
 async function outcome(
   svc: PluginHandle,
   row: ScheduleRow,

@@ -91,7 +91,7 @@ export class ConfigKeys {
   }
 }
 
-/** What a key says of itself in `.meta(…)`; without a word a change of it needs a restart. */
+/** Returns the `.meta(…)` of a key; by default a change needs a restart. */
 export function metaOf(schema: z.ZodType): KnownKey['meta'] {
   const { reload, env, secret, protects } = (schema.meta() ?? {}) as KeyMeta
   return {

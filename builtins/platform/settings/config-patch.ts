@@ -46,7 +46,7 @@ function isMerged(path: readonly string[], value: Tree, keys: ConfigKeys): boole
   return isMapping(key.schema) || key.path !== path.join('.')
 }
 
-/** Whether a value of a patch only says what is so already, without the file. */
+/** Returns whether a patch sets a key to the value that it has without the file. */
 export function isStated(
   key: KnownKey,
   path: readonly string[],
@@ -58,12 +58,12 @@ export function isStated(
   return variableOf(key.meta, env) !== undefined && getIn(values, path) === undefined && same(key.effective, value)
 }
 
-/** What no plugin has may come back as it was shown. */
+/** Accepts unknown keys of a patch if they are unchanged. */
 function isAsShown(path: readonly string[], value: unknown, keys: ConfigKeys, yaml: YamlFile): boolean {
   return unknownIn(yaml, keys).some(unknown => same(unknown.path, path) && same(unknown.shown, value))
 }
 
-/** Values of the file that no key takes, as they may be shown. */
+/** Returns unknown keys of the file with their values, without secrets. */
 export function unknownIn({ values }: YamlFile, keys: ConfigKeys): { path: string[]; shown: unknown }[] {
   const isEmpty = (path: string[], value: unknown) => keys.isSection(path) && (value === null || isTree(value))
   return leaves(values)

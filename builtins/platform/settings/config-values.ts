@@ -39,7 +39,7 @@ export function readValues(
     if (meta.secret) for (const value of [persisted, raw]) if (value) found.secrets.push(String(value))
     if (parsed.success) found.read.set(path, { persisted, effective: parsed.data })
     else addIssues(path, parsed.error, variable === undefined ? undefined : variableName(meta))
-    // What the file says must hold when the variable is gone.
+    // The file's value must be valid too: it applies once the variable is removed.
     const below = variable === undefined || persisted === undefined ? undefined : schema.safeParse(persisted)
     if (below?.error) addIssues(path, below.error)
   }
@@ -77,7 +77,7 @@ export function withPlace(path: string, keys: ConfigKeys, env: Env, file: YamlFi
   return place === undefined ? path : `${place}: ${path}`
 }
 
-/** Where the value of a key is from: the environment variable, or file and line; undefined for a default. */
+/** Source of a key's value: environment variable, or file and line; undefined for a default. */
 function placeOf(key: string, keys: ConfigKeys, env: Env, file?: YamlFile): string | undefined {
   const meta = keys.get(key)?.meta
   if (meta && variableOf(meta, env) !== undefined) return variableName(meta)

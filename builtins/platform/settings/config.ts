@@ -200,7 +200,7 @@ export class Config implements Configuration {
   }
 
   /**
-   * Updates the first two views after an edit that no heartbeat has seen; what is in force stays.
+   * Updates the first two views after an edit that no heartbeat has applied; the values in force stay.
    * @returns what is wrong with the file; the views are then those of the last good one
    */
   async refresh(): Promise<string | undefined> {
@@ -312,7 +312,7 @@ export class Config implements Configuration {
     return Object.fromEntries(changes.map(({ path }) => [path.join('.'), classOf(path)]))
   }
 
-  /** Returns what no change of the file may cause, with the environment over it or once that is gone. */
+  /** Returns the errors that a changed file would cause, with and without the environment. */
   async #brokenIn(file: YamlFile): Promise<ConfigFault[]> {
     const found = [this.#ports.env, {}].map(env => {
       const { read } = readValues(this.#keys.all(), file, env)
@@ -351,7 +351,7 @@ export class Config implements Configuration {
     return yaml
   }
 
-  /** Without values where the file is as it was when they were put in force. */
+  /** Without values if the file is unchanged since they were put in force. */
   async #readValid() {
     const yaml = await this.#readAgain()
     const isNew = yaml.text !== this.#seen || yaml.text !== this.#yaml.text

@@ -1,7 +1,7 @@
 import { getIn } from '#lib/tree'
 import type { ConfigChanged, ConfigValue, ConfigViews } from './contract.ts'
 
-/** Every key with its effective value, and where that comes from unless it is the default. */
+/** Renders each key with its effective value, and the source unless it is the default. */
 export function renderViews({ effective, live, sources, problem }: ConfigViews): string {
   const paths = Object.keys(sources)
   const width = Math.max(...paths.map(path => path.length))

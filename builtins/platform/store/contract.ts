@@ -77,7 +77,7 @@ export async function newestSeq(store: Pick<Store, 'get'>): Promise<number> {
 /** In SQL: the run that a row belongs to, the given one (its one parameter) or else the open daemon run of this process or the project. */
 export const RUN_OF = `coalesce(?, ${newestRun(`AND pid = ${process.pid}`)}, ${newestRun('')})`
 
-/** In the order of an index: to sort by what is both would take a table of its own for each row that is written. */
+/** Sorts by a column with an index: another order would make SQLite sort in a temporary table for each row that is written. */
 function newestRun(and: string): string {
   return `(SELECT run_id FROM runs_view WHERE kind = 'daemon' AND ended_at IS NULL ${and} ORDER BY started_at DESC LIMIT 1)`
 }
@@ -184,7 +184,7 @@ export interface Store {
   changed(seen: string, signal?: AbortSignal): Promise<string>
   /** The first row of a query. */
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
-  /** The same, at once where the engine can: for what is asked again and again. */
+  /** The same, synchronously where the engine can, for frequent queries. */
   glance<R>(sql: string, params?: readonly unknown[]): R | undefined | Promise<R | undefined>
   /** Name of this process in its leases. */
   readonly owner: string
@@ -194,7 +194,7 @@ export interface Store {
   elsewhere(place?: string): Promise<boolean>
   /** Frees the leases of all but these and this one, on this machine: for the process that has just become the project's only daemon. */
   recover(living: readonly string[]): Promise<number>
-  /** Frees the leases of processes that are gone. @returns how many */
+  /** Releases leases of dead processes. @returns the number of leases */
   free(owners: readonly string[]): Promise<number>
   /** Throws when the database cannot be reached, or was removed or replaced. */
   health(): Promise<void>

@@ -26,7 +26,7 @@ const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cyc
 const HELD = 'id = ? AND owner = ? AND epoch = ?'
 const UNTIL = `SELECT run_at FROM leases WHERE ${HELD}`
 const RENEW = `UPDATE leases SET run_at = ? WHERE ${HELD}`
-/** As if its cycle had not been begun. */
+/** Returns a lease to its state before the claim. */
 const UNCLAIM = `UPDATE leases SET owner = NULL, cycle_num = cycle_num - 1, run_at = ? WHERE ${HELD}`
 /** A wake stays until the agent is claimed, so that a clock that is set back meanwhile does not delay it. */
 const RELEASE = `UPDATE leases SET owner = NULL, rested_at = ?,

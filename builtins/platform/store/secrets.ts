@@ -2,7 +2,7 @@ import type { PluginHandle } from '#kernel'
 import { maskJson, secretsOf } from '#lib/secrets'
 import type { Statement } from './contract.ts'
 
-/** Rows that tell what happened: they are shown, streamed and kept. What runs does not come from them. */
+/** Tables of history, which is shown, streamed and kept; nothing runs by it. */
 const HISTORY = /^\s*(INSERT INTO|UPDATE) (events|tool_calls)\b/
 
 /**
@@ -26,7 +26,7 @@ function maskText(text: string, secrets: readonly string[]): string {
   try {
     return maskJson(text, secrets)
   } catch {
-    // Not JSON, such as what a tool answered.
+    // Not JSON, such as the result of a tool.
     return JSON.parse(maskJson(JSON.stringify(text), secrets)) as string
   }
 }

@@ -1,7 +1,7 @@
 /** What the writes of other modules may do to the tables of the store. */
 import type { Condition, Statement } from './contract.ts'
 
-/** `run_at` of a lease that never comes due by itself. */
+/** `run_at` of a lease that is never due by itself. */
 export const NEVER = Number.MAX_SAFE_INTEGER
 
 /** Makes the lease of a new agent, due at once. */
@@ -9,7 +9,7 @@ export function insertLease(agent_id: string, now: number): Statement {
   return { sql: 'INSERT INTO leases (id, agent_id, run_at) VALUES (?, ?, ?)', params: [agent_id, agent_id, now] }
 }
 
-/** Has an agent's lease never come due, unless a process holds it. */
+/** Makes an agent's lease never due, unless a process holds it. */
 export function parkLease(agent_id: string): Statement {
   return { sql: 'UPDATE leases SET run_at = ? WHERE id = ? AND owner IS NULL', params: [NEVER, agent_id] }
 }

@@ -40,7 +40,7 @@ export class SqliteStore implements Store {
   readonly #followers = new Set<(state: string) => void>()
   #cancelLook: (() => void) | undefined
   readonly #known = new Map<string, { state: string; at: number; value: unknown }>()
-  /** Set right after construction: the two know each other. */
+  /** Set right after construction, because the two refer to each other. */
   scheduler!: LocalScheduler
   readonly place = ''
 

@@ -5,7 +5,7 @@ import { Store } from '#platform/store/contract'
 import type { Watcher } from './contract.ts'
 import { areNudges } from './repository.ts'
 
-/** Markers that are taken at a time: a storm of them comes in portions. */
+/** Maximum markers that are read at a time. */
 const PORTION = 4_096
 /** Files that are removed at the same time. */
 const TOGETHER = 64
@@ -25,7 +25,7 @@ export async function leaveMarker(svc: PluginHandle, nudge_id: string): Promise<
   }
 }
 
-/** Wakes when markers are left in `.svc/nudges/`. Those of our own messages say only: look now; others wake all agents. */
+/** Wakes when markers appear in `.svc/nudges/`. Those of our own messages only cause a check; others wake all agents. */
 export function nudgeSource(svc: PluginHandle, watcher: Watcher): WakeSource {
   const { files } = svc.ports
   const folder = folderOf(svc)

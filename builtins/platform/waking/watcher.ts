@@ -8,7 +8,7 @@ const SAFEGUARD = 5
 /** What changes all the time is looked at no more often than this, in milliseconds. */
 const PAUSE_MS = 50
 
-/** An open watch; `over` once an event came, or none can come: then it is of no more use. */
+/** An open watch; `over` after an event, or when none can come any more. */
 interface Watch {
   place: WatchedPath
   over: boolean

@@ -84,7 +84,7 @@ export class Pulse {
 
   #round(): void {
     Atomics.add(this.#cells, CELL.round, 1)
-    // At a breakpoint a process stands still on purpose.
+    // A debugger at a breakpoint halts the process on purpose.
     Atomics.store(this.#cells, CELL.debugged, debuggerUrl() === undefined ? 0 : 1)
     this.#cancelRound = this.#svc.clock.after(this.#step_ms, () => this.#round())
   }

@@ -1,6 +1,6 @@
 import type { Ports } from '#kernel'
 
-/** A plugin's file that held up the whole process, as it stood then: it is not run again until it is changed or asked for. */
+/** A plugin's file that blocked the process, with its fingerprint: it does not run again until it is changed or reloaded by name. */
 export interface QuarantinedPlugin {
   plugin: string
   file: string

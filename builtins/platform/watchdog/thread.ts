@@ -15,7 +15,7 @@ const ports = systemPorts()
 const files = new Map<string, { plugin: string; fingerprint: string }>()
 const code = new Map<number, { plugin: string; file: string; what: string }>()
 
-/** Whose code holds up the process. */
+/** The plugin whose code blocks the process. */
 interface Offender {
   plugin: string
   file: string
@@ -60,7 +60,7 @@ async function keepWatch(): Promise<never> {
   }
 }
 
-/** The plugin whose code is innermost on the stack, else the one whose code was entered last and has not come back. */
+/** Returns the plugin whose code is innermost on the stack, else the one whose code was entered last and has not returned. */
 function find(frames: readonly Frame[]): Offender | undefined {
   const running = code.get(Atomics.load(cells, CELL.code))
   for (const frame of frames) {

@@ -21,7 +21,7 @@ export async function connect(
   }
 }
 
-/** Whose file this is. @throws DatabaseUnusableError when it belongs to another program or to a newer version of this one */
+/** Checks that the file is a database of this program. @throws DatabaseUnusableError when it belongs to another program or to a newer version */
 export function identify(database: Database): { version: number; tables: number } {
   const { file } = database
   const version = database.version()

@@ -45,9 +45,9 @@ export class Database {
   recording: () => RecordingBackend | undefined = () => undefined
   /** The other processes that have it open. */
   neighbours: Neighbours | undefined
-  /** Once the process ends, a lock that was waited for in vain is waited for no more: each of its last writes would, one after another. */
+  /** Aborted when the process ends. Its last writes then do not wait, one after another, for a lock that did not come free. */
   ending: AbortSignal | undefined
-  /** How many writes there had been when a lock was last waited for in vain. */
+  /** Number of writes when a lock was last waited for in vain. */
   #stuck: number | undefined
   #statements: WrittenStatement[] | undefined
 

@@ -9,9 +9,9 @@ export type Part = (typeof PARTS)[number]
 export interface OpenPart {
   pid: number
   part: Part
-  /** Where it can be read, also when it has no name any more. */
+  /** Path at which it can be read, also after it was removed. */
   path: string
-  /** Its name is gone, or is another file's by now. */
+  /** Whether it was removed, or replaced by another file. */
   removed: boolean
 }
 

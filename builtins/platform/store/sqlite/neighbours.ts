@@ -45,7 +45,7 @@ export class Neighbours implements NeighbourWrites {
   #forgotten = 0
   /** Who recorded when it was looked last, and when that was. */
   #known: { recorder: Recorder | undefined; version: number } | undefined
-  /** The one that records knows that this process is there. */
+  /** Whether the recorder knows of this process. */
   #knownTo = ''
   #introducing: Promise<void> | undefined
 
@@ -118,7 +118,7 @@ export class Neighbours implements NeighbourWrites {
     return this.#database.get<Recorder>(RECORDER)
   }
 
-  /** Whether this process may write: no other records, or the recorder knows of it. */
+  /** Returns whether this process may write: none other records, or the recorder knows of this one. */
   get isIntroduced(): boolean {
     const { listener } = this
     return listener === undefined || listener.owner === this.#knownTo

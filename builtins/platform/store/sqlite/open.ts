@@ -10,7 +10,7 @@ import { lossOf } from './lost.ts'
 
 interface OpenOptions {
   synchronous: 'normal' | 'full'
-  /** Whether to look through the whole file for damage first. */
+  /** Whether to check the integrity of the whole file first. */
   check: boolean
   /** What stands between the store and the file. */
   medium?: Medium | undefined
