@@ -54,7 +54,7 @@ const HOMES: Record<string, string | string[]> = {
   '@modelcontextprotocol/sdk': ['builtins/interfaces/mcp/', 'builtins/tools/mcp-client/'],
   '@anthropic-ai/sdk': 'builtins/core/models/',
   clipanion: 'builtins/interfaces/cli/',
-  'string-width': 'builtins/interfaces/cli/',
+  'fast-string-width': 'builtins/interfaces/cli/',
   '@opentelemetry/api': 'builtins/observability/telemetry/',
   '@opentelemetry/sdk-trace-base': 'builtins/observability/telemetry/',
   '@opentelemetry/sdk-metrics': 'builtins/observability/telemetry/',

@@ -1,10 +1,17 @@
 /** Widths of strings in columns of a terminal, and layout to a width. Strings are printable: without control characters. */
 
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 
 /** Measuring by grapheme is slow, and most text is ASCII. */
 const ASCII = /^[ -~]*$/
-const graphemes = new Intl.Segmenter()
+
+/** Made at first use: it loads ICU's tables, which takes 5 ms of a start. */
+let segmenter: Intl.Segmenter | undefined
+
+function graphemesOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter()
+  return segmenter.segment(text)
+}
 
 export function widthOf(text: string): number {
   return ASCII.test(text) ? text.length : stringWidth(text)
@@ -19,7 +26,7 @@ export function pad(text: string, width: number): string {
 export function take(text: string, width: number): string {
   let taken = ''
   let left = width
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemesOf(text)) {
     left -= widthOf(segment)
     if (left < 0) break
     taken += segment
@@ -82,7 +89,7 @@ function wrapLine(text: string, width: number, hard: boolean): string[] {
       line = word
       while (hard && widthOf(line) > width) {
         // A character wider than the line still takes its place.
-        const part = take(line, width) || [...graphemes.segment(line)][0]!.segment
+        const part = take(line, width) || [...graphemesOf(line)][0]!.segment
         lines.push(part)
         line = line.slice(part.length)
       }
