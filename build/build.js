@@ -62,6 +62,10 @@ async function bundleClient() {
     format: 'esm',
     platform: 'browser',
     target: 'es2022',
+    minifySyntax: true,
+    minifyWhitespace: true,
+    // Node shows the line of an error that a program did not catch.
+    lineLimit: 120,
     legalComments: 'none',
     logLevel: 'warning',
   })
