@@ -149,6 +149,13 @@ export interface ReachedPath {
 }
 
 /**
+ * Decides whether a file may be replaced.
+ * @param current the file that is there, open for reading; undefined when there is none
+ * @param real its real path
+ */
+export type ReplaceCheck = (current: FileHandle | undefined, real: string) => Promise<void>
+
+/**
  * The files that an agent may use, by any spelling that leads there, and nothing else. Paths are relative to the workspace, or
  * absolute. In folders that the operator gave, `.svc`, `plugins`, `profiles` and `logs` of a project are closed.
  */
@@ -157,8 +164,12 @@ export interface Jail {
   open(reach: Reach, path: string): Promise<FileHandle>
   /** Opens a folder. The caller closes it. @throws OutsideError, PathError */
   folder(reach: Reach, path: string): Promise<JailFolder>
-  /** Replaces a file as a whole, or makes it together with its folders. @throws OutsideError, PathError, ReadOnlyError */
-  replace(reach: Reach, path: string, bytes: Uint8Array): Promise<void>
+  /**
+   * Replaces a file as a whole, or makes it together with its folders.
+   * @param check called just before, while no other call of this process replaces the file; what it throws leaves the file as it is
+   * @throws OutsideError, PathError, ReadOnlyError
+   */
+  replace(reach: Reach, path: string, bytes: Uint8Array, check?: ReplaceCheck): Promise<void>
   /** Returns where a path leads, whether something is there or not. @throws OutsideError, PathError */
   resolve(reach: Reach, path: string): Promise<ReachedPath>
   /**

@@ -1,5 +1,6 @@
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import type { Ports } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
 import { admitPath } from './admit.ts'
 import {
   type FolderInput,
@@ -11,6 +12,7 @@ import {
   type Reach,
   type ReachedPath,
   ReadOnlyError,
+  type ReplaceCheck,
 } from './contract.ts'
 import { type Area, areaOf, areasOf, closedIn, isInside, refuseClosed } from './reach.ts'
 
@@ -29,6 +31,8 @@ const GIT = /^\.git$/i
 export class FileJail implements Jail {
   readonly #ports: Pick<Ports, 'files' | 'ids' | 'env'>
   readonly #files: Files
+  /** By the real path of the file that is replaced. */
+  readonly #inTurn = keyedMutex()
 
   constructor(ports: Pick<Ports, 'files' | 'ids' | 'env'>) {
     this.#ports = ports
@@ -47,8 +51,14 @@ export class FileJail implements Jail {
     return openFolder(this.#files, reach, path)
   }
 
-  replace(reach: Reach, path: string, bytes: Uint8Array): Promise<void> {
-    return replaceInside(this.#files, reach, path, bytes, `.${this.#ports.ids.make('tmp', 16)}`)
+  replace(reach: Reach, path: string, bytes: Uint8Array, check?: ReplaceCheck): Promise<void> {
+    const beside = `.${this.#ports.ids.make('tmp', 16)}`
+    return replaceInside(this.#files, reach, path, bytes, beside, (folder, name) =>
+      this.#inTurn(join(folder.path, name), async () => {
+        if (check) await checkCurrent(this.#files, folder, name, path, check)
+        await this.#files.rename(folder.at(beside), folder.at(name))
+      }),
+    )
   }
 
   resolve(reach: Reach, path: string): Promise<ReachedPath> {
@@ -160,8 +170,16 @@ function openFolder(files: Files, reach: Reach, path: string): Promise<Folder> {
  * Replaces a file as a whole, or makes it together with its folders: written beside, flushed, renamed. It keeps its
  * permissions; a reader sees the old or the new bytes.
  * @param beside name of the file that is written first, unused so far
+ * @param rename gives it the name of the file that it replaces
  */
-function replaceInside(files: Files, reach: Reach, path: string, bytes: Uint8Array, beside: string): Promise<void> {
+function replaceInside(
+  files: Files,
+  reach: Reach,
+  path: string,
+  bytes: Uint8Array,
+  beside: string,
+  rename: Rename,
+): Promise<void> {
   return withTarget(path, async () => {
     if (/\/\.?$/.test(path)) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
     await makeOwn(files, reach)
@@ -175,7 +193,7 @@ function replaceInside(files: Files, reach: Reach, path: string, bytes: Uint8Arr
     const opened = writable(await Folder.open(files, areas, start, path), path)
     const folder = await makeFolders(files, await opened, missing.slice(0, -1), path)
     try {
-      await replaceIn(files, folder, name, path, bytes, beside)
+      await replaceIn(files, folder, name, path, bytes, beside, rename)
     } finally {
       await folder.close()
     }
@@ -213,7 +231,17 @@ async function makeFolders(files: Files, start: Folder, names: readonly string[]
   return folder
 }
 
-async function replaceIn(files: Files, folder: Folder, name: string, path: string, bytes: Uint8Array, beside: string) {
+type Rename = (folder: Folder, name: string) => Promise<void>
+
+async function replaceIn(
+  files: Files,
+  folder: Folder,
+  name: string,
+  path: string,
+  bytes: Uint8Array,
+  beside: string,
+  rename: Rename,
+) {
   const old = await files.lstat(folder.at(name)).catch(unlessCode('ENOENT'))
   if (old) refuseSpecial(old, folder.area, path)
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = files.constants
@@ -227,10 +255,22 @@ async function replaceIn(files: Files, folder: Folder, name: string, path: strin
     } finally {
       await handle.close()
     }
-    await files.rename(folder.at(beside), folder.at(name))
+    await rename(folder, name)
   } catch (error) {
     await files.rm(folder.at(beside), { force: true })
     throw error
+  }
+}
+
+/** Shows the file of a name to a check. @throws what the check throws */
+async function checkCurrent(files: Files, folder: Folder, name: string, path: string, check: ReplaceCheck) {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = files.constants
+  const current = await files.open(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(unlessCode('ENOENT'))
+  try {
+    if (current) refuseSpecial(await current.stat(), folder.area, path)
+    await check(current, join(folder.path, name))
+  } finally {
+    await current?.close()
   }
 }
 

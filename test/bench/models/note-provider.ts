@@ -5,9 +5,9 @@ import { type ModelRequestBody, refusalOf } from '../../support/model/wire-rules
 /** With the argument `endless` each answer is the next note, in a conversation without an end. */
 const isEndless = process.argv[2] === 'endless'
 /** With the argument `files` the agent writes a file instead of a note. */
-const note: readonly [string, object] =
+const note = (n: number): readonly [string, object] =>
   process.argv[2] === 'files'
-    ? ['file_write', { path: 'note.md', content: 'What is known of it. '.repeat(20) }]
+    ? ['file_write', { path: `note-${n}.md`, content: 'What is known of it. '.repeat(20) }]
     : ['notepad_write', { text: 'a note' }]
 
 /** What comes of a request: a goal where no tools are on offer, then a note, then the end. */
@@ -20,7 +20,7 @@ function answerTo({ messages, tools = [] }: ModelRequestBody, n: number): { delt
     ? ['note', { n }]
     : messages.at(-1)?.role === 'tool'
       ? ['finish_goal', { summary: 'noted' }]
-      : note
+      : note(n)
   const call = { index: 0, id: `call_${n}`, type: 'function', function: { name, arguments: JSON.stringify(args) } }
   return { delta: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }
 }

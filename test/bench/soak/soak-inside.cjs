@@ -40,7 +40,7 @@ if (file && isMainThread) {
   const figures = histogram => ({ p99: histogram.percentile(99) / 1000, max: histogram.max / 1000 })
   const memory = { looks: 0, bytes: 0 }
   const report = () => writeFileSync(file, JSON.stringify({ wall: figures(wall), own: figures(own), memory }))
-  setInterval(tell, 1000).unref()
+  setInterval(report, 1000).unref()
 
   process.on('SIGWINCH', () => {
     for (const flag of ['expose-gc', ...THOROUGH]) setFlagsFromString(`--${flag}`)

@@ -188,6 +188,7 @@ describe('writing', () => {
   test('a file is replaced as a whole, keeps its permissions, and nothing is left beside it', async () => {
     await writeFile(inWorkspace('run.sh'), 'old and longer')
     await chmod(inWorkspace('run.sh'), 0o755)
+    await use('file_read', { path: 'run.sh' })
     await use('file_write', { path: 'run.sh', content: 'new' })
     expect(await readFile(inWorkspace('run.sh'), 'utf8')).toBe('new')
     expect((await stat(inWorkspace('run.sh'))).mode & 0o777).toBe(0o755)
@@ -245,6 +246,7 @@ describe('editing', () => {
   test('blanks and then indentation are overlooked where that leaves one place, and the new text is indented like the old', async () => {
     const source = 'class A {\n    run() {\n        return  1\n    }\n}\n'
     await writeFile(inWorkspace('a.ts'), source)
+    await use('file_read', { path: 'a.ts' })
     const edit = (old_text: string, new_text: string) => use('file_edit', { path: 'a.ts', old_text, new_text })
     expect(await edit('        return 1 ', '        return 2')).toContain(
       '[matched at line 3 without regard to blanks]',
@@ -256,6 +258,7 @@ describe('editing', () => {
       'class A {\n    go() {\n        const two = 2\n\n        return two\n    }\n}\n',
     )
     await writeFile(inWorkspace('a.ts'), '  one()\n    one()\n')
+    await use('file_read', { path: 'a.ts' })
     expect(await edit('one( )', 'x')).toContain('does not occur')
     expect(await edit('\tone()', 'x')).toContain('occurs 2 times (lines 1, 2)')
   })
@@ -271,6 +274,7 @@ describe('editing', () => {
 
   test('several edits are made in order, all or none, and replace_all replaces every place', async () => {
     await writeFile(inWorkspace('a.ts'), 'a\nb\na\n')
+    await use('file_read', { path: 'a.ts' })
     const edits = [
       { old_text: 'a', new_text: 'c', replace_all: true },
       { old_text: 'b\nc', new_text: 'd' },
@@ -296,6 +300,86 @@ describe('editing', () => {
     await writeFile(inWorkspace('a.txt'), names.join('\n'))
     await Promise.all(names.map(name => use('file_edit', { path: 'a.txt', old_text: name, new_text: 'done' })))
     expect(await readFile(inWorkspace('a.txt'), 'utf8')).toBe(names.map(() => 'done').join('\n'))
+  })
+})
+
+describe('what an agent knows of a file', () => {
+  const UNREAD = 'it exists, and you have not read it in this goal; read it with file_read'
+  const CHANGED = 'it changed on disk since you last read or wrote it; read it again with file_read'
+  const inGoal = (goal_id: string) => (name: string, args: Record<string, unknown>) =>
+    use(name, args, undefined, { goal_id })
+  const [use1, use2] = [inGoal('goal-1'), inGoal('goal-2')]
+  const content = () => readFile(inWorkspace('a.txt'), 'utf8')
+  const write = (text: string) => ({ path: 'a.txt', content: text })
+
+  test('decides what it may overwrite, in each goal anew', async () => {
+    expect(await use1('file_write', write('one'))).toContain('Wrote')
+    expect(await use1('file_write', write('two'))).toContain('Wrote')
+    expect(await use2('file_write', write('three'))).toContain(UNREAD)
+    expect(await content()).toBe('two')
+    await use2('file_read', { path: './a.txt' })
+    expect(await use2('file_write', write('three'))).toContain('Wrote')
+    expect(await use1('file_write', write('four'))).toContain(CHANGED)
+    expect(await content()).toBe('three')
+    expect(await readdir(workspace)).toEqual(['a.txt'])
+  })
+
+  test('is out of date when a program changes the file, and again true when it changes it back', async () => {
+    await writeFile(inWorkspace('a.txt'), 'one\n')
+    await use1('file_read', { path: 'a.txt' })
+    await writeFile(inWorkspace('a.txt'), 'one\ntwo\n')
+    const edit = { path: 'a.txt', old_text: 'one', new_text: '1' }
+    const patch = { patch: '--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-one\n+1\n' }
+    expect(await use1('file_edit', edit)).toContain(CHANGED)
+    expect(await use1('file_patch', patch)).toContain(CHANGED)
+    expect(await use1('file_write', write('1'))).toContain(CHANGED)
+    expect(await content()).toBe('one\ntwo\n')
+    await writeFile(inWorkspace('a.txt'), 'one\n')
+    expect(await use1('file_edit', edit)).toContain('Changed')
+    expect(await use1('file_edit', { path: 'a.txt', old_text: '1', new_text: '2' })).toContain('Changed')
+    expect(await content()).toBe('2\n')
+  })
+
+  test('need not be more than the text that it replaces, where this occurs exactly and once', async () => {
+    await writeFile(inWorkspace('a.txt'), 'one\n  two\n')
+    expect(await use1('file_edit', { path: 'a.txt', old_text: 'one', new_text: '1' })).toContain('Changed')
+    const inexact = [
+      { old_text: 'two  \n', new_text: '2\n' },
+      { old_text: 'two', new_text: '2', replace_all: true },
+    ]
+    for (const edit of inexact)
+      expect(await use1('file_edit', { path: 'a.txt', ...edit })).toContain('you have not read it in this goal')
+    expect(await use1('file_write', write('all new'))).toContain(UNREAD)
+    expect(await content()).toBe('1\n  two\n')
+    await use1('file_read', { path: 'a.txt' })
+    for (const edit of [inexact[0], { ...inexact[1], old_text: '2', new_text: 'two' }])
+      expect(await use1('file_edit', { path: 'a.txt', ...edit })).toContain('Changed')
+    expect(await content()).toBe('1\n  two\n')
+  })
+
+  test('does not hinder a write that is repeated after a crash, nor one over a file that is no text', async () => {
+    await writeFile(inWorkspace('a.txt'), 'done')
+    expect(await use1('file_write', write('done'))).toContain('Wrote 4 bytes')
+    await writeFile(inWorkspace('blob'), Buffer.from([1, 0, 2]))
+    expect(await use1('file_write', { path: 'blob', content: 'x' })).toContain(UNREAD)
+    expect(await use1('file_read', { path: 'blob' })).toContain('holds neither UTF-8 text')
+    expect(await use1('file_write', { path: 'blob', content: 'x' })).toContain('Wrote')
+  })
+
+  test('keeps two agents that change one file at once from undoing each other', async () => {
+    await mkdir(inWorkspace('src'))
+    const names = Array.from({ length: 40 }, (_, index) => `<${index}>`)
+    await writeFile(inWorkspace('src/a.txt'), names.join('\n'))
+    const edit = async (name: string, n: number) => {
+      const [path, folder] = n % 2 ? ['src/a.txt', workspace] : ['a.txt', inWorkspace('src')]
+      const answer = await use('file_edit', { path, old_text: name, new_text: `done ${n}` }, undefined, {
+        ...{ agent_id: `coder-${n % 2}`, goal_id: `goal-${n % 2}`, workspace: folder },
+      })
+      return answer.startsWith('Changed') ? `done ${n}` : answer.includes(CHANGED) ? name : answer
+    }
+    const lines = await Promise.all(names.map(edit))
+    expect(await readFile(inWorkspace('src/a.txt'), 'utf8')).toBe(lines.join('\n'))
+    expect(lines.filter(line => line.startsWith('done')).length).toBeGreaterThanOrEqual(20)
   })
 })
 

@@ -204,6 +204,7 @@ describe('nothing that lies in a workspace makes git run a program', () => {
     ).toContain('git keeps')
     expect(await readFile(at('.git/config'), 'utf8')).toContain('bare = false')
     await appendFile(at('.gitignore'), '')
+    await home.use('file_read', { path: '.gitignore' })
     expect(await home.use('file_write', { path: '.gitignore', content: 'x' })).toContain('Wrote')
   })
 })

@@ -2,7 +2,7 @@ import { argumentsFor } from './arguments.ts'
 import { slug } from './lore.ts'
 import { answer } from './mail.ts'
 import { afterthoughtFor, footerOf, pageFor, pathOf } from './page.ts'
-import { pathIn, quoted, type Scene } from './scene.ts'
+import { type Act, pathIn, quoted, type Scene } from './scene.ts'
 import { act, callsOf, end, isQuestionOfEnd, own, pageIn, REMARK_FOLDER, REMARK_NOTE, type Step } from './step.ts'
 import { live } from './world.ts'
 
@@ -81,14 +81,24 @@ function writeDown(scene: Scene): Step | undefined {
   const tries = own(callsOf(acts, 'file_write'))
   if (tries.some(({ failed }) => !failed)) return undefined
   const failure = tries.at(-1)
+  if (failure && isUnread(failure) && tools.has('file_read')) {
+    const path = String(failure.args.path)
+    const isRead = callsOf(acts, 'file_read').some(({ args }) => args.path === path)
+    if (!isRead) return act(`${path} is there already, so I read it first.`, 'file_read', { path })
+  }
   if (tools.has('file_write') && tries.length < MAX_TRIES) {
-    const path = failure ? `${slug(objective)}.md` : pathOf(objective)
+    const path = failure && !isUnread(failure) ? `${slug(objective)}.md` : pathOf(objective)
     const say = failure ? `That failed (${quoted(failure.result)}), so I try ${path}.` : `Now I write ${path}.`
     return act(say, 'file_write', { path, content: pageFor(scene) })
   }
   if (!tools.has('write_notepad') || own(callsOf(acts, 'write_notepad')).length > 0) return undefined
   const say = failure ? 'Files do not work just now; my notepad may.' : 'I write it into my notepad.'
   return act(say, 'write_notepad', { text: pageFor(scene) })
+}
+
+/** Whether a file was not written because it has to be read first. */
+function isUnread({ failed, result }: Act): boolean {
+  return failed && /\bwith file_read\b/.test(result)
 }
 
 function readBack({ tools, acts }: Scene): Step | undefined {

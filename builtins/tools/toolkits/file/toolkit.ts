@@ -1,12 +1,13 @@
 import { isImage, withImages } from '#core/images/contract'
 import { type PluginHandle, z } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
-import { Jail, PathError, type Reach } from '#safety/sandbox/contract'
+import { Jail } from '#safety/sandbox/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 import type { FileConfig } from './config.ts'
 import { applyEdits, type Edit, EditError } from './edit.ts'
 import { patchOf } from './patch.ts'
 import { searchTools } from './search-tools.ts'
+import { type Found, TextFiles, textOf } from './text-files.ts'
 import { listTree } from './tree.ts'
 import { windowOf } from './window.ts'
 
@@ -20,31 +21,14 @@ const replacement = {
   replace_all: z.boolean().default(false).describe('Whether to replace every occurrence'),
 }
 const MAX_EDITS = 100
+const UNREAD =
+  'you have not read it in this goal, so each old_text must occur exactly and once; read it with file_read, then edit it'
 
 /** The tools that work on the files of an agent's workspace, and nowhere else. */
 export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
   // A model may ask for several edits of a file at once.
   const inTurn = keyedMutex()
-  const { files } = svc.ports
-
-  const read = async (reach: Reach, at: string) => {
-    const handle = await svc.use(Jail).open(reach, at)
-    try {
-      const { size } = await handle.stat()
-      if (size > limits.file_max_read_bytes) throw tooLarge(at, size, limits.file_max_read_bytes)
-      return await handle.readFile()
-    } finally {
-      await handle.close()
-    }
-  }
-  const write = async (reach: Reach, at: string, text: string) => {
-    const bytes = Buffer.from(text)
-    if (bytes.length > limits.file_max_write_bytes) throw tooLarge(at, bytes.length, limits.file_max_write_bytes)
-    await svc.use(Jail).replace(reach, at, bytes)
-    return bytes.length
-  }
-
-  const isThere = async (reach: Reach, at: string) => (await svc.use(Jail).resolve(reach, at)).exists
+  const texts = new TextFiles(svc, limits)
 
   return {
     name: 'file',
@@ -63,7 +47,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         }),
         idempotent: true,
         async execute({ path, offset, limit }, call) {
-          const bytes = await read(call, path)
+          const bytes = await texts.read(call, path)
           if (isImage(bytes)) return withImages(`${path} is an image.`, { data: bytes, name: path.slice(-200) })
           return windowOf(textOf(bytes, path), offset, limit, call.result_tokens)
         },
@@ -71,14 +55,14 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
       tool({
         name: 'file_write',
         description:
-          'Write a whole text file, and make missing folders. Use it for new files; a file that is there is replaced. To change a part of a file use file_edit.',
+          'Write a whole text file, and make missing folders. Use it for new files, or to replace a file that you have read. To change a part of a file use file_edit.',
         parameters: z.object({ path, content: z.string().describe('The whole text of the file') }),
         idempotent: true,
         danger: 'overwrites',
         execute: ({ path, content }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
-            return `Wrote ${await write(call, path, content)} bytes to ${path}.`
+            return `Wrote ${await texts.write(call, path, content)} bytes to ${path}.`
           }),
       }),
       tool({
@@ -103,8 +87,12 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
             const all = one.old_text === undefined ? edits : [one as Edit, ...edits]
-            const { text, notes } = applyEdits(path, textOf(await read(call, path), path), all)
-            const bytes = await write(call, path, text)
+            const found = await texts.find(call, path)
+            const { text, notes } = applyEdits(path, found.text, all)
+            if (found.isUnread && (notes.length > 0 || all.some(edit => edit.replace_all))) {
+              throw new EditError({ path, problem: UNREAD })
+            }
+            const bytes = await texts.change(call, path, text, found)
             return [`Changed ${path}, which now has ${bytes} bytes.`, ...notes.map(note => `[${note}]`)].join('\n')
           }),
       }),
@@ -120,16 +108,17 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         execute: ({ patch }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
-            const changed = new Map<string, string>()
+            const changes = new Map<string, { found: Found | undefined; text: string }>()
             for (const { path, isNew, apply } of patchOf(patch)) {
-              if (isNew && (await isThere(call, path))) {
+              if (isNew && (await texts.exists(call, path))) {
                 throw new EditError({ path, problem: 'the patch makes it, and it is there already' })
               }
-              const known = changed.get(path)
-              changed.set(path, apply(isNew ? '' : (known ?? textOf(await read(call, path), path))))
+              const earlier = changes.get(path)
+              const found = earlier ? earlier.found : isNew ? undefined : await texts.find(call, path)
+              changes.set(path, { found, text: apply(isNew ? '' : (earlier?.text ?? found?.text ?? '')) })
             }
-            for (const [path, text] of changed) await write(call, path, text)
-            return `Patched ${[...changed.keys()].join(', ')}.`
+            for (const [path, { found, text }] of changes) await texts.change(call, path, text, found)
+            return `Patched ${[...changes.keys()].join(', ')}.`
           }),
       }),
       tool({
@@ -144,25 +133,10 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         idempotent: true,
         async execute({ path, max_depth, offset, limit }, call) {
           const folder = await svc.use(Jail).folder(call, path)
-          return listTree(files, folder, path, { depth: max_depth, offset, limit, signal: call.signal })
+          return listTree(svc.ports.files, folder, path, { depth: max_depth, offset, limit, signal: call.signal })
         },
       }),
       ...searchTools(svc, path),
     ],
   }
-}
-
-function textOf(bytes: Buffer, path: string): string {
-  const text = bytes.toString('utf8')
-  if (bytes.includes(0) || !bytes.equals(Buffer.from(text))) {
-    throw new PathError({
-      path,
-      problem: 'holds neither UTF-8 text nor a PNG, JPEG or WebP; the file tools handle nothing else',
-    })
-  }
-  return text
-}
-
-function tooLarge(path: string, bytes: number, most: number) {
-  return new PathError({ path, problem: `has ${bytes} bytes, and the file tools take at most ${most}` })
 }

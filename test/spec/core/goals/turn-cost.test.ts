@@ -122,14 +122,16 @@ function livesOf(ended: () => void) {
 /** The script of a short goal. */
 function shortGoals() {
   let found = 0
+  let notes = 0
   return (request: ModelServerRequest) => {
     if (asksForGoal(request)) {
       const goal = `Write down what is known of subject ${++found}, ${found * 3} and ${found * 7}`
       return text(JSON.stringify({ goal, reasoning: 'it is due' }))
     }
-    const isWritten = request.body.messages.at(-1)?.role === 'tool'
-    if (isWritten) return toolCall('finish_goal', { summary: 'Written.', evidence: ['note.md'] })
-    return toolCall('file_write', { path: 'note.md', content: 'what is known' })
+    const result = request.body.messages.at(-1)
+    const written = result?.role === 'tool' && /note-\d+\.md/.exec(String(result.content))
+    if (written) return toolCall('finish_goal', { summary: 'Written.', evidence: [...written] })
+    return toolCall('file_write', { path: `note-${++notes}.md`, content: 'what is known' })
   }
 }
 

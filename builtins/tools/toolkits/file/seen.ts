@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto'
+import type { ToolCall } from '../contract.ts'
+
+/** Maximum number of contents remembered, of all goals together; the one recorded longest ago is forgotten first. */
+const MAX_SEEN = 20_000
+
+/** What an agent knows of a file: nothing, what is in it, or what was in it. */
+export type Knowledge = 'unread' | 'current' | 'changed'
+
+/**
+ * Remembers which content of a file an agent last read or wrote in its goal, as a hash. It is kept in memory: after a restart,
+ * and on another daemon, a file counts as unread.
+ */
+export class SeenFiles {
+  readonly #hashes = new Map<string, string>()
+
+  /** Records that the agent of a call knows this content of a file. @param real the file's real path */
+  add(call: ToolCall, real: string, bytes: Uint8Array): void {
+    const key = keyOf(call, real)
+    this.#hashes.delete(key)
+    this.#hashes.set(key, hashOf(bytes))
+    if (this.#hashes.size > MAX_SEEN) this.#hashes.delete(this.#hashes.keys().next().value!)
+  }
+
+  /** Returns what the agent of a call knows of a file that has this content now. */
+  knowledge(call: ToolCall, real: string, bytes: Uint8Array): Knowledge {
+    const seen = this.#hashes.get(keyOf(call, real))
+    if (seen === undefined) return 'unread'
+    return seen === hashOf(bytes) ? 'current' : 'changed'
+  }
+}
+
+/** Tasks and conversations have no goal; those of one agent count as one. */
+function keyOf({ agent_id, goal_id }: ToolCall, real: string): string {
+  return `${goal_id ?? agent_id}\0${real}`
+}
+
+function hashOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('base64')
+}

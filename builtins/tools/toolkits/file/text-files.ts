@@ -1,0 +1,139 @@
+import type { FileHandle } from 'node:fs/promises'
+import type { PluginHandle } from '#kernel'
+import { Jail, PathError, type Reach } from '#safety/sandbox/contract'
+import type { ToolCall } from '../contract.ts'
+import type { FileConfig } from './config.ts'
+import { EditError } from './edit.ts'
+import { SeenFiles } from './seen.ts'
+
+/** A file as it was read, before it is changed. */
+export interface Found {
+  bytes: Buffer
+  text: string
+  /** Whether the agent has not read or written it in this goal. */
+  isUnread: boolean
+}
+
+/**
+ * Reads and writes the files of agents within the limits of size. An agent replaces only what it knows: a file that it read or
+ * wrote in this goal, and that has not changed since.
+ */
+export class TextFiles {
+  readonly #svc: PluginHandle
+  readonly #limits: FileConfig
+  readonly #seen = new SeenFiles()
+
+  constructor(svc: PluginHandle, limits: FileConfig) {
+    this.#svc = svc
+    this.#limits = limits
+  }
+
+  /** Returns what is in a file, which the agent knows from then on. @throws OutsideError, PathError */
+  async read(call: ToolCall, path: string): Promise<Buffer> {
+    const { bytes, real } = await this.#open(call, path)
+    this.#seen.add(call, real, bytes)
+    return bytes
+  }
+
+  /** Returns a text file that is to be changed. @throws EditError when it changed since the agent read it, OutsideError, PathError */
+  async find(call: ToolCall, path: string): Promise<Found> {
+    const { bytes, real } = await this.#open(call, path)
+    const knowledge = this.#seen.knowledge(call, real, bytes)
+    if (knowledge === 'changed') throw new EditError({ path, problem: CHANGED })
+    return { bytes, text: textOf(bytes, path), isUnread: knowledge === 'unread' }
+  }
+
+  /**
+   * Writes a text in place of what was found, or where nothing was. What the agent did not know of the file it does not know
+   * afterwards.
+   * @returns the size in bytes
+   * @throws EditError when something else is there by now, OutsideError, PathError, ReadOnlyError
+   */
+  change(call: ToolCall, path: string, text: string, found: Found | undefined): Promise<number> {
+    return this.#replace(call, path, text, !found?.isUnread, current => {
+      const isSame = found && current ? found.bytes.equals(current) : found === current
+      return isSame ? undefined : CHANGED
+    })
+  }
+
+  /**
+   * Writes a whole file.
+   * @returns its size in bytes
+   * @throws EditError when the agent does not know what it would overwrite, OutsideError, PathError, ReadOnlyError
+   */
+  write(call: ToolCall, path: string, text: string): Promise<number> {
+    return this.#replace(call, path, text, true, (current, real) => {
+      // A call may run again after a crash, and find what it wrote.
+      if (!current || current.equals(Buffer.from(text))) return undefined
+      return PROBLEMS[this.#seen.knowledge(call, real, current)]
+    })
+  }
+
+  async exists(reach: Reach, path: string): Promise<boolean> {
+    return (await this.#svc.use(Jail).resolve(reach, path)).exists
+  }
+
+  /** @param problemOf returns why what is there must not be replaced */
+  async #replace(
+    call: ToolCall,
+    path: string,
+    text: string,
+    isKnown: boolean,
+    problemOf: (current: Buffer | undefined, real: string) => string | undefined,
+  ): Promise<number> {
+    const bytes = Buffer.from(text)
+    const { file_max_write_bytes: most } = this.#limits
+    if (bytes.length > most) throw tooLarge(path, bytes.length, most)
+    let at = ''
+    await this.#svc.use(Jail).replace(call, path, bytes, async (current, real) => {
+      const problem = problemOf(current && (await this.#contentOf(current, path)), real)
+      if (problem) throw new EditError({ path, problem })
+      at = real
+    })
+    if (isKnown) this.#seen.add(call, at, bytes)
+    return bytes.length
+  }
+
+  async #open(reach: Reach, path: string): Promise<{ bytes: Buffer; real: string }> {
+    const jail = this.#svc.use(Jail)
+    const { real } = await jail.resolve(reach, path)
+    const handle = await jail.open(reach, path)
+    try {
+      return { bytes: await this.#contentOf(handle, path), real }
+    } finally {
+      await handle.close()
+    }
+  }
+
+  async #contentOf(handle: FileHandle, path: string): Promise<Buffer> {
+    const { size } = await handle.stat()
+    const { file_max_read_bytes: most } = this.#limits
+    if (size > most) throw tooLarge(path, size, most)
+    return handle.readFile()
+  }
+}
+
+const CHANGED =
+  'it changed on disk since you last read or wrote it; read it again with file_read, then make your change'
+const PROBLEMS = {
+  current: undefined,
+  changed: CHANGED,
+  unread:
+    'it exists, and you have not read it in this goal; read it with file_read, then write it or change a part with file_edit',
+}
+
+/** @throws PathError when the bytes are no text */
+export function textOf(bytes: Buffer, path: string): string {
+  const text = bytes.toString('utf8')
+  if (bytes.includes(0) || !bytes.equals(Buffer.from(text))) {
+    throw new PathError({
+      path,
+      problem: 'holds neither UTF-8 text nor a PNG, JPEG or WebP; the file tools handle nothing else',
+    })
+  }
+  return text
+}
+
+function tooLarge(path: string, bytes: number, most: number) {
+  return new PathError({ path, problem: `has ${bytes} bytes, and the file tools take at most ${most}` })
+}
