@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { DoctorChecks } from '#lib/doctor-check'
 import guardrails from '#safety/guardrails/index'
 import net from '#safety/net/index'
 import { pageOf } from '#safety/net/page'
@@ -188,6 +189,92 @@ describe('a search', () => {
     await using home = await open({ web_search_url: `${site}/?q={query}` })
     answer = reply
     expect(await use(home, 'web_search', { query: 'storks' })).toContain(sentence)
+  })
+
+  it('asks Tavily with a POST and its key, and reads summaries of it', async () => {
+    await using home = await open({
+      ...{ web_search_provider: 'tavily', web_search_url: `${site}/search`, web_search_key: 'tvly-1' },
+    })
+    const bodies: string[] = []
+    answer = async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += chunk
+      bodies.push(body)
+      const results = [{ url: 'https://example.org/', title: 'T', content: 'C', score: 0.9, raw_content: null }]
+      respondWith(JSON.stringify({ query: 'x', answer: null, images: [], results }), 'application/json')(
+        request,
+        response,
+      )
+    }
+    expect(await use(home, 'web_search', { query: 'x "y"' })).toContain('<<<\n1. T\n   https://example.org/\n   C\n>>>')
+    expect(asked[0]).toMatchObject({ method: 'POST', url: '/search' })
+    expect(asked[0]?.headers).toMatchObject({ authorization: 'Bearer tvly-1', 'content-type': 'application/json' })
+    expect(asked[0]?.headers['x-subscription-token']).toBeUndefined()
+    expect(JSON.parse(bodies[0]!)).toEqual({ query: 'x "y"', max_results: 10 })
+  })
+
+  it.each([
+    ['refuses the key', 401, 'answered 401, so tools.web_search_key is missing or not right'],
+    ['is asked too often', 429, 'answered 429, so it was asked too often'],
+    ['has no more credits', 432, 'answered 432, so the plan of tools.web_search_key is used up'],
+  ])('says so when Tavily %s', async (_, status, sentence) => {
+    await using home = await open({
+      ...{ web_search_provider: 'tavily', web_search_url: `${site}/search`, web_search_key: 'tvly-1' },
+    })
+    answer = respondWith('{"detail": {"error": "refused"}}', 'application/json', status)
+    const found = await use(home, 'web_search', { query: 'x' })
+    expect(found).toContain(sentence)
+    expect(found).toContain('in tools.web_search_provider')
+    expect(found).not.toContain('tvly-1')
+    answer = respondWith('{"results": []}', 'application/json')
+    expect(await use(home, 'web_search', { query: 'x' })).toBe('[Nothing was found. Try fewer or other words.]')
+  })
+
+  it('asks a SearXNG by its address alone', async () => {
+    await using home = await open({ web_search_url: `${site}/` })
+    answer = respondWith('{"results": [{"url": "https://example.org/", "title": "T"}]}', 'application/json')
+    expect(await use(home, 'web_search', { query: 'x y' })).toContain('1. T')
+    expect(asked[0]?.url).toBe('/search?format=json&q=x%20y')
+  })
+
+  it.each([
+    [{}, 'DuckDuckGo, because tools.web_search_key and tools.web_search_url are not set', null],
+    [{ web_search_key: 'k' }, 'Brave Search, because tools.web_search_key is set', null],
+    [{ web_search_key: 'tvly-k' }, 'Tavily, because tools.web_search_key is a key of Tavily', null],
+    [
+      { web_search_url: 'https://searx.example.org' },
+      'SearXNG, because tools.web_search_url is an address without {query}',
+      null,
+    ],
+    [
+      { web_search_url: 'https://find.example.org/?q={query}' },
+      'find.example.org, because tools.web_search_url names it',
+      null,
+    ],
+    [
+      { web_search_provider: 'tavily' },
+      'Tavily, because tools.web_search_provider names it',
+      'Set tools.web_search_key (SVC_WEB_SEARCH_KEY) to a key of Tavily.',
+    ],
+    [
+      { web_search_provider: 'duckduckgo', web_search_url: 'https://find.example.org' },
+      'DuckDuckGo, because tools.web_search_provider names it',
+      'Put {query} into tools.web_search_url, or leave it empty.',
+    ],
+    [
+      { web_search_provider: 'searxng' },
+      'SearXNG, because tools.web_search_provider names it',
+      'Set tools.web_search_url to the address of your SearXNG.',
+    ],
+  ])('goes to the service that %j chooses, and the doctor says why', async (config, message, remedy) => {
+    await using home = await open(config)
+    const check = home.kernel.list(DoctorChecks).find(({ name }) => name === 'web_search')!
+    expect(await check.run()).toEqual({
+      level: remedy ? 'warn' : 'ok',
+      message: `Web searches go to ${message}`,
+      remedy,
+    })
+    if (remedy) expect(await use(home, 'web_search', { query: 'x' })).toContain(`is not set up. Go on without`)
   })
 
   it('takes its key to no other server that it is sent to', async () => {

@@ -9,15 +9,22 @@ export const WebConfig = z.object({
     .max(10_000)
     .default(10)
     .describe('Pages and searches that an agent may ask for in one cycle, or in one task; 0 sets no limit'),
+  web_search_provider: z
+    .enum(['auto', 'brave', 'tavily', 'searxng', 'duckduckgo'])
+    .default('auto')
+    .meta({ env: 'SVC_WEB_SEARCH_PROVIDER' })
+    .describe(
+      'Search service. `auto`: that of web_search_url; else Tavily for a key that begins with tvly-, Brave for any other key, DuckDuckGo without one',
+    ),
   web_search_url: z
     .string()
     .trim()
     .max(2_000)
-    .regex(/^$|^https?:\/\/.*\{query\}/, 'must be an address with {query} in it')
+    .regex(/^$|^https?:\/\/[^\s/]/, 'must be an address that begins with http:// or https://')
     .default('')
     .meta({ env: 'SVC_WEB_SEARCH_URL' })
     .describe(
-      'Where the web is searched, as in https://searx.example.org/search?format=json&q={query}; empty asks DuckDuckGo, or Brave where there is a key',
+      'Address of the search service, in place of its usual one: that of a SearXNG, as in https://searx.example.org, or one with {query} in it',
     ),
   web_search_key: z
     .string()
@@ -25,8 +32,6 @@ export const WebConfig = z.object({
     .max(500)
     .default('')
     .meta({ env: 'SVC_WEB_SEARCH_KEY', secret: true })
-    .describe(
-      'Key of the search service, sent as X-Subscription-Token: that of Brave Search unless web_search_url names another',
-    ),
+    .describe('Key of the search service, sent to that service only'),
 })
 export type WebConfig = z.infer<typeof WebConfig>

@@ -1,4 +1,6 @@
 import { definePlugin } from '#kernel'
+import { DoctorChecks } from '#lib/doctor-check'
+import { searchCheck } from './check.ts'
 import { WebConfig } from './config.ts'
 import { webToolkit } from './toolkit.ts'
 
@@ -7,6 +9,8 @@ export default definePlugin({
   description: 'Tools with which an agent reads pages of the web and searches it.',
   needs: ['net'],
   setup(svc) {
-    svc.toolkit(webToolkit(svc, svc.section('tools', WebConfig)))
+    const config = svc.section('tools', WebConfig)
+    svc.toolkit(webToolkit(svc, config))
+    svc.add(DoctorChecks, searchCheck(config))
   },
 })

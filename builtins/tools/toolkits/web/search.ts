@@ -2,42 +2,41 @@ import { defineError, type PluginHandle, sentenceOf, z } from '#kernel'
 import { GuardedFetch, WebPages } from '#safety/net/contract'
 import type { WebConfig } from './config.ts'
 import { type Hit, resultsIn } from './duckduckgo.ts'
-
-/** Needs no key: https://duckduckgo.com/duckduckgo-help-pages/get-duckduckgo/non-javascript */
-const DUCKDUCKGO = 'https://html.duckduckgo.com/html/?q={query}'
-/** https://api-dashboard.search.brave.com/app/documentation/web-search/get-started */
-const BRAVE = 'https://api.search.brave.com/res/v1/web/search?q={query}'
+import { serviceOf } from './service.ts'
 
 const SearchFailedError = defineError({
   code: 'web_search_failed',
   status: 502,
   title: 'Web search failed',
   sentence: (p: { host: string; problem: string }) =>
-    `The web cannot be searched now: ${p.host} ${p.problem}. Do not try again at once; go on without, or read pages whose addresses you know. The operator can name another search service in tools.web_search_url.`,
+    `The web cannot be searched now: ${p.host} ${p.problem}. Do not try again at once; go on without, or read pages whose addresses you know. The operator can name another search service in tools.web_search_provider.`,
+})
+
+const SearchNotSetUpError = defineError({
+  code: 'web_search_not_set_up',
+  status: 503,
+  title: 'Web search not set up',
+  sentence: (p: { name: string; problem: string }) =>
+    `The web cannot be searched: ${p.name} is not set up. Go on without, or read pages whose addresses you know. For the operator: ${p.problem}`,
 })
 
 const text = z.string().catch('')
 const Found = z.array(z.object({ url: z.string(), title: text, content: text, description: text }).partial().catch({}))
-/** SearXNG has `results`, with `content`; Brave has `web.results`, with `description`. */
+/** SearXNG and Tavily have `results`, with `content`; Brave has `web.results`, with `description`. */
 const Answer = z.object({ results: Found.optional(), web: z.object({ results: Found.optional() }).optional() })
 
-/** Asks the search service of the configuration. @throws SearchFailedError */
+/** Asks the search service of the configuration. @throws SearchFailedError, SearchNotSetUpError */
 export async function search(svc: PluginHandle, config: WebConfig, query: string, signal: AbortSignal): Promise<Hit[]> {
-  const { web_search_url, web_search_key } = config
-  const template = web_search_url || (web_search_key ? BRAVE : DUCKDUCKGO)
-  const url = template.replaceAll('{query}', encodeURIComponent(query))
+  const { name, problem, request } = serviceOf(config)
+  if (problem) throw new SearchNotSetUpError({ name, problem })
+  const { url, ...rest } = request(query)
   const { host } = new URL(url)
   const fail = (problem: string): never => {
     throw new SearchFailedError({ host, problem })
   }
-  const headers = {
-    'user-agent': 'Mozilla/5.0 (compatible; svc agent)',
-    accept: 'application/json, text/html;q=0.9',
-    ...(web_search_key ? { 'x-subscription-token': web_search_key } : {}),
-  }
   const fetched = await svc
     .use(GuardedFetch)
-    .fetch(url, { headers, signal })
+    .fetch(url, { ...rest, signal })
     .catch(error => {
       if (signal.aborted) throw error
       return fail(`is not reached (${sentenceOf(error).replace(`${url} `, 'it ').replace(/\.$/, '')})`)
@@ -56,6 +55,9 @@ const REASONS: Readonly<Record<number, string>> = {
   401: ', so tools.web_search_key is missing or not right',
   403: ', so it does not let this machine ask',
   429: ', so it was asked too often',
+  // Tavily, when the limit of the plan, or of what may be spent beyond it, is reached.
+  432: ', so the plan of tools.web_search_key is used up',
+  433: ', so the spending limit of tools.web_search_key is reached',
 }
 
 function hitsOf(answer: string): Hit[] | undefined {
