@@ -226,6 +226,15 @@ test('when a tool fails another way is tried, and a goal that cannot be reached 
   expect(gaveUp.tools).toEqual(['file_write', 'file_write'])
 })
 
+test('a page that is there already is read before it is written anew', async () => {
+  await using home = await testHostForSim()
+  await home.write({ 'workspace/notes/storks.md': 'an old page' })
+  const { end, tools } = await pursue(home, 'Write a short note on storks and save it as notes/storks.md')
+  expect(end).toMatchObject({ status: 'finished' })
+  expect(tools.slice(0, 4)).toEqual(['list_dir', 'file_write', 'file_read', 'file_write'])
+  expect(await readFile(join(home.root, 'workspace/notes/storks.md'), 'utf8')).toMatch(/^# /)
+})
+
 test("an operator's message in the middle is handled and reported in the end", async () => {
   await using home = await testHostForSim()
   const nudge = 'Please mention the weather'
