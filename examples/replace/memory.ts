@@ -60,12 +60,14 @@ class DatabaseMemory implements Memory {
           if (!records.some(each => each.memory_id === memory_id)) records.push(record(memory_id, thought, metadata))
           return memory_id
         }),
-      put: (memory_id, thought, metadata = {}) =>
-        change(records => {
+      put: async (memory_id, thought, metadata = {}) => {
+        await this.#remove(agent_id, [memory_id])
+        await change(records => {
           const at = records.findIndex(each => each.memory_id === memory_id)
           const { access_count = 0 } = (at < 0 ? undefined : records.splice(at, 1)[0]) ?? {}
           records.push({ ...record(memory_id, thought, metadata), access_count })
-        }),
+        })
+      },
       look,
       search: async (query, top_k = 5, only = {}) => {
         const hits = nearest(await read(), query, top_k, only)
@@ -75,10 +77,10 @@ class DatabaseMemory implements Memory {
       peek: async memory_id => (await read()).find(each => each.memory_id === memory_id),
       recall: memory_id => access(each => each.memory_id === memory_id),
       findNamed: (key, value) => access(({ metadata }) => metadata[key] === value),
-      forget: memory_id => change(records => removeIf(records, each => each.memory_id === memory_id) > 0),
+      forget: async memory_id => (await this.#forget(agent_id, each => each.memory_id === memory_id)) > 0,
       consolidate: (max_age_days, min_access) => {
         const oldest = this.#svc.clock.ms() - max_age_days * 86_400_000
-        return change(records => removeIf(records, r => Date.parse(r.ts) < oldest && r.access_count < min_access))
+        return this.#forget(agent_id, each => Date.parse(each.ts) < oldest && each.access_count < min_access)
       },
       recent: async (limit = 10, { only = {}, offset = 0 } = {}) =>
         (await read())
@@ -127,12 +129,32 @@ class DatabaseMemory implements Memory {
   }
 
   async clear(agent_id: string): Promise<void> {
-    await this.#write(agent_id, [])
+    for (const key of [agent_id, removedKey(agent_id)]) await this.#write(key, [])
   }
 
+  /** Hands over all records, and keeps none of them: what is forgotten there does not come back from here. */
   async *records() {
     const agents = (await this.#svc.invoke('agents.list', {})) as { agent_id: string }[]
-    for (const { agent_id } of agents) yield [agent_id, await this.#read<MemoryRecord>(agent_id)] as const
+    for (const { agent_id } of agents) {
+      const removed = await this.#read<string>(removedKey(agent_id))
+      yield [agent_id, await this.#read<MemoryRecord>(agent_id), removed] as const
+      await this.clear(agent_id)
+    }
+  }
+
+  async #forget(agent_id: string, isUnwanted: (record: MemoryRecord) => boolean): Promise<number> {
+    const unwanted = (await this.#read<MemoryRecord>(agent_id)).filter(isUnwanted).map(({ memory_id }) => memory_id)
+    await this.#remove(agent_id, unwanted)
+    return this.#change<MemoryRecord, number>(agent_id, records =>
+      removeIf(records, ({ memory_id }) => unwanted.includes(memory_id)),
+    )
+  }
+
+  /** Records what the memory before this one must forget when it takes over again. */
+  #remove(agent_id: string, ids: readonly string[]): Promise<unknown> {
+    return this.#change<string, void>(removedKey(agent_id), removed => {
+      removed.push(...ids.filter(memory_id => !removed.includes(memory_id)))
+    })
   }
 
   async #read<T>(key: string): Promise<T[]> {
@@ -153,6 +175,10 @@ class DatabaseMemory implements Memory {
     this.#writing = done.catch(() => {})
     return done
   }
+}
+
+function removedKey(agent_id: string): string {
+  return `${agent_id}/removed`
 }
 
 function matches(only: object) {

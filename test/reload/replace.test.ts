@@ -1,6 +1,8 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { Agents } from '#core/agents/contract'
+import { PromptSections } from '#core/goals/contract'
 import { Memory } from '#core/memory/contract'
 import memory from '#core/memory/index'
 import { Models } from '#core/models/contract'
@@ -10,10 +12,10 @@ import knowledge from '#tools/toolkits/knowledge/index'
 import memoryTools from '#tools/toolkits/memory/index'
 import { BUILTINS } from '../../builtins/index.ts'
 import { example } from '../examples/example.ts'
-import { spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
+import { asksForGoal, spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import { use } from '../spec/use.ts'
-import { type TestHost, testHost } from '../support/index.ts'
-import { text } from '../support/model/model-server.ts'
+import { runHeartbeat, type TestHost, testHost } from '../support/index.ts'
+import { type ModelServer, type ModelServerRequest, text, toolCall } from '../support/model/model-server.ts'
 
 const open: TestHost[] = []
 afterEach(async () => {
@@ -40,7 +42,31 @@ function facesOf({ kernel }: TestHost) {
   }
 }
 
+/** The prompt sections of an agent, with their texts. */
+async function sectionsOf({ kernel }: TestHost, agent_id: string) {
+  const agent = await kernel.use(Agents).find(agent_id)
+  const profile = await kernel.use(Agents).profileOf(agent)
+  const sections = kernel.points.list(PromptSections)
+  const texts = sections.map(async ({ key, value }) => `${key}: ${await value.text(agent, profile, {})}`)
+  return (await Promise.all(texts)).sort()
+}
+
+/** The prompts that the model gets while an agent pursues a new goal. */
+async function promptsOf(host: TestHost & { server: ModelServer }, id: string, objective = 'Look at the tide') {
+  const before = host.server.requests.length
+  await host.kernel.invoke('goals.add', { id, objective })
+  await runHeartbeat(host)
+  const asked = host.server.requests.slice(before).filter(request => !asksForGoal(request))
+  return asked.map(({ body }) => body.messages)
+}
+
 const stateOf = ({ kernel }: TestHost, name: string) => kernel.host.list().find(each => each.name === name)?.state
+
+/** A model that finds no goals, and finishes those that it is given. */
+function finishes(request: ModelServerRequest) {
+  if (asksForGoal(request)) return text('{"goal": null, "reasoning": "there is nothing to do"}')
+  return toolCall('finish_goal', { summary: 'finished', evidence: [] })
+}
 
 /** Puts the file of an example into the plugins' folder, and takes it out again. */
 function dropIn(host: TestHost, file: string) {
@@ -76,7 +102,7 @@ function underLoad(work: () => Promise<unknown>) {
 
 describe('a plugin that takes the place of a module', () => {
   it('memory: routes and tools use it under load, and what is remembered comes along, here and back', async () => {
-    const host = await testHostWithModel(() => text('done'), { builtins: [memory, memoryTools, knowledge] })
+    const host = await testHostWithModel(finishes, { builtins: [memory, memoryTools, knowledge] })
     open.push(host)
     const agent_id = await spawn(host)
     const remembered = async () =>
@@ -84,7 +110,20 @@ describe('a plugin that takes the place of a module', () => {
         ({ thought }) => thought,
       )
     await host.kernel.use(Memory).of(agent_id).store('The tide is high')
+    const outdated = await host.kernel.use(Memory).of(agent_id).store('The tide is low')
+    await host.kernel.use(Memory).of(agent_id).put('weather', 'It rains')
+    host.kernel.heartbeat.start()
     const before = facesOf(host)
+    const current = () => host.kernel.use(Memory).of(agent_id)
+    /** Without the reached goal, which is remembered; which of two equal matches comes first is left to each memory. */
+    const linesOfPrompts = async () => {
+      const lines = JSON.stringify(await promptsOf(host, agent_id)).split('\\n')
+      const achievements = (await current().recent(50)).filter(({ thought }) => thought.startsWith('Completed: '))
+      for (const { memory_id } of achievements) await current().forget(memory_id)
+      return lines.sort()
+    }
+    const prompts = await linesOfPrompts()
+    expect(prompts).toContain('- The tide is high')
     const stop = underLoad(async () => {
       await host.kernel.invoke('memory.list', { id: agent_id, query: 'tide' })
       await use(host, 'memory_set', { key: 'now', value: 'busy' }, { agent_id })
@@ -94,21 +133,32 @@ describe('a plugin that takes the place of a module', () => {
     expect(await file.put()).toMatchObject([{ plugin: 'memory-in-database', outcome: 'reloaded' }])
     expect([stateOf(host, 'memory'), stateOf(host, 'memory-in-database')]).toEqual(['replaced', 'live'])
     expect(facesOf(host)).toEqual(before)
+    expect(await linesOfPrompts()).toEqual(prompts)
     expect(await remembered()).toContain('The tide is high')
-    await host.kernel.use(Memory).of(agent_id).store('The moon is full')
+    await current().store('The moon is full')
+    expect(await current().forget(outdated)).toBe(true)
+    await current().put('weather', 'It is sunny')
     expect(await host.kernel.use(Memory).relevant(agent_id, 'a full moon')).toEqual(['The moon is full'])
 
     expect(await file.take()).toMatchObject([{ plugin: 'memory-in-database', outcome: 'removed' }])
     expect([stateOf(host, 'memory'), stateOf(host, 'memory-in-database')]).toEqual(['live', undefined])
     expect(facesOf(host)).toEqual(before)
-    expect(await remembered()).toEqual(expect.arrayContaining(['The tide is high', 'The moon is full']))
+    expect(await remembered()).toEqual(expect.arrayContaining(['The tide is high', 'The moon is full', 'It is sunny']))
+    for (const gone of ['The tide is low', 'It rains']) expect(await remembered()).not.toContain(gone)
+    expect(await linesOfPrompts()).toEqual(prompts.filter(line => line !== '- The tide is low'))
+    // What is forgotten here does not come back from the database either.
+    await current().forget('weather')
+    await file.put()
+    expect(await remembered()).toContain('The moon is full')
+    expect(await remembered()).not.toContain('It is sunny')
+    await file.take()
     expect(await stop()).toBeGreaterThan(2)
     expect(host.log.filter(({ level }) => level >= 40)).toEqual([])
   })
 
   it('models: rules choose the model of calls, and prices, limits and routes stay', async () => {
     const rules = [{ kind: 'other', model: 'openai:cheap' }]
-    const host = await testHostWithModel(() => text('done'), {
+    const host = await testHostWithModel(finishes, {
       config: { plugins: { config: { 'model-router': { rules } } } },
     })
     open.push(host)
@@ -120,6 +170,9 @@ describe('a plugin that takes the place of a module', () => {
       return host.server.requests.at(-1)!.body.model
     }
     const before = facesOf(host)
+    const agent_id = await spawn(host)
+    host.kernel.heartbeat.start()
+    const prompts = await promptsOf(host, agent_id)
     const file = dropIn(host, 'model-router.ts')
     expect(await ask()).toBe('scripted')
     const stop = underLoad(ask)
@@ -127,9 +180,11 @@ describe('a plugin that takes the place of a module', () => {
     expect(await ask()).toBe('cheap')
     expect(facesOf(host)).toEqual({ ...before, services: before.services })
     expect(await host.kernel.invoke('models.list')).toMatchObject({ default: { model: 'openai:scripted' } })
-    await file.take()
     await stop()
+    expect(await promptsOf(host, agent_id)).toEqual(prompts)
+    await file.take()
     expect(await ask()).toBe('scripted')
+    expect(await promptsOf(host, agent_id)).toEqual(prompts)
     expect(facesOf(host)).toEqual(before)
   })
 
@@ -160,7 +215,10 @@ describe('a plugin that takes the place of a module', () => {
   it('each module can be replaced, or says that it changes at a start only', async () => {
     const host = await testHost({ builtins: BUILTINS, roles: ['server'], clock: 'system' })
     open.push(host)
+    const agent_id = await spawn(host, 'coder')
     const before = facesOf(host)
+    const sections = await sectionsOf(host, agent_id)
+    expect(sections.length).toBeGreaterThan(5)
     for (const { name, needs = [], config, setup, fixed } of BUILTINS) {
       const definition = { name: `other-${name}`, replaces: name, needs, ...(config ? { config } : {}), setup }
       const added = host.kernel.host.add(definition)
@@ -175,9 +233,11 @@ describe('a plugin that takes the place of a module', () => {
         toolkits: toolkits.map(each => each.replace(/^[\w-]+: /, '')).sort(),
       })
       expect({ name, ...unowned(facesOf(host)) }).toEqual({ name, ...unowned(before) })
+      expect({ name, sections: await sectionsOf(host, agent_id) }).toEqual({ name, sections })
       expect(stateOf(host, name)).toBe('replaced')
       await host.kernel.host.remove(`other-${name}`)
       expect({ name, ...facesOf(host) }).toEqual({ name, ...before })
+      expect({ name, sections: await sectionsOf(host, agent_id) }).toEqual({ name, sections })
     }
   })
 })

@@ -124,9 +124,13 @@ declare module '#kernel' {
   }
 }
 
-/** What one memory hands over to the one that takes its place: all records, agent by agent, the oldest first. */
+/** What one memory hands over to the one that takes its place. */
 export interface MemoryState {
-  records(): AsyncIterable<readonly [agent_id: string, records: readonly MemoryRecord[]]>
+  /**
+   * Yields all records agent by agent, the oldest first. The next memory has stored those of one agent when it asks for the
+   * next; `removed` are ids of records to forget before that: those that were forgotten or written anew since they were taken.
+   */
+  records(): AsyncIterable<readonly [agent_id: string, records: readonly MemoryRecord[], removed?: readonly string[]]>
 }
 export const MemoryState = z.custom<MemoryState>(state => typeof Object(state).records === 'function')
 

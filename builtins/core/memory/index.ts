@@ -24,7 +24,10 @@ export default definePlugin({
     svc.on('beat', () => consolidation.onHeartbeat())
     svc.start(async () => {
       const before = svc.previous as MemoryState | undefined
-      if (before) for await (const [agent_id, records] of before.records()) await memory.of(agent_id).take(records)
+      for await (const [agent_id, records, removed = []] of before?.records() ?? []) {
+        for (const memory_id of removed) await memory.of(agent_id).forget(memory_id)
+        await memory.of(agent_id).take(records)
+      }
       return () => consolidation.stop()
     })
     svc.start(() => () => memory.flush(), { in: ['daemon', 'server', 'mcp', 'cli'] })
