@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Agents } from '#core/agents/contract'
-import { PromptSections } from '#core/goals/contract'
+import { type Goal, PromptSections } from '#core/goals/contract'
 import { Memory } from '#core/memory/contract'
 import memory from '#core/memory/index'
 import { Models } from '#core/models/contract'
@@ -12,7 +12,7 @@ import knowledge from '#tools/toolkits/knowledge/index'
 import memoryTools from '#tools/toolkits/memory/index'
 import { BUILTINS } from '../../builtins/index.ts'
 import { example } from '../examples/example.ts'
-import { asksForGoal, spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
+import { asksForGoal, goalsOf, rows, spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import { use } from '../spec/use.ts'
 import { runHeartbeat, type TestHost, testHost } from '../support/index.ts'
 import { type ModelServer, type ModelServerRequest, text, toolCall } from '../support/model/model-server.ts'
@@ -186,6 +186,56 @@ describe('a plugin that takes the place of a module', () => {
     expect(await ask()).toBe('scripted')
     expect(await promptsOf(host, agent_id)).toEqual(prompts)
     expect(facesOf(host)).toEqual(before)
+  })
+
+  it('goals: another loop pursues them under load, then the first one again, and no goal is lost', async () => {
+    const host = await testHostWithModel(request =>
+      request.prompt.includes('there is no second message') ? text('answered at once') : finishes(request),
+    )
+    open.push(host)
+    const agents = [await spawn(host), await spawn(host), await spawn(host)]
+    const before = facesOf(host)
+    host.kernel.heartbeat.start()
+    // All of them found nothing to do, and sleep.
+    await runHeartbeat(host)
+    const given: string[] = []
+    const give = async (objective: string) => {
+      for (const id of agents) given.push(((await host.kernel.invoke('goals.add', { id, objective })) as Goal).goal_id)
+      await runHeartbeat(host)
+    }
+    const resultsOf = async (objective: string) => {
+      const goals = (await Promise.all(agents.map(id => goalsOf(host, id)))).flat()
+      return goals.filter(goal => goal.objective === objective).map(({ status, result }) => `${status}: ${result}`)
+    }
+    const all = (result: string) => agents.map(() => `completed: ${result}`)
+    const file = dropIn(host, 'goal-loop.ts')
+
+    const prompts = await promptsOf(host, agents[0]!)
+    await give('Before the swap')
+    expect(await resultsOf('Before the swap')).toEqual(all('finished'))
+    let n = 0
+    let stop = underLoad(() => give(`Under load ${++n}`))
+    expect(await file.put()).toMatchObject([{ plugin: 'goal-loop', outcome: 'reloaded' }])
+    expect(facesOf(host)).toEqual(before)
+    expect(await stop()).toBeGreaterThan(0)
+    await give('With the other loop')
+    expect(await resultsOf('With the other loop')).toEqual(all('answered at once'))
+
+    stop = underLoad(() => give(`Under load ${++n}`))
+    expect(await file.take()).toMatchObject([{ plugin: 'goal-loop', outcome: 'removed' }])
+    expect(facesOf(host)).toEqual(before)
+    expect(await stop()).toBeGreaterThan(0)
+    await give('After the swap')
+    expect(await resultsOf('After the swap')).toEqual(all('finished'))
+
+    expect(await promptsOf(host, agents[0]!)).toEqual(prompts)
+    const goals = (await Promise.all(agents.map(id => goalsOf(host, id)))).flat()
+    const ended = goals.filter(({ status }) => status === 'completed').map(({ goal_id }) => goal_id)
+    expect(given.filter(goal_id => !ended.includes(goal_id))).toEqual([])
+    expect(await rows(host, 'SELECT goal_id FROM spend WHERE goal_id IS NOT NULL')).toHaveLength(
+      given.length + 2 * prompts.length,
+    )
+    expect(host.log.filter(({ level }) => level >= 40)).toEqual([])
   })
 
   it('is refused with what it lacks, for a module that there is not, and beside another in its place', async () => {

@@ -46,23 +46,25 @@ export default definePlugin({
   setup(svc, config) {
     const transcripts = new TranscriptCache()
     svc.goalStrategy(existenceLoop(svc))
-    svc.tap('context_assembly', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) =>
-      orFail(svc, config, cycle, () => assemble(svc, cycle)),
-    )
-    const busy: Busy = due => restless(svc, config, due)
-    svc.tap('goal_generation', { name: 'goals', busy }, (cycle: Cycle) =>
+    svc.tap('goal_generation', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) =>
       orFail(svc, config, cycle, () => generate(svc, config, cycle)),
     )
     svc.tap('goal_pursuit', 'goals', (cycle: Cycle) =>
       orFail(svc, config, cycle, () => pursue(svc, config, transcripts, cycle)),
+    )
+  },
+  // A loop in place of this one pursues the goal that is found here. Without the check for work, agents with a goal are passed
+  // over as idle.
+  base(svc, config) {
+    const busy: Busy = due => restless(svc, config, due)
+    svc.tap('context_assembly', { name: 'goals', busy }, (cycle: Cycle) =>
+      orFail(svc, config, cycle, () => assemble(svc, cycle)),
     )
     svc.tap('cleanup', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) => {
       const goal = cycle.get(ActiveGoal)
       if (cycle.result !== 'timeout' || config.preserve_active_goals_on_timeout || !goal) return
       cycle.effects.push(...goalEnding(goal, 'abandoned', 'Its cycle timed out.'))
     })
-  },
-  base(svc, config) {
     const effects = [
       ...GOAL_EFFECTS,
       ...ACCEPTANCE_EFFECTS,
