@@ -1,5 +1,6 @@
 import { CallLimits, Models, ModelUsers, mergeParameters } from '#core/models/contract'
 import { definePlugin, z } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { withEarlierNames } from '#lib/earlier-names'
 import { DaemonStatusParts } from '#platform/daemon/contract'
 import { type Cycle, neverHasWork } from '#platform/heartbeat/contract'
@@ -23,8 +24,9 @@ export default definePlugin({
   setup(svc) {
     const agents = new AgentDirectory(svc)
     svc.provide(Agents, withEarlierNames(agents, { fared: 'recordOutcome' }))
+    const current = currentService(svc, Agents, agents)
     for (const effect of AGENT_EFFECTS) svc.add(Effects, effect.kind)
-    for (const operation of agentOperations(agents)) svc.operation(operation)
+    for (const operation of agentOperations(current)) svc.operation(operation)
     agentsForget(svc)
     svc.start(() => moveEarlierTrash(svc), { in: ['daemon'] })
     svc.add(ProfileShapes, {
@@ -37,7 +39,7 @@ export default definePlugin({
     svc.add(DaemonStatusParts, {
       name: 'agents',
       async read() {
-        const { goals_active: _, total: __, ...counts } = await agents.counts()
+        const { goals_active: _, total: __, ...counts } = await current.counts()
         return { agents: counts }
       },
     })
@@ -49,7 +51,7 @@ export default definePlugin({
     svc.add(AgentFacets, {
       name: 'parameters',
       async read(agent) {
-        const profile = await agents.profileOf(agent)
+        const profile = await current.profileOf(agent)
         // A server that is asked for its model may not be there.
         const facts = await svc
           .use(Models)
@@ -61,7 +63,7 @@ export default definePlugin({
     })
     // Read once a cycle, before all that goes by it. One that is gone is reported where the cycle needs it.
     svc.tap('approval_gate', { name: 'agents', stage: -500, busy: neverHasWork }, async (cycle: Cycle) => {
-      const agent = await agents.find(cycle.agent_id).catch(() => undefined)
+      const agent = await current.find(cycle.agent_id).catch(() => undefined)
       if (agent) cycle.set(ActiveAgent, agent)
     })
     svc.tap('cleanup', { name: 'agents', busy: neverHasWork }, (cycle: Cycle) =>

@@ -1,4 +1,5 @@
 import { definePlugin, z } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Effects } from '#platform/store/contract'
 import { afterCycle, atShutdown } from './automatic.ts'
@@ -20,8 +21,9 @@ export default definePlugin({
   setup(svc, config) {
     const service = new CheckpointService(svc, config)
     svc.provide(Checkpoints, service)
+    const current = currentService(svc, Checkpoints, service)
     for (const effect of CHECKPOINT_EFFECTS) svc.add(Effects, effect.kind)
-    for (const operation of checkpointOperations(svc, config, service)) svc.operation(operation)
+    for (const operation of checkpointOperations(svc, config, current)) svc.operation(operation)
     for (const operation of bundleOperations(svc)) svc.operation(operation)
     svc.add(BundleParts, imagesBundle(svc))
     svc.event('checkpoint_saved', CheckpointSaved)
@@ -32,7 +34,7 @@ export default definePlugin({
     )
     checkpointsForget(svc, service)
 
-    svc.on('cycle_end', cycle => afterCycle(svc, config, service, cycle))
-    svc.add(DaemonStarts, { name: svc.name, begin: async () => () => atShutdown(svc, config, service) })
+    svc.on('cycle_end', cycle => afterCycle(svc, config, current, cycle))
+    svc.add(DaemonStarts, { name: svc.name, begin: async () => () => atShutdown(svc, config, current) })
   },
 })

@@ -5,8 +5,16 @@ import { CommandError } from '#tools/toolkits/shell/contract'
 import { refuseUncheckable } from './acceptance/acceptance.ts'
 import { readAcceptance, setAcceptance } from './acceptance/repository.ts'
 import { readPlan, setTerms, type WaitsFor, waitsOf } from './acceptance/terms-repository.ts'
-import { Acceptance, Goal, GoalEndedError, GoalNotFoundError, type GoalRow, TooManySubgoalsError } from './contract.ts'
-import { abandonGoal, addGoal, parentFor } from './goals.ts'
+import {
+  Acceptance,
+  Goal,
+  GoalEndedError,
+  GoalNotFoundError,
+  type GoalRow,
+  Goals,
+  TooManySubgoalsError,
+} from './contract.ts'
+import { parentFor } from './goals.ts'
 import { activeGoals, findGoal, type GoalFilter, listGoals, numberOfGoals, setPriority } from './repository.ts'
 import { line, renderGoal } from './views/render.ts'
 
@@ -43,7 +51,7 @@ export function goalOperations(svc: PluginHandle) {
   const shownNow = async (goal_id: string) => (await shownAll([await goalOf(goal_id)]))[0]!
   const endedError = async (goal_id: string) => new GoalEndedError({ goal_id, status: (await goalOf(goal_id)).status })
   const abandon = async (goal: { goal_id: string; agent_id: string }, reason = 'Abandoned by the operator.') => {
-    const effects = await abandonGoal(svc, goal, reason)
+    const effects = await svc.use(Goals).abandoned(goal, reason)
     return svc.use(Store).apply([...effects, wakeAgents({ agents: [goal.agent_id], reason: 'goal abandoned' })])
   }
 
@@ -160,7 +168,7 @@ export function goalOperations(svc: PluginHandle) {
         const goal = { agent_id, objective, priority, origin: 'operator' as const }
         for (const each of after) await goalOf(each)
         await refuseUncheckable(svc, acceptance)
-        const { goal_id, effects } = addGoal(svc, { ...goal, parent_goal_id: parent_goal_id ?? null })
+        const { goal_id, effects } = svc.use(Goals).added({ ...goal, parent_goal_id: parent_goal_id ?? null })
         const wake = wakeAgents({ agents: [agent_id], reason: 'goal' })
         const deadline_at = deadline === undefined ? null : Date.parse(deadline)
         if (deadline_at !== null || after.length > 0) effects.push(setTerms({ goal_id, deadline_at, after }))

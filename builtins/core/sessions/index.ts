@@ -1,4 +1,5 @@
 import { definePlugin, type PluginHandle, sentenceOf } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { eachRound } from '#lib/poller'
 import { Effects } from '#platform/store/contract'
 import { SessionsConfig } from './config.ts'
@@ -17,10 +18,11 @@ export default definePlugin({
   setup(svc, config) {
     const book = new SessionBook(svc, config)
     svc.provide(Sessions, book)
+    const current = currentService(svc, Sessions, book)
     for (const effect of SESSION_EFFECTS) svc.add(Effects, effect.kind)
-    sessionsForget(svc, book)
-    for (const operation of sessionOperations(svc, book)) svc.operation(operation)
-    svc.start(() => expireNowAndThen(svc, book))
+    sessionsForget(svc, current)
+    for (const operation of sessionOperations(svc, current)) svc.operation(operation)
+    svc.start(() => expireNowAndThen(svc, current))
   },
 })
 

@@ -1,4 +1,5 @@
 import { definePlugin } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { ActiveRecording } from '#lib/recording-context'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { RetentionRules } from '#platform/retention/contract'
@@ -16,7 +17,7 @@ export default definePlugin({
   setup(svc, config) {
     const service = new RecordingService(svc, config, backend => svc.provide(ActiveRecording, backend))
     svc.provide(Recordings, service)
-    for (const operation of recordingOperations(service)) svc.operation(operation)
+    for (const operation of recordingOperations(currentService(svc, Recordings, service))) svc.operation(operation)
     svc.add(RetentionRules, {
       name: 'recordings',
       count: async () => (await service.old()).length,

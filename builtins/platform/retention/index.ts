@@ -1,4 +1,5 @@
 import { definePlugin } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
 import { RetentionConfig } from './config.ts'
@@ -15,7 +16,7 @@ export default definePlugin({
   setup(svc, config) {
     const janitor = new Janitor(svc, config)
     svc.provide(Retention, janitor)
-    for (const operation of retentionOperations(janitor)) svc.operation(operation)
+    for (const operation of retentionOperations(currentService(svc, Retention))) svc.operation(operation)
     svc.event(
       'retention_done',
       RetentionReport.omit({ dry_run: true }).describe('What was old and of no use was removed'),

@@ -1,6 +1,7 @@
 import { BundleParts } from '#core/checkpoints/contract'
 import { News } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { withEarlierNames } from '#lib/earlier-names'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
@@ -38,8 +39,8 @@ export default definePlugin({
     svc.provide(Alarms, withEarlierNames(alarms, { made: 'make', cancelled: 'cancel' }))
     svc.provide(Reminders, alarms)
     for (const effect of [...SCHEDULE_EFFECTS, ...ALARM_EFFECTS]) svc.add(Effects, effect.kind)
-    for (const operation of scheduleOperations(svc, schedules)) svc.operation(operation)
-    for (const operation of alarmOperations(svc, alarms)) svc.operation(operation)
+    for (const operation of scheduleOperations(svc, currentService(svc, Schedules, schedules))) svc.operation(operation)
+    for (const operation of alarmOperations(svc, currentService(svc, Alarms, alarms))) svc.operation(operation)
     schedulesForget(svc)
     svc.add(BundleParts, schedulesBundle(schedules))
     svc.add(BundleParts, alarmsBundle(svc, alarms))

@@ -1,4 +1,5 @@
 import { definePlugin } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { WakingConfig } from './config.ts'
 import { Watcher } from './contract.ts'
 import { fileSource, watchedPaths } from './files.ts'
@@ -14,9 +15,10 @@ export default definePlugin({
   setup(svc, config) {
     const watcher = new FolderWatcher(svc, config)
     svc.provide(Watcher, watcher)
+    const current = currentService(svc, Watcher)
     svc.on('config_changed', () => watcher.hurry())
     svc.on('nudge_received', ({ nudge_id }) => leaveMarker(svc, nudge_id))
-    svc.wakeSource(nudgeSource(svc, watcher))
-    for (const path of watchedPaths(svc, config)) svc.wakeSource(fileSource(svc, watcher, path))
+    svc.wakeSource(nudgeSource(svc, current))
+    for (const path of watchedPaths(svc, config)) svc.wakeSource(fileSource(svc, current, path))
   },
 })

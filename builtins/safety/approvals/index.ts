@@ -24,12 +24,11 @@ export default definePlugin({
   config: ApprovalConfig,
   setup(svc, config) {
     const gate = new Gate(svc, config)
-    const held = (agent_id: string) => holding(svc.use(Store), agent_id)
     svc.provide(Approvals, {
       needed: tool => gate.needed(tool),
       gate: call => gate.gate(call),
       permit: request => permit(svc, config, request),
-      holding: held,
+      holding: agent_id => holding(svc.use(Store), agent_id),
     })
     for (const effect of [...APPROVAL_EFFECTS, ...RULE_EFFECTS]) svc.add(Effects, effect.kind)
     for (const operation of approvalOperations(svc, config)) svc.operation(operation)
@@ -40,7 +39,7 @@ export default definePlugin({
       name: 'approvals',
       stage: 20,
       async why({ agent_id }) {
-        const [first, ...more] = await held(agent_id)
+        const [first, ...more] = await svc.use(Approvals).holding(agent_id)
         if (!first) return undefined
         const others = more.length > 0 ? ` and ${more.length} more` : ''
         return { reason: `It waits for a decision on ${first}${others}; svc approvals`, at: null }

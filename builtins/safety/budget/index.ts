@@ -1,6 +1,7 @@
 import { AgentFacets, Holds } from '#core/agents/contract'
 import { CallLimits } from '#core/models/contract'
 import { definePlugin } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { DoctorChecks } from '#lib/doctor-check'
 import { withEarlierNames } from '#lib/earlier-names'
 import { DaemonStarts, DaemonStatusParts } from '#platform/daemon/contract'
@@ -24,9 +25,10 @@ export default definePlugin({
   config: BudgetConfig,
   setup(svc, config) {
     const ledger = new Ledger(svc, config)
+    const current = currentService(svc, Budget, ledger)
     for (const effect of [bookSpend, ...BUDGET_EFFECTS]) svc.add(Effects, effect.kind)
     budgetForgets(svc)
-    for (const operation of budgetOperations(ledger)) svc.operation(operation)
+    for (const operation of budgetOperations(current)) svc.operation(operation)
     svc.operation(spendingOperation(svc))
     svc.event('budget_exceeded', BudgetExceeded)
     svc.event('budget_tight', BudgetTight)
@@ -40,12 +42,12 @@ export default definePlugin({
 
     svc.add(AgentFacets, { name: 'budget', read: agent => agentBudget(svc, agent).catch(() => null) })
     svc.add(DoctorChecks, { name: 'prices', run: () => pricesFinding(svc, config) })
-    svc.add(DaemonStatusParts, { name: 'budget', read: async () => ({ budget: (await ledger.status()).message }) })
+    svc.add(DaemonStatusParts, { name: 'budget', read: async () => ({ budget: (await current.status()).message }) })
     svc.add(Holds, {
       name: 'budget',
       stage: 40,
       why: async () =>
-        (await ledger.isExceeded()) ? { reason: (await ledger.status()).message, at: null } : undefined,
+        (await current.isExceeded()) ? { reason: (await current.status()).message, at: null } : undefined,
     })
     svc.add(DaemonStarts, { name: 'budget', begin: () => ledger.begin() })
     svc.on('cycle_end', () => ledger.report())

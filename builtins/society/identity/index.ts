@@ -2,6 +2,7 @@ import { AgentFacets } from '#core/agents/contract'
 import { CheckpointParts } from '#core/checkpoints/contract'
 import { GoalContextParts, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { type Busy, type Cycle, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { checkpointPart } from './checkpoint.ts'
@@ -21,18 +22,19 @@ export default definePlugin({
     const identities = new Identities(svc)
     for (const effect of IDENTITY_EFFECTS) svc.add(Effects, effect.kind)
     svc.provide(Identity, identities)
-    for (const operation of identityOperations(svc, identities, new Journals(svc))) svc.operation(operation)
+    const current = currentService(svc, Identity, identities)
+    for (const operation of identityOperations(svc, current, new Journals(svc))) svc.operation(operation)
     svc.toolkit(identityToolkit(svc))
     svc.add(CheckpointParts, checkpointPart(identities))
 
-    svc.add(AgentFacets, { name: 'identity', read: agent => identities.of(agent) })
+    svc.add(AgentFacets, { name: 'identity', read: agent => current.of(agent) })
     svc.add(
       PromptSections,
-      identitySection(agent => identities.of(agent, 'beat')),
+      identitySection(agent => current.of(agent, 'beat')),
     )
     svc.add(GoalContextParts, {
       name: svc.name,
-      part: async agent => ({ identity: await identities.of(agent, 'beat') }),
+      part: async agent => ({ identity: await current.of(agent, 'beat') }),
     })
     // After everything that a cycle is narrated from: what it writes here happened before.
     const busy: Busy = due => agentsWithNewEvents(svc.use(Store), idsOf(due))

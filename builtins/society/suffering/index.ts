@@ -26,7 +26,7 @@ export default definePlugin({
   config: SufferingConfig,
   setup(svc, config) {
     const lives = new SufferingService(svc, config)
-    const stateOf = (agent: AgentRow) => (config.enabled ? lives.state(agent) : Promise.resolve(null))
+    const stateOf = (agent: AgentRow) => (config.enabled ? svc.use(Suffering).state(agent) : Promise.resolve(null))
     for (const effect of SUFFERING_EFFECTS) svc.add(Effects, effect.kind)
     for (const stressor of BUILT_IN) svc.add(Stressors, stressor)
     svc.add(Moods, circumplex)

@@ -1,5 +1,6 @@
 import { PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
+import { currentService } from '#lib/current-service'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Effects } from '#platform/store/contract'
 import { SwarmConfig } from './config.ts'
@@ -28,8 +29,9 @@ export default definePlugin({
     const records = new Records(svc)
     const swarm = new Swarm(svc, config, records)
     svc.provide(Specialists, swarm)
-    svc.add(PromptSections, swarmSection(svc, swarm))
-    for (const operation of swarmOperations(svc, swarm, config)) svc.operation(operation)
+    const current = currentService(svc, Specialists, swarm)
+    svc.add(PromptSections, swarmSection(svc, current))
+    for (const operation of swarmOperations(svc, current, config)) svc.operation(operation)
     svc.on('beat', ({ beat }) => swarm.onHeartbeat(beat))
     svc.add(DaemonStarts, { name: 'swarm', begin: () => records.look() })
   },

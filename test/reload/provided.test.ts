@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest'
+import { BUILTINS } from '../../builtins/index.ts'
+import { spawn } from '../spec/core/models/model-host.ts'
+import { testHost } from '../support/index.ts'
+
+/** For each service: an operation that uses it, its input (`AGENT` stands for an agent's id), and the method that it calls. */
+const USED: Record<string, readonly [operation: string, input: object, method: string]> = {
+  agents: ['memory.list', { id: 'AGENT' }, 'find'],
+  alarms: ['alarms.all', {}, 'list'],
+  benchmark: ['benchmark.scenarios', {}, 'scenarios'],
+  budget: ['budget.status', {}, 'status'],
+  checkpoints: ['checkpoints.list', { id: 'AGENT' }, 'list'],
+  daemon: ['daemon.status', {}, 'isDriven'],
+  goals: ['goals.add', { id: 'AGENT', objective: 'Look at the tide' }, 'added'],
+  identity: ['identity.get', { id: 'AGENT' }, 'of'],
+  mail: ['messages.list', { id: 'AGENT' }, 'list'],
+  memory: ['memory.list', { id: 'AGENT' }, 'of'],
+  models: ['models.list', {}, 'inUse'],
+  profiles: ['profiles.list', {}, 'list'],
+  recordings: ['recordings.list', {}, 'list'],
+  retention: ['retention.run', { dry_run: true }, 'run'],
+  sandbox: ['sandbox.status', {}, 'status'],
+  schedules: ['schedules.all', {}, 'list'],
+  sessions: ['sessions.get', { session_id: 'session-1' }, 'get'],
+  specialists: ['swarm.route', { task: 'write a poem' }, 'candidates'],
+  suffering: ['agents.get', { id: 'AGENT' }, 'state'],
+  world: ['economy.citizen', { id: 'AGENT' }, 'citizen'],
+}
+
+/** Services that no operation of their module uses, by the reason. */
+const EXCEPTIONS: Record<string, readonly string[]> = {
+  'of the program, or of a module that is replaced at a start only': [
+    ...['host', 'plugins off', 'opener', 'supervisor', 'watchdog', 'store', 'store_schema', 'scheduler'],
+    ...['database_images', 'rest', 'daemon_listener', 'mcp', 'freeze'],
+  ],
+  'for other modules: its own has no operations, or these read and write the tables of the module': [
+    ...['approvals', 'delegations', 'demos', 'environment', 'guarded_fetch', 'images', 'jail', 'peers', 'questions'],
+    ...['reminders', 'run_records', 'runs', 'schemas', 'session_tasks', 'shell', 'task-driver', 'tool_names', 'trials'],
+    ...['watcher', 'web_pages', 'model_caller'],
+  ],
+  'its operations need more than its contract has: the identity of the caller, each finding, the source of each tool': [
+    ...['tasks', 'guardrails', 'runtime'],
+  ],
+}
+
+describe('a service that a plugin provides in place of a module', () => {
+  it('is used by the operations of the module, and no longer once the plugin is gone', async () => {
+    await using host = await testHost({
+      builtins: BUILTINS,
+      roles: ['server'],
+      clock: 'system',
+      config: { economy: { enabled: true }, suffering: { enabled: true } },
+    })
+    const { kernel } = host
+    const agent_id = await spawn(host, 'coder')
+    const services = kernel.services.list().map(({ name }) => name)
+    const listed = [...Object.keys(USED), ...Object.values(EXCEPTIONS).flat()]
+    expect(services.sort()).toEqual(listed.sort())
+
+    const unused: string[] = []
+    for (const [name, [operation, input, method]] of Object.entries(USED)) {
+      const module = kernel.use<object>({ name })
+      const calls: string[] = []
+      const other = new Proxy(module, {
+        get(_, key) {
+          const value: unknown = Reflect.get(module, key)
+          if (typeof value !== 'function') return value
+          return (...args: unknown[]) => {
+            calls.push(String(key))
+            return value.apply(module, args)
+          }
+        },
+      })
+      // What the operation answers makes no difference: a session that is not found was looked for.
+      const invoke = () =>
+        kernel.invoke(operation, JSON.parse(JSON.stringify(input).replace('AGENT', agent_id))).catch(() => {})
+      await kernel.host.add({ name: 'other', setup: svc => void svc.provide({ name }, other) })
+      await invoke()
+      if (!calls.includes(method)) unused.push(`${name}: ${operation} called ${calls.join(', ') || 'nothing'}`)
+      await kernel.host.remove('other')
+      const before = calls.length
+      await invoke()
+      expect(calls.slice(before), `${name} after its plugin is gone`).toEqual([])
+    }
+    expect(unused).toEqual([])
+  })
+})
