@@ -1,5 +1,7 @@
 /** A process of the project with an MCP server, for those who end it: writes the ids of all processes that come of it. */
 
+import models from '#core/models/index'
+import runtime from '#core/runtime/index'
 import store from '#platform/store/index'
 import sandbox from '#safety/sandbox/index'
 import mcpClient from '#tools/mcp-client/index'
@@ -12,7 +14,7 @@ const kernel = await openKernel({
   pluginFiles: 'all',
   root,
   roles: ['server'],
-  builtins: [store, sandbox, mcpClient],
+  builtins: [store, sandbox, models, runtime, mcpClient],
   log: { level: 'silent' },
 })
 await kernel.invoke('mcp_servers.restart', { name: 'it' })

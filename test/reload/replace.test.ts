@@ -70,7 +70,7 @@ function finishes(request: ModelServerRequest) {
 
 /** Puts the file of an example into the plugins' folder, and takes it out again. */
 function dropIn(host: TestHost, file: string) {
-  const [name, source] = Object.entries(example(`replace/${file}`))[0]!
+  const [name, source] = Object.entries(example(file))[0]!
   return {
     async put() {
       await host.write({ [`plugins/${name}`]: source })
@@ -128,7 +128,7 @@ describe('a plugin that takes the place of a module', () => {
       await host.kernel.invoke('memory.list', { id: agent_id, query: 'tide' })
       await use(host, 'memory_set', { key: 'now', value: 'busy' }, { agent_id })
     })
-    const file = dropIn(host, 'memory.ts')
+    const file = dropIn(host, 'replace/memory.ts')
 
     expect(await file.put()).toMatchObject([{ plugin: 'memory-in-database', outcome: 'reloaded' }])
     expect([stateOf(host, 'memory'), stateOf(host, 'memory-in-database')]).toEqual(['replaced', 'live'])
@@ -173,7 +173,7 @@ describe('a plugin that takes the place of a module', () => {
     const agent_id = await spawn(host)
     host.kernel.heartbeat.start()
     const prompts = await promptsOf(host, agent_id)
-    const file = dropIn(host, 'model-router.ts')
+    const file = dropIn(host, 'replace/model-router.ts')
     expect(await ask()).toBe('scripted')
     const stop = underLoad(ask)
     await file.put()
@@ -208,7 +208,7 @@ describe('a plugin that takes the place of a module', () => {
       return goals.filter(goal => goal.objective === objective).map(({ status, result }) => `${status}: ${result}`)
     }
     const all = (result: string) => agents.map(() => `completed: ${result}`)
-    const file = dropIn(host, 'goal-loop.ts')
+    const file = dropIn(host, 'replace/goal-loop.ts')
 
     const prompts = await promptsOf(host, agents[0]!)
     await give('Before the swap')
