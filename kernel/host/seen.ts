@@ -39,6 +39,6 @@ export function statesOf(
     .map(([, { plugin, name = plugin.stem, error = null }]) => absent(name, plugin.origin, 'failed', error))
   const replaced = versions
     .filter(({ origin, place }) => origin !== 'builtin' && modules.has(place))
-    .map(({ name, place }) => absent(place, 'builtin', 'replaced', `"${name}" has its place`))
+    .map(({ name, place }) => absent(place, 'builtin', 'replaced', `"${name}" replaces "${place}"`))
   return [...live, ...failed, ...replaced]
 }

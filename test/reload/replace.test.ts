@@ -6,6 +6,7 @@ import { type Goal, PromptSections } from '#core/goals/contract'
 import { Memory } from '#core/memory/contract'
 import memory from '#core/memory/index'
 import { Models } from '#core/models/contract'
+import pluginsAdmin from '#interfaces/plugins-admin/index'
 import { Operations } from '#kernel'
 import { Toolkits } from '#tools/toolkits/contract'
 import knowledge from '#tools/toolkits/knowledge/index'
@@ -102,7 +103,7 @@ function underLoad(work: () => Promise<unknown>) {
 
 describe('a plugin that takes the place of a module', () => {
   it('memory: routes and tools use it under load, and what is remembered comes along, here and back', async () => {
-    const host = await testHostWithModel(finishes, { builtins: [memory, memoryTools, knowledge] })
+    const host = await testHostWithModel(finishes, { builtins: [memory, memoryTools, knowledge, pluginsAdmin] })
     open.push(host)
     const agent_id = await spawn(host)
     const remembered = async () =>
@@ -131,6 +132,7 @@ describe('a plugin that takes the place of a module', () => {
     const file = dropIn(host, 'replace/memory.ts')
 
     expect(await file.put()).toMatchObject([{ plugin: 'memory-in-database', outcome: 'reloaded' }])
+    expect(await host.kernel.invoke('plugins.reload', {})).toEqual([])
     expect([stateOf(host, 'memory'), stateOf(host, 'memory-in-database')]).toEqual(['replaced', 'live'])
     expect(facesOf(host)).toEqual(before)
     expect(await linesOfPrompts()).toEqual(prompts)

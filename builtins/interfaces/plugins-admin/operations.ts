@@ -60,13 +60,16 @@ export function pluginsReload(svc: PluginHandle) {
   })
 }
 
+/** States that the operator chose, whose `error` is the reason. */
+const INTENDED = ['disabled', 'replaced']
+
 /** The plugin files whose newest version could not be loaded, without those that were just applied. */
 function failedBefore(svc: PluginHandle, applied: readonly ApplyResult[]): ApplyResult[] {
   const named = new Set(applied.map(({ plugin }) => plugin))
   return svc
     .use(HostToken)
     .list()
-    .filter(({ name, error }) => error !== null && !named.has(name))
+    .filter(({ name, state, error }) => error !== null && !INTENDED.includes(state) && !named.has(name))
     .map(({ name, origin, error }) => ({ plugin: name, origin, outcome: 'failed', error }))
 }
 
