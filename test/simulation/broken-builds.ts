@@ -29,7 +29,8 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
     name: 'a pause that the schedule does not see',
     within: 10,
     statement: / AND NOT EXISTS \(SELECT 1 FROM agents_view a WHERE a\.agent_id = leases\.agent_id AND \(a\.paused_at/,
-    instead: ' AND NOT EXISTS (SELECT 1 FROM agents_view a WHERE false AND a.agent_id = leases.agent_id AND (a.paused_at',
+    instead:
+      ' AND NOT EXISTS (SELECT 1 FROM agents_view a WHERE false AND a.agent_id = leases.agent_id AND (a.paused_at',
   },
   {
     name: 'a transcript that outlives its goal',

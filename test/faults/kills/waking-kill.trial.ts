@@ -22,8 +22,7 @@ it('a daemon that is killed again and again runs no slot twice, loses none, and 
   const run = async (...words: string[]) => expect(await svc(words, { cwd: root })).toMatchObject({ code: 0 })
   await run('spawn', 'coder')
   await run('schedules', 'add', 'coder', 'Tidy up the notepad', '--every', '1')
-  for (let n = 0; n < KILLS; n++)
-    await run('alarms', 'set', 'coder', `in ${5 + n * 3} seconds`, `Bell ${n}`)
+  for (let n = 0; n < KILLS; n++) await run('alarms', 'set', 'coder', `in ${5 + n * 3} seconds`, `Bell ${n}`)
   for (let kill = 0; kill < KILLS; kill++) {
     const before = readRows(root, "SELECT 1 FROM events WHERE type IN ('schedule_fired', 'schedule_skipped')").length
     await using daemon = new RunningSvc(['start'], { cwd: root })
