@@ -83,6 +83,8 @@ interface Import {
   /** The file it means, relative to the root; undefined for packages. */
   file: string | undefined
   type: boolean
+  /** Given on as it is. */
+  exported: boolean
   lazy: boolean
 }
 
@@ -128,11 +130,11 @@ describe('who may import whom', () => {
   it('a contract holds no behaviour: but for types, it knows the kernel, libraries and other contracts', () => {
     const contracts = modules.filter(({ path }) => basename(path) === 'contract.ts')
     expect(contracts.length).toBeGreaterThan(0)
-    const strangers = offences(
-      contracts,
-      ({ name, file, type }) =>
-        !type && name !== '#kernel' && !name.startsWith('#lib/') && basename(file ?? '') !== 'contract.ts',
-    )
+    const strangers = offences(contracts, ({ name, file, type, exported }, { path }) => {
+      // It publishes functions of its own folder.
+      if (exported && file?.startsWith(`${dirname(path)}/`)) return false
+      return !type && name !== '#kernel' && !name.startsWith('#lib/') && basename(file ?? '') !== 'contract.ts'
+    })
     expect(strangers).toEqual([])
   })
 
@@ -410,15 +412,17 @@ function importsOf(path: string, text: string): Import[] {
   const fixed = [...text.matchAll(/^(import|export)\s+(type\s)?(?:[^'"`;=()]*?\bfrom\s+)?['"]([^'"]+)['"]/gm)]
   const lazy = [...text.matchAll(/(typeof )?\bimport\(\s*['"]([^'"]+)['"]\s*\)(\.\w+)?/g)]
   return [
-    ...fixed.map(([, , type, name]) => ({
+    ...fixed.map(([, verb, type, name]) => ({
       name: name!,
       file: fileOf(path, name!),
       type: type !== undefined,
+      exported: verb === 'export',
       lazy: false,
     })),
     // `import('pino').Logger` names a type; `(await import('pino')).pino` has a parenthesis before the dot.
     ...lazy.map(([, type, name, member]) => ({
       ...{ name: name!, file: fileOf(path, name!) },
+      exported: false,
       lazy: true,
       type: type !== undefined || /^\.[A-Z]/.test(member ?? ''),
     })),
@@ -461,11 +465,16 @@ function withoutStrings(line: string): string {
 
 /** Cycles of imports, types too, each reported once. */
 function circles(from: readonly Source[]): string[] {
-  // What plugin files import is handed to them while the program runs; that is no circle of what it is made of.
+  // What plugin files import is handed to them while the program runs; that is no circle of what it is made of. Nor are the types
+  // of a contract, in a file whose functions it publishes.
   const graph = new Map(
     from
       .filter(({ path }) => path !== 'embed/importable.ts')
-      .map(({ path, imports }) => [path, imports.flatMap(({ file }) => file ?? [])]),
+      .map(({ path, imports }) => {
+        const own = ({ type, file }: Import) =>
+          type && file?.startsWith(moduleOf(path)) && basename(file) === 'contract.ts'
+        return [path, imports.filter(each => !own(each)).flatMap(({ file }) => file ?? [])]
+      }),
   )
   const found = new Set<string>()
   const done = new Set<string>()

@@ -5,6 +5,8 @@ import { defineError, type Effect, type Project, point, token, z } from '#kernel
 import { Page } from '#lib/list'
 import { GivenFolder, SandboxStatus } from '#safety/sandbox/contract'
 
+export { shapeProfile } from './shape-profile.ts'
+
 export const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'dead'] as const
 export const AgentStatus = z.enum(STATUSES)
 export type AgentStatus = z.infer<typeof AgentStatus>
@@ -267,21 +269,6 @@ export const ProfileShapes = point<ProfileShape>('profile_shapes', {
   key: ({ name }) => name,
   has: { name: 'text', shape: 'function' },
 })
-
-/** What all of these make of a profile, one after another; most agents are nothing special to most of them, which say so at once. */
-export function shapeProfile(
-  shapes: readonly ProfileShape[],
-  agent: NewAgent,
-  profile: Profile,
-): Profile | Promise<Profile> {
-  let made = profile
-  for (const [n, each] of shapes.entries()) {
-    const next = each.shape(agent, made)
-    if (next instanceof Promise) return next.then(shaped => shapeProfile(shapes.slice(n + 1), agent, shaped))
-    made = next
-  }
-  return made
-}
 
 /** What a module knows of an agent, shown as this field of its detail. */
 export interface AgentFacet {

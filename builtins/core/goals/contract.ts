@@ -1,11 +1,12 @@
 import type { AgentRow } from '#core/agents/contract'
 import type { ImageRef } from '#core/images/contract'
-import type { Message, Spend } from '#core/models/contract'
+import type { Spend } from '#core/models/contract'
 import type { InnerLife, Profile } from '#core/profiles/contract'
-import type { Claim, PlannedCall } from '#core/runtime/contract'
+import type { Claim } from '#core/runtime/contract'
 import { defineError, type Effect, point, token, type Undo, z } from '#kernel'
-import { appendEvent } from '#platform/store/contract'
 import type { Reach } from '#safety/sandbox/contract'
+
+export { toolResult } from './pursuit/tool-result.ts'
 
 const command = z.string().trim().min(1).max(2000)
 const file = z.string().trim().min(1).max(500)
@@ -87,17 +88,6 @@ export interface GoalRow extends Omit<Goal, GoalDetail> {
   completed_at: number | null
 }
 
-/**
- * In SQL: whether a goal, by its alias, waits and cannot be pursued: for one of its subgoals, for the operator's answer, or for
- * a goal that it comes after.
- */
-export function isBlocked(goal: string): string {
-  return `(EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = ${goal}.goal_id AND sub.status = 'active')
-    OR EXISTS (SELECT 1 FROM questions_view q WHERE q.goal_id = ${goal}.goal_id AND q.answered_at IS NULL)
-    OR EXISTS (SELECT 1 FROM goal_dependencies d JOIN goals first ON first.goal_id = d.after_goal_id
-      WHERE d.goal_id = ${goal}.goal_id AND first.status = 'active'))`
-}
-
 /** The goal of a cycle. */
 export interface PursuedGoal extends GoalRow {
   /** Whether it waits: for its subgoals, for an answer, or for a goal that it comes after. */
@@ -131,36 +121,6 @@ export const ToolResult = z
     duration_ms: z.number(),
   })
   .describe('A tool call came to its end')
-
-const LONGEST_ARGUMENTS = 1_000
-const LONGEST_OUTPUT = 500
-
-/** The event of a tool call's end: belongs into the commit that records its outcome. */
-export function toolResult(
-  whose: { agent_id: string; goal_id: string | null; cycle_num?: number; run_id?: string | null },
-  call: PlannedCall,
-  message: Message,
-  duration: number,
-): Effect {
-  const { agent_id, goal_id, cycle_num, run_id } = whose
-  const data: z.infer<typeof ToolResult> = {
-    agent_id,
-    goal_id,
-    tool: call.name,
-    ok: !message.is_error,
-    call_id: call.call_id,
-    step: call.step,
-    arguments: cut(JSON.stringify(call.arguments) ?? '', LONGEST_ARGUMENTS),
-    output: cut(message.content, LONGEST_OUTPUT),
-    duration_ms: Math.max(0, Math.round(duration)),
-  }
-  return appendEvent({ type: 'tool_result', agent_id, cycle_num, run_id, data })
-}
-
-function cut(text: string, longest: number): string {
-  // Half of a pair of surrogates is no text.
-  return text.length > longest ? `${text.slice(0, longest).replace(/[\ud800-\udbff]$/, '')}…` : text
-}
 
 export const GoalAdded = z
   .object({

@@ -11,12 +11,16 @@ import {
   type ListWindow,
   type Store,
 } from '#platform/store/contract'
-import { type Goal, type GoalRow, isBlocked, type PursuedGoal } from './contract.ts'
+import type { Goal, GoalRow, PursuedGoal } from './contract.ts'
 
 export const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result, unconfirmed,
   steps_completed, acceptance, refusals, claims_refused, plan, deadline_at, created_at, completed_at`
 
-const BLOCKED = isBlocked('g')
+/** Whether goal `g` waits and cannot be pursued: for a subgoal, for the operator's answer, or for a goal that it comes after. */
+const BLOCKED = `(EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND sub.status = 'active')
+  OR EXISTS (SELECT 1 FROM questions_view q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL)
+  OR EXISTS (SELECT 1 FROM goal_dependencies d JOIN goals first ON first.goal_id = d.after_goal_id
+    WHERE d.goal_id = g.goal_id AND first.status = 'active'))`
 const QUESTION = `(SELECT question_id FROM questions_view q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL
   ORDER BY asked_at, question_id LIMIT 1)`
 const UNREPORTED = "sub.status <> 'active' AND sub.told_at IS NULL"

@@ -1,5 +1,7 @@
 import { defineError, type PluginHandle, point, token, z } from '#kernel'
 
+export { imagesIn } from './in-messages.ts'
+
 /** Media types that every model with sight takes. */
 export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/webp'] as const
 export type ImageType = (typeof IMAGE_TYPES)[number]
@@ -112,14 +114,6 @@ export function isImage(bytes: Buffer): boolean {
 
 /** In SQL: whether the JSON of a message has images; as in the indexes. */
 export const WITH_IMAGES = `message LIKE '%"images":[{%'`
-
-/** Returns the hashes of the images in messages, which are JSON. */
-export function imagesIn(rows: readonly { message: string }[]): string[] {
-  return rows.flatMap(({ message }) => {
-    const { images } = JSON.parse(message) as { images?: ImageRef[] }
-    return images?.map(({ sha256 }) => sha256) ?? []
-  })
-}
 
 /** Returns images that a column keeps as JSON. */
 export function readImages(json: string | null): ImageRef[] {

@@ -1,5 +1,6 @@
 import { defineError, type Effect, token, z } from '#kernel'
-import { defineEffect } from '#platform/store/contract'
+
+export { sessionUsed } from './statements.ts'
 
 export const SESSION_STATUSES = ['running', 'expired', 'closed'] as const
 
@@ -47,25 +48,6 @@ export interface Sessions {
   expire(): Promise<number>
 }
 export const Sessions = token<Sessions>('sessions')
-
-/** Counts what happened in a session, and shows that it lives. */
-export const sessionUsed = defineEffect({
-  name: 'sessions.used',
-  schema: z.object({
-    session_id: z.string(),
-    input_tokens: z.number().int().default(0),
-    output_tokens: z.number().int().default(0),
-    cost_micros: z.number().int().default(0),
-    duration_ms: z.number().int().default(0),
-  }),
-  statements: ({ session_id, input_tokens, output_tokens, cost_micros, duration_ms }, now) => [
-    {
-      sql: `UPDATE sessions SET input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,
-              cost_micros = cost_micros + ?, duration_ms = duration_ms + ?, last_active = ? WHERE session_id = ?`,
-      params: [input_tokens, output_tokens, cost_micros, duration_ms, now, session_id],
-    },
-  ],
-})
 
 export const SessionNotFoundError = defineError({
   code: 'session_not_found',

@@ -1,4 +1,6 @@
-import { HostToken, type PluginHandle, z } from '#kernel'
+import { z } from '#kernel'
+
+export { mayPluginsAdd } from './may-add.ts'
 
 export const Plugin = z.object({
   name: z.string().meta({ examples: ['office-hours'] }),
@@ -29,11 +31,3 @@ export const ApplyResult = z.object({
   error: z.string().nullable(),
 })
 export type ApplyResult = z.infer<typeof ApplyResult>
-
-/** Returns whether there are plugin files that this process does not run: what is missing here may be theirs. */
-export function mayPluginsAdd(svc: Pick<PluginHandle, 'use'>): boolean {
-  return svc
-    .use(HostToken)
-    .list()
-    .some(({ state }) => state === 'unloaded')
-}

@@ -1,6 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { defineError, type OperationCall, type Ports, point, type SvcError, token, z } from '#kernel'
+import { defineError, type OperationCall, point, token, z } from '#kernel'
 import type { TcpAddress } from '#platform/daemon/contract'
+import type { EncodedBody, PageEncoding } from './page-files.ts'
+
+export { type EncodedBody, PAGE_ENCODINGS, type PageEncoding, readPageFile } from './page-files.ts'
+export { problemOf } from './problem.ts'
 
 /** The section `server`. All of it is read at start. */
 export const ServerConfig = z.object({
@@ -85,16 +89,6 @@ export interface Rest {
 }
 export const Rest = token<Rest>('rest')
 
-/** Content encodings that pages are compressed with when they are built, the smallest first, and the file name's ending. */
-export const PAGE_ENCODINGS = { br: '.br', gzip: '.gz' } as const
-export type PageEncoding = keyof typeof PAGE_ENCODINGS
-
-/** A body that is compressed already. */
-export interface EncodedBody {
-  bytes: Buffer
-  encoding: PageEncoding
-}
-
 /** A file that is served as it is, to everyone: the shell of a page, which holds no data. */
 export interface StaticRoute {
   path: string
@@ -104,27 +98,6 @@ export interface StaticRoute {
   body(encodings: readonly PageEncoding[]): string | Buffer | EncodedBody | Promise<string | Buffer | EncodedBody>
 }
 
-/**
- * Reads a page's file from the first folder that has it: compressed, where that lies beside it and the client accepts it.
- * @returns undefined where no folder has it
- */
-export async function readPageFile(
-  files: Ports['files'],
-  folders: readonly URL[],
-  file: string,
-  encodings: readonly PageEncoding[],
-): Promise<Buffer | EncodedBody | undefined> {
-  const read = (name: string, folder: URL) => files.readFile(new URL(name, folder)).catch(() => undefined)
-  for (const folder of folders) {
-    for (const encoding of encodings) {
-      const bytes = await read(`${file}${PAGE_ENCODINGS[encoding]}`, folder)
-      if (bytes) return { bytes, encoding }
-    }
-    const bytes = await read(file, folder)
-    if (bytes) return bytes
-  }
-  return undefined
-}
 export const StaticRoutes = point<StaticRoute>('static_routes', {
   key: route => route.path,
   has: { path: 'text', contentType: 'text', body: 'function' },
@@ -204,10 +177,6 @@ export const ProtocolRoutes = point<ProtocolRoute>('protocol_routes', {
   claims: ({ methods, path }) => methods.map(method => `${method} ${shapeOf(path)}`),
 })
 
-/** Maximum number of reported problems, each with a bounded path: input may have any number, of any length. */
-const MOST_ERRORS = 100
-const LONGEST_PATH = 200
-
 /** An error on the wire: a problem document of RFC 9457. */
 export const Problem = z.object({
   type: z.string().describe('`urn:svc:problem:` and the code'),
@@ -222,16 +191,6 @@ export const Problem = z.object({
     .describe('What is wrong where'),
 })
 export type Problem = z.infer<typeof Problem>
-
-/** An error as such a document. */
-export function problemOf(error: SvcError, request_id: string): Problem {
-  const { code, title, status, message: detail, errors } = error
-  const problem = { type: `urn:svc:problem:${code}`, title, status, detail, code, request_id }
-  const listed = errors
-    .slice(0, MOST_ERRORS)
-    .map(({ path, message }) => ({ path: path.slice(0, LONGEST_PATH), message }))
-  return listed.length > 0 ? { ...problem, errors: listed } : problem
-}
 
 export const WideBindError = defineError({
   code: 'key_needed',

@@ -1,5 +1,7 @@
 import { type Clock, defineError, type Kernel, type Ports, type Role, token } from '#kernel'
 
+export { htmlPage, htmlText } from './html.ts'
+
 export interface TrialOptions {
   /** Of all randomness and ids in it. */
   seed: number
@@ -40,39 +42,3 @@ export const TrialFolderError = defineError({
   sentence: (p: { folder: string }) =>
     `${p.folder} holds something already; name a folder that is empty, or that there is not yet.`,
 })
-
-/** Text as it may stand in HTML, in attributes too. Whatever moves, hides or reorders text is shown as U+FFFD. */
-export function htmlText(text: string): string {
-  return text
-    .replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}]/gu, '\ufffd')
-    .replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
-}
-
-const STYLE = `:root{color-scheme:light dark;--ink:#1c2430;--dim:#5b6675;--line:#d6dbe2;--paper:#fff;--soft:#f4f6f9;--accent:#2f6fb3;--good:#2d7d46;--bad:#b3402f}
-@media (prefers-color-scheme:dark){:root{--ink:#e6eaf0;--dim:#9aa5b4;--line:#39424f;--paper:#14181e;--soft:#1d232b;--accent:#7fb2e8;--good:#6cc48a;--bad:#ec8a7a}}
-body{font:16px/1.55 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:62rem;margin:2rem auto;padding:0 1.2rem}
-h1{line-height:1.2}h2{margin-top:2.2em;border-bottom:1px solid var(--line);padding-bottom:.2em}.dim,figcaption{color:var(--dim)}
-table{border-collapse:collapse;width:100%;margin:1em 0;font-variant-numeric:tabular-nums}th,td{text-align:left;padding:.35em .7em;border-bottom:1px solid var(--line);vertical-align:top}
-th{font-weight:600;background:var(--soft)}blockquote{margin:1em 0;padding:.2em 1em;border-left:3px solid var(--accent);background:var(--soft);white-space:pre-wrap}
-figure{margin:1em 0}svg{max-width:100%;height:auto}svg text{font:13px system-ui,sans-serif;fill:var(--ink)}.axis{stroke:var(--line)}.mark{stroke:var(--accent);fill:none}.dot{fill:var(--accent)}.grid{fill:var(--dim)!important}
-pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--soft);padding:.6em}`
-/** Of the style, by which the page's own policy knows it. */
-const STYLE_SHA256 = 'cMXksfD9cboDprHcY0hi+2G9LItOFRJuwZysf0N51ak='
-
-/** A page of one file that loads and runs nothing. @param body HTML whose texts are made with `htmlText` */
-export function htmlPage(title: string, body: string): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-${STYLE_SHA256}'; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${htmlText(title)}</title>
-<style>${STYLE}</style>
-</head>
-<body>
-${body}
-</body>
-</html>
-`
-}

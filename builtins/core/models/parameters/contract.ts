@@ -1,5 +1,7 @@
 import { z } from '#kernel'
 
+export { mergeParameters } from './merge.ts'
+
 /** Keys of a request that `extra` never sets: they are what the call itself decides, or what its spend is bounded by. */
 const RESERVED = [
   ...['model', 'messages', 'system', 'tools', 'tool_choice', 'functions', 'stream', 'stream_options', 'n'],
@@ -51,14 +53,6 @@ export const ModelParameters = z.strictObject(
   'must be a mapping, such as { reasoning_effort: low }',
 )
 export type ModelParameters = z.infer<typeof ModelParameters>
-
-/** Merges parameters key by key, the nearest first; `extra` too. */
-export function mergeParameters(...layers: readonly (ModelParameters | undefined)[]): ModelParameters {
-  const given = layers.filter(layer => layer !== undefined).reverse()
-  const merged: ModelParameters = Object.assign({}, ...given)
-  const extra = Object.assign({}, ...given.map(layer => layer.extra))
-  return Object.keys(extra).length > 0 ? { ...merged, extra } : merged
-}
 
 /** Returns the tokens that a model may think, on top of those of its answer. */
 export function thinkingTokens({ reasoning_effort, thinking_tokens = 0 }: ModelParameters = {}): number {

@@ -1,0 +1,61 @@
+import { type PluginHandle, point } from '#kernel'
+import { type Statement, Store } from '#platform/store/contract'
+import type { CallPurpose, Spend } from '../contract.ts'
+
+/** A call that is about to be made. */
+export interface PlannedSpend {
+  call_id: string
+  /** `provider:model` */
+  model: string
+  purpose: CallPurpose
+  priced: Spend['priced']
+  /** How long the call may take at most, with all its retries, in milliseconds. */
+  longest_ms: number
+  /** What one attempt may cost at most, its input being estimated. */
+  bound(): { cost_micros: number; tokens: number }
+}
+
+/** A limit on what models may cost. */
+export interface CallLimit {
+  name: string
+  /** The SQL expression whose value `hold` needs; the expressions of all limits are read in one statement. */
+  question?(purpose: CallPurpose): Statement | undefined
+  /**
+   * Called before each attempt of a call. What it throws keeps the attempt from being made.
+   * @param answer the value of `question`; undefined where that asks nothing
+   * @returns `held` where something is held that the booking of the call releases
+   */
+  hold(call: PlannedSpend, answer?: unknown): Promise<'held' | undefined | void>
+  /** The attempt was not charged for, and another follows after a pause: nothing need be held for it meanwhile. */
+  unbilled?(call: PlannedSpend): Promise<void>
+  /** The call is over, however it ended. `spend` is null when it cannot have been charged. */
+  settle(call: { call_id: string; purpose: CallPurpose; spend: Spend | null; answered: boolean }): Promise<void>
+}
+export const CallLimits = point<CallLimit>('call_limits', {
+  key: limit => limit.name,
+  has: { name: 'text', hold: 'function', settle: 'function' },
+})
+
+/**
+ * Calls `hold` of all limits on an attempt, one after another.
+ * @returns whether one of them holds something for it
+ * @throws what a limit refuses the attempt with
+ */
+export async function holdAll(svc: PluginHandle, call: PlannedSpend): Promise<boolean> {
+  const limits = svc.list(CallLimits).map(limit => ({ limit, question: limit.question?.(call.purpose) }))
+  const questions = limits.flatMap(({ question }) => question ?? [])
+  const answers = await answersTo(svc, questions)
+  let held = false
+  for (const { limit, question } of limits) {
+    const done = await limit.hold(call, question && answers[`answer_${questions.indexOf(question)}`])
+    held ||= done === 'held'
+  }
+  return held
+}
+
+async function answersTo(svc: PluginHandle, questions: readonly Statement[]): Promise<Record<string, unknown>> {
+  if (questions.length === 0) return {}
+  const sql = `SELECT ${questions.map(({ sql }, n) => `${sql} AS answer_${n}`).join(', ')}`
+  const params = questions.flatMap(({ params = [] }) => params)
+  return (await svc.use(Store).glance<Record<string, unknown>>(sql, params)) ?? {}
+}

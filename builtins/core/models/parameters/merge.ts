@@ -1,0 +1,9 @@
+import type { ModelParameters } from './contract.ts'
+
+/** Merges parameters key by key, the nearest first; `extra` too. */
+export function mergeParameters(...layers: readonly (ModelParameters | undefined)[]): ModelParameters {
+  const given = layers.filter(layer => layer !== undefined).reverse()
+  const merged: ModelParameters = Object.assign({}, ...given)
+  const extra = Object.assign({}, ...given.map(layer => layer.extra))
+  return Object.keys(extra).length > 0 ? { ...merged, extra } : merged
+}

@@ -1,0 +1,53 @@
+import type { Profile } from './contract.ts'
+
+/** Name and role: the part that stands before everything else. */
+export function rolePrompt({ name, role }: Profile): string {
+  return `You are ${name}.\n\nRole: ${role}`
+}
+
+/** How the agent comes across and what moves it; empty where the profile says nothing of it. */
+export function personaPrompt({ persona, personality }: Profile): string {
+  return section([
+    personality.traits.length > 0 && `Traits: ${personality.traits.join(', ')}`,
+    personality.style && `Style: ${personality.style}`,
+    persona?.purpose && `Purpose: ${persona.purpose}`,
+    persona && persona.values.length > 0 && `Values: ${persona.values.join(', ')}`,
+    persona && persona.fears.length > 0 && `Fears: ${persona.fears.join(', ')}`,
+    persona && persona.goals.length > 0 && `Long-term goals: ${persona.goals.join('; ')}`,
+  ])
+}
+
+/** How the agent is at the moment; empty without a persona. */
+export function moodPrompt({ persona }: Profile): string {
+  return persona ? `Just now: ${moodWords(persona)}.` : ''
+}
+
+/** All of what an agent is and how it works. */
+export function selfPrompt(profile: Profile, skills: string): string {
+  return section([rolePrompt(profile), personaPrompt(profile), moodPrompt(profile), profile.system_prompt, skills])
+}
+
+/** What skills are about, for a prompt that asks what to do: their headings with the paragraph below. How it is done comes later. */
+export function outlineOf(skills: string): string {
+  const paragraphs = skills.split(/\n\s*\n/).map(text => text.trim())
+  const kept = paragraphs.filter(
+    (text, at) => at === 0 || text.startsWith('# ') || paragraphs[at - 1]!.startsWith('# '),
+  )
+  return kept.join('\n\n')
+}
+
+function section(parts: readonly (string | false | null | undefined)[]): string {
+  return parts.filter(Boolean).join('\n\n')
+}
+
+function moodWords(persona: NonNullable<Profile['persona']>): string {
+  const level = (value: number) => (value >= 0.7 ? 'high' : value >= 0.4 ? 'moderate' : 'low')
+  const { risk_tolerance, social_drive, concentration, autonomy_level, happiness } = persona
+  return [
+    `risk tolerance ${level(risk_tolerance)}`,
+    `social drive ${level(social_drive)}`,
+    `concentration ${level(concentration)}`,
+    `autonomy ${level(autonomy_level)}`,
+    `happiness ${Math.round(happiness * 100)} %`,
+  ].join(', ')
+}

@@ -1,0 +1,21 @@
+import { z } from '#kernel'
+import { defineEffect } from '#platform/store/contract'
+
+/** Counts what happened in a session, and shows that it lives. */
+export const sessionUsed = defineEffect({
+  name: 'sessions.used',
+  schema: z.object({
+    session_id: z.string(),
+    input_tokens: z.number().int().default(0),
+    output_tokens: z.number().int().default(0),
+    cost_micros: z.number().int().default(0),
+    duration_ms: z.number().int().default(0),
+  }),
+  statements: ({ session_id, input_tokens, output_tokens, cost_micros, duration_ms }, now) => [
+    {
+      sql: `UPDATE sessions SET input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,
+              cost_micros = cost_micros + ?, duration_ms = duration_ms + ?, last_active = ? WHERE session_id = ?`,
+      params: [input_tokens, output_tokens, cost_micros, duration_ms, now, session_id],
+    },
+  ],
+})
