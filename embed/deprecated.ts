@@ -3,7 +3,7 @@
 import { type DeleteHook, DeleteHooks } from '#core/agents/contract'
 import { ImportedAgent, type UnpackedPart } from '#core/checkpoints/contract'
 import { ApplyResult } from '#interfaces/plugins-admin/contract'
-import { didYouMean, intercept } from '#kernel'
+import { didYouMean, errorMessage, intercept } from '#kernel'
 import type { DemoContext, DemoTrial } from '#lab/demos/contract'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { pluralize } from '#lib/pluralize'
@@ -109,6 +109,8 @@ export type Tape = RecordingBackend
 export const TapeToken = ActiveRecording
 /** @deprecated Use `didYouMean`. */
 export const meant = didYouMean
+/** @deprecated Use `errorMessage`. */
+export const sentenceOf = errorMessage
 /** @deprecated Use `intercept`. */
 export const intercepted = intercept
 /** @deprecated Use `jsonList`. */

@@ -10,12 +10,12 @@ import {
   checkFields,
   type EventName,
   type Events,
+  errorMessage,
   type Kernel,
   type OperationCall,
   type Ports,
   type Role,
   SvcError,
-  sentenceOf,
   type Undo,
   type z,
 } from '#kernel'
@@ -270,7 +270,7 @@ export class SvcHooks {
       ...{ name, owner: OWNER, clock: ports.clock },
       failClosed: () => options.failClosed ?? config.get('daemon.guards_fail_closed') === true,
       failed: ({ agent_id, cycle_num, phase }, error) =>
-        log.error({ agent_id, cycle_num }, `guard "${name}" of ${phase}: ${sentenceOf(error)}`),
+        log.error({ agent_id, cycle_num }, `guard "${name}" of ${phase}: ${errorMessage(error)}`),
     })
     return points.add(Guards, registered, OWNER)
   }

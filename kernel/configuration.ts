@@ -56,5 +56,5 @@ export const InvalidConfigError = defineError({
   status: 400,
   exit: 2,
   title: 'Invalid configuration',
-  sentence: (p: { issues: readonly Issue[] }) => `The configuration is not valid: ${describeIssues(p.issues)}.`,
+  message: (p: { issues: readonly Issue[] }) => `The configuration is not valid: ${describeIssues(p.issues)}.`,
 })

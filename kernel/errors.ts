@@ -9,7 +9,7 @@ export interface Issue {
 export interface SvcErrorOptions {
   /** Stable snake_case name of the error, part of the wire contract. */
   code: string
-  /** HTTP status that the REST face answers with. */
+  /** HTTP status of the answer. */
   status: number
   /** Exit code of the command line. */
   exit?: number
@@ -21,7 +21,7 @@ export interface SvcErrorOptions {
   cause?: unknown
 }
 
-/** The base of all errors that a user may see: `message` is a sentence that says what was wrong and what would be right. */
+/** The base of all errors that a user may see. `message` says what was wrong and what would be right. */
 export class SvcError extends Error {
   readonly code: string
   readonly status: number
@@ -50,15 +50,16 @@ Object.defineProperty(SvcError, Symbol.hasInstance, {
   },
 })
 
-export interface ErrorDefinition<P> {
+export type ErrorDefinition<P> = {
   code: string
-  /** What the class is called, where that does not follow from the code. */
+  /** Name of the class, where that does not follow from the code. */
   name?: string
   status: number
   exit?: number
   title: string
-  sentence: (params: P) => string
-}
+} & MessageDefinition<P>
+/** Makes the message of the parameters; `sentence` is its earlier name, for one version. */
+type MessageDefinition<P> = { message: (params: P) => string } | { sentence: (params: P) => string }
 
 export interface ErrorClass<P> {
   new (params: P, options?: { errors?: readonly Issue[]; retryAfter?: number; cause?: unknown }): SvcError
@@ -76,18 +77,19 @@ export function errorCatalogue() {
 
 /**
  * Defines one typed error: its code, HTTP status, exit code (1 by default) and message, for every interface.
- * @example export const AgentNotFoundError = defineError({ code: 'agent_not_found', status: 404, title: 'Agent not found', sentence: (p: { ref: string }) => `No agent is called "${p.ref}".` })
+ * @example export const AgentNotFoundError = defineError({ code: 'agent_not_found', status: 404, title: 'Agent not found', message: (p: { ref: string }) => `No agent is called "${p.ref}".` })
  */
 export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClass<P> {
   const { code, status, title } = definition
   catalogue.set(code, { code, status, exit: definition.exit ?? 1, title })
   const { name = nameOf(code) } = definition
+  const message = 'message' in definition ? definition.message : definition.sentence
   const made = class extends SvcError {
     static readonly code = code
     static readonly status = status
     static readonly title = title
     constructor(params: P, options: { errors?: readonly Issue[]; retryAfter?: number; cause?: unknown } = {}) {
-      super(endedOnce(definition.sentence(params)), { ...definition, ...options })
+      super(endedOnce(message(params)), { ...definition, ...options })
       this.name = name
     }
   }
@@ -95,9 +97,9 @@ export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClas
   return made
 }
 
-/** A problem inside a sentence may end with a mark of its own; a full stop follows none. */
-function endedOnce(sentence: string): string {
-  return sentence.replace(/(?<!\.)([.?!])\.$/, '$1')
+/** Removes the full stop after another end mark, which a quoted problem may bring. */
+function endedOnce(message: string): string {
+  return message.replace(/(?<!\.)([.?!])\.$/, '$1')
 }
 
 /** `AgentNotFoundError` for `agent_not_found`. */
@@ -111,31 +113,32 @@ export const InvalidInputError = defineError({
   status: 422,
   exit: 2,
   title: 'Invalid input',
-  sentence: (p: { what: string; issues: readonly Issue[] }) => `${p.what} is not valid: ${describeIssues(p.issues)}.`,
+  message: (p: { what: string; issues: readonly Issue[] }) => `${p.what} is not valid: ${describeIssues(p.issues)}.`,
 })
 export const ConflictError = defineError({
   code: 'conflict',
   status: 409,
   title: 'Conflict',
-  sentence: (p: { sentence: string }) => p.sentence,
+  // `sentence` is the earlier name of the parameter, for one version.
+  message: (p: { message: string } | { sentence: string }) => ('message' in p ? p.message : p.sentence),
 })
 export const ScopeClosedError = defineError({
   code: 'scope_closed',
   status: 409,
   title: 'Scope closed',
-  sentence: (p: { owner: string; label: string }) => `Plugin "${p.owner}" is gone and can no longer hold ${p.label}.`,
+  message: (p: { owner: string; label: string }) => `Plugin "${p.owner}" is gone and can no longer hold ${p.label}.`,
 })
 export const TimeLimitError = defineError({
   code: 'time_limit',
   status: 504,
   title: 'Time limit',
-  sentence: (p: { what: string; ms: number }) => `${p.what} did not finish within ${p.ms / 1000} s.`,
+  message: (p: { what: string; ms: number }) => `${p.what} did not finish within ${p.ms / 1000} s.`,
 })
 
 /** Maximum number of issues in one message; the input may have any number. */
 const MOST_ISSUES = 20
 
-/** Issues as one sentence, each with its path. */
+/** Joins issues to one line, each with its path. */
 export function describeIssues(issues: readonly Issue[]): string {
   const listed = issues.slice(0, MOST_ISSUES).map(({ path, message }) => (path ? `${cut(path)}: ${message}` : message))
   return [...listed, ...(issues.length > MOST_ISSUES ? [`and ${issues.length - MOST_ISSUES} more`] : [])].join('; ')
@@ -146,8 +149,8 @@ function cut(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }
 
-/** The sentence of anything that was thrown, which need not be an Error, nor made here. */
-export function sentenceOf(error: unknown): string {
+/** Returns the message of anything that was thrown, which need not be an Error. */
+export function errorMessage(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error)
   const { message } = error as { message?: unknown }
   if (typeof message === 'string') return message

@@ -1,6 +1,6 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook } from 'tapable'
 import { z } from 'zod'
-import { ConflictError, defineError, sentenceOf } from './errors.ts'
+import { ConflictError, defineError, errorMessage } from './errors.ts'
 import type { CycleBoundary } from './interceptor.ts'
 import { didYouMean } from './near.ts'
 import { type Clock, type Log, within } from './ports.ts'
@@ -161,7 +161,7 @@ export const UnknownHookError = defineError({
   code: 'unknown_hook',
   status: 400,
   title: 'Unknown hook',
-  sentence: ({ name, known }: { name: string; known: string[] }) =>
+  message: ({ name, known }: { name: string; known: string[] }) =>
     `There is no hook "${name}"; ${didYouMean(name, known, known.length > 20 ? 'docs/reference/events.md' : undefined)}`,
 })
 
@@ -185,7 +185,7 @@ export class Hooks {
 
   /** Declares a hook by name. @throws ConflictError when the name is taken */
   declare<In, Out>(name: string, options: HookOptions): Hook<In, Out> {
-    if (this.#hooks.has(name)) throw new ConflictError({ sentence: `There already is a hook called "${name}".` })
+    if (this.#hooks.has(name)) throw new ConflictError({ message: `There already is a hook called "${name}".` })
     const orphan = this.#orphans.get(name) as unknown as Hook<In, Out> | undefined
     const hook = orphan?.adopt(options) ?? new Hook<In, Out>(name, options)
     this.#orphans.delete(name)
@@ -198,7 +198,7 @@ export class Hooks {
     const { clock, log } = this.#parts
     this.declare(name, {
       kind: 'series',
-      failed: (tap, error) => log.error({ plugin: tap }, `${name}: ${sentenceOf(error)}`),
+      failed: (tap, error) => log.error({ plugin: tap }, `${name}: ${errorMessage(error)}`),
       limited: (tap, work) => within(clock, HANDLER_LIMIT_MS, `The handler "${tap}" of ${name}`, work),
     })
     this.#events.set(name, schema)

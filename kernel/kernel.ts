@@ -19,13 +19,13 @@ export const UnknownOperationError = defineError({
   code: 'unknown_operation',
   status: 404,
   title: 'Unknown operation',
-  sentence: (p: { name: string }) => `There is no operation "${p.name}".`,
+  message: (p: { name: string }) => `There is no operation "${p.name}".`,
 })
 export const ClosedError = defineError({
   code: 'closed',
   status: 503,
   title: 'Closed',
-  sentence: () => 'The project is closed in this process; open it again.',
+  message: () => 'The project is closed in this process; open it again.',
 })
 
 export interface KernelParts {

@@ -83,7 +83,7 @@ export class Points {
     const earlier = registry.byKey.get(key)
     if (earlier) {
       throw new ConflictError({
-        sentence: `"${owner}" adds "${key}" to ${point.name}, but "${earlier.owner}" already did; give one of them another name.`,
+        message: `"${owner}" adds "${key}" to ${point.name}, but "${earlier.owner}" already did; give one of them another name.`,
       })
     }
     const claims = rules.flatMap(rule => rule.claims?.(value) ?? [])
@@ -91,7 +91,7 @@ export class Points {
       const other = this.#byClaim.get(claim)
       if (!other) continue
       throw new ConflictError({
-        sentence: `"${owner}" adds "${key}" to ${point.name} with ${claim}, but "${other.key}" of "${other.owner}" already has it; give one of them another.`,
+        message: `"${owner}" adds "${key}" to ${point.name} with ${claim}, but "${other.key}" of "${other.owner}" already has it; give one of them another.`,
       })
     }
     const contribution = { key, owner, value }

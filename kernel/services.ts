@@ -17,7 +17,7 @@ export const ServiceMissingError = defineError({
   code: 'service_missing',
   status: 500,
   title: 'Service missing',
-  sentence: (p: { name: string }) => `No plugin provides the service "${p.name}"; is its plugin switched off?`,
+  message: (p: { name: string }) => `No plugin provides the service "${p.name}"; is its plugin switched off?`,
 })
 
 interface Provider {

@@ -4,18 +4,18 @@ export const InternalError = defineError({
   code: 'internal_error',
   status: 500,
   title: 'Internal error',
-  sentence: () => 'Something went wrong inside the service; its log has the details under this request id.',
+  message: () => 'Something went wrong inside the service; its log has the details under this request id.',
 })
 export const DiskFullError = defineError({
   code: 'disk_full',
   status: 503,
   title: 'Disk full',
-  sentence: (p: { what: string; next: string }) => `The disk that holds ${p.what} is full; make space${p.next}.`,
+  message: (p: { what: string; next: string }) => `The disk that holds ${p.what} is full; make space${p.next}.`,
 })
 export const MissingDependencyError = defineError({
   code: 'missing_dependency',
   status: 501,
   title: 'Missing dependency',
-  sentence: (p: { package: string; purpose: string }) =>
+  message: (p: { package: string; purpose: string }) =>
     `The optional package "${p.package}" is needed for ${p.purpose}; install it with: npm install ${p.package}`,
 })

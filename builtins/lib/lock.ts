@@ -21,7 +21,7 @@ export const FileLockedError = defineError({
   code: 'file_locked',
   status: 503,
   title: 'File locked',
-  sentence: (p: { file: string; by: string }) =>
+  message: (p: { file: string; by: string }) =>
     `${p.file} has been held by ${p.by} for more than ${LIMIT_MS / 1000} s; try again, or remove it if no process writes.`,
 })
 

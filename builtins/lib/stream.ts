@@ -26,7 +26,7 @@ export const StreamCutError = defineError({
   code: 'stream_cut',
   status: 502,
   title: 'Stream cut',
-  sentence: () => 'The stream ended before its last event; what came of it can be asked for, or the request repeated.',
+  message: () => 'The stream ended before its last event; what came of it can be asked for, or the request repeated.',
 })
 
 /** Makes an operation of a stream. `invoke` gives its events; each one's data has the shape of its schema. */

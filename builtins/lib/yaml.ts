@@ -1,5 +1,5 @@
 import { type Document, isMap, isScalar, Lexer, LineCounter, Parser, parseDocument } from 'yaml'
-import { defineError, type Ports, sentenceOf } from '#kernel'
+import { defineError, errorMessage, type Ports } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { deleteIn, isTree, same, setIn, type Tree } from '#lib/tree'
 import { readRegular } from './regular.ts'
@@ -13,7 +13,7 @@ export const BadFileError = defineError({
   status: 409,
   exit: 2,
   title: 'Bad file',
-  sentence: (p: { file: string; line?: number | undefined; problem: string; remedy?: string }) =>
+  message: (p: { file: string; line?: number | undefined; problem: string; remedy?: string }) =>
     `${p.file}${p.line ? `:${p.line}` : ''}: ${p.problem}${p.remedy ? `; ${p.remedy}` : ''}.`,
 })
 
@@ -40,7 +40,7 @@ export async function readYaml(files: Ports['files'], file: string, name = file,
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return parseYaml(name, '')
     if (code) throw new BadFileError({ file: name, problem: `cannot be read (${code})` })
-    throw new BadFileError({ file: name, problem: sentenceOf(error), remedy: 'put a text file in its place' })
+    throw new BadFileError({ file: name, problem: errorMessage(error), remedy: 'put a text file in its place' })
   }
   if (bytes.length > MAX_BYTES) throw tooLarge(name)
   const text = bytes.toString('utf8')

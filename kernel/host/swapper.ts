@@ -1,4 +1,4 @@
-import { sentenceOf } from '../errors.ts'
+import { errorMessage } from '../errors.ts'
 import type { Clock, Log } from '../ports.ts'
 import type { Version } from './version.ts'
 
@@ -94,7 +94,7 @@ export class PluginSwapper {
       await old.start(this.#parts.signal)
     } catch (error) {
       await this.end(old)
-      this.#parts.log.error({ plugin: old.name }, `the version before does not start again: ${sentenceOf(error)}`)
+      this.#parts.log.error({ plugin: old.name }, `the version before does not start again: ${errorMessage(error)}`)
     } finally {
       open?.()
     }

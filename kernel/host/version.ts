@@ -1,4 +1,4 @@
-import { ConflictError, type SvcError, sentenceOf } from '../errors.ts'
+import { ConflictError, errorMessage, type SvcError } from '../errors.ts'
 import { type HandleParts, PluginHandle } from '../handle.ts'
 import type { Interceptor } from '../interceptor.ts'
 import type { PluginDefinition } from '../plugin.ts'
@@ -130,7 +130,7 @@ export class Version implements LoadedPlugin {
     try {
       return this.#run('hand-over', () => this.#registrations.handOver?.())
     } catch (error) {
-      this.#parts.log.warn({ plugin: this.name }, `its state was not handed over: ${sentenceOf(error)}`)
+      this.#parts.log.warn({ plugin: this.name }, `its state was not handed over: ${errorMessage(error)}`)
       return undefined
     }
   }
@@ -192,12 +192,12 @@ export class Version implements LoadedPlugin {
   }
 
   #logFailures(failures: readonly unknown[]): void {
-    for (const failure of failures) this.#parts.log.error({ plugin: this.name }, sentenceOf(failure))
+    for (const failure of failures) this.#parts.log.error({ plugin: this.name }, errorMessage(failure))
   }
 }
 
 /** Why a plugin cannot be live: another one has its name. */
 export function nameTakenError({ name, origin }: Pick<Version, 'name' | 'origin'>): SvcError {
   const by = isOfProgram(origin) ? 'a part of the program' : origin
-  return new ConflictError({ sentence: `the name "${name}" is taken by ${by}; give this plugin another` })
+  return new ConflictError({ message: `the name "${name}" is taken by ${by}; give this plugin another` })
 }

@@ -239,7 +239,7 @@ describe('a stream that began something', () => {
           http: { method: 'POST', path: '/agents/{id}/tasks/stream' },
           async *run({ instruction }, { idempotency_key }) {
             runs.push({ key: idempotency_key, face: 'stream' })
-            if (instruction === 'refuse') throw new ConflictError({ sentence: 'Not now.' })
+            if (instruction === 'refuse') throw new ConflictError({ message: 'Not now.' })
             yield { event: 'token', data: { text: 'so ' } }
             yield { event: 'token', data: { text: 'far' } }
             if (instruction === 'finish') yield { event: 'done', data: { status: 'completed', output: 'so far' } }

@@ -246,7 +246,7 @@ it('a plugin file and the kernel share one SvcError, one zod and one set of poin
   const Caught = token<{ error: unknown; schema: unknown }>('caught')
   const source = `
     import { defineError, definePlugin, point, SvcError, z } from 'svc'
-    const MineError = defineError({ code: 'mine', status: 418, title: 'Mine', sentence: () => 'It is mine.' })
+    const MineError = defineError({ code: 'mine', status: 418, title: 'Mine', message: () => 'It is mine.' })
     export default definePlugin({
       name: 'mine',
       setup(svc) {

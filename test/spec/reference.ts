@@ -195,7 +195,7 @@ function fieldsOf(properties: Readonly<Record<string, Schema>>): string {
 
 /** The sentences of errors that a source defines, by their codes, with `…` for what differs; those that are put together are left out. */
 export function sentencesIn(source: string): [code: string, sentence: string][] {
-  const definitions = source.matchAll(/defineError\(\{\s*code: '(\w+)'[\s\S]*?sentence: [^=]*=>\s*/g)
+  const definitions = source.matchAll(/defineError\(\{\s*code: '(\w+)'[\s\S]*?message: [^=]*=>\s*/g)
   return [...definitions].flatMap(({ 0: head, 1: name, index }) => {
     const text = literalAt(source, index + head.length)
     return text === undefined ? [] : [[name!, text] as [string, string]]

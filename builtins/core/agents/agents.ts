@@ -1,7 +1,7 @@
 import { type ImageInputs, keepGiven } from '#core/images/contract'
 import { Models } from '#core/models/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
-import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
 import {
   AgentDeadError,
@@ -241,7 +241,7 @@ export class AgentDirectory implements Agents {
     const agent = await this.find(ref)
     const { agent_id } = agent
     for (const hook of this.#svc.list(DeleteHooks)) {
-      const failed = (error: unknown) => this.#svc.log.warn({ agent_id }, `${hook.name}: ${sentenceOf(error)}`)
+      const failed = (error: unknown) => this.#svc.log.warn({ agent_id }, `${hook.name}: ${errorMessage(error)}`)
       await hook.part(agent).catch(failed)
     }
     await this.#change(agent_id, [

@@ -319,20 +319,20 @@ export const AgentNotFoundError = defineError({
   code: 'agent_not_found',
   status: 404,
   title: 'Agent not found',
-  sentence: (p: { ref: string }) => `No agent has the id or name "${p.ref}"; list them with: svc status`,
+  message: (p: { ref: string }) => `No agent has the id or name "${p.ref}"; list them with: svc status`,
 })
 export const AmbiguousAgentError = defineError({
   code: 'ambiguous_agent',
   status: 409,
   title: 'Ambiguous agent',
-  sentence: (p: { ref: string; ids: string[] }) =>
+  message: (p: { ref: string; ids: string[] }) =>
     `Several agents are called "${p.ref}"; name one by its id: ${p.ids.join(', ')}.`,
 })
 export const AgentDeadError = defineError({
   code: 'agent_dead',
   status: 409,
   title: 'Agent dead',
-  sentence: (p: { agent_id: string }) => `Agent ${p.agent_id} is dead and stays so; it can only be deleted.`,
+  message: (p: { agent_id: string }) => `Agent ${p.agent_id} is dead and stays so; it can only be deleted.`,
 })
 
 /** The agent of the running cycle, as it was when the cycle began. */

@@ -62,11 +62,11 @@ export default definePlugin({
       },
     })
     // Read once a cycle, before all that goes by it. One that is gone is reported where the cycle needs it.
-    svc.tap('approval_gate', { name: 'agents', stage: -500, busy: neverHasWork }, async (cycle: Cycle) => {
+    svc.tap('approval_gate', { name: 'agents', stage: -500, hasWork: neverHasWork }, async (cycle: Cycle) => {
       const agent = await current.find(cycle.agent_id).catch(() => undefined)
       if (agent) cycle.set(ActiveAgent, agent)
     })
-    svc.tap('cleanup', { name: 'agents', busy: neverHasWork }, (cycle: Cycle) =>
+    svc.tap('cleanup', { name: 'agents', hasWork: neverHasWork }, (cycle: Cycle) =>
       noteGuard(cycle, cycle.get(ActiveAgent)),
     )
     svc.event('agent_spawned', OfAgent.extend({ name: z.string(), preset: z.string() }).describe('An agent was made'))

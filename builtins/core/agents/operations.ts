@@ -55,14 +55,14 @@ const NameAnAgentError = defineError({
   status: 422,
   exit: 2,
   title: 'Name an agent',
-  sentence: (p: { verb: string }) => `Name the agent to ${p.verb}, or say --all.`,
+  message: (p: { verb: string }) => `Name the agent to ${p.verb}, or say --all.`,
 })
 const NothingToChangeError = defineError({
   code: 'nothing_to_change',
   status: 422,
   exit: 2,
   title: 'Nothing to change',
-  sentence: () => 'Give a model, a role, a workspace or folders.',
+  message: () => 'Give a model, a role, a workspace or folders.',
 })
 
 const Listed = Page.extend(AgentFilter.shape)

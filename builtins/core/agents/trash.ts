@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { SharedFiles } from '#platform/store/contract'
 
 const TRASH = 'trash'
@@ -36,7 +36,7 @@ export async function moveEarlierTrash({ ports, project, log }: PluginHandle): P
     for (const name of names) await ports.files.rename(join(from, name), join(to, name))
     await ports.files.rm(from, { recursive: true })
   } catch (error) {
-    log.warn({}, `cannot move ${from} to ${to}: ${sentenceOf(error)}`)
+    log.warn({}, `cannot move ${from} to ${to}: ${errorMessage(error)}`)
   }
 }
 

@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
 import type { CheckpointService } from './checkpoint-service.ts'
@@ -18,7 +18,7 @@ export function afterCycle(
   if (config.every_cycles === 0 || cycle_num % config.every_cycles !== 0) return undefined
   return service
     .note(agent_id, `after cycle ${cycle_num}`)
-    .catch(error => svc.log.warn({ agent_id, cycle_num }, sentenceOf(error)))
+    .catch(error => svc.log.warn({ agent_id, cycle_num }, errorMessage(error)))
 }
 
 /** Once the last cycle has ended: of each living agent, as far as the grace reaches; the latest active ones first. */
@@ -40,7 +40,7 @@ export async function atShutdown(
       )
       return
     }
-    const failed = await service.note(agent_id, 'daemon_shutdown').then(() => undefined, sentenceOf)
+    const failed = await service.note(agent_id, 'daemon_shutdown').then(() => undefined, errorMessage)
     if (failed) log.warn({ agent_id }, failed)
   }
 }

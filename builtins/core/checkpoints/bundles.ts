@@ -2,7 +2,7 @@ import { join, relative, resolve } from 'node:path'
 import { Agents } from '#core/agents/contract'
 import { Models } from '#core/models/contract'
 import { Profile, ProfileNotFoundError, Profiles } from '#core/profiles/contract'
-import { type Effect, type PluginHandle, parse, sentenceOf, z } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle, parse, z } from '#kernel'
 import { secretMasker } from '#lib/secrets'
 import { appendEvent, isoTime, Store } from '#platform/store/contract'
 import {
@@ -98,7 +98,7 @@ export class Bundles {
       return await this.#make(content, options, also, undo)
     } catch (error) {
       for (const each of undo.reverse())
-        await each().catch(failed => this.#svc.log.warn({}, `not taken back: ${sentenceOf(failed)}`))
+        await each().catch(failed => this.#svc.log.warn({}, `not taken back: ${errorMessage(failed)}`))
       throw error
     }
   }
@@ -209,5 +209,5 @@ function contradiction(error?: { code?: string }): never {
 }
 
 function problemOf(error: unknown): string {
-  return error instanceof EnvelopeError ? error.message : sentenceOf(error).replace(/\.$/, '')
+  return error instanceof EnvelopeError ? error.message : errorMessage(error).replace(/\.$/, '')
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { AgentDeadError, Agents } from '#core/agents/contract'
-import { type Effect, type PluginHandle, parse, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle, parse } from '#kernel'
 import { secretMasker } from '#lib/secrets'
 import { appendEvent, isoTime, Store, wakeAgents } from '#platform/store/contract'
 import type { CheckpointsConfig } from './config.ts'
@@ -121,7 +121,7 @@ export class CheckpointService implements Checkpoints {
         try {
           values.set(name, parse(schema, parts[name], `Its part "${name}"`))
         } catch (error) {
-          const problem = sentenceOf(error).replace(/\.$/, '')
+          const problem = errorMessage(error).replace(/\.$/, '')
           throw new CheckpointUnreadableError({ checkpoint_id, problem }, { cause: error })
         }
     }
@@ -185,5 +185,5 @@ function problemOf(error: unknown): string {
   if (code === 'ENOENT') return 'its folder is gone, as it is when the agent was deleted meanwhile'
   // The system's own sentences name paths.
   if (code) return `its file could not be written (${code})`
-  return sentenceOf(error).replace(/\.$/, '')
+  return errorMessage(error).replace(/\.$/, '')
 }

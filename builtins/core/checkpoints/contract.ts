@@ -171,40 +171,40 @@ export const CheckpointNotFoundError = defineError({
   code: 'checkpoint_not_found',
   status: 404,
   title: 'Checkpoint not found',
-  sentence: (p: { agent_id: string; checkpoint_id: string }) =>
+  message: (p: { agent_id: string; checkpoint_id: string }) =>
     `Agent ${p.agent_id} has no checkpoint "${p.checkpoint_id}"; list them with: svc checkpoints ${p.agent_id}`,
 })
 export const CheckpointUnreadableError = defineError({
   code: 'checkpoint_unreadable',
   status: 409,
   title: 'Checkpoint unreadable',
-  sentence: (p: { checkpoint_id: string; problem: string }) =>
+  message: (p: { checkpoint_id: string; problem: string }) =>
     `Checkpoint ${p.checkpoint_id} cannot be used: ${p.problem}.`,
 })
 export const CheckpointFailedError = defineError({
   code: 'checkpoint_failed',
   status: 503,
   title: 'Checkpoint failed',
-  sentence: (p: { agent_id: string; problem: string }) =>
+  message: (p: { agent_id: string; problem: string }) =>
     `No checkpoint of ${p.agent_id} was written: ${p.problem}; nothing else is lost by that.`,
 })
 export const RestoreInterruptedError = defineError({
   code: 'restore_interrupted',
   status: 409,
   title: 'Restore interrupted',
-  sentence: (p: { agent_id: string }) =>
+  message: (p: { agent_id: string }) =>
     `Something else took over agent ${p.agent_id} while it was being put back, so nothing was changed; try again.`,
 })
 export const BadBundleError = defineError({
   code: 'bad_bundle',
   status: 422,
   title: 'Bad bundle',
-  sentence: (p: { problem: string }) => `This is no bundle that can be imported, and nothing was: ${p.problem}.`,
+  message: (p: { problem: string }) => `This is no bundle that can be imported, and nothing was: ${p.problem}.`,
 })
 export const BundleTooLargeError = defineError({
   code: 'bundle_too_large',
   status: 413,
   title: 'Bundle too large',
-  sentence: (p: { bytes: number; limit: number }) =>
+  message: (p: { bytes: number; limit: number }) =>
     `The bundle has ${(p.bytes / 1024 / 1024).toFixed(1)} MiB, and at most ${p.limit / 1024 / 1024} MiB are taken; forget memory records or old goals first.`,
 })

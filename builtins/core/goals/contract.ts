@@ -341,17 +341,17 @@ export const GoalNotFoundError = defineError({
   code: 'goal_not_found',
   status: 404,
   title: 'Goal not found',
-  sentence: (p: { ref: string }) => `There is no goal "${p.ref}".`,
+  message: (p: { ref: string }) => `There is no goal "${p.ref}".`,
 })
 export const GoalEndedError = defineError({
   code: 'goal_ended',
   status: 409,
   title: 'Goal ended',
-  sentence: (p: { goal_id: string; status: string }) => `Goal ${p.goal_id} is ${p.status} already.`,
+  message: (p: { goal_id: string; status: string }) => `Goal ${p.goal_id} is ${p.status} already.`,
 })
 export const TooManySubgoalsError = defineError({
   code: 'too_many_subgoals',
   status: 409,
   title: 'Too many subgoals',
-  sentence: (p: { problem: string }) => `${p.problem}; finish or give up some of them first.`,
+  message: (p: { problem: string }) => `${p.problem}; finish or give up some of them first.`,
 })

@@ -2,7 +2,7 @@ import { Holds } from '#core/agents/contract'
 import { BundleParts, CheckpointParts } from '#core/checkpoints/contract'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
-import { type Busy, type Cycle, neverHasWork } from '#platform/heartbeat/contract'
+import { type Cycle, type HasWork, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { ACCEPTANCE_EFFECTS } from './acceptance/repository.ts'
 import { TERMS_EFFECTS } from './acceptance/terms-repository.ts'
@@ -46,7 +46,7 @@ export default definePlugin({
   setup(svc, config) {
     const transcripts = new TranscriptCache()
     svc.goalStrategy(existenceLoop(svc))
-    svc.tap('goal_generation', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) =>
+    svc.tap('goal_generation', { name: 'goals', hasWork: neverHasWork }, (cycle: Cycle) =>
       orFail(svc, config, cycle, () => generate(svc, config, cycle)),
     )
     svc.tap('goal_pursuit', 'goals', (cycle: Cycle) =>
@@ -56,11 +56,11 @@ export default definePlugin({
   // A loop in place of this one pursues the goal that is found here. Without the check for work, agents with a goal are passed
   // over as idle.
   base(svc, config) {
-    const busy: Busy = due => restless(svc, config, due)
-    svc.tap('context_assembly', { name: 'goals', busy }, (cycle: Cycle) =>
+    const hasWork: HasWork = due => restless(svc, config, due)
+    svc.tap('context_assembly', { name: 'goals', hasWork }, (cycle: Cycle) =>
       orFail(svc, config, cycle, () => assemble(svc, cycle)),
     )
-    svc.tap('cleanup', { name: 'goals', busy: neverHasWork }, (cycle: Cycle) => {
+    svc.tap('cleanup', { name: 'goals', hasWork: neverHasWork }, (cycle: Cycle) => {
       const goal = cycle.get(ActiveGoal)
       if (cycle.result !== 'timeout' || config.preserve_active_goals_on_timeout || !goal) return
       cycle.effects.push(...goalEnding(goal, 'abandoned', 'Its cycle timed out.'))

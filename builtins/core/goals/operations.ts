@@ -28,7 +28,7 @@ const NameAGoalError = defineError({
   status: 422,
   exit: 2,
   title: 'Name a goal',
-  sentence: () => 'Name one goal (goal_id), or an agent whose goals are meant (--agent), or say --all.',
+  message: () => 'Name one goal (goal_id), or an agent whose goals are meant (--agent), or say --all.',
 })
 
 export function goalOperations(svc: PluginHandle) {

@@ -134,7 +134,7 @@ export class ImageRefusedError extends defineError({
   code: 'image_refused',
   status: 422,
   title: 'Image refused',
-  sentence: (p: { name: string | undefined; problem: string }) =>
+  message: (p: { name: string | undefined; problem: string }) =>
     `The image ${p.name ? `"${p.name}" ` : ''}is not taken: ${p.problem}.`,
 }) {
   override name = 'ImageRefusedError'
@@ -143,6 +143,6 @@ export const ImageNotFoundError = defineError({
   code: 'image_not_found',
   status: 404,
   title: 'Image not found',
-  sentence: (p: { sha256: string }) =>
+  message: (p: { sha256: string }) =>
     `There is no image ${p.sha256}. Images are removed once no kept message refers to them.`,
 })

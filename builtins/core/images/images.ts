@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import {
   type ImageRef,
@@ -25,7 +25,7 @@ export class KeptImages implements Images {
 
   async keep({ data, name }: ImageSource): Promise<ImageRef> {
     const { bytes, media_type, width, height } = await checkImage(data).catch(error => {
-      throw new ImageRefusedError({ name, problem: sentenceOf(error).replace(/\.$/, '') })
+      throw new ImageRefusedError({ name, problem: errorMessage(error).replace(/\.$/, '') })
     })
     const image = { sha256: hash('sha256', bytes), media_type, width, height, bytes: bytes.length }
     await this.#svc.use(Store).apply([keepImage({ ...image, data: bytes.toString('base64') })])
@@ -56,7 +56,7 @@ async function checkImage(data: Uint8Array | string): Promise<ScaledImage> {
   if (width * height > MAX_IMAGE_PIXELS)
     throw tooLarge(`${width} × ${height} pixels`, `${MAX_IMAGE_PIXELS / 1_000_000} million pixels`)
   const small = await scaleImage(bytes, header, MAX_IMAGE_PIXELS).catch(error => {
-    throw new Error(`it cannot be decoded (${sentenceOf(error).replace(/[.\s]+$/, '')})`)
+    throw new Error(`it cannot be decoded (${errorMessage(error).replace(/[.\s]+$/, '')})`)
   })
   if (small) return small
   if (isSmall(header, bytes)) return { ...header, bytes }

@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { Store, setValue } from '#platform/store/contract'
 import { GuardrailBlockedError } from '#safety/guardrails/contract'
 import type { Memory } from './contract.ts'
@@ -57,7 +57,7 @@ export class Achievements {
       return true
     } catch (error) {
       if (error instanceof GuardrailBlockedError) return true
-      this.#svc.log.warn({ agent_id, goal_id }, `a completed goal is not remembered yet: ${sentenceOf(error)}`)
+      this.#svc.log.warn({ agent_id, goal_id }, `a completed goal is not remembered yet: ${errorMessage(error)}`)
       return false
     }
   }

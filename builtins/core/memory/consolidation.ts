@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { Store, setValue } from '#platform/store/contract'
 import type { MemoryConfig } from './config.ts'
@@ -30,7 +30,7 @@ export class Consolidation {
   onHeartbeat(): void {
     if (this.#config.consolidate_days === 0) return
     this.#working ??= this.#piece()
-      .catch(error => this.#svc.log.warn({}, `memories are not consolidated: ${sentenceOf(error)}`))
+      .catch(error => this.#svc.log.warn({}, `memories are not consolidated: ${errorMessage(error)}`))
       .finally(() => {
         this.#working = undefined
       })
@@ -63,7 +63,7 @@ export class Consolidation {
       if (removed > 0)
         this.#svc.log.info({ agent_id }, `${pluralize(removed, 'memory', 'memories')}, old and not used, removed`)
     } catch (error) {
-      this.#svc.log.warn({ agent_id }, `its memory is not consolidated: ${sentenceOf(error)}`)
+      this.#svc.log.warn({ agent_id }, `its memory is not consolidated: ${errorMessage(error)}`)
     }
   }
 }

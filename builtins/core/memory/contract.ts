@@ -140,13 +140,13 @@ export const MemoryNotFoundError = defineError({
   code: 'memory_not_found',
   status: 404,
   title: 'Memory not found',
-  sentence: (p: { memory_id: string; agent_id: string }) =>
+  message: (p: { memory_id: string; agent_id: string }) =>
     `Agent ${p.agent_id} remembers nothing under "${p.memory_id}"; search with: svc memory ${p.agent_id} <words>`,
 })
 export const ValuesFullError = defineError({
   code: 'values_full',
   status: 409,
   title: 'Values full',
-  sentence: (p: { limit: number }) =>
+  message: (p: { limit: number }) =>
     `There is no room for more: all values together have at most ${p.limit} characters; remove some or shorten them first.`,
 })

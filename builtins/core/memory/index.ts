@@ -1,5 +1,5 @@
 import { BundleParts } from '#core/checkpoints/contract'
-import { definePlugin, sentenceOf } from '#kernel'
+import { definePlugin, errorMessage } from '#kernel'
 import { currentService } from '#lib/current-service'
 import { Achievements } from './achievements.ts'
 import { memoryBundle } from './bundle.ts'
@@ -41,7 +41,7 @@ export default definePlugin({
     svc.start(() => {
       const looked = achievements
         .look()
-        .catch(error => svc.log.warn({}, `goals are not remembered: ${sentenceOf(error)}`))
+        .catch(error => svc.log.warn({}, `goals are not remembered: ${errorMessage(error)}`))
       return () => looked
     })
   },

@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path'
 import { Agents } from '#core/agents/contract'
-import { type PluginHandle, sentenceOf, type z } from '#kernel'
+import { errorMessage, type PluginHandle, type z } from '#kernel'
 import { SharedFiles, Store } from '#platform/store/contract'
 import type { MemoryConfig } from './config.ts'
 import {
@@ -117,7 +117,9 @@ export class MemoryCache implements Memory {
   #letGo(agent_id: string, memory: Memories): void {
     const left = memory
       .flush()
-      .catch(error => this.#svc.log.warn({ agent_id }, `accesses to its memory are not counted: ${sentenceOf(error)}`))
+      .catch(error =>
+        this.#svc.log.warn({ agent_id }, `accesses to its memory are not counted: ${errorMessage(error)}`),
+      )
       .finally(() => this.#leaving.delete(left))
     this.#leaving.add(left)
   }

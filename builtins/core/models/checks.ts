@@ -1,5 +1,5 @@
 import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import type { ConfigCheck } from '#platform/settings/contract'
 import { MODELS_FILE, readCatalogue } from './catalogue/models-file.ts'
 import { providerIn } from './catalogue/names.ts'
@@ -42,7 +42,7 @@ export function modelsFileCheck({ ports, project }: PluginHandle): ConfigCheck {
     check: () =>
       readCatalogue(ports, project.root).then(
         () => [],
-        error => [{ path: MODELS_FILE, message: sentenceOf(error) }],
+        error => [{ path: MODELS_FILE, message: errorMessage(error) }],
       ),
   }
 }

@@ -435,7 +435,7 @@ export class ModelError extends defineError({
   code: 'model_error',
   status: 502,
   title: 'Model error',
-  sentence: (p: { model: string; problem: string }) => `The model ${p.model} gave no answer: ${p.problem}.`,
+  message: (p: { model: string; problem: string }) => `The model ${p.model} gave no answer: ${p.problem}.`,
 }) {
   override name = 'ModelError'
   kind: ModelFailure = 'failed'
@@ -467,7 +467,7 @@ export const ModelNameError = defineError({
   name: 'ModelNameError',
   status: 422,
   title: 'Unknown model',
-  sentence: (p: { name: string; known: string[] }) =>
+  message: (p: { name: string; known: string[] }) =>
     `"${p.name}" names no model; write provider:model or provider:lite|standard|pro, where provider is one of ${p.known.join(', ')}.`,
 })
 

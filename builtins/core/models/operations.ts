@@ -1,4 +1,4 @@
-import { type Operation, operation, sentenceOf, z } from '#kernel'
+import { errorMessage, type Operation, operation, z } from '#kernel'
 import type { Governor } from './call/governor.ts'
 import { pricedOf } from './call/spend.ts'
 import { isStale, type Price, type ProjectCatalogue, STALE_DAYS } from './catalogue/catalogue.ts'
@@ -46,7 +46,7 @@ export function modelsList(view: ModelsView): Operation {
             default: { model: id, provider: provider.name, notice: provider.notice ?? null },
             error: null,
           }),
-          error => ({ default: null, error: sentenceOf(error) }),
+          error => ({ default: null, error: errorMessage(error) }),
         ),
         view.inUse(),
         ...view.providers().map(async provider => ({

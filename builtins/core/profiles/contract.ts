@@ -134,6 +134,6 @@ export const ProfileNotFoundError = defineError({
   code: 'profile_not_found',
   status: 404,
   title: 'Profile not found',
-  sentence: (p: { name: string; known: string[] }) =>
+  message: (p: { name: string; known: string[] }) =>
     `There is no profile "${p.name}"; there are: ${p.known.join(', ') || 'none'}.`,
 })

@@ -1,6 +1,6 @@
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Issue, type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type Issue, type PluginHandle } from '#kernel'
 import type { YamlFile } from '#lib/yaml'
 import { type Profile, ProfileNotFoundError, type Profiles, ToolNames } from './contract.ts'
 import { FileCache } from './file-cache.ts'
@@ -87,7 +87,7 @@ export class ProfileFiles implements Profiles {
       const good = this.#lastGood.get(name)
       if (!good) throw error
       const fault = error instanceof ProfileNotFoundError ? 'gone' : error
-      this.#warnOnce(name, fault, `the last good copy of profile "${name}" goes on: ${sentenceOf(error)}`)
+      this.#warnOnce(name, fault, `the last good copy of profile "${name}" goes on: ${errorMessage(error)}`)
       return good
     }
   }
@@ -106,7 +106,7 @@ export class ProfileFiles implements Profiles {
         this.#warnOnce(`skills/${skill}`, 'gone', `profile "${profile}" names the skill "${skill}", which is not there`)
       return text
     } catch (error) {
-      this.#warnOnce(`skills/${skill}`, error, `the skill "${skill}" is left out: ${sentenceOf(error)}`)
+      this.#warnOnce(`skills/${skill}`, error, `the skill "${skill}" is left out: ${errorMessage(error)}`)
       return undefined
     }
   }
@@ -123,7 +123,7 @@ export class ProfileFiles implements Profiles {
         try {
           return { name, file: shown, profile: await this.read(name), error: null }
         } catch (error) {
-          return { name, file: shown, profile: null, error: sentenceOf(error) }
+          return { name, file: shown, profile: null, error: errorMessage(error) }
         }
       }),
     )

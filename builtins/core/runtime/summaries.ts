@@ -1,5 +1,5 @@
 import { type ModelAnswer, type ModelCall, Models, type Summary, type SummaryDue } from '#core/models/contract'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { FencedError } from '#platform/heartbeat/contract'
 import type { SummaryWanted } from './contract.ts'
@@ -35,7 +35,7 @@ export class SummaryWriter {
       summary = summaries.read(answer, messages, due)
     } catch (error) {
       if (signal.aborted || error instanceof FencedError) throw error
-      this.#recordFailure(call, wanted, sentenceOf(error))
+      this.#recordFailure(call, wanted, errorMessage(error))
       return undefined
     }
     await wanted.save(answer.spend, summary?.message)

@@ -53,14 +53,14 @@ export const SessionNotFoundError = defineError({
   code: 'session_not_found',
   status: 404,
   title: 'Session not found',
-  sentence: (p: { session_id: string }) =>
+  message: (p: { session_id: string }) =>
     `There is no session "${p.session_id}" of this user, or it has expired; list them with: svc sessions`,
 })
 export const SessionClosedError = defineError({
   code: 'session_closed',
   status: 409,
   title: 'Session closed',
-  sentence: (p: { session_id: string }) =>
+  message: (p: { session_id: string }) =>
     `Session ${p.session_id} is closed; begin another by leaving session_id out, or with a session_key.`,
 })
 export const OtherAgentSessionError = defineError({
@@ -68,7 +68,7 @@ export const OtherAgentSessionError = defineError({
   name: 'OtherAgentSessionError',
   status: 409,
   title: 'Session of another agent',
-  sentence: (p: { session: string; agent_id: string }) =>
+  message: (p: { session: string; agent_id: string }) =>
     `The session ${p.session} belongs to agent ${p.agent_id}; a session has one agent. Use another key, or that agent.`,
 })
 

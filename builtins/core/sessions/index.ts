@@ -1,4 +1,4 @@
-import { definePlugin, type PluginHandle, sentenceOf } from '#kernel'
+import { definePlugin, errorMessage, type PluginHandle } from '#kernel'
 import { currentService } from '#lib/current-service'
 import { eachRound } from '#lib/poller'
 import { Effects } from '#platform/store/contract'
@@ -32,6 +32,6 @@ const LOOK_MS = 60_000
 function expireNowAndThen(svc: PluginHandle, book: SessionBook) {
   return eachRound(svc.clock, LOOK_MS, async () => {
     if (svc.config.get('retention.enabled') !== true) return
-    await book.expire().catch(error => svc.log.warn({}, `sessions were not expired: ${sentenceOf(error)}`))
+    await book.expire().catch(error => svc.log.warn({}, `sessions were not expired: ${errorMessage(error)}`))
   })
 }

@@ -58,26 +58,26 @@ export const SubAgentNotFoundError = defineError({
   code: 'sub_agent_not_found',
   status: 404,
   title: 'Sub-agent not found',
-  sentence: (p: { ref: string; known: string[] }) =>
+  message: (p: { ref: string; known: string[] }) =>
     `You have no sub-agent "${p.ref}"; you have: ${p.known.join(', ') || 'none'}.`,
 })
 export const AmbiguousSubAgentError = defineError({
   code: 'ambiguous_sub_agent',
   status: 409,
   title: 'Ambiguous sub-agent',
-  sentence: (p: { ref: string; ids: string[] }) =>
+  message: (p: { ref: string; ids: string[] }) =>
     `Several of your sub-agents are called "${p.ref}"; name one by its id: ${p.ids.join(', ')}.`,
 })
 export const SubAgentEndedError = defineError({
   code: 'sub_agent_ended',
   status: 409,
   title: 'Sub-agent ended',
-  sentence: (p: { sub_agent_id: string; status: string }) =>
+  message: (p: { sub_agent_id: string; status: string }) =>
     `${p.sub_agent_id} has ended (${p.status}); its result stays, but it does nothing more.`,
 })
 export const SubAgentLimitError = defineError({
   code: 'sub_agent_limit',
   status: 409,
   title: 'Sub-agent limit',
-  sentence: (p: { problem: string; remedy: string }) => `${p.problem}; ${p.remedy}.`,
+  message: (p: { problem: string; remedy: string }) => `${p.problem}; ${p.remedy}.`,
 })

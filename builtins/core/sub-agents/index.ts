@@ -2,7 +2,7 @@ import { ActiveAgent, ProfileShapes } from '#core/agents/contract'
 import { News } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
-import { type Busy, type Cycle, idsOf } from '#platform/heartbeat/contract'
+import { type Cycle, type HasWork, idsOf } from '#platform/heartbeat/contract'
 import { ConfigChecks } from '#platform/settings/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { SubAgentEnded, SubAgentSpawned } from './contract.ts'
@@ -32,9 +32,9 @@ export default definePlugin({
     svc.add(ProfileShapes, childShape(svc, config))
     svc.add(ConfigChecks, toolkitsCheck(svc))
 
-    const busy: Busy = due => spawnedAmong(svc.use(Store), idsOf(due))
+    const hasWork: HasWork = due => spawnedAmong(svc.use(Store), idsOf(due))
     for (const phase of ['goal_pursuit', 'goal_generation'] as const)
-      svc.guard(phase, { name: 'sub-agents', shouldProceed: gate => subAgents.mayWork(gate) }, { busy })
+      svc.guard(phase, { name: 'sub-agents', shouldProceed: gate => subAgents.mayWork(gate) }, { hasWork })
     svc.tap('goal_pursuit', { name: 'sub-agents', stage: -1000 }, async (cycle: Cycle) => {
       if (cycle.get(ActiveAgent)?.spawned_by) await cycle.save([countCycle({ sub_agent_id: cycle.agent_id })])
     })

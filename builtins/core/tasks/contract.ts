@@ -136,60 +136,60 @@ export const TaskNotFoundError = defineError({
   code: 'task_not_found',
   status: 404,
   title: 'Task not found',
-  sentence: (p: { task_id: string }) =>
+  message: (p: { task_id: string }) =>
     `There is no task "${p.task_id}" of this user; list those of an agent with: svc tasks <agent>`,
 })
 export const TaskRefusedError = defineError({
   code: 'task_refused',
   status: 422,
   title: 'Task refused',
-  sentence: (p: { said: boolean }) =>
+  message: (p: { said: boolean }) =>
     p.said ? 'The model declined, also when asked again; its words are the output.' : 'The model gave no answer twice.',
 })
 export const AnswerCutError = defineError({
   code: 'answer_cut',
   status: 422,
   title: 'Answer cut',
-  sentence: (p: { max_tokens: number }) =>
+  message: (p: { max_tokens: number }) =>
     `The answer stopped at max_tokens (${p.max_tokens}); raise it for the task or in the profile, or ask for less.`,
 })
 export const TaskCostLimitError = defineError({
   code: 'task_cost_limit',
   status: 422,
   title: 'Task cost limit',
-  sentence: (p: { spent_usd: number; limit_usd: number }) =>
+  message: (p: { spent_usd: number; limit_usd: number }) =>
     `The task has cost $${p.spent_usd.toFixed(4)} and is not done; its limit, max_cost_usd, is $${p.limit_usd}.`,
 })
 export const TaskCancelledError = defineError({
   code: 'task_cancelled',
   status: 499,
   title: 'Task cancelled',
-  sentence: () => 'The client went away before the task was done. With an Idempotency-Key it would have gone on.',
+  message: () => 'The client went away before the task was done. With an Idempotency-Key it would have gone on.',
 })
 export const TaskGoesOnError = defineError({
   code: 'task_goes_on',
   status: 499,
   title: 'Task goes on',
-  sentence: (p: { task_id: string }) =>
+  message: (p: { task_id: string }) =>
     `The client went away, and the task ${p.task_id} goes on; the same Idempotency-Key finds its answer.`,
 })
 export const TaskStoppedError = defineError({
   code: 'task_stopped',
   status: 409,
   title: 'Task stopped',
-  sentence: () => 'The task was cancelled on request.',
+  message: () => 'The task was cancelled on request.',
 })
 export const TaskOverError = defineError({
   code: 'task_over',
   status: 409,
   title: 'Task over',
-  sentence: (p: { task_id: string; status: string }) => `Task ${p.task_id} has ended already: it is ${p.status}.`,
+  message: (p: { task_id: string; status: string }) => `Task ${p.task_id} has ended already: it is ${p.status}.`,
 })
 export const TaskInterruptedError = defineError({
   code: 'task_interrupted',
   status: 503,
   title: 'Task interrupted',
-  sentence: () =>
+  message: () =>
     'The service stopped while the task ran: what its last tool calls did is not known. With an Idempotency-Key it would have been taken up again.',
 })
 /** The answer of a structured run is no object that fits its schema; `raw` is what the model said, as far as people may read it. */
@@ -197,7 +197,7 @@ export class StructuredParseError extends defineError({
   code: 'structured_parse_error',
   status: 422,
   title: 'Structured parse error',
-  sentence: (p: { raw: string; problem: string }) =>
+  message: (p: { raw: string; problem: string }) =>
     `The answer does not fit the schema that it was to have: ${p.problem}.`,
 }) {
   override name = 'StructuredParseError'
@@ -217,6 +217,6 @@ export const TaskRepeatingError = defineError({
   code: 'task_repeating',
   status: 422,
   title: 'Task repeating',
-  sentence: (p: { calls: string }) =>
+  message: (p: { calls: string }) =>
     `The model did the same three times in a row with the same outcome (${p.calls}), so the task was ended.`,
 })

@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { renewTasks } from './effects.ts'
 import type { TaskRun } from './run/run.ts'
@@ -58,7 +58,7 @@ export class TaskReaper {
         await this.#svc.use(Store).apply([renewTasks({ owner: this.#owner, task_ids })])
         renewed = now
       } catch (error) {
-        this.#svc.log.warn({}, `text of running tasks is not stored yet: ${sentenceOf(error)}`)
+        this.#svc.log.warn({}, `text of running tasks is not stored yet: ${errorMessage(error)}`)
       }
     }
     this.#keeping = undefined

@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { sleepToRound } from '#lib/poller'
 import type { TaskService } from './task-service.ts'
 
@@ -9,13 +9,13 @@ const SWEEP_MS = 5_000
 export function sweepNowAndThen(svc: PluginHandle, service: TaskService) {
   const goOn = ({ task_id }: { task_id: string | null }) => {
     if (task_id === null) return
-    service.resume(task_id).catch(error => svc.log.warn({ task_id }, `it was not taken up: ${sentenceOf(error)}`))
+    service.resume(task_id).catch(error => svc.log.warn({ task_id }, `it was not taken up: ${errorMessage(error)}`))
   }
   if (svc.events.has('approval_resolved')) svc.on('approval_resolved', goOn)
   const stop = new AbortController()
   const look = async () => {
     while (!stop.signal.aborted) {
-      await service.sweep().catch(error => svc.log.warn({}, `left tasks were not looked for: ${sentenceOf(error)}`))
+      await service.sweep().catch(error => svc.log.warn({}, `left tasks were not looked for: ${errorMessage(error)}`))
       await sleepToRound(svc.clock, SWEEP_MS, stop.signal)
     }
   }

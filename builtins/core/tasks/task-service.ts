@@ -3,7 +3,7 @@ import { type ImageRef, keepGiven } from '#core/images/contract'
 import { Schemas } from '#core/runtime/contract'
 import { Sessions, sessionUsed } from '#core/sessions/contract'
 import { IdempotencyKeyReusedError, problemOf, ServerStoppingError } from '#interfaces/rest/contract'
-import { type OperationCall, type PluginHandle, type SvcError, sentenceOf } from '#kernel'
+import { errorMessage, type OperationCall, type PluginHandle, type SvcError } from '#kernel'
 import { StoppingError } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
@@ -289,7 +289,7 @@ export class TaskService {
     try {
       for (const decided of await decidedTasks(this.#store, task_id)) await this.resume(decided)
     } catch (error) {
-      this.#svc.log.warn({ task_id }, `it may wait although all is decided: ${sentenceOf(error)}`)
+      this.#svc.log.warn({ task_id }, `it may wait although all is decided: ${errorMessage(error)}`)
     }
   }
 

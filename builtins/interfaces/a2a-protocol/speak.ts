@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { ProtocolExchange } from '#interfaces/rest/contract'
-import { describeIssues, issuesOf, type PluginHandle, sentenceOf } from '#kernel'
+import { describeIssues, errorMessage, issuesOf, type PluginHandle } from '#kernel'
 import { secretMasker } from '#lib/secrets'
 import { VERSIONS, versionIn } from './address.ts'
 import { errorAnswer, RpcError, rpcErrorOf } from './errors.ts'
@@ -59,7 +59,7 @@ function idOf(body: unknown): string | number | null {
 function shownRpcError(svc: PluginHandle, error: unknown, request_id: string): RpcError {
   const known = rpcErrorOf(error)
   if (known) return known
-  svc.log.error({ request_id, err: error }, `a request of another agent failed: ${sentenceOf(error)}`)
+  svc.log.error({ request_id, err: error }, `a request of another agent failed: ${errorMessage(error)}`)
   return new RpcError('internal', 'Something went wrong here; the log of this service has more.')
 }
 

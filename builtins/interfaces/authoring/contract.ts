@@ -36,6 +36,6 @@ export const PluginFileMissingError = defineError({
   code: 'plugin_file_missing',
   status: 404,
   title: 'Plugin file missing',
-  sentence: (p: { file: string }) =>
+  message: (p: { file: string }) =>
     `${p.file} is neither a file nor a folder with an index.ts; name one, as in: svc plugins check plugins/hello.ts`,
 })

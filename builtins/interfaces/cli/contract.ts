@@ -107,7 +107,7 @@ export const UnknownCommandError = defineError({
   status: 400,
   exit: 2,
   title: 'Unknown command',
-  sentence: (p: { words: string; near: string[] }) =>
+  message: (p: { words: string; near: string[] }) =>
     `There is no command "${p.words}"; ${p.near.length > 0 ? `did you mean "svc ${p.near.join('" or "svc ')}"?` : 'list them with: svc --help'}`,
 })
 export const UsageError = defineError({
@@ -115,39 +115,39 @@ export const UsageError = defineError({
   status: 400,
   exit: 2,
   title: 'Usage',
-  sentence: (p: { problem: string; usage: string }) => `${p.problem}\nUsage: ${p.usage}`,
+  message: (p: { problem: string; usage: string }) => `${p.problem}\nUsage: ${p.usage}`,
 })
 export const NoProjectError = defineError({
   code: 'no_project',
   status: 404,
   title: 'No project',
-  sentence: (p: { at: string; searched: 'upwards' | 'there'; remedy?: string }) =>
+  message: (p: { at: string; searched: 'upwards' | 'there'; remedy?: string }) =>
     `There is no project in ${p.at}${p.searched === 'upwards' ? ' or a folder above it' : ''}; ${p.remedy ?? 'make one with: svc init'}`,
 })
 export const CannotWriteError = defineError({
   code: 'cannot_write',
   status: 500,
   title: 'Cannot write',
-  sentence: (p: { path: string; problem: string; remedy: string }) =>
+  message: (p: { path: string; problem: string; remedy: string }) =>
     `${p.path} cannot be written: ${p.problem}; ${p.remedy}.`,
 })
 export const ReplacedByPluginError = defineError({
   code: 'replaced_by_plugin',
   status: 503,
   title: 'Replaced by a plugin',
-  sentence: (p: { service: string; plugin: string; file: string }) =>
+  message: (p: { service: string; plugin: string; file: string }) =>
     `The plugin "${p.plugin}" (${p.file}) provides "${p.service}" in this project, and a command that only reads runs no plugin; ask its daemon: svc start`,
 })
 export const NeedsDaemonError = defineError({
   code: 'needs_daemon',
   status: 503,
   title: 'Needs the daemon',
-  sentence: (p: { command: string }) => `svc ${p.command} needs a running daemon; start one with: svc start`,
+  message: (p: { command: string }) => `svc ${p.command} needs a running daemon; start one with: svc start`,
 })
 /** What a running daemon answered instead of a result, as it came over its socket. */
 export const DaemonAnswerError = defineError({
   code: 'daemon_answer',
   status: 502,
   title: 'Daemon answer',
-  sentence: (p: { problem: string }) => `The daemon gave no answer: ${p.problem}.`,
+  message: (p: { problem: string }) => `The daemon gave no answer: ${p.problem}.`,
 })

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { definePlugin, HostToken, Operations, type PluginHandle, ROLES, sentenceOf } from '#kernel'
+import { definePlugin, errorMessage, HostToken, Operations, type PluginHandle, ROLES } from '#kernel'
 import { replaceFile } from '#lib/yaml'
 import type { CommandTree } from './contract.ts'
 import { commandsOf } from './parsing/tree.ts'
@@ -34,7 +34,7 @@ async function writeCommands(svc: PluginHandle): Promise<void> {
     if (there === undefined && commands.length === 0 && provides.length === 0) return
     if (there !== text) await replaceFile(files, file, text)
   } catch (error) {
-    svc.log.warn({}, `${file} was not written: ${sentenceOf(error)}`)
+    svc.log.warn({}, `${file} was not written: ${errorMessage(error)}`)
   }
 }
 

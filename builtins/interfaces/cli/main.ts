@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Ports, SvcError, sentenceOf } from '#kernel'
+import { errorMessage, type Ports, SvcError } from '#kernel'
 import { systemPorts } from '#lib/system-ports'
 import { OWN_COMMANDS } from './commands/index.ts'
 import type { CliProgram, Context } from './context.ts'
@@ -40,7 +40,7 @@ export async function main(argv: readonly string[], program: CliProgram): Promis
 async function reportFailure(thrown: unknown, { env }: Ports, terminal: Terminal, json: boolean): Promise<number> {
   const error = explainReadOnly(thrown)
   const exit = report(error, terminal, json)
-  await sendToParent(env, { failed: sentenceOf(error), exit })
+  await sendToParent(env, { failed: errorMessage(error), exit })
   return exit
 }
 

@@ -33,7 +33,7 @@ const PageMissingError = defineError({
   code: 'page_missing',
   status: 500,
   title: 'Page missing',
-  sentence: (p: { file: string }) =>
+  message: (p: { file: string }) =>
     `The dashboard's ${p.file} is missing from this installation; build or install it anew.`,
 })
 

@@ -43,7 +43,7 @@ const ExplorerMissingError = defineError({
   code: 'explorer_missing',
   status: 500,
   title: 'Explorer missing',
-  sentence: (p: { file: string }) =>
+  message: (p: { file: string }) =>
     `The explorers' ${p.file} is missing from this installation; build or install it anew.`,
 })
 

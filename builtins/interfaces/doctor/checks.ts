@@ -1,6 +1,6 @@
 import { Models } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
-import { HostToken, type PluginHandle, sentenceOf, type Token } from '#kernel'
+import { errorMessage, HostToken, type PluginHandle, type Token } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
@@ -41,7 +41,7 @@ async function defaultModel(svc: PluginHandle) {
   const found = await svc
     .use(Models)
     .resolve(null)
-    .catch((error: unknown) => fail(sentenceOf(error), other))
+    .catch((error: unknown) => fail(errorMessage(error), other))
   if ('level' in found) return found
   const { id, provider } = found
   if (provider.notice) {

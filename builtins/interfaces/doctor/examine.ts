@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { sentenceOf } from '#kernel'
+import { errorMessage } from '#kernel'
 import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'
 import { clock, diskSpace, nativeModule, nodeVersion, openFiles, permissions, port, watches } from './machine.ts'
 import { daemon, database, databaseLock, logs, moduleChecks } from './project.ts'
@@ -14,7 +14,7 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
     progress(name)
     const result = await Promise.resolve()
       .then(check)
-      .catch((error: unknown) => fail(`could not be looked at: ${sentenceOf(error)}`, 'see svc logs'))
+      .catch((error: unknown) => fail(`could not be looked at: ${errorMessage(error)}`, 'see svc logs'))
     found.push({ name, ...result })
     return result.level !== 'fail'
   }

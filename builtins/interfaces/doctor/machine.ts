@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TcpAddress } from '#interfaces/rest/contract'
-import { type Ports, sentenceOf } from '#kernel'
+import { errorMessage, type Ports } from '#kernel'
 import { type DoctorFinding, finding, type Patient } from './contract.ts'
 
 const { ok, warn, fail } = finding
@@ -49,7 +49,7 @@ export async function nativeModule({ database, packageRoot }: Patient): Promise<
     const remedy = missing
       ? `install svc again, or in its folder alone: cd ${shellWord(packageRoot)} && npm install better-sqlite3`
       : `it is broken, or built for another Node or machine: cd ${shellWord(packageRoot)} && npm rebuild better-sqlite3`
-    return fail(`SQLite's native module cannot be loaded: ${sentenceOf(cause).split('\n')[0]}`, remedy)
+    return fail(`SQLite's native module cannot be loaded: ${errorMessage(cause).split('\n')[0]}`, remedy)
   }
 }
 

@@ -1,4 +1,4 @@
-import { operation, type PluginHandle, parse, sentenceOf, within, z } from '#kernel'
+import { errorMessage, operation, type PluginHandle, parse, within, z } from '#kernel'
 import { DoctorChecks, DoctorFinding, DoctorReport, finding } from './contract.ts'
 
 const { fail } = finding
@@ -21,7 +21,7 @@ export function doctorChecks(svc: PluginHandle) {
           const what = `The check "${name}"`
           const runCheck = async () => parse(DoctorFinding, await run(), what)
           const result = await within(svc.clock, LIMIT_MS, what, runCheck()).catch((error: unknown) =>
-            fail(sentenceOf(error), 'see svc logs'),
+            fail(errorMessage(error), 'see svc logs'),
           )
           return { name, ...result }
         }),

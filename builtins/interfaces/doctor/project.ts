@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { describeIssues, type Ports, SvcError, sentenceOf } from '#kernel'
+import { describeIssues, errorMessage, type Ports, SvcError } from '#kernel'
 import { DiskFullError } from '#lib/errors'
 import { projectAt } from '#lib/project'
 import { readYaml } from '#lib/yaml'
@@ -24,7 +24,7 @@ export async function database(root: string, { ports, database }: Patient): Prom
     if (fault) return fail(`${file} is damaged: ${fault}`, 'stop the service, then: svc db restore .svc/backups/<file>')
     return ok(`whole, schema version ${version}, ${(bytes / MIB).toFixed(1)} MiB`)
   } catch (error) {
-    return ofDatabase(error) ?? fail(sentenceOf(error), 'look at it with: svc db check')
+    return ofDatabase(error) ?? fail(errorMessage(error), 'look at it with: svc db check')
   }
 }
 
@@ -54,7 +54,7 @@ export async function databaseLock(root: string, { ports, database }: Patient): 
     if (!(await (await database()).isLocked(file, ports))) return ok('it can be written')
     return fail(`A process keeps ${file} locked`, `end what holds it; find it with: fuser ${shellWord(file)}`)
   } catch (error) {
-    return fail(`${file} cannot be opened: ${sentenceOf(error)}`, 'look at it with: svc db check')
+    return fail(`${file} cannot be opened: ${errorMessage(error)}`, 'look at it with: svc db check')
   }
 }
 
@@ -122,7 +122,7 @@ async function look(
     const found = ofDatabase(opened.error)
     if (found) return [{ name: 'start', ...found }]
     if (!(opened.error instanceof SvcError)) {
-      return [{ name: 'config', ...fail(sentenceOf(opened.error), 'install svc again: its files are not whole') }]
+      return [{ name: 'config', ...fail(errorMessage(opened.error), 'install svc again: its files are not whole') }]
     }
     const faults = await patient.faults()
     const message = faults.length > 0 ? describeIssues(faults) : opened.error.message

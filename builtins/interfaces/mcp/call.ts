@@ -28,7 +28,7 @@ export async function callTool(
     const whole = isStream(output) ? await followStream(output, operation, call) : output
     return answerOf(operation, whole)
   } catch (error) {
-    offer.errorMessage(error, operation.name, call.request_id)
+    offer.reportError(error, operation.name, call.request_id)
     const shown = shownError(error)
     return {
       isError: true,

@@ -62,7 +62,7 @@ export interface McpOffer {
   /** Takes secrets out of JSON. */
   hide(json: string): string
   /** An error that may be shown is not logged; of any other the cause is logged. */
-  errorMessage(error: unknown, what: string, request_id: string): void
+  reportError(error: unknown, what: string, request_id: string): void
 }
 
 /** The other end of one connection. */
@@ -113,6 +113,6 @@ export const TooManyMcpSessionsError = defineError({
   code: 'too_many_mcp_sessions',
   status: 503,
   title: 'Too many MCP sessions',
-  sentence: (p: { max: number }) =>
+  message: (p: { max: number }) =>
     `${p.max} MCP sessions are in use, as many as mcp.max_sessions allows; try again when one has ended.`,
 })

@@ -1,11 +1,11 @@
 import { DaemonNotRunningError } from '#interfaces/rest/contract'
 import {
+  errorMessage,
   invoke,
   type Operation,
   Operations,
   type PluginHandle,
   SvcError,
-  sentenceOf,
   UnknownOperationError,
 } from '#kernel'
 import { secretMasker } from '#lib/secrets'
@@ -29,10 +29,10 @@ export function offerOf(svc: PluginHandle, more: readonly Operation[] = []): Mcp
     },
     invoke: (name, input, call) => svc.invoke(name, input, call),
     hide: secretMasker(svc),
-    errorMessage(error, what, request_id) {
+    reportError(error, what, request_id) {
       if (error instanceof SvcError && error.status < 500) {
         svc.log.debug({ request_id, code: error.code }, `${what}: ${error.message}`)
-      } else svc.log.error({ request_id, err: error }, `${what}: ${sentenceOf(error)}`)
+      } else svc.log.error({ request_id, err: error }, `${what}: ${errorMessage(error)}`)
     },
   }
 }
@@ -48,6 +48,6 @@ export function bareOffer(operations: readonly Operation[], hide: (json: string)
       throw new UnknownOperationError({ name })
     },
     hide,
-    errorMessage: () => {},
+    reportError: () => {},
   }
 }

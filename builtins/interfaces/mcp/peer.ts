@@ -191,7 +191,7 @@ export class Peer implements McpPeer {
       })
     } catch (error) {
       if (error instanceof RpcError) throw error
-      this.#offer.errorMessage(error, what, request_id)
+      this.#offer.reportError(error, what, request_id)
       const { status, message, code } = shownError(error)
       throw new RpcError(status < 500 ? INVALID_PARAMS : INTERNAL_ERROR, message, { code, request_id })
     }

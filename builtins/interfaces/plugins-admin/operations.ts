@@ -6,7 +6,7 @@ const PluginNotFoundError = defineError({
   code: 'plugin_not_found',
   status: 404,
   title: 'Plugin not found',
-  sentence: (p: { name: string; known: string[] }) =>
+  message: (p: { name: string; known: string[] }) =>
     `There is no plugin file "${p.name}"; there are: ${p.known.join(', ') || 'none'}.`,
 })
 

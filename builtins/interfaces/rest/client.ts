@@ -52,14 +52,14 @@ export const UnreachableError = defineError({
   code: 'unreachable',
   status: 503,
   title: 'Unreachable',
-  sentence: (p: { url: string; problem: string }) => `${p.url} cannot be reached: ${p.problem}.`,
+  message: (p: { url: string; problem: string }) => `${p.url} cannot be reached: ${p.problem}.`,
 })
 /** A stream was cut off, so its outcome is unknown. What was shown stands. */
 export const ConnectionCutError = defineError({
   code: 'connection_cut',
   status: 502,
   title: 'Connection cut',
-  sentence: () =>
+  message: () =>
     'The connection was cut before the end of the stream; with an idempotencyKey the answer would have been found again.',
 })
 

@@ -197,122 +197,122 @@ export const WideBindError = defineError({
   name: 'WideBindError',
   status: 500,
   title: 'Key needed',
-  sentence: (p: { host: string }) =>
+  message: (p: { host: string }) =>
     `The host "${p.host}" can be reached from other machines, so a key is needed: set server.api_key in .svc/config.yaml, or SVC_API_KEY. Without a key, listen on 127.0.0.1.`,
 })
 export const PortInUseError = defineError({
   code: 'port_in_use',
   status: 500,
   title: 'Port in use',
-  sentence: (p: { port: number }) => `The port ${p.port} is in use; choose another with --port.`,
+  message: (p: { port: number }) => `The port ${p.port} is in use; choose another with --port.`,
 })
 export const CannotListenError = defineError({
   code: 'cannot_listen',
   status: 500,
   title: 'Cannot listen',
-  sentence: (p: { address: string; problem: string }) => `Cannot listen on ${p.address}: ${p.problem}.`,
+  message: (p: { address: string; problem: string }) => `Cannot listen on ${p.address}: ${p.problem}.`,
 })
 
 export const UnauthorizedError = defineError({
   code: 'unauthorized',
   status: 401,
   title: 'Unauthorized',
-  sentence: () => 'The header X-Svc-Key is missing or does not hold the key of this server.',
+  message: () => 'The header X-Svc-Key is missing or does not hold the key of this server.',
 })
 export const TooManyAttemptsError = defineError({
   code: 'too_many_attempts',
   status: 429,
   title: 'Too many attempts',
-  sentence: () => 'Too many wrong keys came from this address; try again in a second.',
+  message: () => 'Too many wrong keys came from this address; try again in a second.',
 })
 export const ForbiddenHostError = defineError({
   code: 'forbidden_host',
   status: 403,
   title: 'Forbidden host',
-  sentence: (p: { host: string }) =>
+  message: (p: { host: string }) =>
     `The Host header "${p.host}" does not name this server; add it to server.allowed_hosts, or set a key.`,
 })
 export const ForbiddenOriginError = defineError({
   code: 'forbidden_origin',
   status: 403,
   title: 'Forbidden origin',
-  sentence: (p: { origin: string }) =>
+  message: (p: { origin: string }) =>
     `A page of ${p.origin} may not change anything here; origins that may are listed in server.cors_origins.`,
 })
 export const MalformedRequestError = defineError({
   code: 'malformed_request',
   status: 400,
   title: 'Malformed request',
-  sentence: (p: { problem: string }) => p.problem,
+  message: (p: { problem: string }) => p.problem,
 })
 export const RequestTimeoutError = defineError({
   code: 'request_timeout',
   status: 408,
   title: 'Request timeout',
-  sentence: () => 'The request took too long to arrive.',
+  message: () => 'The request took too long to arrive.',
 })
 export const RouteNotFoundError = defineError({
   code: 'not_found',
   name: 'RouteNotFoundError',
   status: 404,
   title: 'Not found',
-  sentence: (p: { path: string }) => `There is nothing at ${p.path}; GET /openapi.json lists what there is.`,
+  message: (p: { path: string }) => `There is nothing at ${p.path}; GET /openapi.json lists what there is.`,
 })
 export const MethodNotAllowedError = defineError({
   code: 'method_not_allowed',
   status: 405,
   title: 'Method not allowed',
-  sentence: (p: { method: string; path: string; allow: string }) =>
+  message: (p: { method: string; path: string; allow: string }) =>
     `${p.method} is not possible at ${p.path}; possible: ${p.allow}.`,
 })
 export const BodyTooLargeError = defineError({
   code: 'body_too_large',
   status: 413,
   title: 'Body too large',
-  sentence: (p: { mebibytes: number }) => `The body is larger than ${p.mebibytes} MiB.`,
+  message: (p: { mebibytes: number }) => `The body is larger than ${p.mebibytes} MiB.`,
 })
 export const UnsupportedMediaTypeError = defineError({
   code: 'unsupported_media_type',
   status: 415,
   title: 'Unsupported media type',
-  sentence: () => 'A body must be sent as Content-Type: application/json.',
+  message: () => 'A body must be sent as Content-Type: application/json.',
 })
 export const DaemonNotRunningError = defineError({
   code: 'daemon_not_running',
   status: 503,
   title: 'Daemon not running',
-  sentence: () => 'This needs the daemon, which does not run in this process; serve it with: svc serve --with-daemon',
+  message: () => 'This needs the daemon, which does not run in this process; serve it with: svc serve --with-daemon',
 })
 export const IdempotencyKeyReusedError = defineError({
   code: 'idempotency_key_reused',
   status: 422,
   title: 'Idempotency key reused',
-  sentence: (p: { earlier: string }) =>
+  message: (p: { earlier: string }) =>
     `This Idempotency-Key belongs to ${p.earlier}, whose request was a different one; use a new key for a new request.`,
 })
 export const RequestUnderWayError = defineError({
   code: 'request_under_way',
   status: 409,
   title: 'Request under way',
-  sentence: () => 'The first request with this Idempotency-Key has no answer yet; send it again in a moment.',
+  message: () => 'The first request with this Idempotency-Key has no answer yet; send it again in a moment.',
 })
 export const IdempotencyOutcomeUnknownError = defineError({
   code: 'idempotency_outcome_unknown',
   status: 409,
   title: 'Idempotency outcome unknown',
-  sentence: () =>
+  message: () =>
     'The first request with this Idempotency-Key was carried out, and its answer was lost; look at what it created. A new key creates it again.',
 })
 export const TooManyStreamsError = defineError({
   code: 'too_many_streams',
   status: 503,
   title: 'Too many streams',
-  sentence: (p: { max: number; limit: string }) =>
+  message: (p: { max: number; limit: string }) =>
     `${p.max} streams are open, as many as ${p.limit} allows; try again when one has ended.`,
 })
 export const ServerStoppingError = defineError({
   code: 'server_stopping',
   status: 503,
   title: 'Server stopping',
-  sentence: () => 'The server is being stopped; try again when it is back.',
+  message: () => 'The server is being stopped; try again when it is back.',
 })

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { definePlugin, Operations, ROLES, sentenceOf, type Undo } from '#kernel'
+import { definePlugin, errorMessage, Operations, ROLES, type Undo } from '#kernel'
 import { DoctorChecks } from '#lib/doctor-check'
 import { secretMasker } from '#lib/secrets'
 import { DaemonListener } from '#platform/daemon/contract'
@@ -60,7 +60,7 @@ export default definePlugin({
       const needs_key = config.api_key !== ''
       const server = { ...address, needs_key, ...(weakness === undefined ? {} : { weakness }) }
       return describeServer(svc.ports, svc.project.svc, server).catch(error => {
-        svc.log.warn({}, `svc doctor does not know of this server: ${sentenceOf(error)}`)
+        svc.log.warn({}, `svc doctor does not know of this server: ${errorMessage(error)}`)
         return () => {}
       })
     }

@@ -1,5 +1,5 @@
 import { CallLimits, Models } from '#core/models/contract'
-import { type Kernel, type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type Kernel, type PluginHandle } from '#kernel'
 import { Trials } from '#lab/trials/contract'
 import { usdOf } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
@@ -43,7 +43,7 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
     else reason = await putToAll(svc, asked, !target.provider.simulated, plan, meter, results)
   } catch (error) {
     plan.signal.throwIfAborted()
-    reason = sentenceOf(error)
+    reason = errorMessage(error)
   }
   const scenarios = plan.scenarios.flatMap(({ name }): ScenarioResult[] => {
     const found = results.get(name)
@@ -121,7 +121,7 @@ async function once(
     signal.throwIfAborted()
     const failure = (error as { code?: string }).code ?? 'error'
     const nothing = { answer: '', parsed: null, called: [], file: async () => undefined }
-    const performance = { ...nothing, failure, detail: sentenceOf(error) }
+    const performance = { ...nothing, failure, detail: errorMessage(error) }
     return await judge(scenario, performance, run, clock.monotonic() - began)
   } finally {
     await examinee.leave()

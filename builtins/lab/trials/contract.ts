@@ -39,6 +39,6 @@ export const TrialFolderError = defineError({
   code: 'trial_folder',
   status: 409,
   title: 'Trial folder',
-  sentence: (p: { folder: string }) =>
+  message: (p: { folder: string }) =>
     `${p.folder} holds something already; name a folder that is empty, or that there is not yet.`,
 })

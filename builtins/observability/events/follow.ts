@@ -12,7 +12,7 @@ export const EventsGoneError = defineError({
   code: 'events_gone',
   status: 410,
   title: 'Events gone',
-  sentence: (p: { after: number; oldest: number }) =>
+  message: (p: { after: number; oldest: number }) =>
     `The events after ${p.after} are not kept any more, the oldest is ${p.oldest}; go on with after=${p.oldest - 1}, or with after=0 for all that there are.`,
 })
 

@@ -1,5 +1,5 @@
 import { AgentStatus, Agents } from '#core/agents/contract'
-import { HostToken, type PluginHandle, type PluginState, sentenceOf, type Undo, z } from '#kernel'
+import { errorMessage, HostToken, type PluginHandle, type PluginState, type Undo, z } from '#kernel'
 import { Daemon, type FoundDaemon } from '#platform/daemon/contract'
 
 /** Interval between two looks at the statuses while a reader follows, in milliseconds. */
@@ -78,7 +78,7 @@ export class Notices {
         if (this.#status !== undefined && this.#status !== status) this.#add({ type: 'status_changed', data })
         this.#status = status
       } catch (error) {
-        this.#svc.log.debug({}, `the statuses cannot be read: ${sentenceOf(error)}`)
+        this.#svc.log.debug({}, `the statuses cannot be read: ${errorMessage(error)}`)
       }
       await this.#svc.clock.sleep(LOOK_MS, signal)
     }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { getValue, newestSeq, Store, setValue } from '#platform/store/contract'
 import { Journal } from './journal.ts'
 import { eventsBetween, eventsOfAgent } from './repository.ts'
@@ -39,7 +39,7 @@ export class EventLog {
         this.#problem = undefined
       } catch (error) {
         // A full disk is logged once; the missing lines are written when there is space again.
-        const problem = sentenceOf(error)
+        const problem = errorMessage(error)
         if (problem !== this.#problem) log.warn({}, `the event log is behind: ${problem}`)
         this.#problem = problem
         seen = ''

@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { newestSeq, Store } from '#platform/store/contract'
 
 /** Interval between reads of the end of the log while a reader waits for it, in milliseconds. */
@@ -63,7 +63,7 @@ export class Tail {
     try {
       return await newestSeq(this.#svc.use(Store))
     } catch (error) {
-      this.#svc.log.debug({}, `the end of the log cannot be read: ${sentenceOf(error)}`)
+      this.#svc.log.debug({}, `the end of the log cannot be read: ${errorMessage(error)}`)
       return 0
     }
   }

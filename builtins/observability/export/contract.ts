@@ -14,12 +14,12 @@ export const ExportExistsError = defineError({
   code: 'export_exists',
   status: 409,
   title: 'Export exists',
-  sentence: (p: { file: string }) =>
+  message: (p: { file: string }) =>
     `${p.file} exists and was left as it is; name another file with --output, or replace it with --force.`,
 })
 export const CannotExportError = defineError({
   code: 'cannot_export',
   status: 500,
   title: 'Cannot export',
-  sentence: (p: { file: string; problem: string }) => `The report cannot be written to ${p.file}: ${p.problem}.`,
+  message: (p: { file: string; problem: string }) => `The report cannot be written to ${p.file}: ${p.problem}.`,
 })

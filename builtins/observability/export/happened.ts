@@ -39,7 +39,7 @@ const SENTENCES: Readonly<Record<string, (data: Data) => Sentence | undefined>> 
   }),
 }
 
-function sentenceOf({ type, data }: LoggedEvent): Sentence | undefined {
+function errorMessage({ type, data }: LoggedEvent): Sentence | undefined {
   const sentence = SENTENCES[type]
   if (sentence) return sentence(data)
   const { agent_id: _, ...rest } = data
@@ -54,7 +54,7 @@ const PIECE = 200
 /** What happened beside calls of models and tools, oldest first. */
 export function* renderHappenings({ events, run }: Report): Generator<Markup> {
   const lines = events.flatMap(event => {
-    const line = sentenceOf(event)
+    const line = errorMessage(event)
     return line ? [{ ...line, at: event.at, who: event.agent_id ?? 'the project' }] : []
   })
   if (lines.length === 0) return

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path'
-import { type Ports, SvcError, sentenceOf } from '#kernel'
+import { errorMessage, type Ports, SvcError } from '#kernel'
 import { CannotExportError, ExportExistsError } from './contract.ts'
 
 type Failure = NodeJS.ErrnoException
@@ -77,6 +77,6 @@ async function put(files: Ports['files'], beside: string, file: string, force: b
 }
 
 function exportError(file: string, error: Failure): SvcError {
-  const problem = PROBLEMS[error.code ?? ''] ?? sentenceOf(error)
+  const problem = PROBLEMS[error.code ?? ''] ?? errorMessage(error)
   return new CannotExportError({ file, problem }, { cause: error })
 }

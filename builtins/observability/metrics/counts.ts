@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { Store } from '#platform/store/contract'
 import { addCounts, readCounts } from './repository.ts'
@@ -34,7 +34,7 @@ export class Counts {
   flush(): Promise<void> {
     this.#written = this.#svc.clock.monotonic()
     return this.#inTurn('', () => this.#write()).catch(error =>
-      this.#svc.log.warn({}, `what was counted is not written yet: ${sentenceOf(error)}`),
+      this.#svc.log.warn({}, `what was counted is not written yet: ${errorMessage(error)}`),
     )
   }
 

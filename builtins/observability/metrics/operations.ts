@@ -1,4 +1,4 @@
-import { operation, type PluginHandle, sentenceOf, within, z } from '#kernel'
+import { errorMessage, operation, type PluginHandle, within, z } from '#kernel'
 import { type Metric, Metrics } from './contract.ts'
 import { exposition } from './exposition.ts'
 
@@ -17,7 +17,7 @@ export function metricsGet(svc: PluginHandle) {
       failing.delete(metric.name)
       return text
     } catch (error) {
-      if (!failing.has(metric.name)) svc.log.warn({}, `the metric ${metric.name} is left out: ${sentenceOf(error)}`)
+      if (!failing.has(metric.name)) svc.log.warn({}, `the metric ${metric.name} is left out: ${errorMessage(error)}`)
       failing.add(metric.name)
       return ''
     }

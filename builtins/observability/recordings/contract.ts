@@ -166,14 +166,14 @@ export const RecordingNotFoundError = defineError({
   code: 'recording_not_found',
   status: 404,
   title: 'Recording not found',
-  sentence: (p: { run_id: string }) =>
+  message: (p: { run_id: string }) =>
     `There is no recording of the run "${p.run_id}"; recordings.enabled may have been off, or it was pruned. List them with: svc recordings`,
 })
 export const NotReplayableError = defineError({
   code: 'not_replayable',
   status: 409,
   title: 'Not replayable',
-  sentence: (p: { run_id: string; why: string }) => `The run ${p.run_id} cannot be repeated: ${p.why}.`,
+  message: (p: { run_id: string; why: string }) => `The run ${p.run_id} cannot be repeated: ${p.why}.`,
 })
 
 /** Works on a task that is held already: for replays. Resolves when it has begun. */

@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf, type Undo } from '#kernel'
+import { errorMessage, type PluginHandle, type Undo } from '#kernel'
 import type { RecordingBackend } from '#lib/recording-context'
 import { RunRecords } from '#observability/runs/contract'
 import { type EventRow, Store } from '#platform/store/contract'
@@ -108,7 +108,7 @@ export class RecordingService implements Recordings {
       unhang = this.#hang(backend)
     }
     const begun = beginRecording(this.#svc, this.files, this.#config, run, starts, overhears)
-    const live = await begun.catch(error => this.#svc.log.warn({}, `this run is not recorded: ${sentenceOf(error)}`))
+    const live = await begun.catch(error => this.#svc.log.warn({}, `this run is not recorded: ${errorMessage(error)}`))
     // The content of an abandoned recorder would never be written.
     if (!live) await unhang()
     if (!live) return undefined

@@ -207,5 +207,5 @@ export const RunNotFoundError = defineError({
   code: 'run_not_found',
   status: 404,
   title: 'Run not found',
-  sentence: (p: { run_id: string }) => `There is no run "${p.run_id}"; list them with: svc runs`,
+  message: (p: { run_id: string }) => `There is no run "${p.run_id}"; list them with: svc runs`,
 })

@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf, token } from '#kernel'
+import { errorMessage, type PluginHandle, token } from '#kernel'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent } from '#platform/store/contract'
 
@@ -19,7 +19,7 @@ export function cycleEnds(svc: PluginHandle, mask: (json: string) => string, cyc
   const { agent_id, cycle_num } = cycle
   const now = svc.clock.monotonic()
   const duration_ms = Math.round(now - (cycle.get(BeganAt) ?? now))
-  const error = cycle.error === undefined ? {} : { error: sentenceOf(cycle.error).slice(0, LONGEST_ERROR) }
+  const error = cycle.error === undefined ? {} : { error: errorMessage(cycle.error).slice(0, LONGEST_ERROR) }
   const data = JSON.parse(mask(JSON.stringify({ agent_id, cycle_num, result, duration_ms, ...error }))) as object
   cycle.effects.push(appendEvent({ type: 'cycle_done', agent_id, cycle_num, data: { ...data } }))
 }

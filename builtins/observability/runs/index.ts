@@ -31,10 +31,12 @@ export default definePlugin({
     runsForget(svc, runs, recorder)
     svc.event('cycle_done', CycleDone)
     svc.add(DaemonStarts, { name: 'runs', begin: () => beginPruning(svc, runs), join: () => runs.joinDaemon() })
-    svc.tap('approval_gate', { name: 'runs', stage: -1000, busy: neverHasWork }, (cycle: Cycle) =>
+    svc.tap('approval_gate', { name: 'runs', stage: -1000, hasWork: neverHasWork }, (cycle: Cycle) =>
       cycleBegins(svc, cycle),
     )
-    svc.tap('cleanup', { name: 'runs', stage: 1000, busy: neverHasWork }, (cycle: Cycle) => cycleEnds(svc, mask, cycle))
+    svc.tap('cleanup', { name: 'runs', stage: 1000, hasWork: neverHasWork }, (cycle: Cycle) =>
+      cycleEnds(svc, mask, cycle),
+    )
     svc.start(() => runs.recover(), { in: ['daemon', 'server'] })
     svc.start(() => () => recorder.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
   },

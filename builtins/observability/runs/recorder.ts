@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { inRound } from '#lib/poller'
 import { secretMasker } from '#lib/secrets'
 import { isoTime, newestSeq, Store } from '#platform/store/contract'
@@ -164,7 +164,7 @@ export class Recorder {
   }
 
   #logError(run_id: string, error: unknown): void {
-    this.#svc.log.error({}, `run ${run_id}: ${sentenceOf(error)}`)
+    this.#svc.log.error({}, `run ${run_id}: ${errorMessage(error)}`)
   }
 
   async #round(): Promise<void> {
@@ -330,7 +330,7 @@ export class Recorder {
       return result
     } catch (error) {
       if (!writing.failing) {
-        this.#svc.log.error({}, `a run's log cannot be written; it is caught up once it can: ${sentenceOf(error)}`)
+        this.#svc.log.error({}, `a run's log cannot be written; it is caught up once it can: ${errorMessage(error)}`)
       }
       writing.failing = true
       return undefined

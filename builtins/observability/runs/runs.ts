@@ -1,5 +1,5 @@
 import { Agents } from '#core/agents/contract'
-import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { Daemon } from '#platform/daemon/contract'
 import { isoTime, type ListWindow, Store, usdOf } from '#platform/store/contract'
 import { type Run, type RunBeginning, type RunDetail, RunNotFoundError, type Runs, type RunTotals } from './contract.ts'
@@ -220,7 +220,7 @@ export class RunDirectory implements Runs {
       const daemons = await this.#svc
         .use(Daemon)
         .list()
-        .catch(error => this.#svc.log.warn({}, sentenceOf(error)))
+        .catch(error => this.#svc.log.warn({}, errorMessage(error)))
       if (daemons) return daemons.some(({ alive, holder }) => alive && holder.pid === pid)
     }
     return exists(pid)

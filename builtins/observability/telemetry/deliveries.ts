@@ -1,4 +1,4 @@
-import { type Log, sentenceOf } from '#kernel'
+import { errorMessage, type Log } from '#kernel'
 import type { Metric } from '#lib/metric'
 import { SIGNALS, type Signal } from './config.ts'
 
@@ -62,7 +62,7 @@ export class Deliveries {
       if (this.#failing.delete(signal)) this.#log.info({}, `${collector} takes ${signal} again`)
     } else if (!this.#failing.has(signal)) {
       this.#failing.add(signal)
-      const problem = error ? sentenceOf(error) || error.name : 'it gave no reason'
+      const problem = error ? errorMessage(error) || error.name : 'it gave no reason'
       this.#log.warn({}, `${collector} does not take ${signal} (${problem}); until it does, they are dropped`)
     }
   }

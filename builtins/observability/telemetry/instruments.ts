@@ -1,6 +1,6 @@
 import type { Attributes, Meter } from '@opentelemetry/api'
 import type { ObservedCall, Spend } from '#core/models/contract'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { Metrics } from '#lib/metric'
 import { modelOf } from './attributes.ts'
 
@@ -63,7 +63,7 @@ export function observeMetrics(svc: PluginHandle, meter: Meter): void {
         if (typeof reading === 'number') result.observe(reading)
         else for (const { labels, value } of reading ?? []) if (typeof value === 'number') result.observe(value, labels)
       } catch (error) {
-        svc.log.debug({}, `${name} was not measured: ${sentenceOf(error)}`)
+        svc.log.debug({}, `${name} was not measured: ${errorMessage(error)}`)
       }
     })
   }

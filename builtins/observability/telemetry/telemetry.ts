@@ -1,5 +1,5 @@
 import { CallObservers, ModelError, type ObservedCall, type ObservedEnd } from '#core/models/contract'
-import { type PluginHandle, SvcError, sentenceOf, type Undo, within } from '#kernel'
+import { errorMessage, type PluginHandle, SvcError, type Undo, within } from '#kernel'
 import { packageVersion } from '#lib/package-version'
 import { secretMasker } from '#lib/secrets'
 import { answerAttributes, inputContent, outputContent, spendAttributes } from './attributes.ts'
@@ -31,7 +31,7 @@ export async function beginTelemetry(
     svc.log.info({}, `telemetry goes to ${[...new Set(places)].join(', ') || 'nowhere: both exporters are none'}`)
     return watch(svc, config, sdk)
   } catch (error) {
-    svc.log.error({}, `there is no telemetry: ${sentenceOf(error)}`)
+    svc.log.error({}, `there is no telemetry: ${errorMessage(error)}`)
     return undefined
   }
 }
@@ -62,7 +62,7 @@ function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk
           const { spend = null } = end.error as Partial<ModelError>
           instruments?.call(observed, ms, spend, type)
           if (span && spend) span.setAttributes(spendAttributes(spend))
-          if (span) spans.fail(span, type, hideSecrets(sentenceOf(end.error)))
+          if (span) spans.fail(span, type, hideSecrets(errorMessage(end.error)))
         }
         span?.end(clock.ms())
       }
@@ -88,7 +88,7 @@ function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk
   }
   return async () => {
     spans.close()
-    const late = (error: unknown) => svc.log.warn({}, `the last telemetry was not sent: ${sentenceOf(error)}`)
+    const late = (error: unknown) => svc.log.warn({}, `the last telemetry was not sent: ${errorMessage(error)}`)
     await within(clock, GRACE_MS, 'Sending the last telemetry', sdk.shutdown()).catch(late)
     sdk.drop()
   }

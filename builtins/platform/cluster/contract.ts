@@ -4,14 +4,14 @@ export const NoClusterError = defineError({
   code: 'no_cluster',
   status: 409,
   title: 'No cluster',
-  sentence: () =>
+  message: () =>
     'This project keeps what it knows in a file of its own, on this machine; several machines need store.url or SVC_STORE_URL, as in postgres://user@host/svc.',
 })
 export const NodeNotFoundError = defineError({
   code: 'node_not_found',
   status: 404,
   title: 'No such node',
-  sentence: (p: { node: string; found: number }) =>
+  message: (p: { node: string; found: number }) =>
     p.found === 0
       ? `No node's name begins or ends with "${p.node}"; see them with: svc cluster`
       : `${p.found} nodes' names begin or end with "${p.node}"; say more of it.`,
@@ -20,14 +20,14 @@ export const TargetInUseError = defineError({
   code: 'target_in_use',
   status: 409,
   title: 'Target in use',
-  sentence: (p: { at: string }) =>
+  message: (p: { at: string }) =>
     `The database at ${p.at} has agents or events already, and nothing was written; name one that is empty.`,
 })
 export const MoveFailedError = defineError({
   code: 'move_failed',
   status: 409,
   title: 'Move failed',
-  sentence: (p: { table: string; rows: number; arrived: number }) =>
+  message: (p: { table: string; rows: number; arrived: number }) =>
     `What arrived of ${p.table} is not what was sent (${p.rows} rows, ${p.arrived} arrived), twice; stop whatever still writes (svc stop, and svc serve, on every machine) and try again.`,
 })
 export const MoveTargetError = defineError({
@@ -35,35 +35,35 @@ export const MoveTargetError = defineError({
   status: 400,
   exit: 2,
   title: 'Where to',
-  sentence: (p: { here: string; to: string }) =>
+  message: (p: { here: string; to: string }) =>
     `What this project knows is ${p.here}; say where it is to go: svc db move ${p.to}`,
 })
 export const NodesAtWorkError = defineError({
   code: 'nodes_at_work',
   status: 409,
   title: 'Nodes at work',
-  sentence: (p: { nodes: readonly string[] }) =>
+  message: (p: { nodes: readonly string[] }) =>
     `Agents of this database are driven by ${p.nodes.join(', ')}; stop them first (svc stop on each machine; svc cluster shows them).`,
 })
 export const OpenElsewhereError = defineError({
   code: 'open_elsewhere',
   status: 409,
   title: 'Open elsewhere',
-  sentence: (p: { processes: readonly string[] }) =>
+  message: (p: { processes: readonly string[] }) =>
     `What this project knows is in use by ${p.processes.join(', ')}, as by svc serve; end that first, or wait for its end with --wait.`,
 })
 export const AlreadyMovedError = defineError({
   code: 'already_moved',
   status: 409,
   title: 'Already moved',
-  sentence: () =>
+  message: () =>
     'This project keeps what it knows in a database of several machines already; unset SVC_STORE_URL and store.url to move its file, or bring all back with: svc db move --back',
 })
 export const ServerNotStartedError = defineError({
   code: 'server_not_started',
   status: 500,
   title: 'Server not started',
-  sentence: (p: { problem: string; log: string | null }) =>
+  message: (p: { problem: string; log: string | null }) =>
     `PostgreSQL could not be started: ${p.problem}${p.log === null ? '.' : `; ${p.log} may say why.`}`,
 })
 

@@ -133,12 +133,12 @@ export const DaemonFrozenError = defineError({
   code: 'daemon_frozen',
   status: 409,
   title: 'Daemon frozen',
-  sentence: () => 'The daemon is frozen, so no model is called for its agents; go on with: svc daemon resume',
+  message: () => 'The daemon is frozen, so no model is called for its agents; go on with: svc daemon resume',
 })
 export const DaemonRunningError = defineError({
   code: 'daemon_running',
   status: 409,
   title: 'Daemon running',
-  sentence: (p: { pid: number | string }) =>
+  message: (p: { pid: number | string }) =>
     `A daemon already runs for this project, with PID ${p.pid}; stop it with: svc stop`,
 })

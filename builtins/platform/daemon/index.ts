@@ -1,6 +1,6 @@
 import { definePlugin, z } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
-import { type Busy, idsOf } from '#platform/heartbeat/contract'
+import { type HasWork, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Daemon, Freeze } from './contract.ts'
 import { FREEZE_EFFECTS, frozenSince, IS_FROZEN, isThawed } from './freeze.ts'
@@ -33,8 +33,8 @@ export default definePlugin({
     const since = () => frozenSince(svc.use(Store))
     const isFrozen = async () => (await since()) !== null
     svc.provide(Freeze, withEarlierNames({ since, isFrozen, condition: IS_FROZEN }, { frozen: 'isFrozen' }))
-    const busy: Busy = async due => ((await isThawed(svc.use(Store))) ? [] : idsOf(due))
-    svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) }, { busy })
+    const hasWork: HasWork = async due => ((await isThawed(svc.use(Store))) ? [] : idsOf(due))
+    svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) }, { hasWork })
     svc.event('daemon_paused', z.object({}).describe('The operator froze all agents'))
     svc.event('daemon_resumed', z.object({}).describe('The freeze has ended'))
 

@@ -1,5 +1,5 @@
 import { isAbsolute, join, resolve } from 'node:path'
-import { type PluginHandle, sentenceOf, type Undo } from '#kernel'
+import { errorMessage, type PluginHandle, type Undo } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { identityOf } from '#lib/identity'
 import { pluralize } from '#lib/pluralize'
@@ -48,7 +48,7 @@ export class DaemonLife {
   async #leave(): Promise<void> {
     this.#starting = undefined
     for (const undo of this.#undo.splice(0).reverse()) {
-      await Promise.resolve(undo()).catch(error => this.#svc.log.error({}, sentenceOf(error)))
+      await Promise.resolve(undo()).catch(error => this.#svc.log.error({}, errorMessage(error)))
     }
   }
 
@@ -121,7 +121,7 @@ export class DaemonLife {
     for (const [file, text] of files) {
       // The files are hints: a failed write must not keep the daemon from starting.
       await replaceFile(ports.files, file, text).catch(error =>
-        log.warn({}, `${file} was not written: ${sentenceOf(error)}`),
+        log.warn({}, `${file} was not written: ${errorMessage(error)}`),
       )
     }
     return async () => {
@@ -163,7 +163,7 @@ export class DaemonLife {
     const watch = async () => {
       while (!stop.signal.aborted) {
         await look().catch(error => {
-          log.warn({}, sentenceOf(error))
+          log.warn({}, errorMessage(error))
           return sleepToRound(clock, LOOK_MS, stop.signal)
         })
       }

@@ -30,10 +30,12 @@ export interface Due extends Pick<Lease, 'id' | 'epoch' | 'cycle_num'> {
 }
 
 /**
- * Returns the ids of the agents that it has work for. Where every tap and guard of a cycle can tell, the cycles of the other
- * agents are passed at once, without being run.
+ * Returns the ids of the agents that a tap or guard has work for. If all taps and guards of a cycle have it, the cycles of
+ * the other agents are advanced at once, without being run.
  */
-export type Busy = (due: readonly Due[]) => readonly string[] | Promise<readonly string[]>
+export type HasWork = (due: readonly Due[]) => readonly string[] | Promise<readonly string[]>
+/** @deprecated Use `HasWork`. */
+export type Busy = HasWork
 
 /** `refused`: a write that must change a row changed none. `fenced`: another process has taken over. Nothing was written then. */
 export type CommitResult = 'ok' | 'fenced' | 'refused'
@@ -44,7 +46,7 @@ export function idsOf(due: readonly Due[]): string[] {
 }
 
 /** For a tap or guard that never has work for agents without a goal. */
-export const neverHasWork: Busy = () => []
+export const neverHasWork: HasWork = () => []
 
 /** The loop that claims what is due and runs a cycle for each agent. */
 export interface HeartbeatControl {
@@ -156,21 +158,21 @@ export const CycleTimeoutError = defineError({
   code: 'cycle_timeout',
   status: 504,
   title: 'Cycle timeout',
-  sentence: (p: { agent_id: string; seconds: number }) =>
+  message: (p: { agent_id: string; seconds: number }) =>
     `The cycle of ${p.agent_id} took longer than daemon.cycle_timeout (${p.seconds} s).`,
 })
 export const StoppingError = defineError({
   code: 'stopping',
   status: 503,
   title: 'Stopping',
-  sentence: () => 'The daemon is stopping.',
+  message: () => 'The daemon is stopping.',
 })
 
 export const FencedError = defineError({
   code: 'fenced',
   status: 409,
   title: 'Fenced',
-  sentence: (p: { agent_id: string }) => `Another process has taken over agent ${p.agent_id}; nothing was written.`,
+  message: (p: { agent_id: string }) => `Another process has taken over agent ${p.agent_id}; nothing was written.`,
 })
 
 /** A question before a phase: may it be entered? */
@@ -191,7 +193,9 @@ export interface GuardOptions {
   name?: string
   failClosed?: boolean
   /** The agents without a goal that it may stop; all by default. */
-  busy?: Busy
+  hasWork?: HasWork
+  /** @deprecated Use `hasWork`. */
+  busy?: HasWork
 }
 
 export interface RegisteredGuard {
@@ -204,7 +208,7 @@ export interface RegisteredGuard {
   /** Called with an error, before the rule above applies. */
   failed: (gate: Gate, error: unknown) => void
   /** The agents without a goal that it may stop; all by default. */
-  busy?: Busy
+  hasWork?: HasWork
 }
 
 export const Guards = point<RegisteredGuard>('guards', {
@@ -375,7 +379,9 @@ declare module '#kernel' {
   interface Tapped extends Record<Phase, Cycle> {}
   interface TapOptions {
     /** For a tap of a phase: the agents without a goal that it has work for; all by default. */
-    busy?: Busy
+    hasWork?: HasWork
+    /** @deprecated Use `hasWork`. */
+    busy?: HasWork
   }
   interface Kernel {
     readonly heartbeat: HeartbeatControl

@@ -1,4 +1,4 @@
-import { checkFields, type Extension, intercept, sentenceOf } from '#kernel'
+import { checkFields, type Extension, errorMessage, intercept } from '#kernel'
 import { PluginSuspendedError } from '#platform/plugin-files/contract'
 import { type GuardOptions, Guards, type HeartbeatControl, WakeSources } from './contract.ts'
 import { registeredGuard } from './guards.ts'
@@ -13,19 +13,19 @@ export function heartbeatExtension(heartbeat: HeartbeatControl): Extension {
       get hooks() {
         return hookSet(svc, hooks)
       },
-      guard(phase, guard, { name: given, failClosed: closed, busy }: GuardOptions = {}) {
+      guard(phase, guard, { name: given, failClosed: closed, busy, hasWork = busy }: GuardOptions = {}) {
         const name = given ?? guard.name ?? `${svc.name}${guards++ || ''}`
         const failClosed = () => closed ?? (builtin && config.get('daemon.guards_fail_closed') === true)
         const registered = registeredGuard(phase, guard, {
           ...{ name, owner: svc.name, interceptor, clock: svc.clock, failClosed },
           failed: ({ agent_id, cycle_num, phase }, thrown) => {
-            const error = sentenceOf(thrown)
+            const error = errorMessage(thrown)
             if (!(thrown instanceof PluginSuspendedError))
               svc.log.error({ agent_id, cycle_num }, `guard "${name}" of ${phase}: ${error}`)
             if (failClosed()) void svc.emit('guard_failed', { agent_id, cycle_num, phase, guard: name, error })
           },
         })
-        return svc.add(Guards, busy ? { ...registered, busy } : registered)
+        return svc.add(Guards, hasWork ? { ...registered, hasWork } : registered)
       },
       wakeSource(source) {
         checkFields(WakeSources.name, WakeSources.options.has, source, svc.name)

@@ -1,4 +1,4 @@
-import { sentenceOf } from '#kernel'
+import { errorMessage } from '#kernel'
 import { inRound, untilRound } from '#lib/poller'
 import { CycleEnd, type RecordingBackend, runInContext } from '#lib/recording-context'
 import {
@@ -158,8 +158,8 @@ export class Heartbeat implements HeartbeatControl {
         await this.#tick(nextBeat)
       } catch (error) {
         // Logged once while it lasts: the log may be on the disk that is full.
-        const again = this.fault === sentenceOf(error)
-        this.fault = sentenceOf(error)
+        const again = this.fault === errorMessage(error)
+        this.fault = errorMessage(error)
         if (!again) log.error({ code: (error as { code?: string }).code }, `heartbeat: ${this.fault}`)
         await clock.sleep(RETRY_MS, this.#stop.signal)
       }
@@ -269,7 +269,7 @@ export class Heartbeat implements HeartbeatControl {
     } catch (error) {
       cycle.result = 'error'
       this.#owed.set(cycle.lease, run_at)
-      log.error({ agent_id, cycle_num }, `the end of the cycle was not written: ${sentenceOf(error)}`)
+      log.error({ agent_id, cycle_num }, `the end of the cycle was not written: ${errorMessage(error)}`)
     }
     await hooks.emit('cycle_end', { agent_id, cycle_num, result: cycle.result })
   }
@@ -285,7 +285,7 @@ export class Heartbeat implements HeartbeatControl {
       .commit(cycle.lease, cycle.effects, { run_at })
       .catch(error => {
         this.#owed.set(cycle.lease, run_at)
-        log.error({ beat: cycle.cycle_num }, sentenceOf(error))
+        log.error({ beat: cycle.cycle_num }, errorMessage(error))
       })
   }
 

@@ -1,4 +1,4 @@
-import { type Kernel, sentenceOf } from '#kernel'
+import { errorMessage, type Kernel } from '#kernel'
 import { ActiveRecording } from '#lib/recording-context'
 import { type Cycle, Guards, type HeartbeatConfig, LIFECYCLE, PHASES, SchedulerToken, WakeSources } from './contract.ts'
 import { heartbeatExtension } from './extension.ts'
@@ -46,7 +46,7 @@ async function applyChanges(kernel: Kernel): Promise<void> {
       await hooks.emit('config_changed', { keys })
     }
   } catch (error) {
-    log.error({}, `the last good configuration stays in force: ${sentenceOf(error)}`)
+    log.error({}, `the last good configuration stays in force: ${errorMessage(error)}`)
   }
   kernel.tick()
 }

@@ -1,4 +1,4 @@
-import { type Hooks, type Log, type Points, type Ports, SvcError, sentenceOf } from '#kernel'
+import { errorMessage, type Hooks, type Log, type Points, type Ports, SvcError } from '#kernel'
 import { recordInput, withoutRecording } from '#lib/recording-context'
 import {
   type Cycle,
@@ -36,7 +36,7 @@ export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> 
       cycle.result = resultOf(error)
       cycle.done = true
       if (cycle.result === 'fenced') return
-      log.warn({ agent_id, cycle_num, code: codeOf(error) }, `${phase}: ${sentenceOf(error)}`)
+      log.warn({ agent_id, cycle_num, code: codeOf(error) }, `${phase}: ${errorMessage(error)}`)
     }
   }
   if (cycle.vetoed && cycle.error === undefined) cycle.result = 'guarded'

@@ -1,5 +1,5 @@
-import { type EventName, HANDLER_LIMIT_MS, sentenceOf, within } from '#kernel'
-import { type Busy, type Due, Guards, neverHasWork, PHASES, type Scheduler } from './contract.ts'
+import { type EventName, errorMessage, HANDLER_LIMIT_MS, within } from '#kernel'
+import { type Due, Guards, type HasWork, neverHasWork, PHASES, type Scheduler } from './contract.ts'
 import type { CycleParts } from './phases.ts'
 
 /** Maximum number of agents swept at a time: some ten milliseconds of the event loop. */
@@ -47,7 +47,7 @@ export class Sweep {
       return passed.length
     } catch (error) {
       this.#again = ports.clock.monotonic() + AGAIN_MS
-      log.warn({}, `agents that may have nothing to do are driven one by one: ${sentenceOf(error)}`)
+      log.warn({}, `agents that may have nothing to do are driven one by one: ${errorMessage(error)}`)
       return 0
     }
   }
@@ -65,15 +65,15 @@ export class Sweep {
   async #pass(driven: ReadonlySet<string>): Promise<Due[]> {
     const { clock } = this.#parts.ports
     const scheduler = this.#parts.scheduler()
-    const asked = this.#busyChecks()
+    const asked = this.#workChecks()
     if (!scheduler.due || !scheduler.pass || !asked) return []
     const heartbeat = this.#parts.config.heartbeat * 1000
     const now = clock.ms()
     // Most rounds have nothing due; then nothing more is read.
     if ((await scheduler.due(now, 1)).length === 0) return []
     let due = (await scheduler.due(now + heartbeat * AHEAD, MOST)).filter(({ id }) => !driven.has(id))
-    for (const { name, busy } of asked) {
-      const answer = busy(due)
+    for (const { name, hasWork } of asked) {
+      const answer = hasWork(due)
       const ids = new Set(answer instanceof Promise ? await within(clock, HANDLER_LIMIT_MS, name, answer) : answer)
       if (ids.size > 0) due = due.filter(({ id }) => !ids.has(id))
       if (due.length === 0) return []
@@ -82,18 +82,18 @@ export class Sweep {
     return due.filter(({ id }) => passed.has(id))
   }
 
-  /** Returns the taps and guards of a cycle without a goal; undefined when one of them cannot tell for whom it has work. */
-  #busyChecks(): { name: string; busy: Busy }[] | undefined {
+  /** Returns the taps and guards of a cycle without a goal; undefined when one of them has no `hasWork`. */
+  #workChecks(): { name: string; hasWork: HasWork }[] | undefined {
     const { hooks, points } = this.#parts
     const guards = points.list(Guards).filter(({ value: { phase } }) => phase !== 'goal_pursuit')
-    const all: { name: string; busy?: Busy }[] = [
+    const all: { name: string; hasWork?: HasWork; busy?: HasWork }[] = [
       ...guards.map(({ value }) => value),
       ...ENTERED.flatMap(phase => hooks.get(phase).taps),
     ]
-    const asked: { name: string; busy: Busy }[] = []
-    for (const { name, busy } of all) {
-      if (!busy) return undefined
-      if (busy !== neverHasWork) asked.push({ name, busy })
+    const asked: { name: string; hasWork: HasWork }[] = []
+    for (const { name, busy, hasWork = busy } of all) {
+      if (!hasWork) return undefined
+      if (hasWork !== neverHasWork) asked.push({ name, hasWork })
     }
     return asked
   }

@@ -1,4 +1,4 @@
-import { type Clock, type Contribution, type Log, type Points, sentenceOf, type Undo } from '#kernel'
+import { type Clock, type Contribution, errorMessage, type Log, type Points, type Undo } from '#kernel'
 import { type Scheduler, type WakeSource, WakeSources } from './contract.ts'
 
 /** Minimum time between two wakes, in milliseconds. */
@@ -66,7 +66,7 @@ export class Waker {
         failures = 0
       } catch (error) {
         if (signal.aborted) return
-        log.warn({ plugin }, `wake source "${source.name}": ${sentenceOf(error)}`)
+        log.warn({ plugin }, `wake source "${source.name}": ${errorMessage(error)}`)
         if (++failures === SOURCE_FAILURES) {
           log.error({ plugin }, `wake source "${source.name}" failed ${failures} times in a row and is no longer asked`)
           return
@@ -108,7 +108,7 @@ export class Waker {
         this.#waking = undefined
         return
       } catch (error) {
-        log.warn({}, `a wake (${reason}) is sent later: ${sentenceOf(error)}`)
+        log.warn({}, `a wake (${reason}) is sent later: ${errorMessage(error)}`)
         this.#reasons.add(reason)
         if (agents) for (const agent of agents) this.#agents.add(agent)
         else this.#all = true

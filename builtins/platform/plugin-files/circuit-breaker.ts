@@ -1,4 +1,4 @@
-import { type Clock, sentenceOf } from '#kernel'
+import { type Clock, errorMessage } from '#kernel'
 
 /** How long a suspension lasts at first, in milliseconds; it doubles from one to the next. */
 const COOL_DOWN_MS = 30_000
@@ -49,7 +49,7 @@ export class CircuitBreaker {
 
   recordFailure(what: string, error: unknown): void {
     this.failures++
-    this.lastFailure = `${this.#parts.where(error)}: ${what}: ${sentenceOf(error)}`
+    this.lastFailure = `${this.#parts.where(error)}: ${what}: ${errorMessage(error)}`
     const suspends = ++this.#failuresInRow >= this.#parts.max_failures
     if (suspends) {
       this.#failuresInRow = 0

@@ -12,7 +12,7 @@ export const PluginGoneError = defineError({
   code: 'plugin_gone',
   status: 503,
   title: 'Plugin gone',
-  sentence: (p: { plugin: string }) =>
+  message: (p: { plugin: string }) =>
     `The plugin "${p.plugin}" was replaced or removed before this call came to its end.`,
 })
 export const PluginSuspendedError = defineError({
@@ -20,7 +20,7 @@ export const PluginSuspendedError = defineError({
   status: 503,
   title: 'Plugin suspended',
   // Without its last failure, which may name files or data of this machine; svc plugins shows it.
-  sentence: (p: { plugin: string; failures: number }) =>
+  message: (p: { plugin: string; failures: number }) =>
     `The plugin "${p.plugin}" is suspended after ${p.failures} failures in a row; svc plugins says what failed. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
 })
 
@@ -28,8 +28,7 @@ export const PluginError = defineError({
   code: 'plugin_error',
   status: 409,
   title: 'Plugin error',
-  sentence: (p: { plugin: string; where: string; problem: string }) =>
-    `Plugin "${p.plugin}" (${p.where}): ${p.problem}`,
+  message: (p: { plugin: string; where: string; problem: string }) => `Plugin "${p.plugin}" (${p.where}): ${p.problem}`,
 })
 
 /** A plugin as it stands on disk: its file, and a hash over all that it is made of. */

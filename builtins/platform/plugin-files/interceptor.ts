@@ -1,11 +1,11 @@
 import {
   type CallReport,
+  errorMessage,
   HANDLER_LIMIT_MS,
   type Interceptor,
   type Log,
   type PluginCall,
   SvcError,
-  sentenceOf,
 } from '#kernel'
 import type { ToolCall } from '#tools/toolkits/contract'
 import type { Calls } from './calls.ts'
@@ -100,7 +100,7 @@ export class PluginInterceptor implements Interceptor {
   }
 
   #failureOf(label: string, error: unknown): string {
-    return `${this.#parts.where(error)}: ${label}: ${sentenceOf(error)}`
+    return `${this.#parts.where(error)}: ${label}: ${errorMessage(error)}`
   }
 
   run<R>(what: string, fn: () => R): R {

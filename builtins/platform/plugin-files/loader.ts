@@ -3,13 +3,13 @@ import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import {
   absent,
+  errorMessage,
   type LoadedPlugin,
   type Log,
   type PluginDefinition,
   type PluginState,
   type Ports,
   type Project,
-  sentenceOf,
   within,
   z,
 } from '#kernel'
@@ -112,7 +112,7 @@ export class Loader {
       () => true,
       () => false,
     )
-    return isThere ? pluginFile(file, { fingerprint: sentenceOf(error), written_ms: 0 }) : undefined
+    return isThere ? pluginFile(file, { fingerprint: errorMessage(error), written_ms: 0 }) : undefined
   }
 
   /**

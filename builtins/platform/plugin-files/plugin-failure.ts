@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { describeIssues, issuesOf, SvcError, sentenceOf, z } from '#kernel'
+import { describeIssues, errorMessage, issuesOf, SvcError, z } from '#kernel'
 import { PluginError } from './contract.ts'
 
 /** The place in the plugin's own files that an error points at: the file, with the line where that is known. */
@@ -20,7 +20,7 @@ export function failureOf(plugin: string, origin: string, cause: unknown): SvcEr
 
 /** What is wrong, without the place that a parser puts at the end of it, and without what is for those who build parsers. */
 function problemOf(error: unknown): string {
-  const sentence = error instanceof z.ZodError ? describeIssues(issuesOf(error)) : sentenceOf(error)
+  const sentence = error instanceof z.ZodError ? describeIssues(issuesOf(error)) : errorMessage(error)
   const missing = missingIn(sentence)
   if (missing) return `Cannot find '${missing}'; ${remedyOf(missing)}`
   return sentence
@@ -52,7 +52,7 @@ function packageOf(specifier: string): string | undefined {
 
 /** Returns the missing package that caused an error. */
 export function lackingPackage(error: unknown): string | undefined {
-  return packageOf(missingIn(sentenceOf(error)) ?? '')
+  return packageOf(missingIn(errorMessage(error)) ?? '')
 }
 
 /** The places that a stack or a message names, as `file:line`. */

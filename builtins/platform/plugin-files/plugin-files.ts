@@ -1,5 +1,6 @@
 import {
   type Clock,
+  errorMessage,
   isOfProgram,
   type Kernel,
   type LoadedPlugin,
@@ -10,7 +11,6 @@ import {
   type PluginSupport,
   type Retry,
   type SvcError,
-  sentenceOf,
   type Undo,
 } from '#kernel'
 import { stemOf } from '#lib/plugin-file'
@@ -130,7 +130,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
       max_failures: this.#settings.max_failures,
       ...{ clock, where },
       onFailure: (what, error, suspends) =>
-        this.#recordFailure(name, interceptor, { problem: `${what}: ${sentenceOf(error)}`, suspends, since }),
+        this.#recordFailure(name, interceptor, { problem: `${what}: ${errorMessage(error)}`, suspends, since }),
     })
     const calls = new Calls({
       ...{ plugin: name, breaker, clock },

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path'
 import { type FSWatcher, watch } from 'chokidar'
-import { type Clock, type Log, type Ports, sentenceOf } from '#kernel'
+import { type Clock, errorMessage, type Log, type Ports } from '#kernel'
 import { SETTLE_MS } from './loader.ts'
 
 /** Number of heartbeats from one look at the plugins to the next. */
@@ -56,7 +56,7 @@ export class PluginWatch {
     // What came before it was watching.
     this.#watcher.on('ready', () => void this.#look())
     this.#watcher.on('error', error =>
-      log.warn({}, `plugins are looked at every ${HEARTBEATS} heartbeats only: ${sentenceOf(error)}`),
+      log.warn({}, `plugins are looked at every ${HEARTBEATS} heartbeats only: ${errorMessage(error)}`),
     )
   }
 
@@ -87,7 +87,7 @@ export class PluginWatch {
     while (this.#again) {
       this.#again = false
       await this.#apply().catch((error: unknown) => {
-        this.#parts.log.error({}, `the plugins could not be looked at: ${sentenceOf(error)}`)
+        this.#parts.log.error({}, `the plugins could not be looked at: ${errorMessage(error)}`)
       })
     }
     this.#isApplying = false

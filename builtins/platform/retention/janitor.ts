@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { appendEvent, isoTime, Store } from '#platform/store/contract'
 import type { RetentionConfig } from './config.ts'
 import { type Retention, type RetentionReport, type RetentionRule, RetentionRules } from './contract.ts'
@@ -33,7 +33,7 @@ export class Janitor implements Retention {
 
   /** Runs it without a caller that waits; errors are logged. */
   runInBackground(): void {
-    this.run().catch(error => this.#svc.log.warn({}, `what is old was not removed: ${sentenceOf(error)}`))
+    this.run().catch(error => this.#svc.log.warn({}, `what is old was not removed: ${errorMessage(error)}`))
   }
 
   /** Ends after the piece that is under way. */
@@ -54,7 +54,7 @@ export class Janitor implements Retention {
         rows[rule.name] = dry_run ? await rule.count(before) : await this.#all(rule, before)
       } catch (error) {
         // The other modules' rows can be removed all the same.
-        log.warn({}, `${rule.name}: what is old was not removed: ${sentenceOf(error)}`)
+        log.warn({}, `${rule.name}: what is old was not removed: ${errorMessage(error)}`)
       }
     }
     const total = Object.values(rows).reduce((sum, n) => sum + n, 0)

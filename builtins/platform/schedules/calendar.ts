@@ -1,4 +1,4 @@
-import { type Clock, sentenceOf } from '#kernel'
+import { type Clock, errorMessage } from '#kernel'
 import { isoTime } from '#platform/store/contract'
 import { BadAlarmError, BadScheduleError } from './contract.ts'
 
@@ -27,7 +27,7 @@ export async function checkCron(expression: string, time_zone: string, now: numb
     next = (await cronOf(expression, time_zone)).nextRun(new Date(now))
   } catch (error) {
     const problem = isZone(time_zone)
-      ? `"${expression}" is not a cron expression such as "0 9 * * 1-5": ${sentenceOf(error)}`
+      ? `"${expression}" is not a cron expression such as "0 9 * * 1-5": ${errorMessage(error)}`
       : `"${time_zone}" is not a time zone such as Europe/Berlin.`
     throw new BadScheduleError({ problem })
   }

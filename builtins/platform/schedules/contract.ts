@@ -151,32 +151,32 @@ export const ScheduleNotFoundError = defineError({
   code: 'schedule_not_found',
   status: 404,
   title: 'Schedule not found',
-  sentence: (p: { schedule_id: string; whose: string }) => `There is no schedule "${p.schedule_id}"${p.whose}.`,
+  message: (p: { schedule_id: string; whose: string }) => `There is no schedule "${p.schedule_id}"${p.whose}.`,
 })
 export const AlarmNotFoundError = defineError({
   code: 'alarm_not_found',
   status: 404,
   title: 'Alarm not found',
-  sentence: (p: { alarm_id: string; whose: string }) => `There is no pending alarm "${p.alarm_id}"${p.whose}.`,
+  message: (p: { alarm_id: string; whose: string }) => `There is no pending alarm "${p.alarm_id}"${p.whose}.`,
 })
 export const BadScheduleError = defineError({
   code: 'bad_schedule',
   status: 422,
   exit: 2,
   title: 'Bad schedule',
-  sentence: (p: { problem: string }) => p.problem,
+  message: (p: { problem: string }) => p.problem,
 })
 export const BadAlarmError = defineError({
   code: 'bad_alarm',
   status: 422,
   exit: 2,
   title: 'Bad alarm',
-  sentence: (p: { problem: string }) => p.problem,
+  message: (p: { problem: string }) => p.problem,
 })
 export const TooManySchedulesError = defineError({
   code: 'too_many_schedules',
   status: 409,
   title: 'Too many schedules',
-  sentence: (p: { what: string; limit: number }) =>
+  message: (p: { what: string; limit: number }) =>
     `The agent has ${p.limit} ${p.what} already (schedules.max_per_agent); cancel one first.`,
 })

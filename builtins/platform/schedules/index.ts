@@ -51,8 +51,8 @@ export default definePlugin({
     svc.event('alarm_changed', AlarmChanged)
 
     svc.add(News, alarmMessages(svc))
-    const busy = () => agentsDueByCycle(svc.use(Store))
-    svc.tap('context_assembly', { name: 'schedules', stage: -10, busy }, (cycle: Cycle) => settleCycles(svc, cycle))
+    const hasWork = () => agentsDueByCycle(svc.use(Store))
+    svc.tap('context_assembly', { name: 'schedules', stage: -10, hasWork }, (cycle: Cycle) => settleCycles(svc, cycle))
     const wakeSource = scheduleWakeSource(svc, config)
     svc.wakeSource(wakeSource)
     svc.on('schedule_changed', () => wakeSource.hurry())

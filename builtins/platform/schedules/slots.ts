@@ -1,6 +1,6 @@
 import { ActiveAgent, Agents } from '#core/agents/contract'
 import { Goals } from '#core/goals/contract'
-import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { Freeze } from '#platform/daemon/contract'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, isoTime, Store, wakeAgents } from '#platform/store/contract'
@@ -138,7 +138,7 @@ async function readable(
   try {
     return await cleanObjective(svc, agent_id, objective)
   } catch (error) {
-    svc.log.warn({ agent_id, schedule_id }, sentenceOf(error))
+    svc.log.warn({ agent_id, schedule_id }, errorMessage(error))
     return undefined
   }
 }

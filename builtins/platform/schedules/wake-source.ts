@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { sleepToRound, untilRound } from '#lib/poller'
 import type { WakeSource } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
@@ -41,7 +41,7 @@ export function scheduleWakeSource(svc: PluginHandle, config: SchedulesConfig): 
       signal.addEventListener('abort', () => pause.abort(), { once: true })
       while (!signal.aborted) {
         await round(signal).catch(error => {
-          svc.log.warn({}, `schedules are looked at again in a second: ${sentenceOf(error)}`)
+          svc.log.warn({}, `schedules are looked at again in a second: ${errorMessage(error)}`)
           return svc.clock.sleep(LOOK_MS, signal)
         })
       }

@@ -1,4 +1,4 @@
-import { sentenceOf } from '#kernel'
+import { errorMessage } from '#kernel'
 import type { ConfigCheck, ConfigFault, ConfigValues, Forbids } from './contract.ts'
 
 /** Runs the checks of these levels, all by default. One that throws is a fault that keeps nothing from happening. */
@@ -12,7 +12,7 @@ export async function runChecks(
     try {
       return (await each.check(values)).map(issue => ({ ...issue, forbids: each.forbids }))
     } catch (error) {
-      return [{ path: each.name, message: `cannot be checked: ${sentenceOf(error)}`, forbids: 'nothing' }]
+      return [{ path: each.name, message: `cannot be checked: ${errorMessage(error)}`, forbids: 'nothing' }]
     }
   })
   return (await Promise.all(found)).flat().filter(({ forbids }) => levels.includes(forbids))

@@ -37,7 +37,7 @@ export class ConfigKeys {
     for (const { path, owner } of keys) {
       const taken = this.#keys.get(path)
       if (taken)
-        throw new ConflictError({ sentence: `"${owner}" adds the key ${path}, but "${taken.owner}" has it already.` })
+        throw new ConflictError({ message: `"${owner}" adds the key ${path}, but "${taken.owner}" has it already.` })
     }
     for (const key of keys) this.#keys.set(key.path, key)
     return () => {

@@ -97,7 +97,7 @@ export const UnknownConfigKeyError = defineError({
   status: 404,
   exit: 2,
   title: 'Unknown configuration key',
-  sentence: (p: { key: string; known: string[] }) =>
+  message: (p: { key: string; known: string[] }) =>
     `"${p.key}" is not a key of the configuration; ${didYouMean(p.key, p.known, 'svc config')}`,
 })
 

@@ -301,7 +301,7 @@ export const DatabaseUnreachableError = defineError({
   code: 'database_unreachable',
   status: 503,
   title: 'Database unreachable',
-  sentence: (p: { at: string; problem: string }) =>
+  message: (p: { at: string; problem: string }) =>
     `The database at ${p.at} cannot be reached (${p.problem}); it is tried again by itself.`,
 })
 
@@ -309,7 +309,7 @@ export const DatabaseLockedError = defineError({
   code: 'database_locked',
   status: 503,
   title: 'Database locked',
-  sentence: () => 'Another process has held the database for more than 5 s; try again.',
+  message: () => 'Another process has held the database for more than 5 s; try again.',
 })
 /** What `DiskFullError` says of the database. */
 export const DATABASE_FULL = { what: "the project's database", next: ', and all goes on by itself' }
@@ -317,42 +317,42 @@ export const DiskFailedError = defineError({
   code: 'disk_failed',
   status: 503,
   title: 'Disk failed',
-  sentence: (p: { problem: string }) =>
+  message: (p: { problem: string }) =>
     `The disk that holds the project's database failed (${p.problem}); what was to be written is not.`,
 })
 export const RemovedMeanwhileError = defineError({
   code: 'removed_meanwhile',
   status: 409,
   title: 'Removed meanwhile',
-  sentence: () => 'What this belongs to was removed while it was being written; nothing was changed.',
+  message: () => 'What this belongs to was removed while it was being written; nothing was changed.',
 })
 export const DatabaseUnusableError = defineError({
   code: 'database_unusable',
   status: 503,
   title: 'Database unusable',
   // The path is relative to the project: an answer shows no path of this machine.
-  sentence: (p: { file: string; problem: string; remedy: string }) =>
+  message: (p: { file: string; problem: string; remedy: string }) =>
     `${p.file.replace(/^.*\/(?=\.svc\/)/, '')} ${p.problem}; ${p.remedy}.`,
 })
 export const NativeModuleError = defineError({
   code: 'native_module',
   status: 503,
   title: 'Native module',
-  sentence: (p: { problem: string }) =>
+  message: (p: { problem: string }) =>
     `SQLite's native module cannot be loaded (${p.problem}); svc doctor says what to do.`,
 })
 export const DatabaseInUseError = defineError({
   code: 'database_in_use',
   status: 409,
   title: 'Database in use',
-  sentence: (p: { file: string }) =>
+  message: (p: { file: string }) =>
     `A process has ${p.file} open, so it was not replaced; stop the service (svc stop, and svc serve) and try again.`,
 })
 export const FileExistsError = defineError({
   code: 'file_exists',
   status: 409,
   title: 'File exists',
-  sentence: (p: { file: string }) => `${p.file} exists and was not overwritten; name another file.`,
+  message: (p: { file: string }) => `${p.file} exists and was not overwritten; name another file.`,
 })
 
 /** What a database's file is found to be. */

@@ -1,4 +1,4 @@
-import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { inRound } from '#lib/poller'
 import { recordInput, recordingContext } from '#lib/recording-context'
@@ -161,7 +161,7 @@ export class SqliteStore implements Store {
     try {
       return this.#database.state()
     } catch (error) {
-      this.#svc.log.debug({}, `it cannot be seen whether anybody has written: ${sentenceOf(error)}`)
+      this.#svc.log.debug({}, `it cannot be seen whether anybody has written: ${errorMessage(error)}`)
       return undefined
     }
   }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import type { WakeSource } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import type { Watcher } from './contract.ts'
@@ -21,7 +21,7 @@ export async function leaveMarker(svc: PluginHandle, nudge_id: string): Promise<
     await files.mkdir(folder, { recursive: true, mode: 0o700 })
     await files.writeFile(join(folder, `${nudge_id}.json`), '{}\n', { mode: 0o600, flag: 'wx' })
   } catch (error) {
-    svc.log.warn({}, `no marker was left for ${nudge_id}, so it is found a moment later: ${sentenceOf(error)}`)
+    svc.log.warn({}, `no marker was left for ${nudge_id}, so it is found a moment later: ${errorMessage(error)}`)
   }
 }
 
@@ -63,7 +63,7 @@ async function takeMarkers(svc: PluginHandle, folder: string): Promise<string[]>
       if (names.length === PORTION) break
     }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') svc.log.warn({}, `${folder}: ${sentenceOf(error)}`)
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') svc.log.warn({}, `${folder}: ${errorMessage(error)}`)
   }
   const taken: string[] = []
   for (let at = 0; at < names.length; at += TOGETHER) {

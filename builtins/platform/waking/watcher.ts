@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { sleepToRound } from '#lib/poller'
 import type { WakingConfig } from './config.ts'
 import type { WatchedPath, Watcher } from './contract.ts'
@@ -100,7 +100,7 @@ export class FolderWatcher implements Watcher {
       if (!signal.aborted && code !== 'ENOENT' && code !== 'ENOTDIR' && !this.#unwatchable.has(folder)) {
         this.#unwatchable.add(folder)
         const seconds = this.#config.wake_poll_interval
-        this.#svc.log.warn({}, `${folder} is looked at every ${seconds} s only: ${sentenceOf(error)}`)
+        this.#svc.log.warn({}, `${folder} is looked at every ${seconds} s only: ${errorMessage(error)}`)
       }
     }
     return false

@@ -1,7 +1,7 @@
 import { url as debuggerUrl } from 'node:inspector'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { STOP_FILE } from '#platform/daemon/contract'
 import { RestartToken } from '#platform/plugin-files/contract'
 import { SUCCESSOR } from './foreground.ts'
@@ -45,7 +45,7 @@ export class Pulse {
     if (this.#thread) return this.#thread
     const thread = new Worker(THREAD, { workerData: this.#watch })
     thread.on('error', error =>
-      this.#svc.log.error({}, `endless loops are not detected any more: ${sentenceOf(error)}`),
+      this.#svc.log.error({}, `endless loops are not detected any more: ${errorMessage(error)}`),
     )
     thread.unref()
     this.#thread = thread

@@ -1,4 +1,4 @@
-import { HostToken, type PluginHandle, sentenceOf, type Undo } from '#kernel'
+import { errorMessage, HostToken, type PluginHandle, type Undo } from '#kernel'
 import { placesOf, traceOf } from './trace.ts'
 
 const WHAT = 'uncaught error'
@@ -15,7 +15,7 @@ export function watchStrays(svc: PluginHandle, onBroken: (error: unknown) => voi
     if (trace?.suspended) return true
     const place = trace?.place ?? placesOf(error)[0]
     const fields = { code: 'stray_error', ...(trace ? { plugin: trace.plugin } : {}) }
-    svc.log.error(fields, `${WHAT}: ${sentenceOf(error)}${place ? ` (${place})` : ''}`)
+    svc.log.error(fields, `${WHAT}: ${errorMessage(error)}${place ? ` (${place})` : ''}`)
     if (trace) svc.use(HostToken).blame(trace.plugin, WHAT, error)
     return trace !== undefined
   }

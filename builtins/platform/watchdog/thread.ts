@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty'
 import { parentPort, workerData } from 'node:worker_threads'
-import { sentenceOf } from '#kernel'
+import { errorMessage } from '#kernel'
 import { systemPorts } from '#lib/system-ports'
 import { HELD_UP, superviseSuccessors } from './foreground.ts'
 import { type Frame, type HaltedThread, haltMainThread } from './halt.ts'
@@ -80,7 +80,7 @@ async function quarantineOffender({ plugin, file, what, place }: Offender, still
   if (fingerprint === undefined) return
   const entry = { plugin, file, fingerprint, reason, at: ports.clock.now().toISOString() }
   await quarantine(ports.files, watch.quarantine, entry).catch(error =>
-    say(50, `${watch.quarantine} was not written: ${sentenceOf(error)}`),
+    say(50, `${watch.quarantine} was not written: ${errorMessage(error)}`),
   )
 }
 
@@ -107,7 +107,7 @@ async function restart(halted: HaltedThread): Promise<void> {
 }
 
 function failedToStart(error: unknown): Promise<void> {
-  return say(50, `the process is killed, and could not be started again: ${sentenceOf(error)}`)
+  return say(50, `the process is killed, and could not be started again: ${errorMessage(error)}`)
 }
 
 /** Returns whether its end was requested, which it could not notice any more. */

@@ -167,14 +167,14 @@ export const ApprovalNotFoundError = defineError({
   code: 'approval_not_found',
   status: 404,
   title: 'Approval not found',
-  sentence: (p: { approval_id: string; agent_id?: string }) =>
+  message: (p: { approval_id: string; agent_id?: string }) =>
     `${p.agent_id === undefined ? 'There is' : `Agent ${p.agent_id} has`} no approval "${p.approval_id}"; list those that wait with: svc approvals`,
 })
 export const ApprovalResolvedError = defineError({
   code: 'approval_resolved',
   status: 409,
   title: 'Approval resolved',
-  sentence: (p: { approval_id: string; status: string; by: string }) =>
+  message: (p: { approval_id: string; status: string; by: string }) =>
     `Approval ${p.approval_id} was ${p.status} already, by ${p.by}.`,
 })
 export const UnknownDecisionError = defineError({
@@ -182,17 +182,17 @@ export const UnknownDecisionError = defineError({
   status: 400,
   exit: 2,
   title: 'Unknown decision',
-  sentence: () => 'The decision must be "approve" or "deny".',
+  message: () => 'The decision must be "approve" or "deny".',
 })
 export const AgentCannotDecideError = defineError({
   code: 'agent_cannot_decide',
   status: 403,
   title: 'Agent cannot decide',
-  sentence: (p: { agent_id: string }) => `${p.agent_id} is an agent; approvals are decided by people.`,
+  message: (p: { agent_id: string }) => `${p.agent_id} is an agent; approvals are decided by people.`,
 })
 export const RuleNotFoundError = defineError({
   code: 'rule_not_found',
   status: 404,
   title: 'Rule not found',
-  sentence: (p: { rule_id: string }) => `There is no rule "${p.rule_id}" in force; list them with: svc approvals rules`,
+  message: (p: { rule_id: string }) => `There is no rule "${p.rule_id}" in force; list them with: svc approvals rules`,
 })

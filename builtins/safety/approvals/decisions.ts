@@ -97,7 +97,7 @@ async function checkArguments(svc: PluginHandle, { tool_name, arguments: asked }
     .find(({ name }) => name === tool_name)
   if (!tool) {
     const sentence = `The tool ${tool_name} is not there, so other arguments for it cannot be checked; approve or deny what was asked.`
-    throw new ConflictError({ sentence })
+    throw new ConflictError({ message: sentence })
   }
   const parsed = await tool.parameters.safeParseAsync(args)
   if (!parsed.success) {

@@ -1,8 +1,8 @@
 import { ActiveAgent, Holds } from '#core/agents/contract'
-import { definePlugin, type PluginHandle, sentenceOf, z } from '#kernel'
+import { definePlugin, errorMessage, type PluginHandle, z } from '#kernel'
 import { eachRound } from '#lib/poller'
 import { DaemonStarts } from '#platform/daemon/contract'
-import { type Busy, type Cycle, idsOf } from '#platform/heartbeat/contract'
+import { type Cycle, type HasWork, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { ApprovalConfig } from './config.ts'
 import { Approvals } from './contract.ts'
@@ -62,8 +62,8 @@ export default definePlugin({
     svc.on('goal_abandoned', () => settle(svc, config))
     svc.on('goal_completed', () => settle(svc, config))
     svc.start(() => settleNowAndThen(svc, config), { in: ['server'] })
-    const busy: Busy = due => heldAmong(svc.use(Store), idsOf(due))
-    svc.tap('approval_gate', { name: 'approvals', busy }, async (cycle: Cycle) => {
+    const hasWork: HasWork = due => heldAmong(svc.use(Store), idsOf(due))
+    svc.tap('approval_gate', { name: 'approvals', hasWork }, async (cycle: Cycle) => {
       if (!(await waits(svc, cycle))) return
       cycle.result = 'parked'
       cycle.done = true
@@ -83,6 +83,6 @@ const LOOK_MS = 5_000
 
 function settleNowAndThen(svc: PluginHandle, config: ApprovalConfig) {
   return eachRound(svc.clock, LOOK_MS, () =>
-    settle(svc, config).catch(error => svc.log.warn({}, `approvals were not looked over: ${sentenceOf(error)}`)),
+    settle(svc, config).catch(error => svc.log.warn({}, `approvals were not looked over: ${errorMessage(error)}`)),
   )
 }

@@ -53,7 +53,7 @@ const NothingToEditError = defineError({
   status: 422,
   exit: 2,
   title: 'Nothing to edit',
-  sentence: () => 'Arguments can only be given with the decision "approve".',
+  message: () => 'Arguments can only be given with the decision "approve".',
 })
 
 const ofAgents = [AgentNotFoundError, AmbiguousAgentError] as const

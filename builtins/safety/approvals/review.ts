@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf, within } from '#kernel'
+import { errorMessage, type PluginHandle, within } from '#kernel'
 import { type Canonical, canonical } from './canonical.ts'
 import { ApprovalReviewers, type GatedCall, type Review } from './contract.ts'
 
@@ -37,7 +37,7 @@ export async function review(svc: PluginHandle, call: GatedCall): Promise<Review
       }
     } catch (error) {
       // No decision: the next reviewers are asked, then people.
-      svc.log.error({ agent_id }, `the reviewer "${reviewer.name}" of ${tool.name}: ${sentenceOf(error)}`)
+      svc.log.error({ agent_id }, `the reviewer "${reviewer.name}" of ${tool.name}: ${errorMessage(error)}`)
     }
   }
   return reviewed

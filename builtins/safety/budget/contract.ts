@@ -91,7 +91,7 @@ export const BudgetExhaustedError = defineError({
   code: 'budget_exhausted',
   status: 409,
   title: 'Budget exhausted',
-  sentence: ({ spent, limit, next, frees }: { spent: string; limit: string; next?: string; frees?: string[] }) => {
+  message: ({ spent, limit, next, frees }: { spent: string; limit: string; next?: string; frees?: string[] }) => {
     const reset = 'or run: svc budget reset'
     return next
       ? `The budget is too tight for another model call: ${spent} of ${limit} are spent or reserved, and this one may cost ${next}; ${[...(frees ?? []), reset].join(', ')}`
@@ -102,14 +102,14 @@ export const UnknownPriceError = defineError({
   code: 'unknown_price',
   status: 409,
   title: 'Unknown price',
-  sentence: (p: { model: string; why: string; remedy: string }) =>
+  message: (p: { model: string; why: string; remedy: string }) =>
     `The price of ${p.model} is unknown, ${p.why}; ${p.remedy}.`,
 })
 export const AgentBudgetExhaustedError = defineError({
   code: 'agent_budget_exhausted',
   status: 409,
   title: "Agent's budget exhausted",
-  sentence: (p: { agent_id: string; spent: string; limit: string; total?: TotalRefusal }) => {
+  message: (p: { agent_id: string; spent: string; limit: string; total?: TotalRefusal }) => {
     if (!p.total)
       return `${p.agent_id} has spent ${p.spent} on its goals, and its profile's max_cost_usd is ${p.limit}; raise that (0 sets no limit).`
     const { held, next, raise } = p.total
@@ -136,7 +136,7 @@ export const BudgetUnreadableError = defineError({
   code: 'budget_unreadable',
   status: 503,
   title: 'Budget unreadable',
-  sentence: (p: { file: string; problem: string }) =>
+  message: (p: { file: string; problem: string }) =>
     `What was spent before is not known: ${p.file} ${p.problem}. Repair it, or count from 0 with: svc budget reset`,
 })
 

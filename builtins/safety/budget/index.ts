@@ -5,7 +5,7 @@ import { currentService } from '#lib/current-service'
 import { DoctorChecks } from '#lib/doctor-check'
 import { withEarlierNames } from '#lib/earlier-names'
 import { DaemonStarts, DaemonStatusParts } from '#platform/daemon/contract'
-import { type Busy, idsOf } from '#platform/heartbeat/contract'
+import { type HasWork, idsOf } from '#platform/heartbeat/contract'
 import { Effects } from '#platform/store/contract'
 import { agentBudget } from './agent-limits.ts'
 import { BudgetConfig } from './config.ts'
@@ -36,9 +36,9 @@ export default definePlugin({
     svc.event('agent_budget_exhausted', AgentBudgetExhausted)
     svc.provide(Budget, withEarlierNames(ledger, { exceeded: 'isExceeded' }))
     svc.add(CallLimits, ledger)
-    const busy: Busy = async due => ((await ledger.allows()) ? [] : idsOf(due))
+    const hasWork: HasWork = async due => ((await ledger.allows()) ? [] : idsOf(due))
     for (const phase of ['goal_pursuit', 'goal_generation'] as const)
-      svc.guard(phase, { name: 'budget', shouldProceed: () => ledger.allows() }, { busy })
+      svc.guard(phase, { name: 'budget', shouldProceed: () => ledger.allows() }, { hasWork })
 
     svc.add(AgentFacets, { name: 'budget', read: agent => agentBudget(svc, agent).catch(() => null) })
     svc.add(DoctorChecks, { name: 'prices', run: () => pricesFinding(svc, config) })

@@ -1,5 +1,5 @@
 import type { CallLimit, CallPurpose, PlannedSpend, Spend } from '#core/models/contract'
-import { type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { recordInput, withoutRecording } from '#lib/recording-context'
 import { appendEvent, Store, usdOf } from '#platform/store/contract'
 import { checkPursuit, checkTotals, limitsOn } from './agent-limits.ts'
@@ -142,7 +142,7 @@ export class Ledger implements Budget, CallLimit {
     await this.#store.apply([releaseAttempt({ call_id, amount, bound })]).catch(error => {
       this.#svc.log.warn(
         { agent_id: purpose.agent_id },
-        `What is held for ${call_id} is not released yet: ${sentenceOf(error)}`,
+        `What is held for ${call_id} is not released yet: ${errorMessage(error)}`,
       )
     })
   }
@@ -160,7 +160,10 @@ export class Ledger implements Budget, CallLimit {
       this.#held.delete(call_id)
       await this.report()
     } catch (error) {
-      this.#svc.log.error({ agent_id: purpose.agent_id }, `the spend of ${call_id} is not booked: ${sentenceOf(error)}`)
+      this.#svc.log.error(
+        { agent_id: purpose.agent_id },
+        `the spend of ${call_id} is not booked: ${errorMessage(error)}`,
+      )
     }
   }
 
@@ -181,7 +184,7 @@ export class Ledger implements Budget, CallLimit {
         for (const { code, message, remedy } of all)
           this.#svc.log.warn({ code }, `${message}. To change that: ${remedy}.`)
       })
-      .catch(error => this.#svc.log.warn({}, `the prices of the models in use are not known: ${sentenceOf(error)}`))
+      .catch(error => this.#svc.log.warn({}, `the prices of the models in use are not known: ${errorMessage(error)}`))
   }
 
   /** Books reservations for calls of dead processes. */
@@ -327,7 +330,7 @@ export class Ledger implements Budget, CallLimit {
       this.#cancel = undefined
       this.#bookLate(this.#svc.clock.monotonic() - BOOKED_WITHIN_MS)
         .then(() => this.report())
-        .catch(error => this.#svc.log.error({}, `the budget's books are behind: ${sentenceOf(error)}`))
+        .catch(error => this.#svc.log.error({}, `the budget's books are behind: ${errorMessage(error)}`))
         .finally(() => {
           if ([...this.#held.values()].some(({ over }) => over)) this.#later()
         })

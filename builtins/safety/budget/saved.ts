@@ -1,5 +1,5 @@
 import { join, relative } from 'node:path'
-import { type PluginHandle, sentenceOf, z } from '#kernel'
+import { errorMessage, type PluginHandle, z } from '#kernel'
 import { replaceFile } from '#lib/yaml'
 import { Store, usdOf } from '#platform/store/contract'
 import { microsOf } from './config.ts'
@@ -38,7 +38,7 @@ export class SavedBudget {
   async giveUp(error: unknown): Promise<void> {
     this.#taken = true
     await this.#renameCorrupt()
-    this.#svc.log.warn({ code: 'budget_unreadable' }, `${sentenceOf(error)}; counting from 0`)
+    this.#svc.log.warn({ code: 'budget_unreadable' }, `${errorMessage(error)}; counting from 0`)
   }
 
   /**
@@ -48,7 +48,7 @@ export class SavedBudget {
   show(): Promise<void> {
     this.#showing = this.#showing
       .then(() => this.#show())
-      .catch(error => this.#svc.log.warn({}, `${this.#file} was not written: ${sentenceOf(error)}`))
+      .catch(error => this.#svc.log.warn({}, `${this.#file} was not written: ${errorMessage(error)}`))
     return this.#showing
   }
 
@@ -73,7 +73,7 @@ export class SavedBudget {
       new BudgetUnreadableError({ file: relative(this.#svc.project.root, this.#file), problem }, { cause })
     const text = await this.#svc.ports.files.readFile(this.#file, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
-      throw unreadable(`cannot be read (${sentenceOf(error)})`, error)
+      throw unreadable(`cannot be read (${errorMessage(error)})`, error)
     })
     if (text === undefined) return undefined
     try {

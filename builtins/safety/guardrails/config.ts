@@ -1,4 +1,4 @@
-import { sentenceOf, z } from '#kernel'
+import { errorMessage, z } from '#kernel'
 import { ACTIONS, STAGES } from './contract.ts'
 import { LinearPattern } from './linear/match.ts'
 
@@ -18,7 +18,7 @@ const CustomRule = z
     try {
       new LinearPattern(pattern, { ignoreCase: ignore_case })
     } catch (error) {
-      context.addIssue({ code: 'custom', path: ['pattern'], message: `cannot be used: ${sentenceOf(error)}` })
+      context.addIssue({ code: 'custom', path: ['pattern'], message: `cannot be used: ${errorMessage(error)}` })
     }
   })
 

@@ -73,7 +73,7 @@ export const GuardrailBlockedError = defineError({
   code: 'guardrail_blocked',
   status: 422,
   title: 'Guardrail blocked',
-  sentence: (p: { stage: string; kinds: string[] }) =>
+  message: (p: { stage: string; kinds: string[] }) =>
     `A guardrail blocked the ${p.stage}: it holds ${p.kinds.join(', ')}.`,
 })
 

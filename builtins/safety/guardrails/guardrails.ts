@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { GuardrailsConfig } from './config.ts'
 import { type CheckedText, type GuardrailRule, GuardrailRules, type Guardrails, type Stage } from './contract.ts'
@@ -24,7 +24,7 @@ export function guardrails(
     const closed = svc.config.get('daemon.guards_fail_closed') === true
     svc.log.error(
       {},
-      `the guardrail rule "${rule.name}" failed and ${closed ? 'stops the text' : 'is passed over'}: ${sentenceOf(error)}`,
+      `the guardrail rule "${rule.name}" failed and ${closed ? 'stops the text' : 'is passed over'}: ${errorMessage(error)}`,
     )
     return closed
   }
@@ -65,6 +65,6 @@ async function reportFindings(
     const data = { agent_id, stage, action, kinds, rules }
     await svc.use(Store).apply([appendEvent({ type: 'guardrail_hit', agent_id, data })])
   } catch (error) {
-    svc.log.error({ agent_id }, `a guardrail's hit could not be written down: ${sentenceOf(error)}`)
+    svc.log.error({ agent_id }, `a guardrail's hit could not be written down: ${errorMessage(error)}`)
   }
 }

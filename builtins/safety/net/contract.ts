@@ -76,11 +76,11 @@ export const AddressRefusedError = defineError({
   code: 'address_refused',
   status: 403,
   title: 'Address refused',
-  sentence: (p: { url: string; reason: string }) => `${p.url} is not fetched: ${p.reason}.`,
+  message: (p: { url: string; reason: string }) => `${p.url} is not fetched: ${p.reason}.`,
 })
 export const FetchFailedError = defineError({
   code: 'fetch_failed',
   status: 502,
   title: 'Fetch failed',
-  sentence: (p: { url: string; problem: string }) => `${p.url} could not be fetched: ${p.problem}.`,
+  message: (p: { url: string; problem: string }) => `${p.url} could not be fetched: ${p.problem}.`,
 })

@@ -1,5 +1,5 @@
 import type { LookupAddress } from 'node:dns'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { isListed, privacyOf } from './address.ts'
 import type { NetConfig } from './config.ts'
 import {
@@ -133,7 +133,7 @@ export class Guard implements GuardedFetch {
 
   #fail(url: URL, error: unknown): never {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-    throw new FetchFailedError({ url: url.href, problem: sentenceOf(cause) }, { cause: error })
+    throw new FetchFailedError({ url: url.href, problem: errorMessage(cause) }, { cause: error })
   }
 }
 

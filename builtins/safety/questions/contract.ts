@@ -72,14 +72,14 @@ export const QuestionNotFoundError = defineError({
   code: 'question_not_found',
   status: 404,
   title: 'Question not found',
-  sentence: (p: { question_id: string }) =>
+  message: (p: { question_id: string }) =>
     `There is no question "${p.question_id}"; list the open ones with: svc questions`,
 })
 export const QuestionClosedError = defineError({
   code: 'question_closed',
   status: 409,
   title: 'Question closed',
-  sentence: (p: { question_id: string; problem: string }) =>
+  message: (p: { question_id: string; problem: string }) =>
     `Question ${p.question_id} takes no answer any more: ${p.problem}.`,
 })
 export const NotAnOptionError = defineError({
@@ -87,12 +87,12 @@ export const NotAnOptionError = defineError({
   status: 422,
   exit: 2,
   title: 'Not an option',
-  sentence: (p: { options: readonly string[] }) =>
+  message: (p: { options: readonly string[] }) =>
     `The answer must be one of the options, by its text or its number: ${p.options.map((option, n) => `${n + 1}. ${option}`).join('; ')}.`,
 })
 export const AgentCannotAnswerError = defineError({
   code: 'agent_cannot_answer',
   status: 403,
   title: 'Agent cannot answer',
-  sentence: (p: { agent_id: string }) => `${p.agent_id} is an agent; questions are answered by people.`,
+  message: (p: { agent_id: string }) => `${p.agent_id} is an agent; questions are answered by people.`,
 })

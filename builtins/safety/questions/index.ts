@@ -1,4 +1,4 @@
-import { definePlugin, type PluginHandle, sentenceOf } from '#kernel'
+import { definePlugin, errorMessage, type PluginHandle } from '#kernel'
 import { eachRound } from '#lib/poller'
 import { forgets } from '#platform/retention/contract'
 import { Effects } from '#platform/store/contract'
@@ -36,6 +36,6 @@ export default definePlugin({
 
 function applyNowAndThen(svc: PluginHandle) {
   return eachRound(svc.clock, LOOK_MS, () =>
-    applyDefaults(svc).catch(error => svc.log.warn({}, `Cannot apply defaults of questions: ${sentenceOf(error)}`)),
+    applyDefaults(svc).catch(error => svc.log.warn({}, `Cannot apply defaults of questions: ${errorMessage(error)}`)),
   )
 }

@@ -1,6 +1,6 @@
 import { Agents } from '#core/agents/contract'
 import type { Verdict } from '#core/runtime/contract'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { GuardrailBlockedError, Guardrails, type Stage } from '#safety/guardrails/contract'
@@ -36,7 +36,7 @@ export async function gate(svc: PluginHandle, call: AskingCall): Promise<Verdict
 async function begin(svc: PluginHandle, { call_id, agent_id, goal_id, arguments: args }: AskingCall): Promise<Verdict> {
   const { default: default_answer = null, default_after_minutes, free_text, ...asking } = Asking.parse(args)
   const texts = [asking.question, ...asking.options]
-  const checked = await Promise.all(texts.map(text => clean(svc, 'output', agent_id, text))).catch(sentenceOf)
+  const checked = await Promise.all(texts.map(text => clean(svc, 'output', agent_id, text))).catch(errorMessage)
   if (typeof checked === 'string') return { verdict: 'refuse', reason: checked }
   const [question = '', ...options] = checked
   const question_id = svc.ports.ids.make('q', 12)

@@ -1,5 +1,5 @@
 import { isAbsolute, join, resolve } from 'node:path'
-import { type Ports, sentenceOf } from '#kernel'
+import { errorMessage, type Ports } from '#kernel'
 import { FOLDER_ACCESS, FolderError, type FolderInput, type GivenFolder } from './contract.ts'
 import { isClosed, isInside } from './reach.ts'
 
@@ -42,7 +42,7 @@ export async function admitPath(
     refuse('is not absolute; write the whole path, such as /home/ada/project')
   const path = await files
     .realpath(resolve(base ?? '/', spelled))
-    .catch(error => refuse(isMissing(error) ? 'does not exist; make it first' : sentenceOf(error)))
+    .catch(error => refuse(isMissing(error) ? 'does not exist; make it first' : errorMessage(error)))
   if (!(await files.stat(path)).isDirectory()) refuse('is no folder')
   if (SHARED.includes(path) || (home && isInside(home, path)))
     refuse('holds more than one project; give the folder of one')

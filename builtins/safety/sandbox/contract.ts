@@ -189,7 +189,7 @@ export const OutsideError = defineError({
   name: 'OutsideError',
   status: 403,
   title: 'Outside the workspace',
-  sentence: (p: { path: string }) =>
+  message: (p: { path: string }) =>
     `${JSON.stringify(p.path)} lies outside your workspace; use a path inside it, such as "notes/today.md".`,
 })
 export const ReadOnlyError = defineError({
@@ -197,7 +197,7 @@ export const ReadOnlyError = defineError({
   name: 'ReadOnlyError',
   status: 403,
   title: 'Read-only folder',
-  sentence: (p: { path: string; folder: string }) =>
+  message: (p: { path: string; folder: string }) =>
     `${JSON.stringify(p.path)} was not changed: the operator gave you ${p.folder} to read only. Write in another folder of yours.`,
 })
 export const PathError = defineError({
@@ -205,20 +205,20 @@ export const PathError = defineError({
   name: 'PathError',
   status: 422,
   title: 'Bad path',
-  sentence: (p: { path: string; problem: string }) => `${JSON.stringify(p.path)} ${p.problem}.`,
+  message: (p: { path: string; problem: string }) => `${JSON.stringify(p.path)} ${p.problem}.`,
 })
 export const FolderError = defineError({
   code: 'bad_folder',
   name: 'FolderError',
   status: 422,
   title: 'Bad folder',
-  sentence: (p: { path: string; problem: string }) => `The folder ${JSON.stringify(p.path)} ${p.problem}.`,
+  message: (p: { path: string; problem: string }) => `The folder ${JSON.stringify(p.path)} ${p.problem}.`,
 })
 export const NoSandboxError = defineError({
   code: 'no_sandbox',
   status: 503,
   title: 'No sandbox',
-  sentence: (p: { reason: string }) =>
+  message: (p: { reason: string }) =>
     `Nothing was run: tools.sandbox is "required", and ${p.reason}. The operator can install bubblewrap, or set tools.sandbox to auto.`,
 })
 export const ProgramError = defineError({
@@ -226,5 +226,5 @@ export const ProgramError = defineError({
   name: 'ProgramError',
   status: 422,
   title: 'Program not started',
-  sentence: (p: { program: string; problem: string }) => `${JSON.stringify(p.program)} was not run: ${p.problem}.`,
+  message: (p: { program: string; problem: string }) => `${JSON.stringify(p.program)} was not run: ${p.problem}.`,
 })

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { type Clock, type Ports, sentenceOf } from '#kernel'
+import { type Clock, errorMessage, type Ports } from '#kernel'
 import { type ProcessEnd, ProgramError } from './contract.ts'
 import { Output, printable } from './output.ts'
 
@@ -114,7 +114,7 @@ function kill(pid: number | undefined, signal: NodeJS.Signals): void {
 
 function waitForClose(child: ChildProcess, program: string): Promise<[number | null, NodeJS.Signals | null]> {
   return new Promise((resolve, reject) => {
-    child.once('error', error => reject(new ProgramError({ program, problem: sentenceOf(error) }, { cause: error })))
+    child.once('error', error => reject(new ProgramError({ program, problem: errorMessage(error) }, { cause: error })))
     child.once('close', (code, signal) => resolve([code, signal]))
   })
 }

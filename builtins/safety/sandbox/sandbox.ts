@@ -1,5 +1,5 @@
 import { isAbsolute, join } from 'node:path'
-import { type PluginHandle, type Ports, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle, type Ports } from '#kernel'
 import { PROGRAM_TOKENS } from '#lib/output-limit'
 import { secretsIn } from '#lib/secrets'
 import { isOfSystem, sandboxArguments } from './bubblewrap.ts'
@@ -93,7 +93,7 @@ export class Processes implements Sandbox {
     const shown = ends(whole, tokens)
     const notes = [outcomeOf(end)]
     if (shown !== whole) {
-      const path = await this.keep(reach, whole).catch(error => this.#svc.log.warn({}, sentenceOf(error)))
+      const path = await this.keep(reach, whole).catch(error => this.#svc.log.warn({}, errorMessage(error)))
       if (path) notes.push(`All of it is in ${path}, for file_read.`)
     }
     return [...(shown === '' ? [] : [shown]), ...notes.map(note => `[${note}]`)].join('\n')
@@ -164,7 +164,7 @@ export class Processes implements Sandbox {
       if (code === 0) return { path }
       return { reason: `bubblewrap does not work here: ${textOf(stderr).trim() || `it ended with code ${code}`}` }
     } catch (error) {
-      return { reason: `bubblewrap does not work here: ${sentenceOf(error)}` }
+      return { reason: `bubblewrap does not work here: ${errorMessage(error)}` }
     }
   }
 }

@@ -167,20 +167,20 @@ export const MessageNotFoundError = defineError({
   code: 'message_not_found',
   status: 404,
   title: 'Message not found',
-  sentence: (p: { message_id: string; whose?: string }) =>
+  message: (p: { message_id: string; whose?: string }) =>
     `There is no message "${p.message_id}"${p.whose === undefined ? '' : ` in the mailbox of ${p.whose}`}; list them with: svc messages <agent>`,
 })
 export const MessageToSelfError = defineError({
   code: 'message_to_self',
   status: 422,
   title: 'Message to self',
-  sentence: () => 'A message cannot go to its own sender.',
+  message: () => 'A message cannot go to its own sender.',
 })
 export const MessageSizeError = defineError({
   code: 'message_size',
   status: 422,
   title: 'Message size',
-  sentence: (p: { length: number; limit: number }) =>
+  message: (p: { length: number; limit: number }) =>
     p.length === 0
       ? 'The message is empty once control characters and tags are taken out; say something.'
       : `The message has ${p.length} characters; a2a.max_body allows ${p.limit}. Put long texts into a file and name it.`,
@@ -189,27 +189,27 @@ export const InboxFullError = defineError({
   code: 'inbox_full',
   status: 409,
   title: 'Inbox full',
-  sentence: (p: { agent_id: string; limit: number }) =>
+  message: (p: { agent_id: string; limit: number }) =>
     `${p.agent_id} has ${p.limit} unread messages and takes no more (a2a.max_unread); wait until it has read some.`,
 })
 export const ThreadTooLongError = defineError({
   code: 'thread_too_long',
   status: 409,
   title: 'Thread too long',
-  sentence: (p: { thread_id: string; limit: number }) =>
+  message: (p: { thread_id: string; limit: number }) =>
     `The thread ${p.thread_id} has ${p.limit} messages (a2a.max_thread): it goes back and forth. Act on it, or begin a new one.`,
 })
 export const PingPongError = defineError({
   code: 'ping_pong',
   status: 409,
   title: 'Ping-pong',
-  sentence: (p: { from: string; to: string; problem: string }) =>
+  message: (p: { from: string; to: string; problem: string }) =>
     `The message of ${p.from} to ${p.to} was not sent: ${p.problem}. Act on what is known, or ask someone else.`,
 })
 export const NoReplyExpectedError = defineError({
   code: 'no_reply_expected',
   status: 409,
   title: 'No reply expected',
-  sentence: (p: { message_id: string; type: string; problem: string }) =>
+  message: (p: { message_id: string; type: string; problem: string }) =>
     `Message ${p.message_id} (${p.type}) ${p.problem}; to say more, send a new request.`,
 })

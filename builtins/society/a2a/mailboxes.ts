@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { lockFile } from '#lib/lock'
 import type { Wake } from '#platform/heartbeat/contract'
@@ -97,7 +97,7 @@ export class Mailboxes {
         await this.#inTurn('', () => this.#write())
         this.#problem = undefined
       } catch (error) {
-        const problem = sentenceOf(error)
+        const problem = errorMessage(error)
         if (problem !== this.#problem) this.#svc.log.warn({}, `the mailboxes are behind: ${problem}`)
         this.#problem = problem
         seen = ''
@@ -150,7 +150,7 @@ export class Mailboxes {
         try {
           for (const each of await this.#takeInOne(agent_id, box)) reached.add(each)
         } catch (error) {
-          this.#svc.log.warn({ agent_id }, `its ${box} was not taken in: ${sentenceOf(error)}`)
+          this.#svc.log.warn({ agent_id }, `its ${box} was not taken in: ${errorMessage(error)}`)
         }
       }
     }
@@ -170,7 +170,7 @@ export class Mailboxes {
         if (!(await store.apply(effects.filter(({ effect }) => effect !== wakeAgents.kind.name)))) continue
         if (!sent.read) reached.push(sent.to_agent)
       } catch (error) {
-        mailbox.bad(JSON.stringify(message), sentenceOf(error))
+        mailbox.bad(JSON.stringify(message), errorMessage(error))
       }
     }
     await mailbox.moveBadLines()

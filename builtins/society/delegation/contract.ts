@@ -78,12 +78,12 @@ export const NoBestPeerError = defineError({
   code: 'no_best_peer',
   status: 409,
   title: 'No best peer',
-  sentence: (p: { problem: string }) => `There is no ${BEST_PEER}: ${p.problem}. Name an agent.`,
+  message: (p: { problem: string }) => `There is no ${BEST_PEER}: ${p.problem}. Name an agent.`,
 })
 export const DelegationNotFoundError = defineError({
   code: 'delegation_not_found',
   status: 404,
   title: 'Delegation not found',
-  sentence: (p: { delegation_id: string; agent_id: string }) =>
+  message: (p: { delegation_id: string; agent_id: string }) =>
     `${p.agent_id} has given no delegation "${p.delegation_id}"; list them with: svc delegations ${p.agent_id}`,
 })

@@ -1,5 +1,5 @@
 import { Goals } from '#core/goals/contract'
-import { type Effect, type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
@@ -83,7 +83,7 @@ export class DelegationService implements Delegations {
       const older = this.#config.timeout > 0 ? clock.ms() - Math.round(this.#config.timeout * 1000) : -1
       for (const row of await endedDelegations(this.#svc.use(Store), older)) await this.#end(row)
     } catch (error) {
-      this.#svc.log.warn({}, `ended delegations are not reported yet: ${sentenceOf(error)}`)
+      this.#svc.log.warn({}, `ended delegations are not reported yet: ${errorMessage(error)}`)
     } finally {
       this.#sweeping = false
     }

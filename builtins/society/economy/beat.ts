@@ -1,5 +1,5 @@
 import { Agents } from '#core/agents/contract'
-import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { Freeze } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
 import { enterStatements, leaveJob, liveBeat, passBeat, reachMilestone, worldChanged } from './citizens.ts'
@@ -90,5 +90,5 @@ export async function sweep(svc: PluginHandle, config: EconomyConfig, beat?: num
 
 /** Runs what hangs on the beat; what goes wrong is logged, and the next beat comes. */
 export async function logErrors(svc: PluginHandle, work: () => Promise<unknown>): Promise<void> {
-  await work().catch(error => svc.log.error({}, `the economy: ${sentenceOf(error)}`))
+  await work().catch(error => svc.log.error({}, `the economy: ${errorMessage(error)}`))
 }

@@ -243,11 +243,11 @@ export const WorldError = defineError({
   name: 'WorldError',
   status: 409,
   title: 'Refused by the world',
-  sentence: (p: { problem: string }) => p.problem,
+  message: (p: { problem: string }) => p.problem,
 })
 export const EconomyOffError = defineError({
   code: 'economy_off',
   status: 409,
   title: 'Economy off',
-  sentence: () => 'There is no world here: economy.enabled is off; set it with: svc config set economy.enabled true',
+  message: () => 'There is no world here: economy.enabled is off; set it with: svc config set economy.enabled true',
 })

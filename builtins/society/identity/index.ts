@@ -3,7 +3,7 @@ import { CheckpointParts } from '#core/checkpoints/contract'
 import { GoalContextParts, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { currentService } from '#lib/current-service'
-import { type Busy, type Cycle, idsOf } from '#platform/heartbeat/contract'
+import { type Cycle, type HasWork, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { checkpointPart } from './checkpoint.ts'
 import { Identity } from './contract.ts'
@@ -37,7 +37,7 @@ export default definePlugin({
       part: async agent => ({ identity: await current.of(agent, 'beat') }),
     })
     // After everything that a cycle is narrated from: what it writes here happened before.
-    const busy: Busy = due => agentsWithNewEvents(svc.use(Store), idsOf(due))
-    svc.tap('cleanup', { name: svc.name, stage: 2000, busy }, (cycle: Cycle) => identities.narrate(cycle))
+    const hasWork: HasWork = due => agentsWithNewEvents(svc.use(Store), idsOf(due))
+    svc.tap('cleanup', { name: svc.name, stage: 2000, hasWork }, (cycle: Cycle) => identities.narrate(cycle))
   },
 })

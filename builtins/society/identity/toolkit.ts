@@ -20,7 +20,7 @@ const ReflectionRefusedError = defineError({
   code: 'reflection_refused',
   status: 422,
   title: 'Reflection refused',
-  sentence: (p: { sentence: string }) => p.sentence,
+  message: (p: { message: string }) => p.message,
 })
 
 const text = (longest: number) => z.string().trim().min(1).max(longest)
@@ -30,7 +30,7 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
   /** The text as it may stand in the agent's prompts from now on. @throws GuardrailBlockedError */
   const admitText = async (agent_id: string, said: string, longest: number) => {
     const clean = oneLine(said, longest)
-    if (clean === '') throw new ReflectionRefusedError({ sentence: 'Nothing readable is left of that text.' })
+    if (clean === '') throw new ReflectionRefusedError({ message: 'Nothing readable is left of that text.' })
     const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
     if (!guardrails?.watches('memory')) return clean
     const { action, text, findings } = await guardrails.check('memory', clean, { agent_id })
@@ -84,7 +84,7 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
           const { agent_id } = call
           const question = await admitText(agent_id, said, 300)
           const open = await listQuestions(svc.use(Store), agent_id)
-          if (open.length >= QUESTIONS) throw new ReflectionRefusedError({ sentence: full(open) })
+          if (open.length >= QUESTIONS) throw new ReflectionRefusedError({ message: full(open) })
           const question_id = svc.ports.ids.make('q', 8)
           call.effect(askQuestion({ agent_id, question_id, question, note: note(`Began to ask: ${question}`) }))
           return `You keep it in mind as ${question_id}.`
@@ -102,7 +102,7 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
           const answer = await admitText(agent_id, said, 300)
           const open = await listQuestions(svc.use(Store), agent_id)
           const asked = open.find(each => each.question_id === question_id)
-          if (!asked) throw new ReflectionRefusedError({ sentence: none(question_id, open) })
+          if (!asked) throw new ReflectionRefusedError({ message: none(question_id, open) })
           call.effect(resolveQuestion({ agent_id, question_id, note: note(`Answered "${asked.question}": ${answer}`) }))
           return 'It is no longer open.'
         },

@@ -107,27 +107,27 @@ export const PatternNotFoundError = defineError({
   code: 'pattern_not_found',
   status: 404,
   title: 'Pattern not found',
-  sentence: (p: { name: string; known: string[] }) =>
+  message: (p: { name: string; known: string[] }) =>
     `There is no pattern "${p.name}"; there are: ${p.known.join(', ')}.`,
 })
 export const PatternRunNotFoundError = defineError({
   code: 'pattern_run_not_found',
   status: 404,
   title: 'Pattern run not found',
-  sentence: (p: { pattern_id: string }) =>
+  message: (p: { pattern_id: string }) =>
     `No pattern runs or ran as "${p.pattern_id}"; list them with: svc patterns runs`,
 })
 export const PatternParticipantsError = defineError({
   code: 'pattern_participants',
   status: 422,
   title: 'Pattern participants',
-  sentence: (p: { name: string; min: number; max: number; problem: string }) =>
+  message: (p: { name: string; min: number; max: number; problem: string }) =>
     `The pattern "${p.name}" takes ${p.min === p.max ? p.min : `${p.min} to ${p.max}`} participants beside its initiator, each once; ${p.problem}.`,
 })
 export const TooManyPatternsError = defineError({
   code: 'too_many_patterns',
   status: 409,
   title: 'Too many patterns',
-  sentence: (p: { limit: number }) =>
+  message: (p: { limit: number }) =>
     `${p.limit} patterns of this agent run already (patterns.max_running); let one end first.`,
 })

@@ -1,7 +1,7 @@
 import { Agents } from '#core/agents/contract'
 import { Goals } from '#core/goals/contract'
 import type { CallLimit } from '#core/models/contract'
-import { type Effect, type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { appendEvent, Store } from '#platform/store/contract'
 import { type A2AMessage, Mail } from '#society/a2a/contract'
@@ -148,7 +148,7 @@ export class PatternRunner {
     const done = this.#turn
       .then(() => this.#advance(pattern_id))
       .catch(error => {
-        this.#svc.log.warn({}, `the pattern ${pattern_id} does not go on: ${sentenceOf(error)}`)
+        this.#svc.log.warn({}, `the pattern ${pattern_id} does not go on: ${errorMessage(error)}`)
       })
     this.#turn = done
     return done

@@ -1,4 +1,4 @@
-import { HANDLER_LIMIT_MS, type PluginHandle, sentenceOf, within } from '#kernel'
+import { errorMessage, HANDLER_LIMIT_MS, type PluginHandle, within } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
 import {
@@ -160,7 +160,7 @@ function verdictOf(svc: PluginHandle, stressor: Stressor, facts: LotFacts): Retu
 }
 
 function logStressorError(svc: PluginHandle, { name }: Stressor, { agent_id }: LotFacts, error: unknown): undefined {
-  svc.log.warn({ agent_id }, `stressor "${name}": ${sentenceOf(error)}`)
+  svc.log.warn({ agent_id }, `stressor "${name}": ${errorMessage(error)}`)
 }
 
 /** The share of the daemon's budget that is left; null where nothing limits it. */

@@ -2,7 +2,7 @@ import { AgentFacets, type AgentRow, ProfileShapes } from '#core/agents/contract
 import { CheckpointParts } from '#core/checkpoints/contract'
 import { GoalContextParts, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
-import { type Busy, type Cycle, neverHasWork } from '#platform/heartbeat/contract'
+import { type Cycle, type HasWork, neverHasWork } from '#platform/heartbeat/contract'
 import { forgets } from '#platform/retention/contract'
 import { Effects } from '#platform/store/contract'
 import { LifeSummaries } from '#society/identity/contract'
@@ -50,21 +50,21 @@ export default definePlugin({
 
     const whenEnabled = (work: (cycle: Cycle) => Promise<void> | void) => (cycle: Cycle) =>
       config.enabled ? work(cycle) : undefined
-    const busy: Busy = due => (config.enabled ? agentsWithWork(svc, due) : [])
+    const hasWork: HasWork = due => (config.enabled ? agentsWithWork(svc, due) : [])
     svc.tap(
       'suffering_escalation',
-      { name: svc.name, busy },
+      { name: svc.name, hasWork },
       whenEnabled(cycle => lives.escalate(cycle)),
     )
     svc.tap(
       'cleanup',
-      { name: svc.name, stage: 500, busy: neverHasWork },
+      { name: svc.name, stage: 500, hasWork: neverHasWork },
       whenEnabled(cycle => lives.save(cycle)),
     )
     // After everything that a cycle is narrated from: being awake is not reported.
     svc.tap(
       'cleanup',
-      { name: 'write', stage: 2000, busy: neverHasWork },
+      { name: 'write', stage: 2000, hasWork: neverHasWork },
       whenEnabled(cycle => lives.write(cycle)),
     )
     svc.on('cycle_end', cycle => lives.endCycle(cycle))

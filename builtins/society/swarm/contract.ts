@@ -177,6 +177,6 @@ export const SwarmReportNotFoundError = defineError({
   code: 'swarm_report_not_found',
   status: 404,
   title: 'Swarm report not found',
-  sentence: (p: { report_id: string }) =>
+  message: (p: { report_id: string }) =>
     `There is no report "${p.report_id}", or it is so old that it was removed; list them with: svc swarm reports`,
 })

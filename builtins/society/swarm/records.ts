@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { Store, setValue } from '#platform/store/contract'
 import { TaskTypes } from './contract.ts'
 import { CURSOR, cursor, endedAfter } from './repository.ts'
@@ -25,7 +25,7 @@ export class Records {
   look(): Promise<void> {
     const looked = this.#looking.then(() => this.#look())
     this.#looking = looked.catch(error => {
-      this.#svc.log.warn({}, `goals that ended are not recorded yet: ${sentenceOf(error)}`)
+      this.#svc.log.warn({}, `goals that ended are not recorded yet: ${errorMessage(error)}`)
     })
     return this.#looking
   }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Memory } from '#core/memory/contract'
-import { type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { Freeze } from '#platform/daemon/contract'
 import { appendEvent, Store } from '#platform/store/contract'
@@ -77,7 +77,7 @@ export class Swarm implements Specialists {
       if (beat % EVERY === 0) await this.#learn(beat)
       await this.finish()
     } catch (error) {
-      this.#svc.log.warn({ beat }, `the swarm learns nothing from this heartbeat: ${sentenceOf(error)}`)
+      this.#svc.log.warn({ beat }, `the swarm learns nothing from this heartbeat: ${errorMessage(error)}`)
     }
   }
 

@@ -64,26 +64,26 @@ export const McpServerNotFoundError = defineError({
   code: 'mcp_server_not_found',
   status: 404,
   title: 'MCP server not found',
-  sentence: (p: { name: string; known: string[] }) =>
+  message: (p: { name: string; known: string[] }) =>
     `mcp.servers has no "${p.name}"; it has: ${p.known.join(', ') || 'none'}.`,
 })
 export const McpServerDownError = defineError({
   code: 'mcp_server_down',
   status: 503,
   title: 'MCP server down',
-  sentence: (p: { name: string; problem: string }) => `The MCP server "${p.name}" cannot be used now: ${p.problem}.`,
+  message: (p: { name: string; problem: string }) => `The MCP server "${p.name}" cannot be used now: ${p.problem}.`,
 })
 export const McpToolHeldError = defineError({
   code: 'mcp_tool_held',
   status: 409,
   title: 'MCP tool held back',
-  sentence: (p: { server: string; tool: string }) =>
+  message: (p: { server: string; tool: string }) =>
     `The tool "${p.tool}" of the MCP server "${p.server}" says something else of itself than before; it is held back until the operator accepts it with: svc mcp-servers accept ${p.server} ${p.tool}`,
 })
 export const McpToolNotFoundError = defineError({
   code: 'mcp_tool_not_found',
   status: 404,
   title: 'MCP tool not found',
-  sentence: (p: { server: string; tool: string }) =>
+  message: (p: { server: string; tool: string }) =>
     `The MCP server "${p.server}" has listed no tool "${p.tool}"; svc mcp-servers shows what it has.`,
 })

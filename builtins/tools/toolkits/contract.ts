@@ -53,7 +53,7 @@ export const ToolError = defineError({
   code: 'tool_error',
   status: 422,
   title: 'Tool error',
-  sentence: (p: { problem: string }) => p.problem,
+  message: (p: { problem: string }) => p.problem,
 })
 
 export interface Toolkit {
@@ -83,7 +83,7 @@ export const Toolkits = point<Toolkit>('toolkits', {
       }
       if (toolkit.tools.filter(tool => tool.name === name).length > 1) {
         throw new ConflictError({
-          sentence: `The toolkit "${toolkit.name}" has two tools "${name}"; give one of them another name.`,
+          message: `The toolkit "${toolkit.name}" has two tools "${name}"; give one of them another name.`,
         })
       }
       const taken = others.find(
@@ -91,7 +91,7 @@ export const Toolkits = point<Toolkit>('toolkits', {
       )
       if (taken) {
         throw new ConflictError({
-          sentence: `The toolkit "${toolkit.name}" has a tool "${name}", but "${taken.key}" of "${taken.owner}" already does; give one of them another name.`,
+          message: `The toolkit "${toolkit.name}" has a tool "${name}", but "${taken.key}" of "${taken.owner}" already does; give one of them another name.`,
         })
       }
       if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {

@@ -54,7 +54,7 @@ class Source {
     const text = 'x'.repeat(1000)
     const done = { event: 'done', data: { status: 'completed' } }
     try {
-      if (plan === 'refuse') throw new ConflictError({ sentence: 'Not now.' })
+      if (plan === 'refuse') throw new ConflictError({ message: 'Not now.' })
       if (plan === 'watch') for (let i = 0; i < n; i++) yield { id: String(i), event: 'tick', data: { n: i } }
       if (plan === 'forge')
         yield { id: 'a\nb', event: 'token', data: { text: 'hi\revent: done\rdata: {}\n\nevent: done\n\n' } }

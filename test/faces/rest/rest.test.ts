@@ -8,9 +8,9 @@ const CupboardLockedError = defineError({
   code: 'cupboard_locked',
   status: 409,
   title: 'Cupboard locked',
-  sentence: (p: { cup: string }) => `The cup ${p.cup} is behind a locked door.`,
+  message: (p: { cup: string }) => `The cup ${p.cup} is behind a locked door.`,
 })
-const BusyError = defineError({ code: 'kitchen_busy', status: 503, title: 'Busy', sentence: () => 'Try again.' })
+const BusyError = defineError({ code: 'kitchen_busy', status: 503, title: 'Busy', message: () => 'Try again.' })
 
 const Cup = z.object({ cup_id: z.string(), size: z.number() })
 type Cup = z.infer<typeof Cup>

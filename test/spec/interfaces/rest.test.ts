@@ -90,7 +90,7 @@ describe('agents at rest', () => {
     expect(new Set(await driven(all))).toEqual(new Set(all.ids))
     tapped.length = 0
     const busy: string[] = []
-    await using some = await testHostWithRest(2, svc => svc.tap('cleanup', { name: 'some', busy: () => busy }, note))
+    await using some = await testHostWithRest(2, svc => svc.tap('cleanup', { name: 'some', hasWork: () => busy }, note))
     tapped.length = 0
     expect(await driven(some)).toEqual([])
     busy.push(some.ids[0]!)
@@ -107,7 +107,7 @@ describe('agents at rest', () => {
 
   it('are driven one by one when it cannot be found out who has something to do, which is said once', async () => {
     await using home = await testHostWithRest(2, svc =>
-      svc.tap('cleanup', { name: 'broken', busy: () => Promise.reject(new Error('no idea')) }, () => {}),
+      svc.tap('cleanup', { name: 'broken', hasWork: () => Promise.reject(new Error('no idea')) }, () => {}),
     )
     expect(new Set(await driven(home))).toEqual(new Set(home.ids))
     expect(home.logged('driven one by one: no idea').length).toBeGreaterThan(0)
@@ -116,7 +116,7 @@ describe('agents at rest', () => {
   it('lose nothing that happens while it is looked who has something to do', async () => {
     let meanwhile = async () => {}
     await using home = await testHostWithRest(2, svc =>
-      svc.tap('cleanup', { name: 'slow', busy: () => meanwhile().then(() => []) }, () => {}),
+      svc.tap('cleanup', { name: 'slow', hasWork: () => meanwhile().then(() => []) }, () => {}),
     )
     const [, id] = home.ids
     const before = home.server.requests.length

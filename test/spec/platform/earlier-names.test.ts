@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest'
 import { Agents } from '#core/agents/contract'
 import { Memory } from '#core/memory/contract'
+import { ConflictError, defineError, definePlugin } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { Runs } from '#observability/runs/contract'
 import { Freeze } from '#platform/daemon/contract'
+import { Guards } from '#platform/heartbeat/contract'
 import { Alarms, Schedules } from '#platform/schedules/contract'
 import { Budget } from '#safety/budget/contract'
 import { Mail } from '#society/a2a/contract'
@@ -43,4 +45,21 @@ it('the first call by an earlier name warns, with the present one', async () => 
     name: 'DeprecationWarning',
     message: '`counted` is deprecated: use `increment`.',
   })
+})
+
+it('errors and guards take the earlier names of their fields', async () => {
+  const FullError = defineError({
+    code: 'full',
+    status: 409,
+    title: 'Full',
+    sentence: (p: { n: number }) => `Full: ${p.n}.`,
+  })
+  expect(new FullError({ n: 3 }).message).toBe('Full: 3.')
+  expect(new ConflictError({ sentence: 'Taken.' }).message).toBe('Taken.')
+  await using home = await testHost({ builtins: [] })
+  const busy = () => []
+  await home.kernel.host.add(
+    definePlugin({ name: 'gate', setup: svc => svc.guard('cleanup', { shouldProceed: () => true }, { busy }) }),
+  )
+  expect(home.kernel.points.list(Guards).map(({ value }) => value.hasWork)).toContain(busy)
 })

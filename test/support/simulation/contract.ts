@@ -60,6 +60,6 @@ export const SimulationStuckError = defineError({
   code: 'simulation_stuck',
   status: 500,
   title: 'Simulation stuck',
-  sentence: (p: { seed: number; what: string; at_s: number }) =>
+  message: (p: { seed: number; what: string; at_s: number }) =>
     `The simulated run of seed ${p.seed} stands still after ${p.at_s} s: ${p.what}. Something waits for what is not simulated.`,
 })

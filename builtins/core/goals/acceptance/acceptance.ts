@@ -1,5 +1,5 @@
 import type { Waiting } from '#core/runtime/contract'
-import { ConflictError, type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { ConflictError, type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Questions } from '#safety/questions/contract'
@@ -29,7 +29,7 @@ export async function refuseUncheckable(svc: PluginHandle, acceptance: readonly 
 
 function needs(module: string, what: string) {
   return new ConflictError({
-    sentence: `Acceptance by ${what} needs the module ${module}, which is disabled. Enable it and try again.`,
+    message: `Acceptance by ${what} needs the module ${module}, which is disabled. Enable it and try again.`,
   })
 }
 
@@ -92,7 +92,7 @@ async function failing(svc: PluginHandle, cycle: Cycle, reach: Reach, command: s
       return code === 0 ? null : `The command \`${command}\` does not exit with 0:\n${text.slice(-LONGEST)}`
     } catch (error) {
       signal.throwIfAborted()
-      return `The command \`${command}\` could not be run: ${sentenceOf(error)}`
+      return `The command \`${command}\` could not be run: ${errorMessage(error)}`
     }
   })
 }

@@ -17,7 +17,7 @@ export const NotAcceptedError = defineError({
   code: 'goal_not_accepted',
   status: 409,
   title: 'Goal not accepted',
-  sentence: (p: { refusals: number; problem: string; summary: string }) =>
+  message: (p: { refusals: number; problem: string; summary: string }) =>
     `Not accepted after ${p.refusals} tries. ${p.problem}\nThe agent said: ${p.summary}`,
 })
 

@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf, within } from '#kernel'
+import { errorMessage, type PluginHandle, within } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { type GoalClaim, type GoalVerifier, GoalVerifiers } from '../contract.ts'
 
@@ -30,7 +30,7 @@ async function reasonOf(svc: PluginHandle, verifier: GoalVerifier, claim: GoalCl
     return reason.trim().slice(0, LONGEST)
   } catch (error) {
     const { agent_id, goal_id } = claim
-    svc.log.error({ agent_id, goal_id }, `${what} has said nothing: ${sentenceOf(error)}`)
+    svc.log.error({ agent_id, goal_id }, `${what} has said nothing: ${errorMessage(error)}`)
     return null
   }
 }

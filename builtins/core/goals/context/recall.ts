@@ -1,5 +1,5 @@
 import { Memory } from '#core/memory/contract'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { sanitize } from '../contract.ts'
 
@@ -19,7 +19,7 @@ export async function recallMemories(
     const lines = await recordInput('memory', () => svc.use(Memory).relevant(agent_id, about, { limit: 3, counts }))
     return lines.map(line => sanitize(line).replace(/\s+/g, ' ')).filter(Boolean)
   } catch (error) {
-    svc.log.warn({ agent_id }, `its memory cannot be read: ${sentenceOf(error)}`)
+    svc.log.warn({ agent_id }, `its memory cannot be read: ${errorMessage(error)}`)
     return []
   }
 }

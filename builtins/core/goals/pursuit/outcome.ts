@@ -1,6 +1,6 @@
 import { Agents } from '#core/agents/contract'
 import type { Spend } from '#core/models/contract'
-import { type Effect, type PluginHandle, SvcError, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { DaemonFrozenError } from '#platform/daemon/contract'
 import { type Cycle, FencedError } from '#platform/heartbeat/contract'
 import { appendEvent } from '#platform/store/contract'
@@ -96,7 +96,7 @@ export async function orFail(
       cycle.done = true
       return
     }
-    const sentence = sentenceOf(error)
+    const sentence = errorMessage(error)
     restAfter(svc, config, cycle, sentence, error instanceof SvcError ? error.retryAfter : 0)
     cycle.result = 'error'
     cycle.error = error

@@ -118,7 +118,7 @@ const RepeatingError = defineError({
   code: 'repeating',
   status: 500,
   title: 'Repeating',
-  sentence: (p: { calls: string }) => `It did the same three times in a row, with the same result: ${p.calls}.`,
+  message: (p: { calls: string }) => `It did the same three times in a row, with the same result: ${p.calls}.`,
 })
 
 function userMessage(content: string, images: readonly ImageRef[] = []): Message {

@@ -1,7 +1,7 @@
 import { Memory } from '#core/memory/contract'
 import { MAX_TOOL_CALLS, type Message, type ModelCall, type Spend } from '#core/models/contract'
 import { Runtime } from '#core/runtime/contract'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Approvals } from '#safety/approvals/contract'
@@ -72,7 +72,7 @@ export class Summaries {
       })
     } catch (error) {
       const { cycle_num } = this.#cycle
-      const problem = `A note from its summary could not be saved: ${sentenceOf(error)}`
+      const problem = `A note from its summary could not be saved: ${errorMessage(error)}`
       this.#svc.log.warn({ agent_id, goal_id, cycle_num, code: 'summary_failed' }, problem)
     }
   }

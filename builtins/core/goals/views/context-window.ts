@@ -28,7 +28,7 @@ const NoMeasureError = defineError({
   code: 'context_not_measured',
   status: 501,
   title: 'Context not measured',
-  sentence: () => 'The plugin that provides the models does not measure requests.',
+  message: () => 'The plugin that provides the models does not measure requests.',
 })
 
 /** Shows how much of its model's context window the next request of a pursuit takes. */

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { sentenceOf, z } from '#kernel'
+import { errorMessage, z } from '#kernel'
 import { lockFile } from '#lib/lock'
 import { replaceFile } from '#lib/yaml'
 import type { SharedFiles } from '#platform/store/contract'
@@ -41,7 +41,7 @@ export class JsonFile<T> {
       return this.#thingsIn(text)
     } catch (error) {
       const corrupt = `${this.#file}.corrupt`
-      log.warn({}, `${this.#file} is set aside as ${corrupt}: ${sentenceOf(error)}`)
+      log.warn({}, `${this.#file} is set aside as ${corrupt}: ${errorMessage(error)}`)
       await ports.files.rename(this.#file, corrupt).catch(() => {})
       return new Map()
     }

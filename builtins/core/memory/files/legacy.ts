@@ -1,5 +1,5 @@
 import { dirname, join, relative } from 'node:path'
-import { type Log, type Ports, sentenceOf, z } from '#kernel'
+import { errorMessage, type Log, type Ports, z } from '#kernel'
 import type { SharedFiles } from '#platform/store/contract'
 import { PlainNote } from '../notes.ts'
 import { KEYED, keyedId } from '../values.ts'
@@ -34,7 +34,7 @@ export async function readLegacy(
     try {
       return Object.entries(z.record(z.string(), thing).parse(JSON.parse(text)))
     } catch (error) {
-      log.warn({ agent_id }, `${file} is not taken over: ${sentenceOf(error)}`)
+      log.warn({ agent_id }, `${file} is not taken over: ${errorMessage(error)}`)
       return []
     }
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Clock, type Log, sentenceOf, within, z } from '#kernel'
+import { type Clock, errorMessage, type Log, within, z } from '#kernel'
 import type { MemoryEmbeddings } from '../contract.ts'
 import type { Lines } from '../files/journal.ts'
 import { type IndexedRecord, wordsOf } from '../files/records.ts'
@@ -166,7 +166,7 @@ export class Meanings {
 
   #rest({ name }: MemoryEmbeddings, error: unknown): void {
     this.#restsUntil = this.#clock.monotonic() + REST_MS
-    const problem = `embeddings by ${name} are not to be had; memories are found by their words: ${sentenceOf(error)}`
+    const problem = `embeddings by ${name} are not to be had; memories are found by their words: ${errorMessage(error)}`
     this.#log.warn({}, problem)
   }
 }

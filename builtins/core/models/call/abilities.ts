@@ -1,5 +1,5 @@
 import { Images } from '#core/images/contract'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import type { Target } from '../catalogue/names.ts'
 import { hasImages, nameImages, withoutImages } from '../context/vision.ts'
 import { ModelError, type ModelFacts, type ModelRequest, type SentMessage, type ToolCalls } from '../contract.ts'
@@ -128,14 +128,14 @@ export class Abilities {
     const { message } = error
     if (hasImages(sent.messages) && (NO_VISION.test(message) || isBadImage(error))) {
       if (!isBadImage(error)) await this.#learned.learn(target, { lacks: ['vision'] })
-      this.#svc.log.info({ code: 'model_ability' }, `${sentenceOf(error)} The images are named in the text instead.`)
+      this.#svc.log.info({ code: 'model_ability' }, `${errorMessage(error)} The images are named in the text instead.`)
       return true
     }
     const isSchema = sent.response_schema && NO_SCHEMA.test(message)
     const isTools = sent.tools.length > 0 && mode === 'auto' && NO_TOOLS.test(message)
     if (!isSchema && !isTools) return false
     await this.#learned.learn(target, { lacks: [isSchema ? 'schemas' : 'tools'] })
-    this.#svc.log.info({ code: 'model_ability' }, `${sentenceOf(error)} It is asked in its prompt from now on.`)
+    this.#svc.log.info({ code: 'model_ability' }, `${errorMessage(error)} It is asked in its prompt from now on.`)
     return true
   }
 
@@ -146,7 +146,7 @@ export class Abilities {
     await this.#learned.learn(target, { omitted: [parameter] })
     this.#svc.log.warn(
       { code: 'model_parameter' },
-      `${sentenceOf(error)} It is asked without ${parameter} from now on.`,
+      `${errorMessage(error)} It is asked without ${parameter} from now on.`,
     )
     return true
   }

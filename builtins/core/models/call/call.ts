@@ -1,4 +1,4 @@
-import { type Log, type Ports, sentenceOf } from '#kernel'
+import { errorMessage, type Log, type Ports } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { MissingDependencyError } from '#lib/errors'
 import type { Price } from '../catalogue/catalogue.ts'
@@ -277,12 +277,12 @@ async function pause(
 
 function failureOf(to: Target, error: unknown, stop: AbortSignal): ModelError {
   if (stop.aborted) {
-    const why = `the call was stopped (${trim(sentenceOf(stop.reason))})`
+    const why = `the call was stopped (${trim(errorMessage(stop.reason))})`
     const billed = !(error instanceof ModelError) || error.billed
     return fault(to, why, { kind: 'stopped', transient: false, billed }, stop.reason)
   }
   if (error instanceof ModelError) return error
-  return fault(to, trim(sentenceOf(error)), {}, error)
+  return fault(to, trim(errorMessage(error)), {}, error)
 }
 
 function tookTooLong(to: Target, { share, total_timeout }: CallSettings): ModelError {

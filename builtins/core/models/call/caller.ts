@@ -1,4 +1,4 @@
-import { type Log, type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type Log, type PluginHandle } from '#kernel'
 import { MissingDependencyError } from '#lib/errors'
 import { appendEvent, Store } from '#platform/store/contract'
 import { type ProjectCatalogue, parametersOf, priceOf } from '../catalogue/catalogue.ts'
@@ -177,7 +177,7 @@ export class Caller {
       try {
         return look()
       } catch (error) {
-        this.#svc.log.error({}, `the observer "${name}" of model calls failed: ${sentenceOf(error)}`)
+        this.#svc.log.error({}, `the observer "${name}" of model calls failed: ${errorMessage(error)}`)
         return undefined
       }
     }
@@ -200,7 +200,7 @@ export class Caller {
     await this.#svc
       .use(Store)
       .apply([appendEvent({ type: 'model_failover', agent_id, cycle_num, data })])
-      .catch(error => log.error({ agent_id }, `the failover to ${to} is not recorded: ${sentenceOf(error)}`))
+      .catch(error => log.error({ agent_id }, `the failover to ${to} is not recorded: ${errorMessage(error)}`))
   }
 }
 

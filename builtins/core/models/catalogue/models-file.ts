@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { issuesOf, type PluginHandle, type Ports, sentenceOf } from '#kernel'
+import { errorMessage, issuesOf, type PluginHandle, type Ports } from '#kernel'
 import { BadFileError, readYaml } from '#lib/yaml'
 import { Catalogue, type ProjectCatalogue } from './catalogue.ts'
 
@@ -25,7 +25,7 @@ export function projectCatalogue(
       catalogue = { ...(own ? merge(base, own) : base), configured: new Set(Object.keys(own?.prices ?? {})) }
     } catch (error) {
       if (!catalogue) throw error
-      log.warn({ code: 'bad_models_file' }, `${sentenceOf(error)} The models and prices from before stay in force.`)
+      log.warn({ code: 'bad_models_file' }, `${errorMessage(error)} The models and prices from before stay in force.`)
     }
     seen = version
     return catalogue

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue/catalogue.ts'
 import type { Target } from '../catalogue/names.ts'
@@ -60,7 +60,7 @@ export class LearnedModels {
     await this.#svc
       .use(Store)
       .apply([keepLearned({ model: target.id, endpoint: endpointOf(target), facts, configuration })])
-      .catch(error => this.#svc.log.error({}, `Cannot keep what was learned of ${target.id}: ${sentenceOf(error)}`))
+      .catch(error => this.#svc.log.error({}, `Cannot keep what was learned of ${target.id}: ${errorMessage(error)}`))
   }
 
   /** Lets this process look again at once. */

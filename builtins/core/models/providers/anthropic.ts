@@ -1,5 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk'
-import { type Ports, sentenceOf } from '#kernel'
+import { errorMessage, type Ports } from '#kernel'
 import { MissingDependencyError } from '#lib/errors'
 import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
 import { AnthropicStream, anthropicRequest, eventsOfAnswer } from './anthropic-wire.ts'
@@ -96,7 +96,7 @@ export function anthropic(
     ...(endpoint.free_because ? { free_because: endpoint.free_because } : {}),
     async availability() {
       if (needs_key && !key) return { available: false, reason: `${key_env} is not set` }
-      const reason = await connect().then(() => null, sentenceOf)
+      const reason = await connect().then(() => null, errorMessage)
       return { available: reason === null, reason }
     },
     // All of its current models see images: https://platform.claude.com/docs/en/about-claude/models/overview

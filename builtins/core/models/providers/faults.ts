@@ -1,4 +1,4 @@
-import { type Clock, describeIssues, issuesOf, sentenceOf, z } from '#kernel'
+import { type Clock, describeIssues, errorMessage, issuesOf, z } from '#kernel'
 import { SHORTEST_SECRET } from '#lib/secrets'
 import { overflowIn } from '../context/overflow.ts'
 import { ModelError, type ModelFailure } from '../contract.ts'
@@ -74,7 +74,7 @@ function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms
     return { problem, kind: 'unreachable', billed: false }
   }
   return {
-    problem: `the connection to ${base_url} broke off (${reason ?? brief(sentenceOf(rootOf(error)))})`,
+    problem: `the connection to ${base_url} broke off (${reason ?? brief(errorMessage(rootOf(error)))})`,
     kind: 'broken',
   }
 }
@@ -87,8 +87,8 @@ function refusal(
   error: unknown,
 ): Description {
   // Where the body is no JSON, the SDK's message begins with the status.
-  const said = brief(body?.message ?? sentenceOf(error).replace(`${status} `, ''))
-  const whole = `${body?.code ?? ''} ${body?.type ?? ''} ${body?.message ?? sentenceOf(error)}`
+  const said = brief(body?.message ?? errorMessage(error).replace(`${status} `, ''))
+  const whole = `${body?.code ?? ''} ${body?.type ?? ''} ${body?.message ?? errorMessage(error)}`
   const overflow = overflowIn(status, whole)
   if (overflow) return isOverflow(`HTTP ${status}: ${said}`, overflow)
   const refused = refusalIn(status, whole)

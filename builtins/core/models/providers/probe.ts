@@ -1,4 +1,4 @@
-import { type Ports, sentenceOf, within, z } from '#kernel'
+import { errorMessage, type Ports, within, z } from '#kernel'
 import { ModelError } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
 import { causeCode } from './faults.ts'
@@ -62,7 +62,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       }
       return { available: true, models: list.data, reason: null }
     } catch (error) {
-      const why = causeCode(error) ?? sentenceOf(error).replace(/\.$/, '')
+      const why = causeCode(error) ?? errorMessage(error).replace(/\.$/, '')
       const remedy = start ? `start it with "${start}"` : needs_key ? 'look at the network' : 'start the server'
       return {
         available: false,

@@ -1,6 +1,6 @@
 import { type Images, imagesOf, ToolImages } from '#core/images/contract'
 import type { Message } from '#core/models/contract'
-import { type Clock, type Effect, issuesOf, near, sentenceOf, within, z } from '#kernel'
+import { type Clock, type Effect, errorMessage, issuesOf, near, within, z } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { RESULT_TOKENS } from '#lib/output-limit'
 import { recordInput } from '#lib/recording-context'
@@ -87,7 +87,7 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
   } catch (error) {
     if (!request.signal.aborted) return failedOutcome(call, error)
     // The tool's signal was aborted.
-    const sentence = sentenceOf(request.signal.reason)
+    const sentence = errorMessage(request.signal.reason)
     return { message: toolError(call, `${sentence} ${UNKNOWN}`), effects: [] }
   }
 }
@@ -102,7 +102,7 @@ export const UNKNOWN = 'Whether this took effect is unknown: check before you do
 const CHANGED = 'The operator changed the arguments before approving; it was run with:'
 
 function failedOutcome(call: PlannedCall, error: unknown): Outcome {
-  return { message: toolError(call, sentenceOf(error)), effects: [] }
+  return { message: toolError(call, errorMessage(error)), effects: [] }
 }
 
 /** A call that did not run, or failed, as the model reads it. */

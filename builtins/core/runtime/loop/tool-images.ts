@@ -1,5 +1,5 @@
 import { type ImageRef, type Images, MAX_IMAGES, ToolImages } from '#core/images/contract'
-import { sentenceOf } from '#kernel'
+import { errorMessage } from '#kernel'
 
 /** What a tool gave, as it stands in the transcript. */
 export interface Output {
@@ -18,7 +18,7 @@ export async function keepImages(result: unknown, images: Images | undefined): P
       if (!images) throw new Error('The module images is switched off, so its images are left out.')
       kept.push(await images.keep(image))
     } catch (error) {
-      notes.push(`[${sentenceOf(error)}]`)
+      notes.push(`[${errorMessage(error)}]`)
     }
   }
   const more = result.images.length - MAX_IMAGES

@@ -1,5 +1,5 @@
 import type { Schemas } from '#core/runtime/contract'
-import { InvalidInputError, type Issue, issuesOf, sentenceOf, z } from '#kernel'
+import { errorMessage, InvalidInputError, type Issue, issuesOf, z } from '#kernel'
 import { StructuredParseError } from '../contract.ts'
 import { objectsIn } from './objects-in.ts'
 
@@ -16,7 +16,7 @@ export async function admitSchema(schemas: Schemas, schema: Json): Promise<void>
   try {
     await schemas.admit(schema)
   } catch (error) {
-    const issue = { path: 'response_schema', message: `is no schema for an answer: ${sentenceOf(error)}` }
+    const issue = { path: 'response_schema', message: `is no schema for an answer: ${errorMessage(error)}` }
     throw new InvalidInputError({ what: 'The request', issues: [issue] }, { errors: [issue] })
   }
 }

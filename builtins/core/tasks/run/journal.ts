@@ -4,7 +4,7 @@ import type { Message, Spend } from '#core/models/contract'
 import { canonicalJson, type PlannedCall, type RunEvent } from '#core/runtime/contract'
 import type { CallIntent } from '#core/runtime/statements'
 import { sessionUsed } from '#core/sessions/contract'
-import { type Effect, type PluginHandle, sentenceOf } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { type RunBeginning, Runs } from '#observability/runs/contract'
 import { appendEvent, Store } from '#platform/store/contract'
@@ -195,7 +195,7 @@ export class TaskJournal {
     const ended = recordInput('run_end', () => run.runs.end(run.run_id, 'interrupted'))
     const { agent_id, task_id, request_id } = this.#row
     await ended.catch(error =>
-      this.#svc.log.warn({ agent_id, task_id, request_id }, `its run was not ended: ${sentenceOf(error)}`),
+      this.#svc.log.warn({ agent_id, task_id, request_id }, `its run was not ended: ${errorMessage(error)}`),
     )
   }
 

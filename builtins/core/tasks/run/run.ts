@@ -2,7 +2,7 @@ import { type AgentRow, Agents } from '#core/agents/contract'
 import type { Message, ModelCall, Spend } from '#core/models/contract'
 import { type RunEnd, type RunEvent, Runtime, Schemas } from '#core/runtime/contract'
 import { problemOf } from '#interfaces/rest/contract'
-import { type PluginHandle, SvcError, sentenceOf, type z } from '#kernel'
+import { errorMessage, type PluginHandle, SvcError, type z } from '#kernel'
 import { InternalError } from '#lib/errors'
 import { ActiveRecording, CycleEnd, recordInput, runInContext } from '#lib/recording-context'
 import { Recordings } from '#observability/recordings/contract'
@@ -99,7 +99,7 @@ export class TaskRun {
       this.text.end(ending ? undefined : new StoppingError())
     } catch (error) {
       if (!(error instanceof LostTask))
-        this.#svc.log.error(this.#fields, `its end was not written: ${sentenceOf(error)}`)
+        this.#svc.log.error(this.#fields, `its end was not written: ${errorMessage(error)}`)
       // A process that continues it begins a run of its own.
       await this.journal.interruptRun()
       this.text.end(error instanceof LostTask ? undefined : error)

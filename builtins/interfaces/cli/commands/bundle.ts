@@ -6,7 +6,7 @@ import {
   type ImportedAgent,
   LARGEST_BUNDLE,
 } from '#core/checkpoints/contract'
-import { type Kernel, SvcError, sentenceOf } from '#kernel'
+import { errorMessage, type Kernel, SvcError } from '#kernel'
 import { replaceFile } from '#lib/yaml'
 import { FileExistsError } from '#platform/store/contract'
 import type { Context, HandWritten } from '../context.ts'
@@ -36,7 +36,7 @@ export const exportAgent: HandWritten = async ({ id, output, force }, context) =
   if (there && force !== true) throw new FileExistsError({ file })
   await replaceFile(ports.files, file, `${text}\n`).catch(error => {
     const remedy = 'name another file with --output'
-    throw new CannotWriteError({ path: file, problem: sentenceOf(error), remedy }, { cause: error })
+    throw new CannotWriteError({ path: file, problem: errorMessage(error), remedy }, { cause: error })
   })
   const summary = { agent_id: agent.agent_id, file, bytes: Buffer.byteLength(text) + 1 }
   const size = `${(summary.bytes / 1024).toFixed(1)} KiB`
@@ -72,7 +72,7 @@ async function readBundle(file: string, { ports }: Context): Promise<unknown> {
     text = await ports.files.readFile(file, 'utf8')
   } catch (error) {
     if (error instanceof SvcError) throw error
-    throw new BadBundleError({ problem: `${file} cannot be read (${sentenceOf(error)})` }, { cause: error })
+    throw new BadBundleError({ problem: `${file} cannot be read (${errorMessage(error)})` }, { cause: error })
   }
   try {
     return JSON.parse(text)

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { DoctorReport, Patient } from '#interfaces/doctor/contract'
-import { type Kernel, sentenceOf } from '#kernel'
+import { errorMessage, type Kernel } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { DatabaseCopy } from '#platform/store/contract'
 import type { Context, HandWritten } from '../context.ts'
@@ -65,7 +65,7 @@ async function patientOf(context: Context): Promise<Patient> {
     async askDaemon() {
       // One that does not answer is no reason to know nothing: its state has a line of its own.
       const reports = await askDaemon(at, CHECKS, {}, context).catch((error: unknown) => {
-        terminal.err(printable(`svc: warning: ${sentenceOf(error)}`))
+        terminal.err(printable(`svc: warning: ${errorMessage(error)}`))
         return undefined
       })
       return reports?.output as DoctorReport[] | undefined

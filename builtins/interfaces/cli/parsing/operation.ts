@@ -1,4 +1,4 @@
-import { type Kernel, type Operation, type Role, type SvcError, sentenceOf } from '#kernel'
+import { errorMessage, type Kernel, type Operation, type Role, type SvcError } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
 import { type CommandSpec, NeedsDaemonError, type OperationRef } from '../contract.ts'
@@ -60,7 +60,7 @@ async function setInChild(
   const { json, terminal, ports } = context
   const words = ['config', 'set', ...(json ? ['--json'] : []), '--', String(input.key), String(input.value)]
   const child = await runInChild(root, words, context).catch((error: unknown) => {
-    terminal.err(printable(`svc: warning: ${sentenceOf(error)}`))
+    terminal.err(printable(`svc: warning: ${errorMessage(error)}`))
     return undefined
   })
   if (!child) return interruptible(ports.clock, signal => runHere(root, spec, input, context, signal))
@@ -186,7 +186,7 @@ async function shownAs(operation: OperationRef, root: string, context: Context):
     await using kernel = await openProject(root, context, [], asRead)
     return await findOperation(kernel, name)
   } catch (error) {
-    context.terminal.err(`svc: warning: ${printable(sentenceOf(error))}`)
+    context.terminal.err(`svc: warning: ${printable(errorMessage(error))}`)
     // The answer is shown; whether it means success is unknown.
     return judged ? { exit: () => 1 } : undefined
   }

@@ -1,7 +1,7 @@
 import { Agents } from '#core/agents/contract'
 import { Models } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
-import { type Kernel, sentenceOf } from '#kernel'
+import { errorMessage, type Kernel } from '#kernel'
 import { Budget } from '#safety/budget/contract'
 
 /** Maximum number of agents named when a process starts. */
@@ -87,7 +87,7 @@ export async function modelLine(kernel: Kernel): Promise<AnnouncedFact> {
     }
     return { label, text: `${id}, which cannot be called: ${reason}`, facts: { model: id, model_problem: reason } }
   } catch (error) {
-    return { label, text: `none: ${sentenceOf(error)}`, facts: { model: null, model_problem: sentenceOf(error) } }
+    return { label, text: `none: ${errorMessage(error)}`, facts: { model: null, model_problem: errorMessage(error) } }
   }
 }
 

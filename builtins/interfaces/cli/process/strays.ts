@@ -1,4 +1,4 @@
-import { sentenceOf, type Undo } from '#kernel'
+import { errorMessage, type Undo } from '#kernel'
 import { printable } from '../screen/printable.ts'
 import type { Terminal } from '../screen/terminal.ts'
 
@@ -29,5 +29,5 @@ export function watchStrays(terminal: Terminal): Undo {
 function describeError(error: unknown): string {
   const stack = error instanceof Error ? error.stack : undefined
   const place = /^\s+at .*?(?:file:\/\/)?(\/.*:\d+:\d+)\)?$/m.exec(stack ?? '')?.[1]
-  return `uncaught error: ${sentenceOf(error)}${place ? ` (${place})` : ''}`
+  return `uncaught error: ${errorMessage(error)}${place ? ` (${place})` : ''}`
 }

@@ -1,5 +1,5 @@
 import { basename, resolve } from 'node:path'
-import { type Ports, sentenceOf } from '#kernel'
+import { errorMessage, type Ports } from '#kernel'
 import { type CommandSpec, UsageError } from '../contract.ts'
 import { usageOf } from '../parsing/help.ts'
 
@@ -40,7 +40,7 @@ async function readBytes(spec: CommandSpec, option: string, path: string, files:
     if (size > LARGEST_FILE) throw new Error(`${path} has ${size} bytes, and at most ${LARGEST_FILE} can be sent`)
     return { name: basename(path), data: await files.readFile(path, 'base64') }
   } catch (error) {
-    throw unreadable(spec, option, sentenceOf(error))
+    throw unreadable(spec, option, errorMessage(error))
   }
 }
 
@@ -48,7 +48,7 @@ async function readJson(spec: CommandSpec, option: string, path: string, files: 
   try {
     return JSON.parse(await files.readFile(path, 'utf8'))
   } catch (error) {
-    const problem = error instanceof SyntaxError ? `${path} is not JSON: ${error.message}` : sentenceOf(error)
+    const problem = error instanceof SyntaxError ? `${path} is not JSON: ${error.message}` : errorMessage(error)
     throw unreadable(spec, option, problem)
   }
 }

@@ -1,4 +1,4 @@
-import { type Ports, SvcError, sentenceOf } from '#kernel'
+import { errorMessage, type Ports, SvcError } from '#kernel'
 import { CannotWriteError } from '../contract.ts'
 
 type Files = Ports['files']
@@ -47,5 +47,5 @@ function explain(error: unknown): { problem: string; remedy: string } {
   if (code === 'ENOTDIR' || code === 'EEXIST') {
     return { problem: 'a file stands where a folder must be', remedy: 'move it away, or take another folder' }
   }
-  return { problem: sentenceOf(error), remedy: 'take another folder' }
+  return { problem: errorMessage(error), remedy: 'take another folder' }
 }

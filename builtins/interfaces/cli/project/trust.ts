@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { type Ports, sentenceOf } from '#kernel'
+import { errorMessage, type Ports } from '#kernel'
 import { isTrusted, TRUST_VARIABLE, trust, untrustedSentence } from '#lib/trust'
 import type { Context } from '../context.ts'
 import { printable } from '../screen/printable.ts'
@@ -34,7 +34,7 @@ export async function trustProject(
     Object.assign(ports.env, { [TRUST_VARIABLE]: 'true' })
     if (!(await hasPlugins(ports, root))) return
     const remedy = `set ${TRUST_VARIABLE}=true where that cannot be written`
-    terminal.err(printable(`svc: warning: that ${root} is trusted was not kept: ${sentenceOf(error)}; ${remedy}`))
+    terminal.err(printable(`svc: warning: that ${root} is trusted was not kept: ${errorMessage(error)}; ${remedy}`))
   }
 }
 

@@ -273,7 +273,7 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
         code: 'nobody_to_greet',
         status: 404,
         title: 'Nobody',
-        sentence: (p: { who: string }) => \`There is no one called "\${p.who}"; greet the world.\`,
+        message: (p: { who: string }) => \`There is no one called "\${p.who}"; greet the world.\`,
       })
 
       export default definePlugin({

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { join, resolve } from 'node:path'
 import type { EventSourceMessage } from 'eventsource-parser'
-import { type Clock, SvcError, sentenceOf } from '#kernel'
+import { type Clock, errorMessage, SvcError } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
 import { type CommandTree, DaemonAnswerError, type OperationRef } from '../contract.ts'
@@ -166,7 +166,7 @@ async function* eventsOf(response: IncomingMessage, exits: CommandTree['exits'])
     }
   } catch (error) {
     if (error instanceof SvcError) throw error
-    throw new DaemonAnswerError({ problem: sentenceOf(error) })
+    throw new DaemonAnswerError({ problem: errorMessage(error) })
   }
 }
 

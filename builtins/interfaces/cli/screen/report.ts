@@ -1,4 +1,4 @@
-import { SvcError, sentenceOf } from '#kernel'
+import { errorMessage, SvcError } from '#kernel'
 import { InternalError } from '#lib/errors'
 import { printable, printableJson, printableLine } from './printable.ts'
 import type { Terminal } from './terminal.ts'
@@ -9,7 +9,7 @@ import type { Terminal } from './terminal.ts'
  * @returns the exit code
  */
 export function report(error: unknown, terminal: Terminal, json: boolean): number {
-  const sentence = sentenceOf(error)
+  const sentence = errorMessage(error)
   const { code, title, status, errors, exit } = error instanceof SvcError ? error : new InternalError()
   terminal.err(`${terminal.errStyle.red('svc:')} ${printable(sentence)}`)
   for (const { path, message } of errors) {

@@ -1,4 +1,4 @@
-import { type Ports, SvcError, sentenceOf } from '#kernel'
+import { errorMessage, type Ports, SvcError } from '#kernel'
 import type { Style } from '../screen/terminal.ts'
 import type { Deeds, Feed } from './feed.ts'
 import { keysOf } from './keys.ts'
@@ -112,7 +112,7 @@ export class App {
       })
       this.#said = 'y approve  d deny  ↑↓ page  Esc back'
     } catch (error) {
-      this.#say(sentenceOf(error))
+      this.#say(errorMessage(error))
     }
     redraw()
   }
@@ -161,7 +161,7 @@ export class App {
         this.#say(outcome)
         this.#parts.feed.look()
       },
-      (error: unknown) => this.#say(error instanceof SvcError ? error.message : sentenceOf(error)),
+      (error: unknown) => this.#say(error instanceof SvcError ? error.message : errorMessage(error)),
     )
   }
 

@@ -1,5 +1,5 @@
 import type { AgentDetail, Fleet, FleetMember } from '#core/agents/contract'
-import { type Clock, sentenceOf } from '#kernel'
+import { type Clock, errorMessage } from '#kernel'
 import type { DaemonStatus } from '#platform/daemon/contract'
 import type { EventEnvelope } from '#platform/store/contract'
 import type { Approval, ApprovalSummary } from '#safety/approvals/contract'
@@ -87,7 +87,7 @@ export class Feed {
 
   async #keepLooking(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const next = await this.once().catch((error: unknown) => ({ problem: sentenceOf(error) }))
+      const next = await this.once().catch((error: unknown) => ({ problem: errorMessage(error) }))
       if (signal.aborted) return
       this.#take(next)
       const wait = new AbortController()

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
-import { InvalidInputError, type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, InvalidInputError, type PluginHandle } from '#kernel'
 import {
   type Address,
   CannotListenError,
@@ -88,7 +88,7 @@ async function listenSocket(parts: ListenerParts, path: string): Promise<Listeni
   const kind = { local: true, port: 0, names: [], accepted: new Set<string>(), inFlight: new Set<AbortController>() }
   const { server, close } = createListener(parts, kind)
   const folder = await files.mkdtemp(join(dirname(path), '.s')).catch(error => {
-    throw new CannotListenError({ address: path, problem: sentenceOf(error) })
+    throw new CannotListenError({ address: path, problem: errorMessage(error) })
   })
   try {
     const made = join(folder, 's')
@@ -155,7 +155,7 @@ function createListener({ svc, config, capacity, apps, streams, listeners }: Lis
       app.then(
         made => made.routing(request, response),
         error => {
-          svc.log.error({}, `the REST app cannot be made: ${sentenceOf(error)}`)
+          svc.log.error({}, `the REST app cannot be made: ${errorMessage(error)}`)
           socket.destroy()
         },
       )
@@ -204,7 +204,7 @@ function listenOn(server: Server, at: { host: string; port: number } | { path: s
 function problemOf(error: NodeJS.ErrnoException): string {
   if (error.code === 'EACCES') return 'the system does not allow it; take a port from 1024 on'
   if (error.code === 'EADDRNOTAVAIL') return 'this machine does not have that address'
-  return sentenceOf(error)
+  return errorMessage(error)
 }
 
 /** Whether someone listens on a unix socket, as opposed to one that was left behind. */

@@ -1,4 +1,4 @@
-import { sentenceOf } from '#kernel'
+import { errorMessage } from '#kernel'
 import { MalformedRequestError } from '../contract.ts'
 
 /** Deeper JSON is refused: nothing that we take has more than a handful of levels. */
@@ -19,7 +19,7 @@ function parseJson(bytes: Buffer): unknown {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
     if (bytes.length === 0) refuse('The body is empty, though its Content-Type says that it is JSON.', cause)
-    refuse(`The body is not JSON in UTF-8: ${sentenceOf(cause)}.`, cause)
+    refuse(`The body is not JSON in UTF-8: ${errorMessage(cause)}.`, cause)
   }
 }
 

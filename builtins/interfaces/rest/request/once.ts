@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { canonicalJson } from '#core/runtime/contract'
-import { invoke, type Operation, type PluginHandle, parse, sentenceOf, z } from '#kernel'
+import { errorMessage, invoke, type Operation, type PluginHandle, parse, z } from '#kernel'
 import { defineEffect, Store } from '#platform/store/contract'
 import { IdempotencyKeyReusedError, IdempotencyOutcomeUnknownError, RequestUnderWayError } from '../contract.ts'
 import type { RestCall } from './call.ts'
@@ -110,7 +110,7 @@ export async function once(
 
   call.effects = [markWritten(held)]
   const settle = (effect: ReturnType<typeof releaseKey>) =>
-    store.apply([effect]).catch(error => svc.log.warn({ request_id: call.request_id }, sentenceOf(error)))
+    store.apply([effect]).catch(error => svc.log.warn({ request_id: call.request_id }, errorMessage(error)))
   try {
     const output = await invoke(operation, input, call)
     await settle(keepAnswer({ ...held, answer: hide(JSON.stringify(output ?? null)) }))

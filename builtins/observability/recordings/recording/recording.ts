@@ -1,4 +1,4 @@
-import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, HostToken, type PluginHandle } from '#kernel'
 import { packageVersion } from '#lib/package-version'
 import { inRound } from '#lib/poller'
 import { maskJson, maskText, secretsIn, secretsOf } from '#lib/secrets'
@@ -89,7 +89,7 @@ export class LiveRecording {
     for (const about of held) {
       await this.#files
         .note(about)
-        .catch(error => this.#svc.log.warn({}, `the recording of ${about.run_id}: ${sentenceOf(error)}`))
+        .catch(error => this.#svc.log.warn({}, `the recording of ${about.run_id}: ${errorMessage(error)}`))
     }
   }
 
@@ -97,7 +97,7 @@ export class LiveRecording {
   write(): Promise<void> {
     this.#last = this.#last.then(() =>
       this.#write().catch(error => {
-        this.#cut(`it could not be written (${sentenceOf(error)})`)
+        this.#cut(`it could not be written (${errorMessage(error)})`)
       }),
     )
     return this.#last
@@ -118,7 +118,7 @@ export class LiveRecording {
     this.about.ended_at = isoTime(this.#svc.clock.ms())
     await this.#files
       .write(this.about)
-      .catch(error => this.#svc.log.warn({}, `the recording of ${this.about.run_id}: ${sentenceOf(error)}`))
+      .catch(error => this.#svc.log.warn({}, `the recording of ${this.about.run_id}: ${errorMessage(error)}`))
   }
 
   async #write(): Promise<void> {

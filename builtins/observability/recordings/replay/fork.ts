@@ -2,7 +2,7 @@ import { basename, relative } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { askedIn, type CallPurpose, Models, modelOf } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
-import { defineError, definePlugin, HostToken, type PluginDefinition, type PluginHandle, sentenceOf } from '#kernel'
+import { defineError, definePlugin, errorMessage, HostToken, type PluginDefinition, type PluginHandle } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { pluralize } from '#lib/pluralize'
 import { recordInput } from '#lib/recording-context'
@@ -29,7 +29,7 @@ export const ForkError = defineError({
   code: 'fork_failed',
   status: 409,
   title: 'Fork failed',
-  sentence: (p: { run_id: string; step: number; why: string }) =>
+  message: (p: { run_id: string; step: number; why: string }) =>
     `The run ${p.run_id} cannot be left at step ${p.step}: ${p.why}.`,
 })
 
@@ -103,7 +103,7 @@ export async function fork(
   stage.clock.start(ms, monotonic)
   recorder.resume(playback.playedEntries())
   await playback.goLive(recorder, async () => {
-    if (plugin) await bring(svc, stage, recorder, plugin).catch(error => Promise.reject(forkError(sentenceOf(error))))
+    if (plugin) await bring(svc, stage, recorder, plugin).catch(error => Promise.reject(forkError(errorMessage(error))))
     await files.write(forked)
     live.begin()
   })

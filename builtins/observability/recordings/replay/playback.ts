@@ -1,4 +1,4 @@
-import { type Clock, type Kernel, sentenceOf } from '#kernel'
+import { type Clock, errorMessage, type Kernel } from '#kernel'
 import {
   type Asked,
   type CycleEnd,
@@ -194,7 +194,7 @@ export class Playback implements RecordingBackend {
           const expected = shorten(written.map(({ sql }) => sql).join('; '))
           return this.#diverge(happening, 'what others than agents wrote cannot be written', {
             expected,
-            got: sentenceOf(error),
+            got: errorMessage(error),
           })
         }
         this.#readOn()

@@ -28,7 +28,7 @@ const OfflineError = defineError({
   code: 'offline',
   status: 409,
   title: 'Offline',
-  sentence: (p: { what: string }) => `A replay reaches nothing outside it, and this was asked of it: ${p.what}.`,
+  message: (p: { what: string }) => `A replay reaches nothing outside it, and this was asked of it: ${p.what}.`,
 })
 
 export interface ReplayKernel extends AsyncDisposable {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { HostToken, type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, HostToken, type PluginHandle } from '#kernel'
 import { systemPorts } from '#lib/system-ports'
 import { type EventRow, Store } from '#platform/store/contract'
 import { type Divergence, NotReplayableError, type ReplayOptions, type ReplayVerdict } from '../contract.ts'
@@ -112,10 +112,10 @@ export async function rehearse(
     },
     bring: async (name, file) => {
       const loaded =
-        file === undefined ? isGone(name) : await host.load(resolve(svc.project.root, file)).catch(sentenceOf)
+        file === undefined ? isGone(name) : await host.load(resolve(svc.project.root, file)).catch(errorMessage)
       const plugin = typeof loaded === 'string' ? (ours.get(name) ?? loaded) : loaded
       if (typeof plugin === 'string') lacks.push(plugin)
-      else await stage!.bring(plugin, file ?? name).catch(error => lacks.push(sentenceOf(error)))
+      else await stage!.bring(plugin, file ?? name).catch(error => lacks.push(errorMessage(error)))
     },
   })
   stage = await openReplayKernel(svc, original, playback, options)

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type pg from 'pg'
-import { type Clock, sentenceOf } from '#kernel'
+import { type Clock, errorMessage } from '#kernel'
 import { DiskFullError, MissingDependencyError } from '#lib/errors'
 import { DATABASE_FULL, DatabaseLockedError, DatabaseUnreachableError } from '#platform/store/contract'
 import { unescapeText } from './dialect.ts'
@@ -168,7 +168,7 @@ export class Connections {
         began ??= now
         if (now - began + pause > limit_ms) {
           if (held) throw new DatabaseLockedError(undefined, { cause: error, retryAfter: 1 })
-          const reason = { at: this.at, problem: sentenceOf(error) }
+          const reason = { at: this.at, problem: errorMessage(error) }
           throw new DatabaseUnreachableError(reason, { cause: error, retryAfter: 1 })
         }
       }
@@ -287,11 +287,11 @@ function isBroken(error: unknown): boolean {
   const code = codeOf(error)
   if (/^(08...|57P0[1-5]|25006|25P03|53300)$/.test(code)) return true
   // A newer program has changed a table meanwhile.
-  if (code === '0A000' && /cached plan/.test(sentenceOf(error))) return true
+  if (code === '0A000' && /cached plan/.test(errorMessage(error))) return true
   if (/^E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)/.test(code)) return true
   return (
     code === '' &&
-    /^(Connection terminated|timeout exceeded|Query read timeout|Client has encountered)/.test(sentenceOf(error))
+    /^(Connection terminated|timeout exceeded|Query read timeout|Client has encountered)/.test(errorMessage(error))
   )
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { dirname, join, relative } from 'node:path'
-import { type Ports, sentenceOf } from '#kernel'
+import { errorMessage, type Ports } from '#kernel'
 import { MissingDependencyError } from '#lib/errors'
 import { replaceFile } from '#lib/yaml'
 import { type LocalServer, ServerNotStartedError } from '../contract.ts'
@@ -62,7 +62,7 @@ export async function startServer(root: string, ports: Ports): Promise<LocalServ
     })
     let ended: string | undefined
     child.once('error', error => {
-      ended = sentenceOf(error)
+      ended = errorMessage(error)
     })
     child.once('exit', code => {
       ended ??= `it ended with ${code}`
@@ -124,7 +124,7 @@ async function initialise({ root, data, bin, as, password, log }: Making, ports:
       stdio: ['ignore', log, log],
     })
     const problem = await new Promise<string | undefined>(resolve => {
-      child.once('error', error => resolve(sentenceOf(error)))
+      child.once('error', error => resolve(errorMessage(error)))
       child.once('exit', code => resolve(code === 0 ? undefined : `initdb ended with ${code}`))
     })
     if (problem) {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { sentenceOf } from '#kernel'
+import { errorMessage } from '#kernel'
 import { DatabaseUnusableError } from '../contract.ts'
 
 export const FROM_BACKUP =
@@ -25,6 +25,6 @@ export function unusable(file: string, error: unknown): unknown {
   if (!code.startsWith('SQLITE_') && !IN_THE_WAY.has(code)) return error
   const [problem, remedy] = isDamage(code)
     ? [code === 'SQLITE_NOTADB' ? 'is not a database' : 'is damaged', isOwn(file) ? FROM_BACKUP : OTHER]
-    : [`cannot be opened (${sentenceOf(error)})`, 'check its permissions and the disk']
+    : [`cannot be opened (${errorMessage(error)})`, 'check its permissions and the disk']
   return new DatabaseUnusableError({ file, problem, remedy }, { cause: error })
 }

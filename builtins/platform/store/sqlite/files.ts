@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path'
-import { type Ports, sentenceOf } from '#kernel'
+import { errorMessage, type Ports } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { DatabaseInUseError, type DatabaseReport, DatabaseUnusableError, FileExistsError } from '../contract.ts'
 import { connect, identify } from './connection.ts'
@@ -87,7 +87,7 @@ async function withFile(
 ): Promise<DatabaseReport> {
   if (!(await lossOf(file, ports))) {
     await ports.files.stat(file).catch(error => {
-      throw new DatabaseUnusableError({ file, problem: `cannot be read (${sentenceOf(error)})`, remedy: OTHER })
+      throw new DatabaseUnusableError({ file, problem: `cannot be read (${errorMessage(error)})`, remedy: OTHER })
     })
   }
   try {

@@ -19,7 +19,7 @@ const EndlessRuleError = defineError({
   status: 422,
   exit: 2,
   title: 'Endless rule',
-  sentence: () => 'Give the rule an end: a time in the future (until), a number of uses (uses), or both.',
+  message: () => 'Give the rule an end: a time in the future (until), a number of uses (uses), or both.',
 })
 
 const isPattern = (value: unknown) =>

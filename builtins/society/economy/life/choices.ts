@@ -2,7 +2,7 @@ import { Agents } from '#core/agents/contract'
 import { Memory } from '#core/memory/contract'
 import { Models } from '#core/models/contract'
 import { Profiles, selfPrompt } from '#core/profiles/contract'
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
 import { stands } from '../beat.ts'
@@ -56,7 +56,7 @@ export class LifeChoices {
       if (this.#asking.has(row.life_event_id)) continue
       const asking = this.#decide(row)
         .catch(error => {
-          this.#svc.log.warn({ agent_id: row.agent_id }, `a life event waits on: ${sentenceOf(error)}`)
+          this.#svc.log.warn({ agent_id: row.agent_id }, `a life event waits on: ${errorMessage(error)}`)
           return false
         })
         .then(decided => {
@@ -150,7 +150,7 @@ export class LifeChoices {
       await memory
         .of(agent_id)
         .store(summary, metadata, memory.idOf(life_event_id))
-        .catch(error => this.#svc.log.info({ agent_id }, `a life event is not remembered: ${sentenceOf(error)}`))
+        .catch(error => this.#svc.log.info({ agent_id }, `a life event is not remembered: ${errorMessage(error)}`))
     }
     await this.#store.apply([markRemembered({ life_event_id })])
   }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type AgentRow, Agents } from '#core/agents/contract'
-import { type PluginHandle, sentenceOf, z } from '#kernel'
+import { errorMessage, type PluginHandle, z } from '#kernel'
 import { replaceFile } from '#lib/yaml'
 import { defineEffect, isoTime, Store } from '#platform/store/contract'
 import { Identity, type LifeSummary } from '#society/identity/contract'
@@ -110,7 +110,7 @@ export async function writeLives(svc: PluginHandle, whose: 'dead' | 'all'): Prom
       await writeLife(svc, await svc.use(Agents).find(agent_id))
       if (died_at !== null) await store.apply([recordFarewell({ agent_id })])
     } catch (error) {
-      svc.log.warn({ agent_id }, `the life of ${agent_id} is not written: ${sentenceOf(error)}`)
+      svc.log.warn({ agent_id }, `the life of ${agent_id} is not written: ${errorMessage(error)}`)
     }
   }
 }

@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { type InnerState, type MoodModel, Moods, type PersonaFields } from '../contract.ts'
 import { clamp, type Inner, loadOf } from './state.ts'
 
@@ -33,7 +33,7 @@ export async function moodOf(svc: PluginHandle, state: InnerState): Promise<stri
     mood = await svc.ask<typeof Moods, InnerState, string>(Moods as never, state)
     if (typeof mood !== 'string') throw new TypeError(`it answered ${typeof mood}, not a word`)
   } catch (error) {
-    svc.log.warn({ agent_id: state.agent_id }, `a model of moods failed: ${sentenceOf(error)}`)
+    svc.log.warn({ agent_id: state.agent_id }, `a model of moods failed: ${errorMessage(error)}`)
     mood = circumplex.mood(state)
   }
   return typeof mood === 'string' && mood.trim() !== '' ? oneWord(mood) : 'steady'

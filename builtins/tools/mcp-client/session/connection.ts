@@ -1,4 +1,4 @@
-import { type Clock, HostToken, type PluginHandle, sentenceOf, within } from '#kernel'
+import { type Clock, errorMessage, HostToken, type PluginHandle, within } from '#kernel'
 import type { McpServerSettings } from '../config.ts'
 import { type McpServer, McpServerDownError } from '../contract.ts'
 import { type Listing, readListing } from '../listing.ts'
@@ -116,7 +116,7 @@ export class Connection {
     if (this.state === 'suspended') throw this.#down(`${this.error}; it failed ${this.#failures} times in a row`)
     this.#hurry = new AbortController()
     if (this.rest > 0) await this.#clock.sleep(this.rest, AbortSignal.any([signal, this.#hurry.signal]))
-    if (signal.aborted) throw this.#down(sentenceOf(signal.reason))
+    if (signal.aborted) throw this.#down(errorMessage(signal.reason))
     const abort = new AbortController()
     const started = this.#start(AbortSignal.any([signal, abort.signal]))
     try {
@@ -135,7 +135,7 @@ export class Connection {
         session => session.close(),
         () => {},
       )
-      if (signal.aborted) throw this.#down(sentenceOf(signal.reason))
+      if (signal.aborted) throw this.#down(errorMessage(signal.reason))
       this.#recordFailure(explainError(error))
       throw this.#down(this.error ?? '')
     }

@@ -1,6 +1,6 @@
 import { isAbsolute, join } from 'node:path'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { type PluginHandle, sentenceOf, z } from '#kernel'
+import { errorMessage, type PluginHandle, z } from '#kernel'
 import { cleanLine, cut } from '../clean.ts'
 import type { McpServerSettings } from '../config.ts'
 import { ToolResult } from '../result.ts'
@@ -123,5 +123,5 @@ function faultOf(error: unknown, transport: Transport): string {
 export function explainError(error: unknown): string {
   const cause = error instanceof Error ? (error.cause as { code?: string; message?: string } | undefined) : undefined
   const below = statusOf(error) ?? cause?.code ?? cause?.message
-  return cut(cleanLine(below ? `${below}: ${sentenceOf(error)}` : sentenceOf(error)), 500)
+  return cut(cleanLine(below ? `${below}: ${errorMessage(error)}` : errorMessage(error)), 500)
 }

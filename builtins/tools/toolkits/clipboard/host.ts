@@ -21,7 +21,7 @@ const HostClipboardError = defineError({
   code: 'host_clipboard',
   status: 503,
   title: 'Clipboard unreachable',
-  sentence: (p: { program: string; problem: string }) =>
+  message: (p: { program: string; problem: string }) =>
     `The machine's clipboard cannot be reached: ${p.program} ${p.problem}.`,
 })
 

@@ -6,7 +6,7 @@ export const EditError = defineError({
   code: 'edit_refused',
   status: 422,
   title: 'Edit refused',
-  sentence: (p: { path: string; problem: string }) => `${JSON.stringify(p.path)} was not changed: ${p.problem}.`,
+  message: (p: { path: string; problem: string }) => `${JSON.stringify(p.path)} was not changed: ${p.problem}.`,
 })
 
 export interface Edit {

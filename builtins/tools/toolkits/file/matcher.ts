@@ -8,7 +8,7 @@ export const PatternError = defineError({
   code: 'bad_pattern',
   status: 422,
   title: 'Bad pattern',
-  sentence: (p: { pattern: string; problem: string }) => `The pattern ${JSON.stringify(p.pattern)} ${p.problem}.`,
+  message: (p: { pattern: string; problem: string }) => `The pattern ${JSON.stringify(p.pattern)} ${p.problem}.`,
 })
 
 const SEARCH = new Script(`

@@ -7,7 +7,7 @@ const GitError = defineError({
   code: 'git_refused',
   status: 422,
   title: 'Git refused',
-  sentence: (p: { problem: string }) => `git was not run: ${p.problem}.`,
+  message: (p: { problem: string }) => `git was not run: ${p.problem}.`,
 })
 
 const TIME_LIMIT_MS = 30_000

@@ -1,5 +1,5 @@
 import { lineOf, Memory, type MemoryRecord } from '#core/memory/contract'
-import { defineError, type PluginHandle, sentenceOf } from '#kernel'
+import { defineError, errorMessage, type PluginHandle } from '#kernel'
 import { type WebPage, WebPages } from '#safety/net/contract'
 
 /** The kind of record that is a link. */
@@ -9,7 +9,7 @@ const LinkError = defineError({
   code: 'link_refused',
   status: 422,
   title: 'Link refused',
-  sentence: (p: { sentence: string }) => p.sentence,
+  message: (p: { message: string }) => p.message,
 })
 
 /** An address as it is kept. @throws LinkError for what is none of the web */
@@ -17,7 +17,7 @@ export function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url.href
   throw new LinkError({
-    sentence: `${JSON.stringify(lineOf(text, 200))} is not kept: an address begins with https:// or http:// and holds no password.`,
+    message: `${JSON.stringify(lineOf(text, 200))} is not kept: an address begins with https:// or http:// and holds no password.`,
   })
 }
 
@@ -28,7 +28,7 @@ export async function visit(svc: PluginHandle, url: string, signal: AbortSignal)
     return await svc.use(WebPages).read(url, { signal })
   } catch (error) {
     if (signal.aborted) throw error
-    return `The page could not be read: ${sentenceOf(error)}`
+    return `The page could not be read: ${errorMessage(error)}`
   }
 }
 
@@ -52,5 +52,5 @@ export function nameOf(text: string): string {
     .replace(/[^\p{L}\p{M}\p{N}]+/gu, '-')
     .replace(/^-|-$/g, '')
   if (name) return name
-  throw new LinkError({ sentence: 'A name has letters or digits, such as "project-docs".' })
+  throw new LinkError({ message: 'A name has letters or digits, such as "project-docs".' })
 }

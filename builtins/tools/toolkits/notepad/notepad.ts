@@ -10,7 +10,7 @@ export const NotepadError = defineError({
   code: 'notepad_refused',
   status: 422,
   title: 'Notepad refused',
-  sentence: (p: { sentence: string }) => p.sentence,
+  message: (p: { message: string }) => p.message,
 })
 
 /** The notepads of all agents: `journals/<agent_id>/notepad.md`, one entry after another, each below its time. */
@@ -41,7 +41,7 @@ export class Notepads {
       const bytes = Buffer.from(entry)
       if (size + bytes.length > this.#maxBytes) {
         throw new NotepadError({
-          sentence: `The notepad is full (${size} of ${this.#maxBytes} bytes); read it, clear it, and write down what still matters.`,
+          message: `The notepad is full (${size} of ${this.#maxBytes} bytes); read it, clear it, and write down what still matters.`,
         })
       }
       await handle.writeFile(bytes)
@@ -105,7 +105,7 @@ export class Notepads {
   /** The agent's own folder; an id that could lead elsewhere is refused. */
   #folder(agent_id: string): string {
     if (!/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(agent_id)) {
-      throw new NotepadError({ sentence: `${JSON.stringify(agent_id.slice(0, 200))} is not the id of an agent.` })
+      throw new NotepadError({ message: `${JSON.stringify(agent_id.slice(0, 200))} is not the id of an agent.` })
     }
     return join(this.#journals, agent_id)
   }

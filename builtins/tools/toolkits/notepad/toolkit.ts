@@ -57,7 +57,7 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
           if (asked === call.agent_id) return notepads.read(asked, limit, offset, call.result_tokens)
           if (!config.notepad_shared) {
             throw new NotepadError({
-              sentence:
+              message:
                 "Other agents' notepads are closed to you (tools.notepad_shared is off); read yours with read_notepad.",
             })
           }
@@ -78,5 +78,5 @@ async function idOf(svc: PluginHandle, asked: string): Promise<string> {
       throw error
     })
   if (agent) return agent.agent_id
-  throw new NotepadError({ sentence: `There is no agent ${JSON.stringify(asked)}; give the id or the name of one.` })
+  throw new NotepadError({ message: `There is no agent ${JSON.stringify(asked)}; give the id or the name of one.` })
 }

@@ -1,4 +1,4 @@
-import { defineError, type PluginHandle, sentenceOf } from '#kernel'
+import { defineError, errorMessage, type PluginHandle } from '#kernel'
 import { Jail, type Reach, reachOf, Sandbox } from '#safety/sandbox/contract'
 import type { ToolCall } from '#tools/toolkits/contract'
 import type { OrchestratorConfig } from './config.ts'
@@ -9,7 +9,7 @@ const CodeTaskError = defineError({
   code: 'code_task_refused',
   status: 422,
   title: 'Code task refused',
-  sentence: (p: { sentence: string }) => p.sentence,
+  message: (p: { message: string }) => p.message,
 })
 
 /** How long a call waits for a task to end, in milliseconds: less than tools have. */
@@ -53,7 +53,7 @@ export class CodeTasks {
     const most = this.#config.code_max_tasks
     if (this.#running.size >= most) {
       throw new CodeTaskError({
-        sentence: `${most} code tasks run already, and no more may at once; wait for one to end.`,
+        message: `${most} code tasks run already, and no more may at once; wait for one to end.`,
       })
     }
     const { clock, ports } = this.#svc
@@ -87,7 +87,7 @@ export class CodeTasks {
     const record = await this.#records.read(agent_id, task_id)
     if (record) return this.#standing(record)
     throw new CodeTaskError({
-      sentence: `There is no code task ${JSON.stringify(task_id.slice(0, 100))} of yours; list_code_tasks shows them.`,
+      message: `There is no code task ${JSON.stringify(task_id.slice(0, 100))} of yours; list_code_tasks shows them.`,
     })
   }
 
@@ -135,7 +135,7 @@ export class CodeTasks {
       await ends(status, end.timed_out ? `it took longer than ${code_timeout} s` : null, output)
     } catch (error) {
       if (error === DELETED) return
-      await ends('failed', sentenceOf(error)).catch(fault => this.#svc.log.error({}, sentenceOf(fault)))
+      await ends('failed', errorMessage(error)).catch(fault => this.#svc.log.error({}, errorMessage(fault)))
     }
   }
 
@@ -144,7 +144,7 @@ export class CodeTasks {
     const { real } = await this.#svc.use(Jail).resolve(reach, folder)
     const found = await files.stat(real).catch(() => undefined)
     if (found?.isDirectory()) return real
-    throw new CodeTaskError({ sentence: `${JSON.stringify(folder)} is no folder of your workspace; make it first.` })
+    throw new CodeTaskError({ message: `${JSON.stringify(folder)} is no folder of your workspace; make it first.` })
   }
 }
 

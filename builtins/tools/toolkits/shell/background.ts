@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type PluginHandle, sentenceOf, z } from '#kernel'
+import { errorMessage, type PluginHandle, z } from '#kernel'
 import { contentTokens } from '#lib/output-limit'
 import { replaceFile } from '#lib/yaml'
 import { isoTime, Store } from '#platform/store/contract'
@@ -124,13 +124,13 @@ export class BackgroundProcesses {
       })
       each.end = outcomeOf(end)
     } catch (error) {
-      each.end = `ended: ${sentenceOf(error).replace(/\.$/, '')}`
+      each.end = `ended: ${errorMessage(error).replace(/\.$/, '')}`
     }
-    await saved.catch(error => this.#svc.log.warn({ agent_id }, sentenceOf(error)))
+    await saved.catch(error => this.#svc.log.warn({ agent_id }, errorMessage(error)))
     await this.#svc.ports.files.rm(this.#file(agent_id, record.process_id), { force: true })
     this.#forgetOld(agent_id)
     if (!stop.signal.aborted)
-      await this.#announceEnd(each).catch(error => this.#svc.log.warn({ agent_id }, sentenceOf(error)))
+      await this.#announceEnd(each).catch(error => this.#svc.log.warn({ agent_id }, errorMessage(error)))
   }
 
   /** Wakes the agent by an alarm: it is kept until the agent has read it. */

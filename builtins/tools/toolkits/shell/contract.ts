@@ -35,5 +35,5 @@ export const CommandError = defineError({
   name: 'CommandError',
   status: 422,
   title: 'Command refused',
-  sentence: (p: { problem: string }) => `Nothing was run: ${p.problem}.`,
+  message: (p: { problem: string }) => `Nothing was run: ${p.problem}.`,
 })

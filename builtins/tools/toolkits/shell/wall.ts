@@ -1,4 +1,4 @@
-import { type PluginHandle, sentenceOf } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import { Sandbox } from '#safety/sandbox/contract'
 
 /** Logs at start how agents' programs are isolated. Start-up does not wait for it. */
@@ -10,6 +10,6 @@ export function logSandbox(svc: PluginHandle): () => Promise<void> {
       if (wall !== 'none') svc.log.info({}, `programs of agents run in a sandbox: ${reason}`)
       else svc.log.warn({}, `programs of agents run with your rights, without a sandbox: ${reason}`)
     })
-    .catch(error => svc.log.error({}, sentenceOf(error)))
+    .catch(error => svc.log.error({}, errorMessage(error)))
   return () => logged
 }

@@ -8,7 +8,7 @@ const UnknownTodoError = defineError({
   code: 'no_such_todo',
   status: 404,
   title: 'To-do not found',
-  sentence: (p: { todo_id: string }) =>
+  message: (p: { todo_id: string }) =>
     `No agent has "${p.todo_id}" on its list; see what they have with: svc todos --status all`,
 })
 

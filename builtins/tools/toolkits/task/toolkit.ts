@@ -23,7 +23,7 @@ const TodoNotFoundError = defineError({
   code: 'todo_not_found',
   status: 404,
   title: 'Task not found',
-  sentence: (p: { task_id: string }) => `You have no task "${p.task_id}"; list yours with list_tasks.`,
+  message: (p: { task_id: string }) => `You have no task "${p.task_id}"; list yours with list_tasks.`,
 })
 
 const task_id = z.string().min(1).max(128).describe('Id, as list_tasks shows it')

@@ -1,4 +1,4 @@
-import { defineError, type PluginHandle, sentenceOf, z } from '#kernel'
+import { defineError, errorMessage, type PluginHandle, z } from '#kernel'
 import { GuardedFetch, WebPages } from '#safety/net/contract'
 import type { WebConfig } from './config.ts'
 import { type Hit, resultsIn } from './duckduckgo.ts'
@@ -8,7 +8,7 @@ const SearchFailedError = defineError({
   code: 'web_search_failed',
   status: 502,
   title: 'Web search failed',
-  sentence: (p: { host: string; problem: string }) =>
+  message: (p: { host: string; problem: string }) =>
     `The web cannot be searched now: ${p.host} ${p.problem}. Do not try again at once; go on without, or read pages whose addresses you know. The operator can name another search service in tools.web_search_provider.`,
 })
 
@@ -16,7 +16,7 @@ const SearchNotSetUpError = defineError({
   code: 'web_search_not_set_up',
   status: 503,
   title: 'Web search not set up',
-  sentence: (p: { name: string; problem: string }) =>
+  message: (p: { name: string; problem: string }) =>
     `The web cannot be searched: ${p.name} is not set up. Go on without, or read pages whose addresses you know. For the operator: ${p.problem}`,
 })
 
@@ -39,7 +39,7 @@ export async function search(svc: PluginHandle, config: WebConfig, query: string
     .fetch(url, { ...rest, signal })
     .catch(error => {
       if (signal.aborted) throw error
-      return fail(`is not reached (${sentenceOf(error).replace(`${url} `, 'it ').replace(/\.$/, '')})`)
+      return fail(`is not reached (${errorMessage(error).replace(`${url} `, 'it ').replace(/\.$/, '')})`)
     })
   if (fetched.status !== 200) fail(`answered ${fetched.status}${REASONS[fetched.status] ?? ''}`)
   const answer = new TextDecoder().decode(fetched.body)

@@ -160,7 +160,7 @@ describe('an Idempotency-Key', () => {
     let fails = true
     const home = await startServer([
       making('thing', () => {
-        if (fails) throw status === 500 ? new InternalError() : new ConflictError({ sentence: 'Not now.' })
+        if (fails) throw status === 500 ? new InternalError() : new ConflictError({ message: 'Not now.' })
       }),
     ])
     expect((await home.post('/things', { name: 'thing' }, 'k')).status).toBe(status)

@@ -1,6 +1,6 @@
 import type { ModelRequest } from '#core/models/contract'
 import { canonicalJson } from '#core/runtime/contract'
-import { type Kernel, sentenceOf } from '#kernel'
+import { errorMessage, type Kernel } from '#kernel'
 import type { Invariant, Look } from '#platform/store/contract'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import type { Refusal } from '../../model/wire-rules.ts'
@@ -114,7 +114,7 @@ export class InvariantChecker {
     try {
       return invariant.broken(this.#parts.look)
     } catch (error) {
-      return `it could not be looked at: ${sentenceOf(error)}`
+      return `it could not be looked at: ${errorMessage(error)}`
     }
   }
 

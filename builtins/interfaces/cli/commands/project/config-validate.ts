@@ -1,4 +1,4 @@
-import { InvalidConfigError, type Issue, sentenceOf } from '#kernel'
+import { errorMessage, InvalidConfigError, type Issue } from '#kernel'
 import type { ConfigFault } from '#platform/settings/contract'
 import type { Context, HandWritten } from '../../context.ts'
 import { isChild, runInChild, runsPlugins } from '../../process/child.ts'
@@ -48,7 +48,7 @@ async function find(root: string, context: Context): Promise<Findings> {
     return JSON.parse(stdout) as Findings
   } catch (error) {
     const { faults, unknown } = await findHere(root, context)
-    return { faults: [...faults, { path: 'plugins', message: sentenceOf(error), forbids: 'nothing' }], unknown }
+    return { faults: [...faults, { path: 'plugins', message: errorMessage(error), forbids: 'nothing' }], unknown }
   }
 }
 

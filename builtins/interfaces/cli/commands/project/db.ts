@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from 'node:path'
-import { type Ports, SvcError, sentenceOf } from '#kernel'
+import { errorMessage, type Ports, SvcError } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { projectAt } from '#lib/project'
 import { readYaml } from '#lib/yaml'
@@ -50,7 +50,7 @@ async function backUp(files: DatabaseFiles, database: string, target: string, po
 async function savedByDaemon(context: Context): Promise<string | undefined> {
   const root = await findProject(context.ports, context.named)
   const answer = await askDaemon(root, SAVE, {}, context).catch((error: unknown) => {
-    context.terminal.err(printable(`svc: warning: the daemon could not write its data out: ${sentenceOf(error)}`))
+    context.terminal.err(printable(`svc: warning: the daemon could not write its data out: ${errorMessage(error)}`))
     return undefined
   })
   return (answer?.output as DatabaseReport | undefined)?.file

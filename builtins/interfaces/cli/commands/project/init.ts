@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { type Ports, sentenceOf } from '#kernel'
+import { errorMessage, type Ports } from '#kernel'
 import type { Context, HandWritten } from '../../context.ts'
 import { cannotWrite, makeFile, makeFolder } from '../../project/making.ts'
 import { copyConfigSchema, SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../../project/schemas.ts'
@@ -130,7 +130,7 @@ async function writeSchemas(root: string, context: Context): Promise<boolean> {
     // A mistake in the configuration is what one comes to repair; it keeps nothing else from being made.
     const made = await copyConfigSchema(root, context)
     const state = made ? 'lacks the keys of plugins' : 'was not written'
-    context.terminal.err(`svc: warning: .svc/schema/config.json ${state}: ${sentenceOf(error)}`)
+    context.terminal.err(`svc: warning: .svc/schema/config.json ${state}: ${errorMessage(error)}`)
     return made || profile
   }
 }

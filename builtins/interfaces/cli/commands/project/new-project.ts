@@ -12,7 +12,7 @@ const FolderTakenError = defineError({
   code: 'folder_taken',
   status: 409,
   title: 'Folder taken',
-  sentence: (p: { path: string }) =>
+  message: (p: { path: string }) =>
     `${p.path} is there already and is not empty; take another name, or make a project in it with: svc init`,
 })
 

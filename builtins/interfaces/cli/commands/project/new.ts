@@ -16,7 +16,7 @@ const AlreadyThereError = defineError({
   code: 'already_there',
   status: 409,
   title: 'Already there',
-  sentence: (p: { path: string }) => `${p.path} is there already and stays as it is; take another name, or edit it.`,
+  message: (p: { path: string }) => `${p.path} is there already and stays as it is; take another name, or edit it.`,
 })
 
 /** Writes a plugin that does something, and a test of it. */

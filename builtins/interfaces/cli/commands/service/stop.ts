@@ -14,21 +14,21 @@ const NotProvenError = defineError({
   code: 'not_proven',
   status: 409,
   title: 'Not proven',
-  sentence: (p: { pid: number }) =>
+  message: (p: { pid: number }) =>
     `A daemon runs, but the process with PID ${p.pid} is not provably it (it may run in a container or on another machine); nothing was signalled.`,
 })
 const StillRunningError = defineError({
   code: 'still_running',
   status: 500,
   title: 'Still running',
-  sentence: (p: { pid: number }) => `The daemon with PID ${p.pid} does not end, not even killed.`,
+  message: (p: { pid: number }) => `The daemon with PID ${p.pid} does not end, not even killed.`,
 })
 
 const NoSuchDaemonError = defineError({
   code: 'no_such_daemon',
   status: 404,
   title: 'No such daemon',
-  sentence: (p: { pid: number; running: number[] }) =>
+  message: (p: { pid: number; running: number[] }) =>
     `No daemon of this project has the PID ${p.pid}; ${p.running.length > 0 ? `there are: ${p.running.join(', ')}` : 'none runs'}.`,
 })
 

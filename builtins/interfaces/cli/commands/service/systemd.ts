@@ -11,7 +11,7 @@ const UnfitPathError = defineError({
   code: 'unfit_path',
   status: 400,
   title: 'Unfit path',
-  sentence: (p: { path: string }) =>
+  message: (p: { path: string }) =>
     `systemd cannot start a service in ${JSON.stringify(p.path)}: the path has a line break; rename the folder.`,
 })
 /** Where no bus answers, as after su or sudo, which begin no session. */
@@ -21,7 +21,7 @@ const SystemdError = defineError({
   code: 'systemd',
   status: 502,
   title: 'systemd',
-  sentence: (p: { words: string; problem: string; file: string }) =>
+  message: (p: { words: string; problem: string; file: string }) =>
     `"${p.words}" failed: ${p.problem}. The unit is in ${p.file}.`,
 })
 
