@@ -3,7 +3,7 @@ import type { Configuration } from './configuration.ts'
 import type { EventName, Events, Hooks, TapOptions, Tapped } from './hooks.ts'
 import type { Registrations, Resource } from './host/registrations.ts'
 import { type Interceptor, intercept, type PluginCall } from './interceptor.ts'
-import { type Invoke, type Operation, Operations, operation } from './operations.ts'
+import { type Invoke, type Operation, type OperationCall, Operations } from './operations.ts'
 import { type Contribution, checkFields, type Point, type Points } from './points.ts'
 import type { Clock, Log, Ports, Project, Role } from './ports.ts'
 import type { Undo } from './scope.ts'
@@ -155,14 +155,14 @@ export class PluginHandle {
   }
 
   /** Adds what an operator can do: a REST route, a command, an MCP tool and a line of the OpenAPI document at once. */
-  operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Undo {
+  operation<I extends z.ZodObject, O extends z.ZodType>(definition: OperationDefinition<I, O>): Undo {
     checkFields(Operations.name, { run: 'function' }, definition, this.name)
-    const call: PluginCall<Parameters<typeof definition.run>> = {
+    const bound = bindOperation(operation(definition), this)
+    const call: PluginCall<Parameters<typeof bound.run>> = {
       ...{ kind: 'operation', name: definition.name, streams: definition.events !== undefined },
       fit: (input, call) => [definition.input.parse(input), call],
     }
-    const run = intercept(this.#parts.interceptor, call, definition.run.bind(definition)) as typeof definition.run
-    return this.add(Operations, operation({ ...definition, run }))
+    return this.add(Operations, { ...bound, run: intercept(this.#parts.interceptor, call, bound.run) })
   }
 
   /** Provides a service, in place of an earlier provider. */
@@ -196,4 +196,29 @@ export class PluginHandle {
     checkFields('resources', { start: 'function' }, { start: fn }, this.name)
     this.#parts.registrations.resources.push({ start: fn, in: options.in ?? ['daemon'] })
   }
+}
+
+/** A call as the operation receives it. */
+export interface OperationContext extends OperationCall {
+  /** The handle of the plugin that registered the operation: `svc.use(Store)`. */
+  svc: PluginHandle
+}
+
+/** An operation as it is written, whose functions receive the handle of its plugin. */
+export type OperationDefinition<I extends z.ZodObject, O extends z.ZodType> = Operation<I, O, OperationContext>
+
+/** Keeps the types of one operation together. */
+export function operation<I extends z.ZodObject, O extends z.ZodType>(given: OperationDefinition<I, O>): Operation {
+  return given as unknown as Operation
+}
+
+/** Returns the operation with functions that add this handle to their calls. */
+function bindOperation({ ...bound }: Operation, svc: PluginHandle): Operation {
+  const { run, count } = bound
+  // Copied with its getters: a signal that is made on first use stays so.
+  const own = (call: OperationCall): OperationContext =>
+    Object.assign(Object.create(Object.getPrototypeOf(call), Object.getOwnPropertyDescriptors(call)), { svc })
+  bound.run = (input, call) => run.call(bound, input, own(call))
+  if (count) bound.count = (input, call) => count.call(bound, input, own(call))
+  return bound
 }

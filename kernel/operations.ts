@@ -30,7 +30,7 @@ export interface OperationCall {
 }
 
 /** Something that an operator can do. The interfaces where it is found, such as HTTP, add their part by merging. */
-export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
+export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType, C = OperationCall> {
   /** `module.verb`, as in `agents.spawn`. */
   name: string
   input: I
@@ -48,28 +48,13 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   /** The exit code of its command, where an answer may be one that a script should stop at; 0 without it. */
   exit?: (output: z.output<O>) => number
   /** An output that is frozen is one that stays as it is, all of it: given again, it is not checked and written again. */
-  run(input: z.output<I>, call: OperationCall): z.input<O> | Promise<z.input<O>>
+  run(input: z.output<I>, call: C): z.input<O> | Promise<z.input<O>>
   /** How many there are without `limit` and `offset`, for an operation that lists. */
-  count?(input: z.output<I>, call: OperationCall): number | Promise<number>
-  /** What a list leaves out unless its input `all` is set. The number is the header `X-Hidden-Count`, and a line in a terminal. */
-  hidden?: HiddenRows<I>
-  /** A line for people above the answer, in printable ASCII, where something concerns all of it. Over HTTP the header `X-Notice`. */
-  notice?(): string | undefined | Promise<string | undefined>
-}
-
-export interface HiddenRows<I extends z.ZodObject = z.ZodObject> {
-  /** One of them, as in `ended sub-agent`. */
-  name: string
-  count(input: z.output<I>): number | Promise<number>
+  count?(input: z.output<I>, call: C): number | Promise<number>
 }
 
 /** Runs an operation by its name. */
 export type Invoke = (name: string, input: unknown, call?: Partial<OperationCall>) => Promise<unknown>
-
-/** Keeps the types of one operation together. */
-export function operation<I extends z.ZodObject, O extends z.ZodType>(definition: Operation<I, O>): Operation {
-  return definition as unknown as Operation
-}
 
 export const Operations = point<Operation>('operations', {
   key: definition => definition.name,
@@ -83,12 +68,6 @@ function checkOperation(definition: Operation): void {
   const whole = input instanceof z.ZodObject && output instanceof z.ZodType && typeof run === 'function'
   if (!whole)
     throw new TypeError(`the operation "${name}" needs input: z.object({ … }), output: a zod schema, and run()`)
-}
-
-/** @throws TypeError when a place, such as a path, has a field that the operation's input does not */
-export function requireFields({ name, input }: Operation, where: string, fields: readonly string[]): void {
-  const unknown = fields.find(field => !Object.hasOwn(input.shape, field))
-  if (unknown) throw new TypeError(`the ${where} of the operation "${name}" has "${unknown}", but its input does not`)
 }
 
 /**

@@ -8,7 +8,10 @@ export interface Token<T> {
   readonly type?: T
 }
 
-/** Names a service, or a value of a cycle; two tokens of one name are the same. */
+/**
+ * Names a service, or a value of a cycle; two tokens of one name are the same. A name with a slash, such as
+ * `schedules/book`, is for the module itself: a plugin that takes its place need not provide it.
+ */
 export function token<T>(name: string): Token<T> {
   return Object.freeze({ name })
 }

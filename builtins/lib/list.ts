@@ -1,4 +1,4 @@
-import { type Operation, parse, z } from '#kernel'
+import { type Operation, type OperationCall, type PluginHandle, parse, z } from '#kernel'
 
 /** A list's window, as the specification has it. */
 export const Page = z.object({
@@ -6,7 +6,26 @@ export const Page = z.object({
   offset: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0).describe('Skip this many'),
 })
 
+/** Where the services are found: a plugin's handle, or the kernel. */
+type Services = Pick<PluginHandle, 'use'>
+
+/** What a list leaves out unless its input `all` is set. */
+export interface HiddenRows<I extends z.ZodObject = z.ZodObject> {
+  /** One of them, as in `ended sub-agent`. */
+  name: string
+  count(input: z.output<I>, services: Services): number | Promise<number>
+}
+
+declare module '#kernel' {
+  interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType, C = OperationCall> {
+    /** The number of hidden rows is the header `X-Hidden-Count`, and a line in a terminal. */
+    hidden?: HiddenRows<I>
+    /** A line for people above the answer, in printable ASCII, where something concerns all of it. Over HTTP the header `X-Notice`. */
+    notice?(services: Services): string | undefined | Promise<string | undefined>
+  }
+}
+
 /** Returns the number of rows that a list leaves out for this input. */
-export async function hiddenCount({ input, hidden }: Operation, raw: unknown): Promise<number> {
-  return hidden ? hidden.count(parse(input, raw, 'The request')) : 0
+export async function hiddenCount({ input, hidden }: Operation, raw: unknown, services: Services): Promise<number> {
+  return hidden ? hidden.count(parse(input, raw, 'The request'), services) : 0
 }

@@ -1,4 +1,4 @@
-import { defineError, type Operation, type OperationCall, operation, z } from '#kernel'
+import { defineError, type Operation, type OperationContext, operation, z } from '#kernel'
 
 /** One message of a stream. With an `id` a client that was cut off can go on after it. */
 export interface StreamEvent {
@@ -18,7 +18,7 @@ export interface StreamOperation<I extends z.ZodObject = z.ZodObject>
   events: Readonly<Record<string, z.ZodType>>
   /** An event for people on a terminal: a line, or nothing. */
   render?: (event: StreamEvent) => string | undefined
-  run(input: z.output<I>, call: OperationCall): AsyncIterable<StreamEvent>
+  run(input: z.output<I>, call: OperationContext): AsyncIterable<StreamEvent>
 }
 
 /** A stream that has a last event came to its end without it. */

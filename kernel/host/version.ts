@@ -25,7 +25,7 @@ export class Version implements LoadedPlugin {
   readonly interceptor: Interceptor | undefined
   /** The one that this one replaced, to go back to. */
   previous: Version | undefined
-  /** The labels of the services that `setup` provides, without those of `base`. */
+  /** The labels of the services that `setup` provides for others, without those of `base`. */
   readonly provides: readonly string[]
   /** Whether what it registered is visible. */
   isShown = false
@@ -84,7 +84,7 @@ export class Version implements LoadedPlugin {
       )
     }
     for (const [service, value] of Object.entries(returned ?? {})) own[0].provide({ name: service }, value)
-    this.provides = this.#registrations.recorded.filter(label => label.startsWith('provides '))
+    this.provides = this.#registrations.recorded.filter(label => /^provides [^/]+$/.test(label))
     const lacking = replaced ? replaced.provides.filter(label => !this.provides.includes(label)) : []
     if (lacking.length > 0)
       throw new TypeError(`lacks what "${replaced!.name}" ${lacking.join(', ')}; return it from setup`)

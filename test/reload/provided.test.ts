@@ -53,7 +53,7 @@ describe('a service that a plugin provides in place of a module', () => {
     })
     const { kernel } = host
     const agent_id = await spawn(host, 'coder')
-    const services = kernel.services.list().map(({ name }) => name)
+    const services = kernel.services.list().flatMap(({ name }) => (name.includes('/') ? [] : [name]))
     const listed = [...Object.keys(USED), ...Object.values(EXCEPTIONS).flat()]
     expect(services.sort()).toEqual(listed.sort())
 

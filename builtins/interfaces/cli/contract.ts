@@ -1,4 +1,4 @@
-import { defineError, type z } from '#kernel'
+import { defineError, type OperationCall, type z } from '#kernel'
 
 export interface CliFace {
   /** Words and arguments: `nudge <agent> <message>`; `[x]` is optional, `<x...>` takes the rest of the line. Other inputs become `--options`. */
@@ -26,7 +26,7 @@ export interface CliFace {
 }
 
 declare module '#kernel' {
-  interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
+  interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType, C = OperationCall> {
     cli?: CliFace | CliFace[]
   }
 }

@@ -152,7 +152,7 @@ export interface HttpFace {
 }
 
 declare module '#kernel' {
-  interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
+  interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType, C = OperationCall> {
     http?: HttpFace
   }
 }

@@ -1,4 +1,5 @@
-import { type Operation, type PointRules, requireFields } from '#kernel'
+import type { Operation, PointRules } from '#kernel'
+import { requireFields } from '#lib/operation-fields'
 import { type HttpFace, shapeOf } from './contract.ts'
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE'] satisfies HttpFace['method'][]

@@ -164,14 +164,18 @@ async function runHere(
     invokeMasked(kernel, name, input, { signal, progress }),
   )
   const operation = await findOperation(kernel, name)
-  const around = operation ? await surroundingsOf(operation, input) : {}
+  const around = operation ? await surroundingsOf(operation, input, kernel) : {}
   // Awaited here: a stream needs the process that it comes from.
   return await show(output, operation, answerContext(spec, input, around), context, signal)
 }
 
-async function surroundingsOf(operation: Operation, input: Record<string, unknown>): Promise<Surroundings> {
+async function surroundingsOf(
+  operation: Operation,
+  input: Record<string, unknown>,
+  kernel: Kernel,
+): Promise<Surroundings> {
   const { hiddenCount } = await import('#lib/list')
-  return { hidden: await hiddenCount(operation, input), notice: await operation.notice?.() }
+  return { hidden: await hiddenCount(operation, input, kernel), notice: await operation.notice?.(kernel) }
 }
 
 /**

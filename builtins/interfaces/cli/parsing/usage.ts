@@ -1,4 +1,5 @@
-import { type Operation, type PointRules, requireFields } from '#kernel'
+import type { Operation, PointRules } from '#kernel'
+import { requireFields } from '#lib/operation-fields'
 import type { CliFace } from '../contract.ts'
 
 /** A value of a command by its place: `<name>`, `[name]`, `<name...>`. */
