@@ -6,7 +6,7 @@ import { Effects, SharedFiles, StoreEngines } from '#platform/store/contract'
 import { ClusterConfig } from './config.ts'
 import { clusterCheck } from './doctor.ts'
 import { FILE_EFFECTS, sharedFiles } from './files.ts'
-import type { Nodes } from './nodes.ts'
+import { NodesToken, nodesOf } from './nodes.ts'
 import { openCluster } from './open.ts'
 import { clusterOperations } from './operations.ts'
 
@@ -18,13 +18,12 @@ export default definePlugin({
   setup(svc, config) {
     const project = createHash('sha256').update(svc.project.root).digest('hex').slice(0, 8)
     const place = `${hostname()}/${project}:`
-    let nodes: Nodes | undefined
     for (const scheme of ['postgres', 'postgresql']) {
       svc.add(StoreEngines, {
         scheme,
         async open(parts) {
           const opened = await openCluster(svc, parts, config, place)
-          nodes = opened.scheduler.nodes
+          svc.provide(NodesToken, opened.scheduler.nodes)
           svc.provide(SharedFiles, sharedFiles(opened.store))
           return opened
         },
@@ -33,8 +32,8 @@ export default definePlugin({
     for (const effect of FILE_EFFECTS) svc.add(Effects, effect.kind)
     svc.add(
       DoctorChecks,
-      clusterCheck(() => nodes),
+      clusterCheck(() => nodesOf(svc)),
     )
-    for (const operation of clusterOperations(svc, () => nodes)) svc.operation(operation)
+    for (const operation of clusterOperations) svc.operation(operation)
   },
 })

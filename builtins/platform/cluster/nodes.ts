@@ -1,3 +1,4 @@
+import { type PluginHandle, token } from '#kernel'
 import type { Connections } from './postgres/connection.ts'
 import { literal } from './postgres/dialect.ts'
 import type { DatabaseClock } from './time.ts'
@@ -18,6 +19,14 @@ export interface NodeRow {
   draining: number
   started_at: number
   seen_at: number
+}
+
+/** Provided while the project is in PostgreSQL. */
+export const NodesToken = token<Nodes>('cluster/nodes')
+
+/** Returns the nodes; undefined while the project is in its own file. */
+export function nodesOf(svc: PluginHandle): Nodes | undefined {
+  return svc.has(NodesToken) ? svc.use(NodesToken) : undefined
 }
 
 export interface NodesParts {

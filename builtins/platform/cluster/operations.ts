@@ -1,9 +1,9 @@
-import { operation, type PluginHandle, z } from '#kernel'
+import { type OperationContext, operation, type PluginHandle, z } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { isoTime } from '#platform/store/contract'
 import { NoClusterError, NodeNotFoundError } from './contract.ts'
 import { moveOperations } from './move/operations.ts'
-import type { NodeRow, Nodes } from './nodes.ts'
+import { type NodeRow, nodesOf } from './nodes.ts'
 
 const Node = z
   .object({
@@ -27,71 +27,72 @@ const Cluster = z.object({
   warnings: z.array(z.string()).describe('What the nodes do not agree in, and those that fell silent'),
 })
 
-/** @param nodes undefined while the project has an engine of its own */
-export function clusterOperations(svc: PluginHandle, nodes: () => Nodes | undefined) {
-  const requireNodes = () => {
-    const found = nodes()
-    if (!found) throw new NoClusterError()
-    return found
-  }
-  const drainOperation = (draining: boolean) => ({
-    input: z.object({
-      node: z
-        .string()
-        .min(1)
-        .max(200)
-        .meta({ examples: ['db2'] })
-        .describe('A node, or the beginning of its name'),
-    }),
-    output: z.object({ node: z.string(), draining: z.boolean() }),
-    errors: [NodeNotFoundError, NoClusterError],
-    async run({ node }: { node: string }) {
-      const rows = (await requireNodes().list()).filter(({ owner }) => owner.startsWith(node) || owner.endsWith(node))
-      if (rows.length !== 1) throw new NodeNotFoundError({ node, found: rows.length })
-      await requireNodes().drain(rows[0]!.owner, draining)
-      return { node: rows[0]!.owner, draining }
-    },
-  })
-  return [
-    operation({
-      name: 'cluster.status',
-      summary: "List the cluster's nodes",
-      description: 'Where they are, what they run, and where their configurations differ.',
-      input: z.object({}),
-      output: Cluster,
-      errors: [NoClusterError],
-      http: { method: 'GET', path: '/cluster' },
-      cli: { usage: 'cluster' },
-      async run() {
-        const rows = await requireNodes().list()
-        return { nodes: rows.map(toNode), warnings: warningsOf(rows) }
-      },
-      render: ({ nodes, warnings }) =>
-        nodes.length === 0
-          ? 'no process drives agents; begin with: svc start'
-          : [...nodes.map(line), ...warnings.map(each => `! ${each}`)].join('\n'),
-    }),
-    operation({
-      name: 'cluster.drain',
-      summary: 'Drain a node',
-      description: 'It takes no more agents; running cycles end, and other nodes take over.',
-      ...drainOperation(true),
-      http: { method: 'POST', path: '/cluster/drain' },
-      cli: { usage: 'cluster drain <node>' },
-      render: ({ node }) => `${node} takes no more agents; take it back with: svc cluster resume ${node}`,
-    }),
-    operation({
-      name: 'cluster.resume',
-      summary: 'Resume a drained node',
-      description: 'The node takes agents again with its next heartbeat.',
-      ...drainOperation(false),
-      http: { method: 'POST', path: '/cluster/resume' },
-      cli: { usage: 'cluster resume <node>' },
-      render: ({ node }) => `${node} takes agents again`,
-    }),
-    ...moveOperations(svc, nodes),
-  ]
+function requireNodes(svc: PluginHandle) {
+  const found = nodesOf(svc)
+  if (!found) throw new NoClusterError()
+  return found
 }
+
+/** What draining a node and taking it back have in common. */
+const drain = (draining: boolean) => ({
+  input: z.object({
+    node: z
+      .string()
+      .min(1)
+      .max(200)
+      .meta({ examples: ['db2'] })
+      .describe('A node, or the beginning of its name'),
+  }),
+  output: z.object({ node: z.string(), draining: z.boolean() }),
+  errors: [NodeNotFoundError, NoClusterError],
+  async run({ node }: { node: string }, { svc }: OperationContext) {
+    const rows = (await requireNodes(svc).list()).filter(({ owner }) => owner.startsWith(node) || owner.endsWith(node))
+    if (rows.length !== 1) throw new NodeNotFoundError({ node, found: rows.length })
+    await requireNodes(svc).drain(rows[0]!.owner, draining)
+    return { node: rows[0]!.owner, draining }
+  },
+})
+
+export const clusterStatus = operation({
+  name: 'cluster.status',
+  summary: "List the cluster's nodes",
+  description: 'Where they are, what they run, and where their configurations differ.',
+  input: z.object({}),
+  output: Cluster,
+  errors: [NoClusterError],
+  http: { method: 'GET', path: '/cluster' },
+  cli: { usage: 'cluster' },
+  async run(_, { svc }) {
+    const rows = await requireNodes(svc).list()
+    return { nodes: rows.map(toNode), warnings: warningsOf(rows) }
+  },
+  render: ({ nodes, warnings }) =>
+    nodes.length === 0
+      ? 'no process drives agents; begin with: svc start'
+      : [...nodes.map(line), ...warnings.map(each => `! ${each}`)].join('\n'),
+})
+
+export const clusterDrain = operation({
+  name: 'cluster.drain',
+  summary: 'Drain a node',
+  description: 'It takes no more agents; running cycles end, and other nodes take over.',
+  ...drain(true),
+  http: { method: 'POST', path: '/cluster/drain' },
+  cli: { usage: 'cluster drain <node>' },
+  render: ({ node }) => `${node} takes no more agents; take it back with: svc cluster resume ${node}`,
+})
+
+export const clusterResume = operation({
+  name: 'cluster.resume',
+  summary: 'Resume a drained node',
+  description: 'The node takes agents again with its next heartbeat.',
+  ...drain(false),
+  http: { method: 'POST', path: '/cluster/resume' },
+  cli: { usage: 'cluster resume <node>' },
+  render: ({ node }) => `${node} takes agents again`,
+})
+
+export const clusterOperations = [clusterStatus, clusterDrain, clusterResume, ...moveOperations]
 
 type Row = NodeRow & { silent: boolean }
 

@@ -28,7 +28,7 @@ export default definePlugin({
       list: () => findDaemons(svc.ports, svc.project.svc),
     })
     for (const effect of [takeDaemon, leaveDaemon, ...FREEZE_EFFECTS]) svc.add(Effects, effect.kind)
-    for (const operation of daemonOperations(svc)) svc.operation(operation)
+    for (const operation of daemonOperations) svc.operation(operation)
 
     const since = () => frozenSince(svc.use(Store))
     const isFrozen = async () => (await since()) !== null

@@ -1,63 +1,63 @@
-import { operation, type PluginHandle, z } from '#kernel'
+import { operation, z } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { isoTime, Store } from '#platform/store/contract'
 import { freeze, thaw } from './freeze.ts'
 import { DaemonStatus } from './shape.ts'
-import { daemonStatus } from './status.ts'
+import { daemonStatus as statusOf } from './status.ts'
 
 const Frozen = z.object({
   status: z.enum(['paused', 'running']),
   frozen_since: z.iso.datetime().nullable(),
 })
 
-export function daemonOperations(svc: PluginHandle) {
-  return [
-    operation({
-      name: 'daemon.status',
-      summary: "Show the daemon's status",
-      description: 'The command exits with 1 when the heartbeat is stalled.',
-      input: z.object({}),
-      output: DaemonStatus,
-      http: { method: 'GET', path: '/daemon' },
-      cli: { usage: 'daemon' },
-      mcp: true,
-      run: () => daemonStatus(svc),
-      render,
-      exit: ({ health }) => (health === 'stalled' ? 1 : 0),
-    }),
-    operation({
-      name: 'daemon.pause',
-      summary: 'Freeze the daemon',
-      description:
-        'No agent enters a phase and nothing is spent until it is resumed. Lasts over restarts. It leaves the agents as they are: one that was paused stays so afterwards.',
-      input: z.object({}),
-      output: Frozen,
-      http: { method: 'POST', path: '/daemon/pause', daemon: true },
-      cli: { usage: 'daemon pause' },
-      mcp: true,
-      async run() {
-        const since = await freeze(svc.use(Store))
-        return { status: 'paused' as const, frozen_since: isoTime(since) }
-      },
-      render: ({ frozen_since }) => `frozen since ${frozen_since}; go on with: svc daemon resume`,
-    }),
-    operation({
-      name: 'daemon.resume',
-      summary: 'Resume the daemon after a freeze',
-      description: 'Agents continue with their next heartbeat.',
-      input: z.object({}),
-      output: Frozen,
-      http: { method: 'POST', path: '/daemon/resume', daemon: true },
-      cli: { usage: 'daemon resume' },
-      mcp: true,
-      async run() {
-        await thaw(svc.use(Store))
-        return { status: 'running' as const, frozen_since: null }
-      },
-      render: () => 'not frozen; agents that are not paused go on with their next heartbeat',
-    }),
-  ]
-}
+export const daemonStatus = operation({
+  name: 'daemon.status',
+  summary: "Show the daemon's status",
+  description: 'The command exits with 1 when the heartbeat is stalled.',
+  input: z.object({}),
+  output: DaemonStatus,
+  http: { method: 'GET', path: '/daemon' },
+  cli: { usage: 'daemon' },
+  mcp: true,
+  run: (_, { svc }) => statusOf(svc),
+  render,
+  exit: ({ health }) => (health === 'stalled' ? 1 : 0),
+})
+
+export const daemonPause = operation({
+  name: 'daemon.pause',
+  summary: 'Freeze the daemon',
+  description:
+    'No agent enters a phase and nothing is spent until it is resumed. Lasts over restarts. It leaves the agents as they are: one that was paused stays so afterwards.',
+  input: z.object({}),
+  output: Frozen,
+  http: { method: 'POST', path: '/daemon/pause', daemon: true },
+  cli: { usage: 'daemon pause' },
+  mcp: true,
+  async run(_, { svc }) {
+    const since = await freeze(svc.use(Store))
+    return { status: 'paused' as const, frozen_since: isoTime(since) }
+  },
+  render: ({ frozen_since }) => `frozen since ${frozen_since}; go on with: svc daemon resume`,
+})
+
+export const daemonResume = operation({
+  name: 'daemon.resume',
+  summary: 'Resume the daemon after a freeze',
+  description: 'Agents continue with their next heartbeat.',
+  input: z.object({}),
+  output: Frozen,
+  http: { method: 'POST', path: '/daemon/resume', daemon: true },
+  cli: { usage: 'daemon resume' },
+  mcp: true,
+  async run(_, { svc }) {
+    await thaw(svc.use(Store))
+    return { status: 'running' as const, frozen_since: null }
+  },
+  render: () => 'not frozen; agents that are not paused go on with their next heartbeat',
+})
+
+export const daemonOperations = [daemonStatus, daemonPause, daemonResume]
 
 function render(status: DaemonStatus): string {
   const agents = Object.entries(status.agents).filter(([, count]) => count > 0)

@@ -1,5 +1,4 @@
 import { definePlugin } from '#kernel'
-import { currentService } from '#lib/current-service'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
 import { RetentionConfig } from './config.ts'
@@ -16,7 +15,7 @@ export default definePlugin({
   setup(svc, config) {
     const janitor = new Janitor(svc, config)
     svc.provide(Retention, janitor)
-    for (const operation of retentionOperations(currentService(svc, Retention))) svc.operation(operation)
+    for (const operation of retentionOperations) svc.operation(operation)
     svc.event(
       'retention_done',
       RetentionReport.omit({ dry_run: true }).describe('What was old and of no use was removed'),

@@ -1,5 +1,5 @@
 import type { NewsSource } from '#core/goals/contract'
-import type { Effect, PluginHandle } from '#kernel'
+import { type Effect, type PluginHandle, token } from '#kernel'
 import { appendEvent, isoTime, Store, wakeAgents } from '#platform/store/contract'
 import {
   type AlarmRow,
@@ -31,6 +31,9 @@ import {
 const AT_ONCE = 100
 /** Maximum time until an alarm, in milliseconds: a hundred years. */
 const FURTHEST_MS = 100 * 365.25 * 86_400_000
+
+/** Alarms with all that operators do to them, by the current provider where it can. */
+export const OwnAlarms = token<AlarmBook>('schedules/alarms')
 
 /** Operations on alarms, for all callers. */
 export class AlarmBook implements Alarms {

@@ -7,7 +7,7 @@ import type { Cycle } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Reminders } from '#tools/toolkits/shell/contract'
 import { ALARM_EFFECTS } from './alarm-repository.ts'
-import { AlarmBook, alarmMessages } from './alarms.ts'
+import { AlarmBook, alarmMessages, OwnAlarms } from './alarms.ts'
 import { alarmsBundle, schedulesBundle } from './bundle.ts'
 import { SchedulesConfig } from './config.ts'
 import {
@@ -22,7 +22,7 @@ import {
 import { alarmOperations, scheduleOperations } from './operations.ts'
 import { agentsDueByCycle, SCHEDULE_EFFECTS } from './repository.ts'
 import { schedulesForget } from './retention.ts'
-import { ScheduleBook } from './schedules.ts'
+import { OwnSchedules, ScheduleBook } from './schedules.ts'
 import { settleCycles } from './slots.ts'
 import { scheduleWakeSource } from './wake-source.ts'
 
@@ -39,8 +39,9 @@ export default definePlugin({
     svc.provide(Alarms, withEarlierNames(alarms, { made: 'make', cancelled: 'cancel' }))
     svc.provide(Reminders, alarms)
     for (const effect of [...SCHEDULE_EFFECTS, ...ALARM_EFFECTS]) svc.add(Effects, effect.kind)
-    for (const operation of scheduleOperations(svc, currentService(svc, Schedules, schedules))) svc.operation(operation)
-    for (const operation of alarmOperations(svc, currentService(svc, Alarms, alarms))) svc.operation(operation)
+    svc.provide(OwnSchedules, currentService(svc, Schedules, schedules))
+    svc.provide(OwnAlarms, currentService(svc, Alarms, alarms))
+    for (const operation of [...scheduleOperations, ...alarmOperations]) svc.operation(operation)
     schedulesForget(svc)
     svc.add(BundleParts, schedulesBundle(schedules))
     svc.add(BundleParts, alarmsBundle(svc, alarms))

@@ -2,7 +2,7 @@ import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentErr
 import { operation, type PluginHandle, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { shownAlarm } from './alarm-repository.ts'
-import type { AlarmBook } from './alarms.ts'
+import { OwnAlarms } from './alarms.ts'
 import {
   Alarm,
   AlarmNotFoundError,
@@ -14,7 +14,7 @@ import {
 } from './contract.ts'
 import { alarmLine, renderAlarms, renderSchedules, scheduleLine } from './render.ts'
 import { toSchedule } from './repository.ts'
-import type { ScheduleBook } from './schedules.ts'
+import { OwnSchedules } from './schedules.ts'
 
 const id = AgentRef
 const agent = id.optional().describe('Only those of this agent, by id or name')
@@ -45,221 +45,238 @@ async function liveAgent(svc: PluginHandle, ref: string): Promise<string> {
 const idOf = async (svc: PluginHandle, ref: string | undefined) =>
   ref === undefined ? undefined : (await svc.use(Agents).find(ref)).agent_id
 
-export function scheduleOperations(svc: PluginHandle, schedules: ScheduleBook) {
-  return [
-    operation({
-      name: 'schedules.all',
-      summary: 'List recurring goals, of all agents or of one',
-      description: 'A schedule gives an agent a goal at its times.',
-      input: z.object({ agent }),
-      output: z.array(Schedule),
-      http: { method: 'GET', path: '/schedules' },
-      cli: { usage: 'schedules [agent]' },
-      mcp: true,
-      errors: found,
-      run: async ({ agent }) => schedules.list(await idOf(svc, agent)),
-      render: renderSchedules,
-    }),
-    operation({
-      name: 'schedules.list',
-      summary: "List an agent's schedules, oldest first",
-      description: 'A schedule gives the agent a goal at its times.',
-      input: z.object({ id }),
-      output: z.array(Schedule),
-      http: { method: 'GET', path: '/agents/{id}/schedules' },
-      errors: found,
-      run: async ({ id }) => schedules.list(await idOf(svc, id)),
-    }),
-    operation({
-      name: 'schedules.add',
-      summary: 'Add a recurring goal',
-      description: 'The goal comes every number of cycles, every number of seconds, or by the calendar (cron).',
-      input: z.strictObject({
-        id,
-        objective: z
-          .string()
-          .trim()
-          .min(1)
-          .max(4000)
-          .meta({ examples: ['Tidy up the notepad'] })
-          .describe('What is to be reached each time'),
-        every_n_cycles: z.number().int().min(1).max(1_000_000).optional().describe('Interval in cycles of the agent'),
-        every: z.number().min(1).max(31_536_000).optional().describe('Interval in seconds'),
-        cron: z
-          .string()
-          .min(1)
-          .max(200)
-          .optional()
-          .meta({ examples: ['0 9 * * 1-5'] })
-          .describe('Cron expression: minute, hour, day, month, weekday'),
-        time_zone: z
-          .string()
-          .min(1)
-          .max(64)
-          .optional()
-          .meta({ examples: ['Europe/Berlin'] })
-          .describe('Where the times of the cron expression are meant'),
-        missed: z.enum(['once', 'skip']).optional().describe('What becomes of slots that pass while nothing runs'),
-        priority: z.number().int().min(1).max(10).default(4).describe('1 to 10; higher goes first'),
-      }),
-      output: Schedule,
-      http: {
-        method: 'POST',
-        path: '/agents/{id}/schedules',
-        status: 201,
-        idempotent: true,
-        location: ({ schedule_id }: Schedule) => `/schedules/${schedule_id}`,
-      },
-      cli: {
-        usage: 'schedules add <id> <objective...>',
-        short: { every_n_cycles: 'n', cron: 'c', priority: 'p' },
-        example: 'schedules add coder-1a2b3c4d "Tidy up the notepad" --cron "0 9 * * 1-5"',
-      },
-      mcp: true,
-      errors: [...found, AgentDeadError, BadScheduleError, TooManySchedulesError],
-      async run({ id, ...given }, { effects: also = [] }) {
-        const agent_id = await liveAgent(svc, id)
-        const { schedule_id, effects } = await schedules.make({ agent_id, created_by: 'operator', ...given })
-        await svc.use(Store).apply([...effects, ...also])
-        return toSchedule(await schedules.find(schedule_id))
-      },
-      render: scheduleLine,
-    }),
-    operation({
-      name: 'schedules.get',
-      summary: 'Show a schedule',
-      description: 'With its next time, and how often it fired and was skipped.',
-      input: z.object({ schedule_id }),
-      output: Schedule,
-      http: { method: 'GET', path: '/schedules/{schedule_id}' },
-      errors: [ScheduleNotFoundError],
-      run: async ({ schedule_id }) => toSchedule(await schedules.find(schedule_id)),
-    }),
-    operation({
-      name: 'schedules.update',
-      summary: 'Enable or disable a schedule',
-      description: 'Times that it missed while disabled are not made up for.',
-      input: z.strictObject({ schedule_id, enabled: z.boolean().describe('Whether it comes') }),
-      output: Schedule,
-      http: { method: 'PATCH', path: '/schedules/{schedule_id}' },
-      cli: [
-        { usage: 'schedules enable <schedule_id>', preset: { enabled: true } },
-        { usage: 'schedules disable <schedule_id>', preset: { enabled: false } },
-      ],
-      mcp: true,
-      errors: [ScheduleNotFoundError],
-      run: ({ schedule_id, enabled }) => schedules.switch(schedule_id, enabled),
-      render: scheduleLine,
-    }),
-    operation({
-      name: 'schedules.remove',
-      summary: 'Remove a schedule',
-      description: 'Goals that came from it stay.',
-      input: z.object({ schedule_id }),
-      output: z.null(),
-      http: { method: 'DELETE', path: '/schedules/{schedule_id}', status: 204 },
-      cli: { usage: 'schedules remove <schedule_id>' },
-      mcp: true,
-      errors: [ScheduleNotFoundError],
-      async run({ schedule_id }) {
-        await schedules.remove(schedule_id)
-        return null
-      },
-      render: () => 'removed',
-    }),
-  ]
-}
+export const schedulesAll = operation({
+  name: 'schedules.all',
+  summary: 'List recurring goals, of all agents or of one',
+  description: 'A schedule gives an agent a goal at its times.',
+  input: z.object({ agent }),
+  output: z.array(Schedule),
+  http: { method: 'GET', path: '/schedules' },
+  cli: { usage: 'schedules [agent]' },
+  mcp: true,
+  errors: found,
+  run: async ({ agent }, { svc }) => svc.use(OwnSchedules).list(await idOf(svc, agent)),
+  render: renderSchedules,
+})
 
-export function alarmOperations(svc: PluginHandle, alarms: AlarmBook) {
-  return [
-    operation({
-      name: 'alarms.all',
-      summary: 'List pending alarms, next first',
-      description: 'An alarm wakes an agent at a time with a message.',
-      input: z.object({ agent, all: z.boolean().default(false).describe('Also those that went off') }),
-      output: z.array(Alarm),
-      http: { method: 'GET', path: '/alarms' },
-      cli: { usage: 'alarms [agent]', short: { all: 'a' } },
-      mcp: true,
-      errors: found,
-      run: async ({ agent, all }) => alarms.list(await idOf(svc, agent), all),
-      render: renderAlarms,
-    }),
-    operation({
-      name: 'alarms.list',
-      summary: "List an agent's pending alarms, next first",
-      description: 'An alarm wakes the agent at a time with a message.',
-      input: z.object({ id }),
-      output: z.array(Alarm),
-      http: { method: 'GET', path: '/agents/{id}/alarms' },
-      errors: found,
-      run: async ({ id }) => alarms.list(await idOf(svc, id)),
-    }),
-    operation({
-      name: 'alarms.set',
-      summary: 'Set an alarm for an agent',
-      description: 'At the time, the agent is woken and reads the text.',
-      input: z.strictObject({ id, at, description }),
-      output: Alarm,
-      http: {
-        method: 'POST',
-        path: '/agents/{id}/alarms',
-        status: 201,
-        idempotent: true,
-        location: ({ alarm_id }: Alarm) => `/alarms/${alarm_id}`,
-      },
-      cli: { usage: 'alarms set <id> <at> <description...>' },
-      mcp: true,
-      errors: [...found, AgentDeadError, BadAlarmError, TooManySchedulesError],
-      async run({ id, at, description }, { effects: also = [] }) {
-        const agent_id = await liveAgent(svc, id)
-        const time = await alarms.timeOf(at)
-        const { alarm_id, effects } = await alarms.make({ agent_id, description, at: time, created_by: 'operator' })
-        await svc.use(Store).apply([...effects, ...also])
-        return shownAlarm(await alarms.find(alarm_id))
-      },
-      render: alarmLine,
-    }),
-    operation({
-      name: 'alarms.get',
-      summary: 'Show a pending alarm',
-      description: 'An alarm that went off is not found.',
-      input: z.object({ alarm_id }),
-      output: Alarm,
-      http: { method: 'GET', path: '/alarms/{alarm_id}' },
-      errors: [AlarmNotFoundError],
-      run: async ({ alarm_id }) => shownAlarm(await alarms.find(alarm_id)),
-    }),
-    operation({
-      name: 'alarms.update',
-      summary: "Change an alarm's time or text",
-      description: 'An alarm that went off is not found.',
-      input: z.strictObject({ alarm_id, at: at.optional(), description: description.optional() }),
-      output: Alarm,
-      http: { method: 'PATCH', path: '/alarms/{alarm_id}' },
-      cli: { usage: 'alarms move <alarm_id> [at]', example: 'alarms move alarm-1a2b3c4d 18:00' },
-      mcp: true,
-      errors: [AlarmNotFoundError, BadAlarmError],
-      run: async ({ alarm_id, at, description }) =>
-        alarms.change(alarm_id, { description, at: at === undefined ? undefined : await alarms.timeOf(at) }),
-      render: alarmLine,
-    }),
-    operation({
-      name: 'alarms.cancel',
-      summary: 'Cancel a pending alarm',
-      description: 'An alarm that went off is not found.',
-      input: z.object({ alarm_id }),
-      output: z.null(),
-      http: { method: 'DELETE', path: '/alarms/{alarm_id}', status: 204 },
-      cli: { usage: 'alarms cancel <alarm_id>' },
-      mcp: true,
-      errors: [AlarmNotFoundError],
-      async run({ alarm_id }) {
-        const { agent_id } = await alarms.find(alarm_id)
-        await svc.use(Store).apply(await alarms.cancel(alarm_id, agent_id))
-        return null
-      },
-      render: () => 'cancelled',
-    }),
-  ]
-}
+export const schedulesList = operation({
+  name: 'schedules.list',
+  summary: "List an agent's schedules, oldest first",
+  description: 'A schedule gives the agent a goal at its times.',
+  input: z.object({ id }),
+  output: z.array(Schedule),
+  http: { method: 'GET', path: '/agents/{id}/schedules' },
+  errors: found,
+  run: async ({ id }, { svc }) => svc.use(OwnSchedules).list(await idOf(svc, id)),
+})
+
+export const schedulesAdd = operation({
+  name: 'schedules.add',
+  summary: 'Add a recurring goal',
+  description: 'The goal comes every number of cycles, every number of seconds, or by the calendar (cron).',
+  input: z.strictObject({
+    id,
+    objective: z
+      .string()
+      .trim()
+      .min(1)
+      .max(4000)
+      .meta({ examples: ['Tidy up the notepad'] })
+      .describe('What is to be reached each time'),
+    every_n_cycles: z.number().int().min(1).max(1_000_000).optional().describe('Interval in cycles of the agent'),
+    every: z.number().min(1).max(31_536_000).optional().describe('Interval in seconds'),
+    cron: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .meta({ examples: ['0 9 * * 1-5'] })
+      .describe('Cron expression: minute, hour, day, month, weekday'),
+    time_zone: z
+      .string()
+      .min(1)
+      .max(64)
+      .optional()
+      .meta({ examples: ['Europe/Berlin'] })
+      .describe('Where the times of the cron expression are meant'),
+    missed: z.enum(['once', 'skip']).optional().describe('What becomes of slots that pass while nothing runs'),
+    priority: z.number().int().min(1).max(10).default(4).describe('1 to 10; higher goes first'),
+  }),
+  output: Schedule,
+  http: {
+    method: 'POST',
+    path: '/agents/{id}/schedules',
+    status: 201,
+    idempotent: true,
+    location: ({ schedule_id }: Schedule) => `/schedules/${schedule_id}`,
+  },
+  cli: {
+    usage: 'schedules add <id> <objective...>',
+    short: { every_n_cycles: 'n', cron: 'c', priority: 'p' },
+    example: 'schedules add coder-1a2b3c4d "Tidy up the notepad" --cron "0 9 * * 1-5"',
+  },
+  mcp: true,
+  errors: [...found, AgentDeadError, BadScheduleError, TooManySchedulesError],
+  async run({ id, ...given }, { svc, effects: also = [] }) {
+    const agent_id = await liveAgent(svc, id)
+    const { schedule_id, effects } = await svc.use(OwnSchedules).make({ agent_id, created_by: 'operator', ...given })
+    await svc.use(Store).apply([...effects, ...also])
+    return toSchedule(await svc.use(OwnSchedules).find(schedule_id))
+  },
+  render: scheduleLine,
+})
+
+export const schedulesGet = operation({
+  name: 'schedules.get',
+  summary: 'Show a schedule',
+  description: 'With its next time, and how often it fired and was skipped.',
+  input: z.object({ schedule_id }),
+  output: Schedule,
+  http: { method: 'GET', path: '/schedules/{schedule_id}' },
+  errors: [ScheduleNotFoundError],
+  run: async ({ schedule_id }, { svc }) => toSchedule(await svc.use(OwnSchedules).find(schedule_id)),
+})
+
+export const schedulesUpdate = operation({
+  name: 'schedules.update',
+  summary: 'Enable or disable a schedule',
+  description: 'Times that it missed while disabled are not made up for.',
+  input: z.strictObject({ schedule_id, enabled: z.boolean().describe('Whether it comes') }),
+  output: Schedule,
+  http: { method: 'PATCH', path: '/schedules/{schedule_id}' },
+  cli: [
+    { usage: 'schedules enable <schedule_id>', preset: { enabled: true } },
+    { usage: 'schedules disable <schedule_id>', preset: { enabled: false } },
+  ],
+  mcp: true,
+  errors: [ScheduleNotFoundError],
+  run: ({ schedule_id, enabled }, { svc }) => svc.use(OwnSchedules).switch(schedule_id, enabled),
+  render: scheduleLine,
+})
+
+export const schedulesRemove = operation({
+  name: 'schedules.remove',
+  summary: 'Remove a schedule',
+  description: 'Goals that came from it stay.',
+  input: z.object({ schedule_id }),
+  output: z.null(),
+  http: { method: 'DELETE', path: '/schedules/{schedule_id}', status: 204 },
+  cli: { usage: 'schedules remove <schedule_id>' },
+  mcp: true,
+  errors: [ScheduleNotFoundError],
+  async run({ schedule_id }, { svc }) {
+    await svc.use(OwnSchedules).remove(schedule_id)
+    return null
+  },
+  render: () => 'removed',
+})
+
+export const scheduleOperations = [
+  schedulesAll,
+  schedulesList,
+  schedulesAdd,
+  schedulesGet,
+  schedulesUpdate,
+  schedulesRemove,
+]
+
+export const alarmsAll = operation({
+  name: 'alarms.all',
+  summary: 'List pending alarms, next first',
+  description: 'An alarm wakes an agent at a time with a message.',
+  input: z.object({ agent, all: z.boolean().default(false).describe('Also those that went off') }),
+  output: z.array(Alarm),
+  http: { method: 'GET', path: '/alarms' },
+  cli: { usage: 'alarms [agent]', short: { all: 'a' } },
+  mcp: true,
+  errors: found,
+  run: async ({ agent, all }, { svc }) => svc.use(OwnAlarms).list(await idOf(svc, agent), all),
+  render: renderAlarms,
+})
+
+export const alarmsList = operation({
+  name: 'alarms.list',
+  summary: "List an agent's pending alarms, next first",
+  description: 'An alarm wakes the agent at a time with a message.',
+  input: z.object({ id }),
+  output: z.array(Alarm),
+  http: { method: 'GET', path: '/agents/{id}/alarms' },
+  errors: found,
+  run: async ({ id }, { svc }) => svc.use(OwnAlarms).list(await idOf(svc, id)),
+})
+
+export const alarmsSet = operation({
+  name: 'alarms.set',
+  summary: 'Set an alarm for an agent',
+  description: 'At the time, the agent is woken and reads the text.',
+  input: z.strictObject({ id, at, description }),
+  output: Alarm,
+  http: {
+    method: 'POST',
+    path: '/agents/{id}/alarms',
+    status: 201,
+    idempotent: true,
+    location: ({ alarm_id }: Alarm) => `/alarms/${alarm_id}`,
+  },
+  cli: { usage: 'alarms set <id> <at> <description...>' },
+  mcp: true,
+  errors: [...found, AgentDeadError, BadAlarmError, TooManySchedulesError],
+  async run({ id, at, description }, { svc, effects: also = [] }) {
+    const agent_id = await liveAgent(svc, id)
+    const time = await svc.use(OwnAlarms).timeOf(at)
+    const { alarm_id, effects } = await svc
+      .use(OwnAlarms)
+      .make({ agent_id, description, at: time, created_by: 'operator' })
+    await svc.use(Store).apply([...effects, ...also])
+    return shownAlarm(await svc.use(OwnAlarms).find(alarm_id))
+  },
+  render: alarmLine,
+})
+
+export const alarmsGet = operation({
+  name: 'alarms.get',
+  summary: 'Show a pending alarm',
+  description: 'An alarm that went off is not found.',
+  input: z.object({ alarm_id }),
+  output: Alarm,
+  http: { method: 'GET', path: '/alarms/{alarm_id}' },
+  errors: [AlarmNotFoundError],
+  run: async ({ alarm_id }, { svc }) => shownAlarm(await svc.use(OwnAlarms).find(alarm_id)),
+})
+
+export const alarmsUpdate = operation({
+  name: 'alarms.update',
+  summary: "Change an alarm's time or text",
+  description: 'An alarm that went off is not found.',
+  input: z.strictObject({ alarm_id, at: at.optional(), description: description.optional() }),
+  output: Alarm,
+  http: { method: 'PATCH', path: '/alarms/{alarm_id}' },
+  cli: { usage: 'alarms move <alarm_id> [at]', example: 'alarms move alarm-1a2b3c4d 18:00' },
+  mcp: true,
+  errors: [AlarmNotFoundError, BadAlarmError],
+  run: async ({ alarm_id, at, description }, { svc }) =>
+    svc
+      .use(OwnAlarms)
+      .change(alarm_id, { description, at: at === undefined ? undefined : await svc.use(OwnAlarms).timeOf(at) }),
+  render: alarmLine,
+})
+
+export const alarmsCancel = operation({
+  name: 'alarms.cancel',
+  summary: 'Cancel a pending alarm',
+  description: 'An alarm that went off is not found.',
+  input: z.object({ alarm_id }),
+  output: z.null(),
+  http: { method: 'DELETE', path: '/alarms/{alarm_id}', status: 204 },
+  cli: { usage: 'alarms cancel <alarm_id>' },
+  mcp: true,
+  errors: [AlarmNotFoundError],
+  async run({ alarm_id }, { svc }) {
+    const { agent_id } = await svc.use(OwnAlarms).find(alarm_id)
+    await svc.use(Store).apply(await svc.use(OwnAlarms).cancel(alarm_id, agent_id))
+    return null
+  },
+  render: () => 'cancelled',
+})
+
+export const alarmOperations = [alarmsAll, alarmsList, alarmsSet, alarmsGet, alarmsUpdate, alarmsCancel]

@@ -1,4 +1,4 @@
-import type { Effect, PluginHandle } from '#kernel'
+import { type Effect, type PluginHandle, token } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { appendEvent, isoTime, Store } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
@@ -24,6 +24,9 @@ import {
   switchSchedule,
   toSchedule,
 } from './repository.ts'
+
+/** Schedules with all that operators do to them, by the current provider where it can. */
+export const OwnSchedules = token<ScheduleBook>('schedules/schedules')
 
 /** Operations on schedules, for all callers. */
 export class ScheduleBook implements Schedules {

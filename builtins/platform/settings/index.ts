@@ -9,7 +9,7 @@ export default definePlugin({
   name: 'settings',
   description: 'The configuration, shown and changed: three views of it, and patches that keep what people wrote.',
   setup(svc) {
-    for (const operation of settingsOperations(svc)) svc.operation(operation)
+    for (const operation of settingsOperations) svc.operation(operation)
     svc.add(ConfigChecks, disabledNamesCheck(svc))
     svc.add(DoctorChecks, settingsCheck(svc))
     svc.add(DoctorChecks, offCheck(svc))

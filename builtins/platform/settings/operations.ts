@@ -16,97 +16,102 @@ const key = z
 
 const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError, DiskFullError]
 
-export function settingsOperations(svc: PluginHandle) {
-  const { config, heartbeat } = svc
-  const drives = () => (svc.has(Daemon) ? svc.use(Daemon).drives() : heartbeat.live)
-  const noteOf = (key: string) => (key === DISABLED && offNow(svc)) || null
-  const changeOfKey = (key: string, change: Record<string, ReloadClass>) => ({
-    ...changeOf(config, key, change[key] ?? null),
-    note: noteOf(key),
-  })
+const drives = (svc: PluginHandle) => (svc.has(Daemon) ? svc.use(Daemon).drives() : svc.heartbeat.live)
 
-  return [
-    operation({
-      name: 'config.get',
-      summary: 'Show the configuration',
-      description: 'As on disk, with the environment over it, and in force.',
-      input: z.object({}),
-      output: ConfigViews,
-      http: { method: 'GET', path: '/config' },
-      reach: 'config',
-      cli: { usage: 'config' },
-      mcp: true,
-      run: async () => viewsOf(config, await drives()),
-      render: renderViews,
-    }),
-    operation({
-      name: 'config.keys',
-      summary: 'List configuration keys, values and schemas',
-      description: 'With the default, the source of the value, and whether a change needs a restart.',
-      input: z.object({}),
-      output: z.array(ConfigKey),
-      http: { method: 'GET', path: '/config-keys' },
-      mcp: true,
-      run: () => keysOf(config),
-    }),
-    operation({
-      name: 'config.patch',
-      summary: 'Change configuration keys',
-      description:
-        'The merged result is checked before anything is written. A secret given as *** stays as it is. What needs no restart is in force with the next heartbeat.',
-      input: z.looseObject({}).meta({ examples: [{ daemon: { heartbeat: 5 } }] }),
-      output: ConfigPatched,
-      http: { method: 'PATCH', path: '/config' },
-      errors: WRITE_ERRORS,
-      async run(patch) {
-        const reload = await config.patch(patch)
-        return { config: config.tree('persisted'), reload, note: DISABLED in reload ? noteOf(DISABLED) : null }
-      },
-    }),
-    operation({
-      name: 'config.value',
-      summary: 'Show a configuration key and its source',
-      description: 'The source is the file, an environment variable or the default.',
-      input: z.object({ key }),
-      output: ConfigValue,
-      http: { method: 'GET', path: '/config/{key}' },
-      cli: { usage: 'config get <key>' },
-      reach: 'config',
-      mcp: true,
-      errors: [UnknownConfigKeyError],
-      run: ({ key }) => valueAt(config, key),
-      render: renderValue,
-    }),
-    operation({
-      name: 'config.set',
-      summary: 'Set a configuration key',
-      description:
-        'A mapping takes the place of the one that was there; an entry alone is set by a longer key: model.providers.office.base_url.',
-      input: z.object({
-        key,
-        value: z.string().max(100_000).describe('As in the file: 5, true, null, [a, b] or text'),
-      }),
-      output: ConfigChanged,
-      cli: { usage: 'config set <key> <value>' },
-      reach: 'config',
-      mcp: true,
-      errors: [UnknownConfigKeyError, ...WRITE_ERRORS],
-      run: async ({ key, value }) => changeOfKey(key, await config.set(key, config.parseText(key, value))),
-      render: renderChange,
-    }),
-    operation({
-      name: 'config.unset',
-      summary: 'Reset a configuration key to its default',
-      description: 'Takes the key out of the configuration file; a variable that overrides it stays in force.',
-      input: z.object({ key }),
-      output: ConfigChanged,
-      http: { method: 'DELETE', path: '/config/{key}' },
-      cli: { usage: 'config unset <key>' },
-      reach: 'config',
-      mcp: true,
-      errors: [UnknownConfigKeyError, ...WRITE_ERRORS],
-      run: async ({ key }) => changeOfKey(key, await config.unset(key)),
-      render: renderChange,
-    }),
-  ]
-}
+const noteOf = (svc: PluginHandle, key: string) => (key === DISABLED && offNow(svc)) || null
+
+const changeOfKey = (svc: PluginHandle, key: string, change: Record<string, ReloadClass>) => ({
+  ...changeOf(svc.config, key, change[key] ?? null),
+  note: noteOf(svc, key),
+})
+
+export const configGet = operation({
+  name: 'config.get',
+  summary: 'Show the configuration',
+  description: 'As on disk, with the environment over it, and in force.',
+  input: z.object({}),
+  output: ConfigViews,
+  http: { method: 'GET', path: '/config' },
+  reach: 'config',
+  cli: { usage: 'config' },
+  mcp: true,
+  run: async (_, { svc }) => viewsOf(svc.config, await drives(svc)),
+  render: renderViews,
+})
+
+export const configKeys = operation({
+  name: 'config.keys',
+  summary: 'List configuration keys, values and schemas',
+  description: 'With the default, the source of the value, and whether a change needs a restart.',
+  input: z.object({}),
+  output: z.array(ConfigKey),
+  http: { method: 'GET', path: '/config-keys' },
+  mcp: true,
+  run: (_, { svc }) => keysOf(svc.config),
+})
+
+export const configPatch = operation({
+  name: 'config.patch',
+  summary: 'Change configuration keys',
+  description:
+    'The merged result is checked before anything is written. A secret given as *** stays as it is. What needs no restart is in force with the next heartbeat.',
+  input: z.looseObject({}).meta({ examples: [{ daemon: { heartbeat: 5 } }] }),
+  output: ConfigPatched,
+  http: { method: 'PATCH', path: '/config' },
+  errors: WRITE_ERRORS,
+  async run(patch, { svc }) {
+    const reload = await svc.config.patch(patch)
+    return { config: svc.config.tree('persisted'), reload, note: DISABLED in reload ? noteOf(svc, DISABLED) : null }
+  },
+})
+
+export const configValue = operation({
+  name: 'config.value',
+  summary: 'Show a configuration key and its source',
+  description: 'The source is the file, an environment variable or the default.',
+  input: z.object({ key }),
+  output: ConfigValue,
+  http: { method: 'GET', path: '/config/{key}' },
+  cli: { usage: 'config get <key>' },
+  reach: 'config',
+  mcp: true,
+  errors: [UnknownConfigKeyError],
+  run: ({ key }, { svc }) => valueAt(svc.config, key),
+  render: renderValue,
+})
+
+export const configSet = operation({
+  name: 'config.set',
+  summary: 'Set a configuration key',
+  description:
+    'A mapping takes the place of the one that was there; an entry alone is set by a longer key: model.providers.office.base_url.',
+  input: z.object({
+    key,
+    value: z.string().max(100_000).describe('As in the file: 5, true, null, [a, b] or text'),
+  }),
+  output: ConfigChanged,
+  cli: { usage: 'config set <key> <value>' },
+  reach: 'config',
+  mcp: true,
+  errors: [UnknownConfigKeyError, ...WRITE_ERRORS],
+  run: async ({ key, value }, { svc }) =>
+    changeOfKey(svc, key, await svc.config.set(key, svc.config.parseText(key, value))),
+  render: renderChange,
+})
+
+export const configUnset = operation({
+  name: 'config.unset',
+  summary: 'Reset a configuration key to its default',
+  description: 'Takes the key out of the configuration file; a variable that overrides it stays in force.',
+  input: z.object({ key }),
+  output: ConfigChanged,
+  http: { method: 'DELETE', path: '/config/{key}' },
+  cli: { usage: 'config unset <key>' },
+  reach: 'config',
+  mcp: true,
+  errors: [UnknownConfigKeyError, ...WRITE_ERRORS],
+  run: async ({ key }, { svc }) => changeOfKey(svc, key, await svc.config.unset(key)),
+  render: renderChange,
+})
+
+export const settingsOperations = [configGet, configKeys, configPatch, configValue, configSet, configUnset]

@@ -17,7 +17,7 @@ import {
 } from './contract.ts'
 import { openEmbedded } from './embedded.ts'
 import { databaseImages } from './images.ts'
-import { backupOperation } from './operations.ts'
+import { storeBackup } from './operations.ts'
 import { effectPlanner } from './planner.ts'
 
 export default definePlugin({
@@ -30,7 +30,7 @@ export default definePlugin({
     svc.provide(StoreSchema, MIGRATIONS)
     svc.provide(DatabaseImages, databaseImages(svc))
     // A database of several machines is backed up in its own way: cluster.backup.
-    if (config.url === '') svc.operation(backupOperation(svc))
+    if (config.url === '') svc.operation(storeBackup)
 
     svc.add(ConfigChecks, urlCheck(svc))
 

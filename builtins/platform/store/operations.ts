@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path'
-import { operation, type PluginHandle, z } from '#kernel'
+import { operation, z } from '#kernel'
 import { DiskFullError } from '#lib/errors'
 import { DatabaseUnusableError, Store } from './contract.ts'
 
@@ -16,22 +16,18 @@ const DatabaseBackup = z
  * Backs up the database as this process has it open, which works where its files were removed.
  * The caller names no path: a remote one must not write where it likes.
  */
-export function backupOperation(svc: PluginHandle) {
-  const { project, ports } = svc
-  return operation({
-    name: 'store.backup',
-    summary: 'Back up the database to a new file in .svc/backups/',
-    description:
-      'It is what svc db backup asks of a running process whose database was removed. Blocks while it copies.',
-    input: z.object({}),
-    output: DatabaseBackup,
-    http: { method: 'POST', path: '/database/backup' },
-    errors: [DatabaseUnusableError, DiskFullError],
-    async run() {
-      const { keepCopy } = await import('./sqlite/files.ts')
-      const stamp = ports.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
-      const target = join(dirname(project.database), 'backups', `svc-${stamp}.db`)
-      return keepCopy(project.database, target, beside => svc.use(Store).copyTo!(beside), ports)
-    },
-  })
-}
+export const storeBackup = operation({
+  name: 'store.backup',
+  summary: 'Back up the database to a new file in .svc/backups/',
+  description: 'It is what svc db backup asks of a running process whose database was removed. Blocks while it copies.',
+  input: z.object({}),
+  output: DatabaseBackup,
+  http: { method: 'POST', path: '/database/backup' },
+  errors: [DatabaseUnusableError, DiskFullError],
+  async run(_, { svc }) {
+    const { keepCopy } = await import('./sqlite/files.ts')
+    const stamp = svc.ports.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
+    const target = join(dirname(svc.project.database), 'backups', `svc-${stamp}.db`)
+    return keepCopy(svc.project.database, target, beside => svc.use(Store).copyTo!(beside), svc.ports)
+  },
+})

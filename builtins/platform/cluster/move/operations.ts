@@ -12,7 +12,7 @@ import {
   OpenElsewhereError,
   TargetInUseError,
 } from '../contract.ts'
-import type { Nodes } from '../nodes.ts'
+import { nodesOf } from '../nodes.ts'
 import { place } from '../postgres/connection.ts'
 import { backUp, moveBack, moveTo, restore } from './move.ts'
 import { requireExclusive, waitUntilExclusive } from './still.ts'
@@ -20,144 +20,155 @@ import { PACKED_GONE, unpack } from './unpack.ts'
 
 const POSTGRES = /^postgres(ql)?:\/\//
 
-/** @param nodes undefined while the project has an engine of its own */
-export function moveOperations(svc: PluginHandle, nodes: () => Nodes | undefined) {
-  const url = () => {
-    if (!nodes()) throw new NoClusterError()
-    return String(svc.config.get('store.url'))
-  }
-  const backups = () => join(svc.project.svc, 'backups')
-  const stamp = () => svc.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
-  const still = (wait: boolean, { progress, signal }: Pick<OperationCall, 'progress' | 'signal'>) =>
-    wait ? waitUntilExclusive(svc, nodes(), { report: progress, signal }) : requireExclusive(svc, nodes())
-  const inUse = [DaemonRunningError, NodesAtWorkError, OpenElsewhereError]
-  const Report = z.object({ file: z.string(), version: z.number().int(), bytes: z.number().int() })
-  return [
-    operation({
-      name: 'cluster.move',
-      summary: 'Move the database to PostgreSQL, or back',
-      description: 'Every row is copied and compared; the source stays as it is.',
-      input: z.object({
-        to: z
-          .string()
-          .optional()
-          .describe("The database, as in postgres://user@host/name; .svc/svc.db for the project's own file"),
-        back: z.boolean().default(false).describe("Into the project's own file"),
-        switch: z.boolean().default(false).describe('Have store.url in .svc/config.yaml say so, once all was compared'),
-        wait: z.boolean().default(false).describe('Wait until no other process has it open, instead of refusing'),
-      }),
-      output: z.object({
-        to: z.string(),
-        engine: z.enum(['postgres', 'sqlite']),
-        tables: z.number().int(),
-        rows: z.number().int(),
-        files: z.number().int(),
-        kept: z.string().nullable().describe("Where the project's own file of before is now"),
-        switched: z.boolean(),
-      }),
-      errors: [...inUse, ...[AlreadyMovedError, MoveTargetError, TargetInUseError, MoveFailedError]],
-      cli: { usage: 'db move', example: 'db move --to postgres://svc@db1/svc' },
-      async run({ to, back, switch: switched, wait }, call) {
-        const { project, config } = svc
-        const file = back || (to !== undefined && resolve(project.root, to) === project.database)
-        const elsewhere = nodes() !== undefined
-        if (file && !elsewhere)
-          throw new MoveTargetError({ here: 'in its own file already', to: '--to postgres://user@host/name' })
-        if (!file && elsewhere) throw new AlreadyMovedError()
-        if (!file && !POSTGRES.test(to ?? ''))
-          throw new MoveTargetError({ here: 'in its own file', to: '--to postgres://user@host/name' })
-        await still(wait, call)
-        if (file) {
-          const moved = await moveBack(svc, url(), join(backups(), `svc-replaced-${stamp()}`))
-          if (switched) await config.unset('store.url')
-          return { ...moved, to: project.database, engine: 'sqlite' as const, switched }
-        }
-        const moved = await moveTo(svc, to!, svc.use(StoreSchema))
-        if (switched) await config.patch({ store: { url: to! } })
-        return { ...moved, to: place(to!), engine: 'postgres' as const, kept: null, switched }
-      },
-      render({ to, engine, tables, rows, files, switched, kept }) {
-        const there = `${pluralize(rows, 'row')} of ${pluralize(tables, 'table')} and ${pluralize(files, 'file')} are in ${to}, each compared.`
-        const before = kept === null ? '' : ` The file of before is kept as ${kept}.`
-        const variable = svc.ports.env.SVC_STORE_URL ? ' SVC_STORE_URL is set and comes before it.' : ''
-        if (switched) return `${there}${before} .svc/config.yaml says so.${variable}`
-        return `${there}${before} Use it with: ${engine === 'sqlite' ? 'unset SVC_STORE_URL' : 'export SVC_STORE_URL=<the same URL>'}`
-      },
-    }),
-    operation({
-      name: 'cluster.backup',
-      summary: 'Back up a PostgreSQL database to a file',
-      description: 'A snapshot of one moment; writers are not stopped.',
-      input: z.object({ file: z.string().optional() }),
-      output: Report,
-      errors: [NoClusterError, FileExistsError, MoveFailedError],
-      run: async ({ file }) => backUp(svc, url(), resolve(file ?? join(backups(), `svc-${stamp()}.db`))),
-    }),
-    operation({
-      name: 'cluster.restore',
-      summary: 'Restore a PostgreSQL database from a backup',
-      description: 'What it holds is backed up first.',
-      input: z.object({ file: z.string() }),
-      output: z.object({ file: z.string(), tables: z.number().int(), rows: z.number().int(), kept: z.string() }),
-      errors: [NoClusterError, ...inUse, MoveFailedError],
-      async run({ file }, call) {
-        await still(false, call)
-        const kept = join(backups(), `svc-replaced-${stamp()}.db`)
-        await backUp(svc, url(), kept)
-        return { ...(await restore(svc, url(), resolve(file))), file: resolve(file), kept }
-      },
-    }),
-    operation({
-      name: 'cluster.check',
-      summary: "Check a PostgreSQL database's integrity",
-      input: z.object({}),
-      output: z.object({
-        at: z.string(),
-        version: z.number().int(),
-        rows: z.number().int(),
-        faults: z.array(z.string()),
-      }),
-      errors: [NoClusterError],
-      async run() {
-        const at = place(url())
-        const store = svc.use(Store)
-        const tables = await store.all<{ name: string }>(
-          'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename',
-        )
-        const faults: string[] = []
-        let rows = 0
-        for (const { name } of tables) {
-          // A row that is made to one text is read as a whole.
-          const sql = `SELECT count(*) AS n, sum(length(CAST(t AS text))) AS size FROM ${name} t`
-          const [found] = await store.all<{ n: number }>(sql).catch(error => {
-            faults.push(`${name} cannot be read (${(error as Error).message})`)
-            return []
-          })
-          rows += found?.n ?? 0
-        }
-        const [broken] = await store.all<{ n: number | null }>(
-          'SELECT checksum_failures AS n FROM pg_stat_database WHERE datname = current_database()',
-        )
-        if (broken?.n) faults.push(`${broken.n} pages were not what was written to the disk`)
-        return { at, version: svc.use(StoreSchema).length, rows, faults }
-      },
-    }),
-    operation({
-      name: 'cluster.unpack',
-      summary: 'Write the files that a PostgreSQL backup holds',
-      input: z.object({}),
-      output: z.object({ files: z.number().int() }),
-      async run() {
-        const image = await svc.use(DatabaseImages).open(svc.project.database)
-        try {
-          if (image.all("SELECT 1 FROM sqlite_master WHERE name = 'svc_files'").length === 0) return { files: 0 }
-          const files = await unpack(svc, image, join(backups(), `svc-replaced-${stamp()}-files`))
-          await image.write(PACKED_GONE.map(sql => ({ sql })))
-          return { files }
-        } finally {
-          image.close()
-        }
-      },
-    }),
-  ]
+function url(svc: PluginHandle) {
+  if (!nodesOf(svc)) throw new NoClusterError()
+  return String(svc.config.get('store.url'))
 }
+
+const backups = (svc: PluginHandle) => join(svc.project.svc, 'backups')
+
+const stamp = (svc: PluginHandle) => svc.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
+
+const still = (svc: PluginHandle, wait: boolean, { progress, signal }: Pick<OperationCall, 'progress' | 'signal'>) =>
+  wait ? waitUntilExclusive(svc, nodesOf(svc), { report: progress, signal }) : requireExclusive(svc, nodesOf(svc))
+
+const inUse = [DaemonRunningError, NodesAtWorkError, OpenElsewhereError]
+
+const Report = z.object({ file: z.string(), version: z.number().int(), bytes: z.number().int() })
+
+export const clusterMove = operation({
+  name: 'cluster.move',
+  summary: 'Move the database to PostgreSQL, or back',
+  description: 'Every row is copied and compared; the source stays as it is.',
+  input: z.object({
+    to: z
+      .string()
+      .optional()
+      .describe("The database, as in postgres://user@host/name; .svc/svc.db for the project's own file"),
+    back: z.boolean().default(false).describe("Into the project's own file"),
+    switch: z.boolean().default(false).describe('Have store.url in .svc/config.yaml say so, once all was compared'),
+    wait: z.boolean().default(false).describe('Wait until no other process has it open, instead of refusing'),
+  }),
+  output: z.object({
+    to: z.string(),
+    engine: z.enum(['postgres', 'sqlite']),
+    tables: z.number().int(),
+    rows: z.number().int(),
+    files: z.number().int(),
+    kept: z.string().nullable().describe("Where the project's own file of before is now"),
+    switched: z.boolean(),
+    overridden: z.boolean().describe('SVC_STORE_URL is set, and comes before .svc/config.yaml'),
+  }),
+  errors: [...inUse, ...[AlreadyMovedError, MoveTargetError, TargetInUseError, MoveFailedError]],
+  cli: { usage: 'db move', example: 'db move --to postgres://svc@db1/svc' },
+  async run({ to, back, switch: switched, wait }, call) {
+    const { svc } = call
+    const { project, config } = svc
+    const file = back || (to !== undefined && resolve(project.root, to) === project.database)
+    const elsewhere = nodesOf(svc) !== undefined
+    if (file && !elsewhere)
+      throw new MoveTargetError({ here: 'in its own file already', to: '--to postgres://user@host/name' })
+    if (!file && elsewhere) throw new AlreadyMovedError()
+    if (!file && !POSTGRES.test(to ?? ''))
+      throw new MoveTargetError({ here: 'in its own file', to: '--to postgres://user@host/name' })
+    await still(svc, wait, call)
+    const overridden = Boolean(svc.ports.env.SVC_STORE_URL)
+    if (file) {
+      const moved = await moveBack(svc, url(svc), join(backups(svc), `svc-replaced-${stamp(svc)}`))
+      if (switched) await config.unset('store.url')
+      return { ...moved, to: project.database, engine: 'sqlite' as const, switched, overridden }
+    }
+    const moved = await moveTo(svc, to!, svc.use(StoreSchema))
+    if (switched) await config.patch({ store: { url: to! } })
+    return { ...moved, to: place(to!), engine: 'postgres' as const, kept: null, switched, overridden }
+  },
+  render({ to, engine, tables, rows, files, switched, overridden, kept }) {
+    const there = `${pluralize(rows, 'row')} of ${pluralize(tables, 'table')} and ${pluralize(files, 'file')} are in ${to}, each compared.`
+    const before = kept === null ? '' : ` The file of before is kept as ${kept}.`
+    const variable = overridden ? ' SVC_STORE_URL is set and comes before it.' : ''
+    if (switched) return `${there}${before} .svc/config.yaml says so.${variable}`
+    return `${there}${before} Use it with: ${engine === 'sqlite' ? 'unset SVC_STORE_URL' : 'export SVC_STORE_URL=<the same URL>'}`
+  },
+})
+
+export const clusterBackup = operation({
+  name: 'cluster.backup',
+  summary: 'Back up a PostgreSQL database to a file',
+  description: 'A snapshot of one moment; writers are not stopped.',
+  input: z.object({ file: z.string().optional() }),
+  output: Report,
+  errors: [NoClusterError, FileExistsError, MoveFailedError],
+  run: async ({ file }, { svc }) => backUp(svc, url(svc), resolve(file ?? join(backups(svc), `svc-${stamp(svc)}.db`))),
+})
+
+export const clusterRestore = operation({
+  name: 'cluster.restore',
+  summary: 'Restore a PostgreSQL database from a backup',
+  description: 'What it holds is backed up first.',
+  input: z.object({ file: z.string() }),
+  output: z.object({ file: z.string(), tables: z.number().int(), rows: z.number().int(), kept: z.string() }),
+  errors: [NoClusterError, ...inUse, MoveFailedError],
+  async run({ file }, call) {
+    const { svc } = call
+    await still(svc, false, call)
+    const kept = join(backups(svc), `svc-replaced-${stamp(svc)}.db`)
+    await backUp(svc, url(svc), kept)
+    return { ...(await restore(svc, url(svc), resolve(file))), file: resolve(file), kept }
+  },
+})
+
+export const clusterCheck = operation({
+  name: 'cluster.check',
+  summary: "Check a PostgreSQL database's integrity",
+  input: z.object({}),
+  output: z.object({
+    at: z.string(),
+    version: z.number().int(),
+    rows: z.number().int(),
+    faults: z.array(z.string()),
+  }),
+  errors: [NoClusterError],
+  async run(_, { svc }) {
+    const at = place(url(svc))
+    const store = svc.use(Store)
+    const tables = await store.all<{ name: string }>(
+      'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename',
+    )
+    const faults: string[] = []
+    let rows = 0
+    for (const { name } of tables) {
+      // A row that is made to one text is read as a whole.
+      const sql = `SELECT count(*) AS n, sum(length(CAST(t AS text))) AS size FROM ${name} t`
+      const [found] = await store.all<{ n: number }>(sql).catch(error => {
+        faults.push(`${name} cannot be read (${(error as Error).message})`)
+        return []
+      })
+      rows += found?.n ?? 0
+    }
+    const [broken] = await store.all<{ n: number | null }>(
+      'SELECT checksum_failures AS n FROM pg_stat_database WHERE datname = current_database()',
+    )
+    if (broken?.n) faults.push(`${broken.n} pages were not what was written to the disk`)
+    return { at, version: svc.use(StoreSchema).length, rows, faults }
+  },
+})
+
+export const clusterUnpack = operation({
+  name: 'cluster.unpack',
+  summary: 'Write the files that a PostgreSQL backup holds',
+  input: z.object({}),
+  output: z.object({ files: z.number().int() }),
+  async run(_, { svc }) {
+    const image = await svc.use(DatabaseImages).open(svc.project.database)
+    try {
+      if (image.all("SELECT 1 FROM sqlite_master WHERE name = 'svc_files'").length === 0) return { files: 0 }
+      const files = await unpack(svc, image, join(backups(svc), `svc-replaced-${stamp(svc)}-files`))
+      await image.write(PACKED_GONE.map(sql => ({ sql })))
+      return { files }
+    } finally {
+      image.close()
+    }
+  },
+})
+
+export const moveOperations = [clusterMove, clusterBackup, clusterRestore, clusterCheck, clusterUnpack]
