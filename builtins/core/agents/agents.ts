@@ -1,7 +1,7 @@
 import { type ImageInputs, keepGiven } from '#core/images/contract'
 import { Models } from '#core/models/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
-import { type Effect, errorMessage, type PluginHandle } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle, token } from '#kernel'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
 import {
   AgentDeadError,
@@ -53,6 +53,9 @@ import {
   waitingNudges,
 } from './repository.ts'
 import { moveToTrash } from './trash.ts'
+
+/** Agents with all that operators do to them, by the current provider where it can. */
+export const OwnAgents = token<AgentDirectory>('agents/agents')
 
 /** Long lists are read in pieces of this length. */
 const PIECE = 1_000

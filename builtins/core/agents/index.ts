@@ -6,7 +6,7 @@ import { DaemonStatusParts } from '#platform/daemon/contract'
 import { type Cycle, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Sandbox } from '#safety/sandbox/contract'
-import { AgentDirectory } from './agents.ts'
+import { AgentDirectory, OwnAgents } from './agents.ts'
 import { fenceLimit, freezeLimit } from './call-limits.ts'
 import { ActiveAgent, AgentFacets, Agents, Holds, NudgeReceived, ProfileShapes } from './contract.ts'
 import { noteGuard, ownHolds } from './next.ts'
@@ -26,7 +26,8 @@ export default definePlugin({
     svc.provide(Agents, withEarlierNames(agents, { fared: 'recordOutcome' }))
     const current = currentService(svc, Agents, agents)
     for (const effect of AGENT_EFFECTS) svc.add(Effects, effect.kind)
-    for (const operation of agentOperations(current)) svc.operation(operation)
+    svc.provide(OwnAgents, current)
+    for (const operation of agentOperations) svc.operation(operation)
     agentsForget(svc)
     svc.start(() => moveEarlierTrash(svc), { in: ['daemon'] })
     svc.add(ProfileShapes, {

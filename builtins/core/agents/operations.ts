@@ -1,10 +1,10 @@
 import { IMAGES_BODY_BYTES, ImageInputs, ImageRefusedError } from '#core/images/contract'
 import { ModelNameError } from '#core/models/contract'
 import { ProfileNotFoundError } from '#core/profiles/contract'
-import { defineError, operation, z } from '#kernel'
-import { Page } from '#lib/list'
+import { defineError, operation, type PluginHandle, z } from '#kernel'
+import { type HiddenRows, Page } from '#lib/list'
 import { FolderError, FolderInput } from '#safety/sandbox/contract'
-import type { AgentDirectory } from './agents.ts'
+import { OwnAgents } from './agents.ts'
 import {
   AgentDeadError,
   AgentDetail,
@@ -70,212 +70,235 @@ const Listed = Page.extend(AgentFilter.shape)
 /** One agent by id, or all with `all` (over REST: the id `*`). */
 const Which = z.object({ id: id.optional(), all: z.boolean().default(false).describe('All agents') })
 
-export function agentOperations(agents: AgentDirectory) {
-  const each = async (verb: 'pause' | 'resume', { id, all }: z.output<typeof Which>) => {
-    if (!all && id !== '*') {
-      if (id === undefined) throw new NameAnAgentError({ verb })
-      const { agent_id, status } = await agents[verb](id)
-      return { agent_id, status }
-    }
-    await agents.everyone(verb)
-    return { agent_id: '*', status: verb === 'pause' ? ('paused' as const) : ('idle' as const) }
+async function each(svc: PluginHandle, verb: 'pause' | 'resume', { id, all }: z.output<typeof Which>) {
+  if (!all && id !== '*') {
+    if (id === undefined) throw new NameAnAgentError({ verb })
+    const { agent_id, status } = await svc.use(OwnAgents)[verb](id)
+    return { agent_id, status }
   }
-
-  const hidden = { name: 'ended sub-agent', count: (wanted: AgentFilter) => agents.hidden(wanted) }
-
-  return [
-    operation({
-      name: 'agents.spawn',
-      summary: 'Spawn an agent from a preset',
-      description: 'Creates an agent with a workspace and a memory of its own.',
-      input: z.strictObject({
-        preset: z
-          .string()
-          .min(1)
-          .max(64)
-          .meta({ examples: ['coder'] })
-          .describe('Name of a profile'),
-        model: model.nullish().describe("provider:model, or provider:lite|standard|pro (default: the profile's)"),
-        ...given,
-      }),
-      output: AgentDetail,
-      http: {
-        method: 'POST',
-        path: '/agents',
-        status: 201,
-        idempotent: true,
-        location: ({ agent_id }: AgentDetail) => `/agents/${agent_id}`,
-      },
-      cli: { usage: 'spawn <preset>', short: { model: 'm', workspace: 'w' }, paths: FOLDER_OPTIONS },
-      mcp: true,
-      errors: [ProfileNotFoundError, ModelNameError, FolderError],
-      async run({ preset, model, ...wanted }, { effects }) {
-        const { agent_id } = await agents.spawn(preset, { model: model ?? undefined, ...wanted }, effects)
-        return agents.detail(agent_id)
-      },
-      render: spawnedPage,
-    }),
-    operation({
-      name: 'agents.list',
-      summary: 'List agents, oldest first',
-      description: 'Ended sub-agents are included; `status` selects by status.',
-      input: Listed,
-      output: z.array(AgentSummary),
-      http: { method: 'GET', path: '/agents' },
-      mcp: true,
-      run: wanted => agents.summaries(wanted),
-      count: wanted => agents.number(wanted),
-      hidden,
-    }),
-    operation({
-      name: 'agents.status',
-      summary: "Show the agents' status",
-      description: 'One entry for each agent, with its goal and what it waits for.',
-      input: Listed,
-      output: z.array(StatusEntry),
-      http: { method: 'GET', path: '/status' },
-      // No more than a page, which is what people can read.
-      cli: { usage: 'status', defaults: { limit: STATUS_PAGE, all: false }, short: { all: 'a' } },
-      mcp: true,
-      run: wanted => agents.status(wanted),
-      count: wanted => agents.number(wanted),
-      hidden,
-      notice: () => agents.freezeNotice(),
-      render: statusPage,
-    }),
-    operation({
-      name: 'agents.fleet',
-      summary: 'List agents at a glance, with totals',
-      description: 'What each does, what it costs, what holds it and when it runs next; the figures are of all agents.',
-      input: FleetQuery,
-      output: Fleet,
-      http: { method: 'GET', path: '/fleet' },
-      mcp: true,
-      run: query => agents.fleet(query),
-      count: async query => (await agents.fleet(query)).matching,
-    }),
-    operation({
-      name: 'agents.get',
-      summary: 'Show an agent in full',
-      description: 'Its status, goal, persona, spending, and what it does next.',
-      input: z.object({ id }),
-      output: AgentDetail,
-      http: { method: 'GET', path: '/agents/{id}' },
-      cli: { usage: 'agent <id>' },
-      mcp: true,
-      errors: found,
-      run: ({ id }) => agents.detail(id),
-      render: agentPage,
-    }),
-    operation({
-      name: 'agents.why',
-      summary: 'Explain what an agent waits for',
-      description: 'When it does something again, and why not before.',
-      input: z.object({ id }),
-      output: NextRun.extend({ agent_id: AgentSummary.shape.agent_id, status: AgentStatus }),
-      http: { method: 'GET', path: '/agents/{id}/why' },
-      cli: { usage: 'why <id>' },
-      mcp: true,
-      errors: found,
-      async run({ id }) {
-        const { agent_id, status, next } = await agents.detail(id)
-        return { agent_id, status, ...next }
-      },
-      render: ({ agent_id, status, ...next }) => `${agent_id} is ${status}. ${nextSentence(next)}`,
-    }),
-    operation({
-      name: 'agents.update',
-      summary: "Change an agent's model, role or folders",
-      description:
-        'A goal in pursuit continues with the new model. `folders` replaces those that it had besides its workspace.',
-      input: z.strictObject({ id, model: model.optional(), role: role.optional(), ...given }),
-      output: AgentDetail,
-      http: { method: 'PATCH', path: '/agents/{id}' },
-      cli: {
-        usage: 'edit <id>',
-        short: { model: 'm', role: 'r', workspace: 'w' },
-        paths: FOLDER_OPTIONS,
-        example: 'edit coder-1a2b3c4d --model openai:pro',
-      },
-      mcp: true,
-      errors: [...found, NothingToChangeError, ModelNameError, FolderError],
-      run({ id, ...changes }) {
-        if (Object.values(changes).every(value => value === undefined)) throw new NothingToChangeError()
-        return agents.update(id, changes)
-      },
-      render: ({ agent_id, model, role }) => `${agent_id}: ${role} (${model || 'the default model'})`,
-    }),
-    operation({
-      name: 'agents.delete',
-      summary: 'Kill an agent',
-      description: 'It is removed with all of its records; its files move to .svc/trash.',
-      input: z.object({ id }),
-      output: z.null(),
-      http: { method: 'DELETE', path: '/agents/{id}', status: 204 },
-      cli: { usage: 'kill <id>' },
-      mcp: true,
-      errors: found,
-      async run({ id }) {
-        await agents.delete(id)
-        return null
-      },
-      render: () => 'removed; its files are in .svc/trash',
-    }),
-    operation({
-      name: 'agents.nudge',
-      summary: 'Send an agent a nudge',
-      description: 'It reads the nudge before its next model call.',
-      input: z.strictObject({
-        id,
-        message: z
-          .string()
-          .refine(text => text.trim() !== '', 'must not be empty')
-          .refine(text => [...text].length <= 4000, 'must be at most 4000 characters (code points)')
-          .meta({ minLength: 1, maxLength: 4000, examples: ['Please look at the failing test first.'] })
-          .describe('Message for the agent, in at most 4000 characters'),
-        images: ImageInputs,
-      }),
-      output: z.object({ nudge_id: z.string().meta({ examples: ['nudge-5e6f7a8b'] }) }),
-      http: {
-        method: 'POST',
-        path: '/agents/{id}/nudge',
-        status: 202,
-        idempotent: true,
-        body_bytes: IMAGES_BODY_BYTES,
-      },
-      cli: { usage: 'nudge <id> <message...>', attachments: { images: 'image' } },
-      mcp: true,
-      errors: [...found, AgentDeadError, ImageRefusedError],
-      run: async ({ id, message, images }, { effects }) => ({
-        nudge_id: await agents.nudge(id, message, effects, images),
-      }),
-      render: ({ nudge_id }) => `${nudge_id}: it reads it before its next model call`,
-    }),
-    operation({
-      name: 'agents.pause',
-      summary: 'Pause an agent',
-      description: 'The daemon skips it until it is resumed, also over restarts.',
-      input: Which,
-      output: StatusChange,
-      http: { method: 'POST', path: '/agents/{id}/pause' },
-      cli: { usage: 'pause [id]', short: { all: 'a' }, example: 'pause coder-1a2b3c4d' },
-      mcp: true,
-      errors: [...found, AgentDeadError, NameAnAgentError],
-      run: which => each('pause', which),
-      render: ({ agent_id }) => `${agent_id === '*' ? 'all agents' : agent_id}: paused`,
-    }),
-    operation({
-      name: 'agents.resume',
-      summary: 'Resume a paused agent',
-      description: 'Its goal continues where it was.',
-      input: Which,
-      output: StatusChange,
-      http: { method: 'POST', path: '/agents/{id}/resume' },
-      cli: { usage: 'resume [id]', short: { all: 'a' }, example: 'resume coder-1a2b3c4d' },
-      mcp: true,
-      errors: [...found, AgentDeadError, NameAnAgentError],
-      run: which => each('resume', which),
-      render: ({ agent_id, status }) => `${agent_id === '*' ? 'all agents' : agent_id}: ${status}`,
-    }),
-  ]
+  await svc.use(OwnAgents).everyone(verb)
+  return { agent_id: '*', status: verb === 'pause' ? ('paused' as const) : ('idle' as const) }
 }
+
+const hidden: HiddenRows<typeof Listed> = {
+  name: 'ended sub-agent',
+  count: (wanted, services) => services.use(OwnAgents).hidden(wanted),
+}
+
+export const agentsSpawn = operation({
+  name: 'agents.spawn',
+  summary: 'Spawn an agent from a preset',
+  description: 'Creates an agent with a workspace and a memory of its own.',
+  input: z.strictObject({
+    preset: z
+      .string()
+      .min(1)
+      .max(64)
+      .meta({ examples: ['coder'] })
+      .describe('Name of a profile'),
+    model: model.nullish().describe("provider:model, or provider:lite|standard|pro (default: the profile's)"),
+    ...given,
+  }),
+  output: AgentDetail,
+  http: {
+    method: 'POST',
+    path: '/agents',
+    status: 201,
+    idempotent: true,
+    location: ({ agent_id }: AgentDetail) => `/agents/${agent_id}`,
+  },
+  cli: { usage: 'spawn <preset>', short: { model: 'm', workspace: 'w' }, paths: FOLDER_OPTIONS },
+  mcp: true,
+  errors: [ProfileNotFoundError, ModelNameError, FolderError],
+  async run({ preset, model, ...wanted }, { svc, effects }) {
+    const { agent_id } = await svc.use(OwnAgents).spawn(preset, { model: model ?? undefined, ...wanted }, effects)
+    return svc.use(OwnAgents).detail(agent_id)
+  },
+  render: spawnedPage,
+})
+
+export const agentsList = operation({
+  name: 'agents.list',
+  summary: 'List agents, oldest first',
+  description: 'Ended sub-agents are included; `status` selects by status.',
+  input: Listed,
+  output: z.array(AgentSummary),
+  http: { method: 'GET', path: '/agents' },
+  mcp: true,
+  run: (wanted, { svc }) => svc.use(OwnAgents).summaries(wanted),
+  count: (wanted, { svc }) => svc.use(OwnAgents).number(wanted),
+  hidden,
+})
+
+export const agentsStatus = operation({
+  name: 'agents.status',
+  summary: "Show the agents' status",
+  description: 'One entry for each agent, with its goal and what it waits for.',
+  input: Listed,
+  output: z.array(StatusEntry),
+  http: { method: 'GET', path: '/status' },
+  // No more than a page, which is what people can read.
+  cli: { usage: 'status', defaults: { limit: STATUS_PAGE, all: false }, short: { all: 'a' } },
+  mcp: true,
+  run: (wanted, { svc }) => svc.use(OwnAgents).status(wanted),
+  count: (wanted, { svc }) => svc.use(OwnAgents).number(wanted),
+  hidden,
+  notice: services => services.use(OwnAgents).freezeNotice(),
+  render: statusPage,
+})
+
+export const agentsFleet = operation({
+  name: 'agents.fleet',
+  summary: 'List agents at a glance, with totals',
+  description: 'What each does, what it costs, what holds it and when it runs next; the figures are of all agents.',
+  input: FleetQuery,
+  output: Fleet,
+  http: { method: 'GET', path: '/fleet' },
+  mcp: true,
+  run: (query, { svc }) => svc.use(OwnAgents).fleet(query),
+  count: async (query, { svc }) => (await svc.use(OwnAgents).fleet(query)).matching,
+})
+
+export const agentsGet = operation({
+  name: 'agents.get',
+  summary: 'Show an agent in full',
+  description: 'Its status, goal, persona, spending, and what it does next.',
+  input: z.object({ id }),
+  output: AgentDetail,
+  http: { method: 'GET', path: '/agents/{id}' },
+  cli: { usage: 'agent <id>' },
+  mcp: true,
+  errors: found,
+  run: ({ id }, { svc }) => svc.use(OwnAgents).detail(id),
+  render: agentPage,
+})
+
+export const agentsWhy = operation({
+  name: 'agents.why',
+  summary: 'Explain what an agent waits for',
+  description: 'When it does something again, and why not before.',
+  input: z.object({ id }),
+  output: NextRun.extend({ agent_id: AgentSummary.shape.agent_id, status: AgentStatus }),
+  http: { method: 'GET', path: '/agents/{id}/why' },
+  cli: { usage: 'why <id>' },
+  mcp: true,
+  errors: found,
+  async run({ id }, { svc }) {
+    const { agent_id, status, next } = await svc.use(OwnAgents).detail(id)
+    return { agent_id, status, ...next }
+  },
+  render: ({ agent_id, status, ...next }) => `${agent_id} is ${status}. ${nextSentence(next)}`,
+})
+
+export const agentsUpdate = operation({
+  name: 'agents.update',
+  summary: "Change an agent's model, role or folders",
+  description:
+    'A goal in pursuit continues with the new model. `folders` replaces those that it had besides its workspace.',
+  input: z.strictObject({ id, model: model.optional(), role: role.optional(), ...given }),
+  output: AgentDetail,
+  http: { method: 'PATCH', path: '/agents/{id}' },
+  cli: {
+    usage: 'edit <id>',
+    short: { model: 'm', role: 'r', workspace: 'w' },
+    paths: FOLDER_OPTIONS,
+    example: 'edit coder-1a2b3c4d --model openai:pro',
+  },
+  mcp: true,
+  errors: [...found, NothingToChangeError, ModelNameError, FolderError],
+  run({ id, ...changes }, { svc }) {
+    if (Object.values(changes).every(value => value === undefined)) throw new NothingToChangeError()
+    return svc.use(OwnAgents).update(id, changes)
+  },
+  render: ({ agent_id, model, role }) => `${agent_id}: ${role} (${model || 'the default model'})`,
+})
+
+export const agentsDelete = operation({
+  name: 'agents.delete',
+  summary: 'Kill an agent',
+  description: 'It is removed with all of its records; its files move to .svc/trash.',
+  input: z.object({ id }),
+  output: z.null(),
+  http: { method: 'DELETE', path: '/agents/{id}', status: 204 },
+  cli: { usage: 'kill <id>' },
+  mcp: true,
+  errors: found,
+  async run({ id }, { svc }) {
+    await svc.use(OwnAgents).delete(id)
+    return null
+  },
+  render: () => 'removed; its files are in .svc/trash',
+})
+
+export const agentsNudge = operation({
+  name: 'agents.nudge',
+  summary: 'Send an agent a nudge',
+  description: 'It reads the nudge before its next model call.',
+  input: z.strictObject({
+    id,
+    message: z
+      .string()
+      .refine(text => text.trim() !== '', 'must not be empty')
+      .refine(text => [...text].length <= 4000, 'must be at most 4000 characters (code points)')
+      .meta({ minLength: 1, maxLength: 4000, examples: ['Please look at the failing test first.'] })
+      .describe('Message for the agent, in at most 4000 characters'),
+    images: ImageInputs,
+  }),
+  output: z.object({ nudge_id: z.string().meta({ examples: ['nudge-5e6f7a8b'] }) }),
+  http: {
+    method: 'POST',
+    path: '/agents/{id}/nudge',
+    status: 202,
+    idempotent: true,
+    body_bytes: IMAGES_BODY_BYTES,
+  },
+  cli: { usage: 'nudge <id> <message...>', attachments: { images: 'image' } },
+  mcp: true,
+  errors: [...found, AgentDeadError, ImageRefusedError],
+  run: async ({ id, message, images }, { svc, effects }) => ({
+    nudge_id: await svc.use(OwnAgents).nudge(id, message, effects, images),
+  }),
+  render: ({ nudge_id }) => `${nudge_id}: it reads it before its next model call`,
+})
+
+export const agentsPause = operation({
+  name: 'agents.pause',
+  summary: 'Pause an agent',
+  description: 'The daemon skips it until it is resumed, also over restarts.',
+  input: Which,
+  output: StatusChange,
+  http: { method: 'POST', path: '/agents/{id}/pause' },
+  cli: { usage: 'pause [id]', short: { all: 'a' }, example: 'pause coder-1a2b3c4d' },
+  mcp: true,
+  errors: [...found, AgentDeadError, NameAnAgentError],
+  run: (which, { svc }) => each(svc, 'pause', which),
+  render: ({ agent_id }) => `${agent_id === '*' ? 'all agents' : agent_id}: paused`,
+})
+
+export const agentsResume = operation({
+  name: 'agents.resume',
+  summary: 'Resume a paused agent',
+  description: 'Its goal continues where it was.',
+  input: Which,
+  output: StatusChange,
+  http: { method: 'POST', path: '/agents/{id}/resume' },
+  cli: { usage: 'resume [id]', short: { all: 'a' }, example: 'resume coder-1a2b3c4d' },
+  mcp: true,
+  errors: [...found, AgentDeadError, NameAnAgentError],
+  run: (which, { svc }) => each(svc, 'resume', which),
+  render: ({ agent_id, status }) => `${agent_id === '*' ? 'all agents' : agent_id}: ${status}`,
+})
+
+export const agentOperations = [
+  agentsSpawn,
+  agentsList,
+  agentsStatus,
+  agentsFleet,
+  agentsGet,
+  agentsWhy,
+  agentsUpdate,
+  agentsDelete,
+  agentsNudge,
+  agentsPause,
+  agentsResume,
+]

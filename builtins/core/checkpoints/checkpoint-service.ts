@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { AgentDeadError, Agents } from '#core/agents/contract'
-import { type Effect, errorMessage, type PluginHandle, parse } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle, parse, token } from '#kernel'
 import { secretMasker } from '#lib/secrets'
 import { appendEvent, isoTime, Store, wakeAgents } from '#platform/store/contract'
 import type { CheckpointsConfig } from './config.ts'
@@ -19,6 +19,9 @@ import { CheckpointFiles } from './files.ts'
 import { holdAgent, releaseAgent } from './repository.ts'
 
 type Origin = Checkpoint['origin']
+
+/** Checkpoints with all that operators do to them, by the current provider where it can. */
+export const OwnCheckpoints = token<CheckpointService>('checkpoints/checkpoints')
 
 /** Takes agents down as they stand, and puts them back. */
 export class CheckpointService implements Checkpoints {

@@ -4,7 +4,7 @@ import { DaemonStarts } from '#platform/daemon/contract'
 import { Effects } from '#platform/store/contract'
 import { afterCycle, atShutdown } from './automatic.ts'
 import { bundleOperations } from './bundle-operations.ts'
-import { CheckpointService } from './checkpoint-service.ts'
+import { CheckpointService, OwnCheckpoints } from './checkpoint-service.ts'
 import { CheckpointsConfig } from './config.ts'
 import { BundleParts, CheckpointRestored, CheckpointSaved, Checkpoints } from './contract.ts'
 import { imagesBundle } from './images.ts'
@@ -23,8 +23,8 @@ export default definePlugin({
     svc.provide(Checkpoints, service)
     const current = currentService(svc, Checkpoints, service)
     for (const effect of CHECKPOINT_EFFECTS) svc.add(Effects, effect.kind)
-    for (const operation of checkpointOperations(svc, config, current)) svc.operation(operation)
-    for (const operation of bundleOperations(svc)) svc.operation(operation)
+    svc.provide(OwnCheckpoints, current)
+    for (const operation of [...checkpointOperations, ...bundleOperations]) svc.operation(operation)
     svc.add(BundleParts, imagesBundle(svc))
     svc.event('checkpoint_saved', CheckpointSaved)
     svc.event('checkpoint_restored', CheckpointRestored)

@@ -1,8 +1,7 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { InvalidInputError, operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
-import type { CheckpointService } from './checkpoint-service.ts'
-import type { CheckpointsConfig } from './config.ts'
+import { OwnCheckpoints } from './checkpoint-service.ts'
 import {
   Checkpoint,
   CheckpointChange,
@@ -24,145 +23,165 @@ const checkpoint_id = z
 const found = [AgentNotFoundError, AmbiguousAgentError]
 const readable = [...found, CheckpointNotFoundError, CheckpointUnreadableError]
 
-export function checkpointOperations(svc: PluginHandle, config: CheckpointsConfig, checkpoints: CheckpointService) {
-  const idOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
-  return [
-    operation({
-      name: 'checkpoints.list',
-      summary: "List an agent's checkpoints, newest first",
-      description: 'Requested and automatic ones.',
-      input: Page.extend({ id }),
-      output: z.array(CheckpointSummary),
-      http: { method: 'GET', path: '/agents/{id}/checkpoints' },
-      cli: { usage: 'checkpoints <id>', short: { limit: 'n' } },
-      mcp: true,
-      errors: found,
-      run: async ({ id, limit, offset }) =>
-        (await checkpoints.list(await idOf(id))).slice(offset, limit === undefined ? undefined : offset + limit),
-      count: async ({ id }) => (await checkpoints.list(await idOf(id))).length,
-      render: all => all.map(line).join('\n') || 'none yet; take one with: svc checkpoint take <agent>',
-    }),
-    operation({
-      name: 'checkpoints.take',
-      summary: 'Create a checkpoint',
-      description: "It holds the agent's goals, state, identity and belongings.",
-      input: z.strictObject({ id, label: z.string().trim().max(200).default('').describe('What it is kept for') }),
-      output: CheckpointSummary,
-      http: {
-        method: 'POST',
-        path: '/agents/{id}/checkpoints',
-        status: 201,
-        idempotent: true,
-        location: ({ agent_id, checkpoint_id }: CheckpointSummary) =>
-          `/agents/${agent_id}/checkpoints/${checkpoint_id}`,
-      },
-      cli: { usage: 'checkpoint take <id> [label...]' },
-      mcp: true,
-      errors: [...found, CheckpointFailedError, CheckpointNotFoundError],
-      async run({ id, label }, { effects }) {
-        const agent_id = await idOf(id)
-        const taken = await checkpoints.keep(agent_id, label, effects)
-        const summary = (await checkpoints.list(agent_id)).find(each => each.checkpoint_id === taken)
-        // Its agent was deleted in the meantime.
-        if (!summary) throw new CheckpointNotFoundError({ agent_id, checkpoint_id: taken })
-        return summary
-      },
-      render: line,
-    }),
-    operation({
-      name: 'checkpoints.get',
-      summary: 'Show a checkpoint in full',
-      description: 'With everything that a restore would bring back.',
-      input: z.object({ id, checkpoint_id }),
-      output: Checkpoint,
-      http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}' },
-      cli: { usage: 'checkpoint show <id> <checkpoint_id>' },
-      mcp: true,
-      errors: readable,
-      run: async ({ id, checkpoint_id }) => checkpoints.get(await idOf(id), checkpoint_id),
-    }),
-    operation({
-      name: 'checkpoints.diff',
-      summary: 'Compare a checkpoint with another or with now',
-      description: 'Lists what was added, removed and changed between the two states.',
-      input: z.object({ id, checkpoint_id, to: checkpoint_id.optional().describe('Another one; without it, now') }),
-      output: z.array(CheckpointChange),
-      http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}/diff' },
-      cli: { usage: 'checkpoint diff <id> <checkpoint_id> [to]' },
-      mcp: true,
-      errors: readable,
-      async run({ id, checkpoint_id, to }) {
-        const agent_id = await idOf(id)
-        const from = await checkpoints.get(agent_id, checkpoint_id)
-        return checkpoints.diff(from, await (to ? checkpoints.get(agent_id, to) : checkpoints.now(agent_id)))
-      },
-      render: changes => changes.map(change).join('\n') || 'no difference',
-    }),
-    operation({
-      name: 'checkpoints.restore',
-      summary: 'Restore an agent from a checkpoint',
-      description: "The agent's present state is kept as a checkpoint first.",
-      input: z.strictObject({ id, checkpoint_id }),
-      output: CheckpointRestored,
-      http: { method: 'POST', path: '/agents/{id}/checkpoints/{checkpoint_id}/restore' },
-      cli: { usage: 'checkpoint restore <id> <checkpoint_id>' },
-      mcp: true,
-      errors: [...readable, AgentDeadError, CheckpointFailedError, RestoreInterruptedError],
-      run: async ({ id, checkpoint_id }) => checkpoints.restore(await idOf(id), checkpoint_id),
-      render: ({ agent_id, checkpoint_id, before, left_out }) =>
-        [
-          `${agent_id} is back at ${checkpoint_id}. What it was is kept: svc checkpoint restore ${agent_id} ${before}`,
-          ...(left_out.length > 0 ? [`Left as it is, because nothing here knows it: ${left_out.join(', ')}`] : []),
-        ].join('\n'),
-    }),
-    operation({
-      name: 'checkpoints.delete',
-      summary: 'Delete a checkpoint',
-      description: 'The file is removed.',
-      input: z.object({ id, checkpoint_id }),
-      output: z.null(),
-      http: { method: 'DELETE', path: '/agents/{id}/checkpoints/{checkpoint_id}', status: 204 },
-      cli: { usage: 'checkpoint delete <id> <checkpoint_id>' },
-      mcp: true,
-      errors: [...found, CheckpointNotFoundError],
-      async run({ id, checkpoint_id }) {
-        // Which one is the latest is not what one wants to guess when deleting.
-        if (checkpoint_id === 'latest') {
-          const message = 'names one checkpoint by its id, not "latest"'
-          throw new InvalidInputError(
-            { what: 'The request', issues: [{ path: 'checkpoint_id', message }] },
-            { errors: [{ path: 'checkpoint_id', message }] },
-          )
-        }
-        await checkpoints.remove(await idOf(id), checkpoint_id)
-        return null
-      },
-      render: () => 'deleted',
-    }),
-    operation({
-      name: 'checkpoints.prune',
-      summary: "Delete all but an agent's newest checkpoints",
-      description: 'Requested and automatic checkpoints are counted apart.',
-      input: z.strictObject({
-        id,
-        keep: z
-          .number()
-          .int()
-          .min(0)
-          .max(1000)
-          .optional()
-          .describe('Number to keep, of requested and of automatic ones each (default: checkpoints.keep)'),
-      }),
-      output: z.object({ removed: z.array(z.string()) }),
-      http: { method: 'POST', path: '/agents/{id}/checkpoints/prune' },
-      cli: { usage: 'checkpoint prune <id>' },
-      mcp: true,
-      errors: found,
-      run: async ({ id, keep = config.keep }) => ({ removed: await checkpoints.prune(await idOf(id), keep) }),
-      render: ({ removed }) => `${removed.length} deleted`,
-    }),
-  ]
-}
+const idOf = async (svc: PluginHandle, ref: string) => (await svc.use(Agents).find(ref)).agent_id
+
+export const checkpointsList = operation({
+  name: 'checkpoints.list',
+  summary: "List an agent's checkpoints, newest first",
+  description: 'Requested and automatic ones.',
+  input: Page.extend({ id }),
+  output: z.array(CheckpointSummary),
+  http: { method: 'GET', path: '/agents/{id}/checkpoints' },
+  cli: { usage: 'checkpoints <id>', short: { limit: 'n' } },
+  mcp: true,
+  errors: found,
+  run: async ({ id, limit, offset }, { svc }) =>
+    (await svc.use(OwnCheckpoints).list(await idOf(svc, id))).slice(
+      offset,
+      limit === undefined ? undefined : offset + limit,
+    ),
+  count: async ({ id }, { svc }) => (await svc.use(OwnCheckpoints).list(await idOf(svc, id))).length,
+  render: all => all.map(line).join('\n') || 'none yet; take one with: svc checkpoint take <agent>',
+})
+
+export const checkpointsTake = operation({
+  name: 'checkpoints.take',
+  summary: 'Create a checkpoint',
+  description: "It holds the agent's goals, state, identity and belongings.",
+  input: z.strictObject({ id, label: z.string().trim().max(200).default('').describe('What it is kept for') }),
+  output: CheckpointSummary,
+  http: {
+    method: 'POST',
+    path: '/agents/{id}/checkpoints',
+    status: 201,
+    idempotent: true,
+    location: ({ agent_id, checkpoint_id }: CheckpointSummary) => `/agents/${agent_id}/checkpoints/${checkpoint_id}`,
+  },
+  cli: { usage: 'checkpoint take <id> [label...]' },
+  mcp: true,
+  errors: [...found, CheckpointFailedError, CheckpointNotFoundError],
+  async run({ id, label }, { svc, effects }) {
+    const agent_id = await idOf(svc, id)
+    const taken = await svc.use(OwnCheckpoints).keep(agent_id, label, effects)
+    const summary = (await svc.use(OwnCheckpoints).list(agent_id)).find(each => each.checkpoint_id === taken)
+    // Its agent was deleted in the meantime.
+    if (!summary) throw new CheckpointNotFoundError({ agent_id, checkpoint_id: taken })
+    return summary
+  },
+  render: line,
+})
+
+export const checkpointsGet = operation({
+  name: 'checkpoints.get',
+  summary: 'Show a checkpoint in full',
+  description: 'With everything that a restore would bring back.',
+  input: z.object({ id, checkpoint_id }),
+  output: Checkpoint,
+  http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}' },
+  cli: { usage: 'checkpoint show <id> <checkpoint_id>' },
+  mcp: true,
+  errors: readable,
+  run: async ({ id, checkpoint_id }, { svc }) => svc.use(OwnCheckpoints).get(await idOf(svc, id), checkpoint_id),
+})
+
+export const checkpointsDiff = operation({
+  name: 'checkpoints.diff',
+  summary: 'Compare a checkpoint with another or with now',
+  description: 'Lists what was added, removed and changed between the two states.',
+  input: z.object({ id, checkpoint_id, to: checkpoint_id.optional().describe('Another one; without it, now') }),
+  output: z.array(CheckpointChange),
+  http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}/diff' },
+  cli: { usage: 'checkpoint diff <id> <checkpoint_id> [to]' },
+  mcp: true,
+  errors: readable,
+  async run({ id, checkpoint_id, to }, { svc }) {
+    const agent_id = await idOf(svc, id)
+    const from = await svc.use(OwnCheckpoints).get(agent_id, checkpoint_id)
+    return svc
+      .use(OwnCheckpoints)
+      .diff(from, await (to ? svc.use(OwnCheckpoints).get(agent_id, to) : svc.use(OwnCheckpoints).now(agent_id)))
+  },
+  render: changes => changes.map(change).join('\n') || 'no difference',
+})
+
+export const checkpointsRestore = operation({
+  name: 'checkpoints.restore',
+  summary: 'Restore an agent from a checkpoint',
+  description: "The agent's present state is kept as a checkpoint first.",
+  input: z.strictObject({ id, checkpoint_id }),
+  output: CheckpointRestored,
+  http: { method: 'POST', path: '/agents/{id}/checkpoints/{checkpoint_id}/restore' },
+  cli: { usage: 'checkpoint restore <id> <checkpoint_id>' },
+  mcp: true,
+  errors: [...readable, AgentDeadError, CheckpointFailedError, RestoreInterruptedError],
+  run: async ({ id, checkpoint_id }, { svc }) => svc.use(OwnCheckpoints).restore(await idOf(svc, id), checkpoint_id),
+  render: ({ agent_id, checkpoint_id, before, left_out }) =>
+    [
+      `${agent_id} is back at ${checkpoint_id}. What it was is kept: svc checkpoint restore ${agent_id} ${before}`,
+      ...(left_out.length > 0 ? [`Left as it is, because nothing here knows it: ${left_out.join(', ')}`] : []),
+    ].join('\n'),
+})
+
+export const checkpointsDelete = operation({
+  name: 'checkpoints.delete',
+  summary: 'Delete a checkpoint',
+  description: 'The file is removed.',
+  input: z.object({ id, checkpoint_id }),
+  output: z.null(),
+  http: { method: 'DELETE', path: '/agents/{id}/checkpoints/{checkpoint_id}', status: 204 },
+  cli: { usage: 'checkpoint delete <id> <checkpoint_id>' },
+  mcp: true,
+  errors: [...found, CheckpointNotFoundError],
+  async run({ id, checkpoint_id }, { svc }) {
+    // Which one is the latest is not what one wants to guess when deleting.
+    if (checkpoint_id === 'latest') {
+      const message = 'names one checkpoint by its id, not "latest"'
+      throw new InvalidInputError(
+        { what: 'The request', issues: [{ path: 'checkpoint_id', message }] },
+        { errors: [{ path: 'checkpoint_id', message }] },
+      )
+    }
+    await svc.use(OwnCheckpoints).remove(await idOf(svc, id), checkpoint_id)
+    return null
+  },
+  render: () => 'deleted',
+})
+
+export const checkpointsPrune = operation({
+  name: 'checkpoints.prune',
+  summary: "Delete all but an agent's newest checkpoints",
+  description: 'Requested and automatic checkpoints are counted apart.',
+  input: z.strictObject({
+    id,
+    keep: z
+      .number()
+      .int()
+      .min(0)
+      .max(1000)
+      .optional()
+      .describe('Number to keep, of requested and of automatic ones each (default: checkpoints.keep)'),
+  }),
+  output: z.object({ removed: z.array(z.string()) }),
+  http: { method: 'POST', path: '/agents/{id}/checkpoints/prune' },
+  cli: { usage: 'checkpoint prune <id>' },
+  mcp: true,
+  errors: found,
+  async run({ id, keep }, { svc }) {
+    const kept = keep ?? Number(svc.config.get('checkpoints.keep'))
+    return { removed: await svc.use(OwnCheckpoints).prune(await idOf(svc, id), kept) }
+  },
+  render: ({ removed }) => `${removed.length} deleted`,
+})
+
+export const checkpointOperations = [
+  checkpointsList,
+  checkpointsTake,
+  checkpointsGet,
+  checkpointsDiff,
+  checkpointsRestore,
+  checkpointsDelete,
+  checkpointsPrune,
+]
 
 function line({ checkpoint_id, created_at, origin, label, parts, bytes }: CheckpointSummary): string {
   const when = created_at.slice(0, 19).replace('T', ' ')

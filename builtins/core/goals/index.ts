@@ -33,7 +33,7 @@ import { TranscriptCache } from './pursuit/transcript-cache.ts'
 import { activeGoals, GOAL_EFFECTS, unheldGoals } from './repository.ts'
 import { goalsForget } from './retention.ts'
 import { goalsToolkit } from './toolkit.ts'
-import { contextOperation } from './views/context-window.ts'
+import { goalsContext } from './views/context-window.ts'
 import { storyOperations } from './views/story.ts'
 import { goalHolds } from './views/why.ts'
 
@@ -83,7 +83,7 @@ export default definePlugin({
     goalsForget(svc)
     svc.add(CheckpointParts, goalsCheckpoint(svc))
     svc.add(BundleParts, goalsBundle(svc))
-    const operations = [...goalOperations(svc), ...storyOperations(svc), contextOperation(svc)]
+    const operations = [...goalOperations, ...storyOperations, goalsContext]
     for (const operation of operations) svc.operation(operation)
     svc.event('tool_result', ToolResult)
     svc.event('goal_added', GoalAdded)

@@ -31,229 +31,242 @@ const NameAGoalError = defineError({
   message: () => 'Name one goal (goal_id), or an agent whose goals are meant (--agent), or say --all.',
 })
 
-export function goalOperations(svc: PluginHandle) {
-  const goalsOf = async (ref: string, page?: ListWindow, filter?: GoalFilter) => {
-    const { agent_id } = await svc.use(Agents).find(ref)
-    return shownAll(await listGoals(svc.use(Store), agent_id, page, filter))
-  }
-  const goalOf = async (ref: string): Promise<GoalRow> => {
-    const row = await findGoal(svc.use(Store), ref)
-    if (!row) throw new GoalNotFoundError({ ref })
-    return row
-  }
-  const shownAll = async (rows: readonly GoalRow[]) => {
-    const waits = await waitsOf(
-      svc.use(Store),
-      rows.map(({ goal_id }) => goal_id),
-    )
-    return rows.map(row => goalView(row, waits(row.goal_id)))
-  }
-  const shownNow = async (goal_id: string) => (await shownAll([await goalOf(goal_id)]))[0]!
-  const endedError = async (goal_id: string) => new GoalEndedError({ goal_id, status: (await goalOf(goal_id)).status })
-  const abandon = async (goal: { goal_id: string; agent_id: string }, reason = 'Abandoned by the operator.') => {
-    const effects = await svc.use(Goals).abandoned(goal, reason)
-    return svc.use(Store).apply([...effects, wakeAgents({ agents: [goal.agent_id], reason: 'goal abandoned' })])
-  }
-
-  return [
-    operation({
-      name: 'goals.history',
-      summary: "List an agent's goals, newest first",
-      description: 'Includes goals that have ended, with their results.',
-      input: DatedPage.extend({
-        id,
-        limit: z.number().int().min(1).max(200).default(20).describe('At most this many (1 to 200)'),
-        status: Goal.shape.status.optional().describe('Only goals with this status'),
-      }),
-      output: z.array(Goal),
-      http: { method: 'GET', path: '/agents/{id}/history' },
-      cli: { usage: 'history <id>', short: { limit: 'n' } },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError],
-      run: ({ id, limit, offset, order, ...filter }) => goalsOf(id, { limit, offset, order }, filter),
-      count: async ({ id, limit: _, offset: __, order: ___, ...filter }) =>
-        numberOfGoals(svc.use(Store), (await svc.use(Agents).find(id)).agent_id, filter),
-      render: goals => goals.map(line).join('\n') || 'no goals yet',
-    }),
-    operation({
-      name: 'goals.list',
-      summary: "List an agent's goals, newest first",
-      description: 'Active and ended goals, with the result or the reason.',
-      input: z.object({ id }),
-      output: z.array(Goal),
-      http: { method: 'GET', path: '/agents/{id}/goals' },
-      cli: { usage: 'goals <id>' },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError],
-      run: ({ id }) => goalsOf(id),
-      render: goals => goals.map(line).join('\n') || 'no goals yet',
-    }),
-    operation({
-      name: 'goals.get',
-      summary: 'Show a goal',
-      description: 'Its objective, state, progress, and its result when it has ended.',
-      input: z.object({ goal_id: goalId }),
-      output: Goal,
-      http: { method: 'GET', path: '/goals/{goal_id}' },
-      cli: { usage: 'goals show <goal_id>' },
-      mcp: true,
-      errors: [GoalNotFoundError],
-      run: ({ goal_id }) => shownNow(goal_id),
-      render: renderGoal,
-    }),
-    operation({
-      name: 'goals.add',
-      summary: 'Add a goal',
-      description: 'It is pursued as soon as no other goal of the agent has a higher priority.',
-      input: z.strictObject({
-        id,
-        objective: z
-          .string()
-          .trim()
-          .min(1)
-          .max(4000)
-          .meta({ examples: ['Write a test for the parser'] })
-          .describe('What is to be reached'),
-        priority: priority.default(4),
-        acceptance: z
-          .array(Acceptance)
-          .max(20)
-          .default([])
-          .describe('What must hold before it counts as reached: checked when the agent calls it finished'),
-        after: z
-          .array(goalId)
-          .max(20)
-          .default([])
-          .describe('Goals that end before it begins, of any agent; it is shown how they ended'),
-        deadline: Instant.optional().describe('When it ends, if it is not reached by then'),
-        parent_goal_id: goalId
-          .nullish()
-          .describe('The goal that it is a part of; that one goes on when this one has ended'),
-      }),
-      output: Goal,
-      http: {
-        method: 'POST',
-        path: '/agents/{id}/goals',
-        status: 201,
-        idempotent: true,
-        location: ({ goal_id }: Goal) => `/goals/${goal_id}`,
-      },
-      cli: {
-        usage: 'goals add <id> <objective...>',
-        short: { priority: 'p' },
-        lists: {
-          acceptance: {
-            'accept-command': 'command',
-            'accept-file': 'file',
-            'accept-rubric': 'rubric',
-            'accept-operator': 'operator',
-          },
-        },
-      },
-      mcp: true,
-      errors: [
-        AgentNotFoundError,
-        AmbiguousAgentError,
-        AgentDeadError,
-        GoalNotFoundError,
-        GoalEndedError,
-        TooManySubgoalsError,
-        CommandError,
-        ConflictError,
-      ],
-      async run({ id, objective, priority, acceptance, after, deadline, parent_goal_id }, { effects: also = [] }) {
-        const { agent_id, died_at } = await svc.use(Agents).find(id)
-        if (died_at !== null) throw new AgentDeadError({ agent_id })
-        if (parent_goal_id) await parentFor(svc, parent_goal_id, agent_id, 1)
-        const goal = { agent_id, objective, priority, origin: 'operator' as const }
-        for (const each of after) await goalOf(each)
-        await refuseUncheckable(svc, acceptance)
-        const { goal_id, effects } = svc.use(Goals).added({ ...goal, parent_goal_id: parent_goal_id ?? null })
-        const wake = wakeAgents({ agents: [agent_id], reason: 'goal' })
-        const deadline_at = deadline === undefined ? null : Date.parse(deadline)
-        if (deadline_at !== null || after.length > 0) effects.push(setTerms({ goal_id, deadline_at, after }))
-        const unchecked = acceptance.map(each => ({ ...each, met: null, problem: null }))
-        if (acceptance.length > 0) effects.push(setAcceptance({ goal_id, acceptance: unchecked, refused: false }))
-        if (!(await svc.use(Store).apply([...effects, wake, ...also])))
-          throw await endedError(parent_goal_id ?? goal_id)
-        return shownNow(goal_id)
-      },
-      render: line,
-    }),
-    operation({
-      name: 'goals.update',
-      summary: "Change an active goal's priority",
-      description: 'Goals with a higher priority are pursued first.',
-      input: z.strictObject({ goal_id: goalId, priority }),
-      output: Goal,
-      http: { method: 'PATCH', path: '/goals/{goal_id}' },
-      cli: { usage: 'goals prioritize <goal_id> <priority>' },
-      mcp: true,
-      errors: [GoalNotFoundError, GoalEndedError],
-      async run({ goal_id, priority }) {
-        const { agent_id } = await goalOf(goal_id)
-        const data = { agent_id, goal_id, changes: ['priority'] }
-        const done = await svc
-          .use(Store)
-          .apply([
-            setPriority({ goal_id, priority }),
-            appendEvent({ type: 'goal_changed', agent_id, data }),
-            wakeAgents({ agents: [agent_id], reason: 'goal' }),
-          ])
-        if (!done) throw await endedError(goal_id)
-        return shownNow(goal_id)
-      },
-      render: ({ goal_id, priority }) => `${goal_id}: priority ${priority}`,
-    }),
-    operation({
-      name: 'goals.abandon',
-      summary: 'Abandon an active goal and its subgoals',
-      description: 'The cycle in progress ends before its next model call.',
-      input: z.strictObject({ goal_id: goalId, reason }),
-      output: Goal,
-      http: { method: 'POST', path: '/goals/{goal_id}/abandon' },
-      mcp: true,
-      errors: [GoalNotFoundError, GoalEndedError],
-      async run({ goal_id, reason }) {
-        if (!(await abandon(await goalOf(goal_id), reason))) throw await endedError(goal_id)
-        return shownNow(goal_id)
-      },
-    }),
-    operation({
-      name: 'goals.abandon_all',
-      summary: 'Abandon active goals',
-      description: 'One goal, all of an agent, or all goals.',
-      input: z.strictObject({
-        goal_id: goalId.optional(),
-        agent: id.optional().describe('All active goals of this agent, by id or name'),
-        all: z.boolean().default(false).describe('All active goals of all agents'),
-        reason,
-      }),
-      output: z.array(Goal),
-      http: { method: 'POST', path: '/goals/abandon' },
-      cli: {
-        usage: 'goals abandon [goal_id]',
-        short: { agent: 'a', reason: 'r' },
-        example: 'goals abandon --agent coder-1a2b3c4d',
-      },
-      errors: [GoalNotFoundError, GoalEndedError, AgentNotFoundError, AmbiguousAgentError, NameAGoalError],
-      async run({ goal_id, agent, all, reason }) {
-        if ([goal_id, agent, all || undefined].filter(each => each !== undefined).length !== 1)
-          throw new NameAGoalError()
-        if (goal_id !== undefined) {
-          if (!(await abandon(await goalOf(goal_id), reason))) throw await endedError(goal_id)
-          return [await shownNow(goal_id)]
-        }
-        const of = agent === undefined ? undefined : (await svc.use(Agents).find(agent)).agent_id
-        const goals = await activeGoals(svc.use(Store), of)
-        // One that has ended in the meantime, with its parent or by itself, is passed over.
-        for (const each of goals) await abandon(each, reason)
-        return Promise.all(goals.map(({ goal_id }) => shownNow(goal_id)))
-      },
-      render: goals => goals.map(({ goal_id, status }) => `${goal_id}: ${status}`).join('\n') || 'no goals were active',
-    }),
-  ]
+async function goalsOf(svc: PluginHandle, ref: string, page?: ListWindow, filter?: GoalFilter) {
+  const { agent_id } = await svc.use(Agents).find(ref)
+  return shownAll(svc, await listGoals(svc.use(Store), agent_id, page, filter))
 }
+
+async function goalOf(svc: PluginHandle, ref: string): Promise<GoalRow> {
+  const row = await findGoal(svc.use(Store), ref)
+  if (!row) throw new GoalNotFoundError({ ref })
+  return row
+}
+
+async function shownAll(svc: PluginHandle, rows: readonly GoalRow[]) {
+  const waits = await waitsOf(
+    svc.use(Store),
+    rows.map(({ goal_id }) => goal_id),
+  )
+  return rows.map(row => goalView(row, waits(row.goal_id)))
+}
+
+const shownNow = async (svc: PluginHandle, goal_id: string) => (await shownAll(svc, [await goalOf(svc, goal_id)]))[0]!
+
+const endedError = async (svc: PluginHandle, goal_id: string) =>
+  new GoalEndedError({ goal_id, status: (await goalOf(svc, goal_id)).status })
+
+async function abandon(
+  svc: PluginHandle,
+  goal: { goal_id: string; agent_id: string },
+  reason = 'Abandoned by the operator.',
+) {
+  const effects = await svc.use(Goals).abandoned(goal, reason)
+  return svc.use(Store).apply([...effects, wakeAgents({ agents: [goal.agent_id], reason: 'goal abandoned' })])
+}
+
+export const goalsHistory = operation({
+  name: 'goals.history',
+  summary: "List an agent's goals, newest first",
+  description: 'Includes goals that have ended, with their results.',
+  input: DatedPage.extend({
+    id,
+    limit: z.number().int().min(1).max(200).default(20).describe('At most this many (1 to 200)'),
+    status: Goal.shape.status.optional().describe('Only goals with this status'),
+  }),
+  output: z.array(Goal),
+  http: { method: 'GET', path: '/agents/{id}/history' },
+  cli: { usage: 'history <id>', short: { limit: 'n' } },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  run: ({ id, limit, offset, order, ...filter }, { svc }) => goalsOf(svc, id, { limit, offset, order }, filter),
+  count: async ({ id, limit: _, offset: __, order: ___, ...filter }, { svc }) =>
+    numberOfGoals(svc.use(Store), (await svc.use(Agents).find(id)).agent_id, filter),
+  render: goals => goals.map(line).join('\n') || 'no goals yet',
+})
+
+export const goalsList = operation({
+  name: 'goals.list',
+  summary: "List an agent's goals, newest first",
+  description: 'Active and ended goals, with the result or the reason.',
+  input: z.object({ id }),
+  output: z.array(Goal),
+  http: { method: 'GET', path: '/agents/{id}/goals' },
+  cli: { usage: 'goals <id>' },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  run: ({ id }, { svc }) => goalsOf(svc, id),
+  render: goals => goals.map(line).join('\n') || 'no goals yet',
+})
+
+export const goalsGet = operation({
+  name: 'goals.get',
+  summary: 'Show a goal',
+  description: 'Its objective, state, progress, and its result when it has ended.',
+  input: z.object({ goal_id: goalId }),
+  output: Goal,
+  http: { method: 'GET', path: '/goals/{goal_id}' },
+  cli: { usage: 'goals show <goal_id>' },
+  mcp: true,
+  errors: [GoalNotFoundError],
+  run: ({ goal_id }, { svc }) => shownNow(svc, goal_id),
+  render: renderGoal,
+})
+
+export const goalsAdd = operation({
+  name: 'goals.add',
+  summary: 'Add a goal',
+  description: 'It is pursued as soon as no other goal of the agent has a higher priority.',
+  input: z.strictObject({
+    id,
+    objective: z
+      .string()
+      .trim()
+      .min(1)
+      .max(4000)
+      .meta({ examples: ['Write a test for the parser'] })
+      .describe('What is to be reached'),
+    priority: priority.default(4),
+    acceptance: z
+      .array(Acceptance)
+      .max(20)
+      .default([])
+      .describe('What must hold before it counts as reached: checked when the agent calls it finished'),
+    after: z
+      .array(goalId)
+      .max(20)
+      .default([])
+      .describe('Goals that end before it begins, of any agent; it is shown how they ended'),
+    deadline: Instant.optional().describe('When it ends, if it is not reached by then'),
+    parent_goal_id: goalId
+      .nullish()
+      .describe('The goal that it is a part of; that one goes on when this one has ended'),
+  }),
+  output: Goal,
+  http: {
+    method: 'POST',
+    path: '/agents/{id}/goals',
+    status: 201,
+    idempotent: true,
+    location: ({ goal_id }: Goal) => `/goals/${goal_id}`,
+  },
+  cli: {
+    usage: 'goals add <id> <objective...>',
+    short: { priority: 'p' },
+    lists: {
+      acceptance: {
+        'accept-command': 'command',
+        'accept-file': 'file',
+        'accept-rubric': 'rubric',
+        'accept-operator': 'operator',
+      },
+    },
+  },
+  mcp: true,
+  errors: [
+    AgentNotFoundError,
+    AmbiguousAgentError,
+    AgentDeadError,
+    GoalNotFoundError,
+    GoalEndedError,
+    TooManySubgoalsError,
+    CommandError,
+    ConflictError,
+  ],
+  async run({ id, objective, priority, acceptance, after, deadline, parent_goal_id }, { svc, effects: also = [] }) {
+    const { agent_id, died_at } = await svc.use(Agents).find(id)
+    if (died_at !== null) throw new AgentDeadError({ agent_id })
+    if (parent_goal_id) await parentFor(svc, parent_goal_id, agent_id, 1)
+    const goal = { agent_id, objective, priority, origin: 'operator' as const }
+    for (const each of after) await goalOf(svc, each)
+    await refuseUncheckable(svc, acceptance)
+    const { goal_id, effects } = svc.use(Goals).added({ ...goal, parent_goal_id: parent_goal_id ?? null })
+    const wake = wakeAgents({ agents: [agent_id], reason: 'goal' })
+    const deadline_at = deadline === undefined ? null : Date.parse(deadline)
+    if (deadline_at !== null || after.length > 0) effects.push(setTerms({ goal_id, deadline_at, after }))
+    const unchecked = acceptance.map(each => ({ ...each, met: null, problem: null }))
+    if (acceptance.length > 0) effects.push(setAcceptance({ goal_id, acceptance: unchecked, refused: false }))
+    if (!(await svc.use(Store).apply([...effects, wake, ...also])))
+      throw await endedError(svc, parent_goal_id ?? goal_id)
+    return shownNow(svc, goal_id)
+  },
+  render: line,
+})
+
+export const goalsUpdate = operation({
+  name: 'goals.update',
+  summary: "Change an active goal's priority",
+  description: 'Goals with a higher priority are pursued first.',
+  input: z.strictObject({ goal_id: goalId, priority }),
+  output: Goal,
+  http: { method: 'PATCH', path: '/goals/{goal_id}' },
+  cli: { usage: 'goals prioritize <goal_id> <priority>' },
+  mcp: true,
+  errors: [GoalNotFoundError, GoalEndedError],
+  async run({ goal_id, priority }, { svc }) {
+    const { agent_id } = await goalOf(svc, goal_id)
+    const data = { agent_id, goal_id, changes: ['priority'] }
+    const done = await svc
+      .use(Store)
+      .apply([
+        setPriority({ goal_id, priority }),
+        appendEvent({ type: 'goal_changed', agent_id, data }),
+        wakeAgents({ agents: [agent_id], reason: 'goal' }),
+      ])
+    if (!done) throw await endedError(svc, goal_id)
+    return shownNow(svc, goal_id)
+  },
+  render: ({ goal_id, priority }) => `${goal_id}: priority ${priority}`,
+})
+
+export const goalsAbandon = operation({
+  name: 'goals.abandon',
+  summary: 'Abandon an active goal and its subgoals',
+  description: 'The cycle in progress ends before its next model call.',
+  input: z.strictObject({ goal_id: goalId, reason }),
+  output: Goal,
+  http: { method: 'POST', path: '/goals/{goal_id}/abandon' },
+  mcp: true,
+  errors: [GoalNotFoundError, GoalEndedError],
+  async run({ goal_id, reason }, { svc }) {
+    if (!(await abandon(svc, await goalOf(svc, goal_id), reason))) throw await endedError(svc, goal_id)
+    return shownNow(svc, goal_id)
+  },
+})
+
+export const goalsAbandonAll = operation({
+  name: 'goals.abandon_all',
+  summary: 'Abandon active goals',
+  description: 'One goal, all of an agent, or all goals.',
+  input: z.strictObject({
+    goal_id: goalId.optional(),
+    agent: id.optional().describe('All active goals of this agent, by id or name'),
+    all: z.boolean().default(false).describe('All active goals of all agents'),
+    reason,
+  }),
+  output: z.array(Goal),
+  http: { method: 'POST', path: '/goals/abandon' },
+  cli: {
+    usage: 'goals abandon [goal_id]',
+    short: { agent: 'a', reason: 'r' },
+    example: 'goals abandon --agent coder-1a2b3c4d',
+  },
+  errors: [GoalNotFoundError, GoalEndedError, AgentNotFoundError, AmbiguousAgentError, NameAGoalError],
+  async run({ goal_id, agent, all, reason }, { svc }) {
+    if ([goal_id, agent, all || undefined].filter(each => each !== undefined).length !== 1) throw new NameAGoalError()
+    if (goal_id !== undefined) {
+      if (!(await abandon(svc, await goalOf(svc, goal_id), reason))) throw await endedError(svc, goal_id)
+      return [await shownNow(svc, goal_id)]
+    }
+    const of = agent === undefined ? undefined : (await svc.use(Agents).find(agent)).agent_id
+    const goals = await activeGoals(svc.use(Store), of)
+    // One that has ended in the meantime, with its parent or by itself, is passed over.
+    for (const each of goals) await abandon(svc, each, reason)
+    return Promise.all(goals.map(({ goal_id }) => shownNow(svc, goal_id)))
+  },
+  render: goals => goals.map(({ goal_id, status }) => `${goal_id}: ${status}`).join('\n') || 'no goals were active',
+})
+
+export const goalOperations = [goalsHistory, goalsList, goalsGet, goalsAdd, goalsUpdate, goalsAbandon, goalsAbandonAll]
 
 function goalView({ claims_refused: _, deadline_at, ...row }: GoalRow, waits: WaitsFor): Goal {
   return {

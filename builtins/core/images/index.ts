@@ -14,6 +14,6 @@ export default definePlugin({
     svc.provide(Images, new KeptImages(svc))
     for (const effect of [keepImage, removeImages]) svc.add(Effects, effect.kind)
     imagesForget(svc)
-    for (const operation of imageOperations(svc)) svc.operation(operation)
+    for (const operation of imageOperations) svc.operation(operation)
   },
 })

@@ -36,7 +36,7 @@ export default definePlugin({
     const memory = currentService(svc, Memory)
     const achievements = new Achievements(svc, memory)
     svc.add(BundleParts, memoryBundle(memory))
-    for (const operation of memoryOperations(svc, memory)) svc.operation(operation)
+    for (const operation of memoryOperations) svc.operation(operation)
     svc.on('goal_completed', () => achievements.look())
     svc.start(() => {
       const looked = achievements

@@ -1,106 +1,110 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
-import { type Memory, MemoryNotFoundError, MemoryRecord } from './contract.ts'
+import { Memory, MemoryNotFoundError, MemoryRecord } from './contract.ts'
 
 const id = AgentRef
 const memory_id = z.string().min(1).max(128).describe("A record's id")
 const MAX_HITS = 1000
 
-export function memoryOperations(svc: PluginHandle, memory: Memory) {
-  const find = async (ref: string) => {
-    const { agent_id } = await svc.use(Agents).find(ref)
-    return { agent_id, records: memory.of(agent_id) }
-  }
-  /** What fails because its agent was deleted meanwhile, and its files with it, says so. */
-  const within = <T>(agent_id: string, work: Promise<T>): Promise<T> =>
-    work.catch(async error => {
-      await svc.use(Agents).find(agent_id)
-      throw error
-    })
-  const found = [AgentNotFoundError, AmbiguousAgentError]
-
-  return [
-    operation({
-      name: 'memory.list',
-      summary: "Search an agent's memory",
-      description: 'The nearest to a query first; without a query the newest first.',
-      input: Page.extend({ id, query: z.string().trim().min(1).max(2000).optional().describe('Words to look for') }),
-      output: z.array(MemoryRecord.extend({ score: z.number().nullable().describe('How near to the query, 0 to 1') })),
-      http: { method: 'GET', path: '/agents/{id}/memory' },
-      cli: { usage: 'memory <id> [query]', short: { limit: 'n' } },
-      mcp: true,
-      errors: found,
-      async run({ id, query, limit, offset }) {
-        const { records } = await find(id)
-        const wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit
-        const all = query
-          ? (await records.look(query, Math.min(wanted, MAX_HITS))).slice(offset)
-          : await records.recent(wanted - offset, { offset })
-        return all.map(record => ({ score: null, ...record }))
-      },
-      count: async ({ id, query }) => {
-        const { records } = await find(id)
-        return query ? (await records.look(query, MAX_HITS)).length : records.count()
-      },
-      render: records => records.map(line).join('\n') || 'nothing yet',
-    }),
-    operation({
-      name: 'memory.get',
-      summary: 'Show a memory record',
-      description: 'With the number of times it was recalled, and when last.',
-      input: z.object({ id, memory_id }),
-      output: MemoryRecord,
-      http: { method: 'GET', path: '/agents/{id}/memory/{memory_id}' },
-      mcp: true,
-      errors: [...found, MemoryNotFoundError],
-      async run({ id, memory_id }) {
-        const { agent_id, records } = await find(id)
-        const record = await within(agent_id, records.peek(memory_id))
-        if (!record) throw new MemoryNotFoundError({ memory_id, agent_id })
-        return record
-      },
-    }),
-    operation({
-      name: 'memory.forget',
-      summary: 'Delete a memory record',
-      description: 'The record is gone for good.',
-      input: z.object({ id, memory_id }),
-      output: z.null(),
-      http: { method: 'DELETE', path: '/agents/{id}/memory/{memory_id}', status: 204 },
-      cli: { usage: 'memory forget <id> <memory_id>' },
-      mcp: true,
-      errors: [...found, MemoryNotFoundError],
-      async run({ id, memory_id }) {
-        const { agent_id, records } = await find(id)
-        if (!(await within(agent_id, records.forget(memory_id)))) throw new MemoryNotFoundError({ memory_id, agent_id })
-        return null
-      },
-      render: () => 'forgotten',
-    }),
-    operation({
-      name: 'memory.consolidate',
-      summary: 'Remove memories that were not used for long',
-      description:
-        'Removes records that are older than the given days and were recalled less often than the given number of times.',
-      input: z.strictObject({
-        id,
-        max_age_days: z.number().min(0).max(36_500).default(30).describe('Younger records stay'),
-        min_access: z.number().int().min(0).default(2).describe('Records with at least this number of accesses stay'),
-      }),
-      output: z.object({ removed: z.number().int() }),
-      http: { method: 'POST', path: '/agents/{id}/memory/consolidate' },
-      cli: { usage: 'memory consolidate <id>' },
-      mcp: true,
-      errors: found,
-      async run({ id, max_age_days, min_access }) {
-        const { agent_id, records } = await find(id)
-        return { removed: await within(agent_id, records.consolidate(max_age_days, min_access)) }
-      },
-      render: ({ removed }) => `${removed} records removed`,
-    }),
-  ]
+async function find(svc: PluginHandle, ref: string) {
+  const { agent_id } = await svc.use(Agents).find(ref)
+  return { agent_id, records: svc.use(Memory).of(agent_id) }
 }
+
+/** What fails because its agent was deleted meanwhile, and its files with it, says so. */
+const within = <T>(svc: PluginHandle, agent_id: string, work: Promise<T>): Promise<T> =>
+  work.catch(async error => {
+    await svc.use(Agents).find(agent_id)
+    throw error
+  })
+
+const found = [AgentNotFoundError, AmbiguousAgentError]
+
+export const memoryList = operation({
+  name: 'memory.list',
+  summary: "Search an agent's memory",
+  description: 'The nearest to a query first; without a query the newest first.',
+  input: Page.extend({ id, query: z.string().trim().min(1).max(2000).optional().describe('Words to look for') }),
+  output: z.array(MemoryRecord.extend({ score: z.number().nullable().describe('How near to the query, 0 to 1') })),
+  http: { method: 'GET', path: '/agents/{id}/memory' },
+  cli: { usage: 'memory <id> [query]', short: { limit: 'n' } },
+  mcp: true,
+  errors: found,
+  async run({ id, query, limit, offset }, { svc }) {
+    const { records } = await find(svc, id)
+    const wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit
+    const all = query
+      ? (await records.look(query, Math.min(wanted, MAX_HITS))).slice(offset)
+      : await records.recent(wanted - offset, { offset })
+    return all.map(record => ({ score: null, ...record }))
+  },
+  count: async ({ id, query }, { svc }) => {
+    const { records } = await find(svc, id)
+    return query ? (await records.look(query, MAX_HITS)).length : records.count()
+  },
+  render: records => records.map(line).join('\n') || 'nothing yet',
+})
+
+export const memoryGet = operation({
+  name: 'memory.get',
+  summary: 'Show a memory record',
+  description: 'With the number of times it was recalled, and when last.',
+  input: z.object({ id, memory_id }),
+  output: MemoryRecord,
+  http: { method: 'GET', path: '/agents/{id}/memory/{memory_id}' },
+  mcp: true,
+  errors: [...found, MemoryNotFoundError],
+  async run({ id, memory_id }, { svc }) {
+    const { agent_id, records } = await find(svc, id)
+    const record = await within(svc, agent_id, records.peek(memory_id))
+    if (!record) throw new MemoryNotFoundError({ memory_id, agent_id })
+    return record
+  },
+})
+
+export const memoryForget = operation({
+  name: 'memory.forget',
+  summary: 'Delete a memory record',
+  description: 'The record is gone for good.',
+  input: z.object({ id, memory_id }),
+  output: z.null(),
+  http: { method: 'DELETE', path: '/agents/{id}/memory/{memory_id}', status: 204 },
+  cli: { usage: 'memory forget <id> <memory_id>' },
+  mcp: true,
+  errors: [...found, MemoryNotFoundError],
+  async run({ id, memory_id }, { svc }) {
+    const { agent_id, records } = await find(svc, id)
+    if (!(await within(svc, agent_id, records.forget(memory_id))))
+      throw new MemoryNotFoundError({ memory_id, agent_id })
+    return null
+  },
+  render: () => 'forgotten',
+})
+
+export const memoryConsolidate = operation({
+  name: 'memory.consolidate',
+  summary: 'Remove memories that were not used for long',
+  description:
+    'Removes records that are older than the given days and were recalled less often than the given number of times.',
+  input: z.strictObject({
+    id,
+    max_age_days: z.number().min(0).max(36_500).default(30).describe('Younger records stay'),
+    min_access: z.number().int().min(0).default(2).describe('Records with at least this number of accesses stay'),
+  }),
+  output: z.object({ removed: z.number().int() }),
+  http: { method: 'POST', path: '/agents/{id}/memory/consolidate' },
+  cli: { usage: 'memory consolidate <id>' },
+  mcp: true,
+  errors: found,
+  async run({ id, max_age_days, min_access }, { svc }) {
+    const { agent_id, records } = await find(svc, id)
+    return { removed: await within(svc, agent_id, records.consolidate(max_age_days, min_access)) }
+  },
+  render: ({ removed }) => `${removed} records removed`,
+})
+
+export const memoryOperations = [memoryList, memoryGet, memoryForget, memoryConsolidate]
 
 function line({ memory_id, ts, thought, score }: MemoryRecord & { score: number | null }): string {
   const near = score === null ? '' : ` ${score.toFixed(2)}`

@@ -24,10 +24,10 @@ import {
   Models,
   ModelUsers,
 } from './contract.ts'
-import { LearnedModels } from './learned/learned-models.ts'
+import { LearnedModels, OwnLearned } from './learned/learned-models.ts'
 import { modelsForget } from './learned/operations.ts'
 import { forgetLearned, keepLearned, listLearned } from './learned/repository.ts'
-import { modelsList } from './operations.ts'
+import { ModelsView, modelsList } from './operations.ts'
 import { anthropic } from './providers/anthropic.ts'
 import { anthropicEndpoint, endpoints } from './providers/endpoints.ts'
 import { openaiCompatible } from './providers/openai.ts'
@@ -101,8 +101,9 @@ export default definePlugin({
       learned: taught,
       now,
     }
-    svc.operation(modelsList(view))
-    svc.operation(modelsForget(svc, learned))
+    svc.provide(ModelsView, view)
+    svc.provide(OwnLearned, learned)
+    for (const operation of [modelsList, modelsForget]) svc.operation(operation)
     for (const effect of [keepLearned, forgetLearned]) svc.add(Effects, effect.kind)
     svc.event('model_failover', ModelFailover)
     svc.event('context_compacted', ContextCompacted)

@@ -1,4 +1,4 @@
-import { errorMessage, type Operation, operation, z } from '#kernel'
+import { errorMessage, operation, token, z } from '#kernel'
 import type { Governor } from './call/governor.ts'
 import { pricedOf } from './call/spend.ts'
 import { isStale, type Price, type ProjectCatalogue, STALE_DAYS } from './catalogue/catalogue.ts'
@@ -20,63 +20,63 @@ export interface ModelsView {
   /** Milliseconds since 1970. */
   now(): number
 }
+export const ModelsView = token<ModelsView>('models/view')
 
 /** What an operator can ask about models. */
-export function modelsList(view: ModelsView): Operation {
-  return operation({
-    name: 'models.list',
-    summary: 'List model providers, tiers and prices',
-    description: "With prices, context windows, the default model, and the state of each provider's circuit breaker.",
-    input: z.strictObject({
-      stale: z
-        .boolean()
-        .default(false)
-        .describe(`Of the prices, only those whose date is more than ${STALE_DAYS} days ago`),
-    }),
-    output: ModelsOverview,
-    http: { method: 'GET', path: '/models' },
-    cli: { usage: 'models' },
-    mcp: true,
-    render: renderModels,
-    async run({ stale }) {
-      const catalogue = await view.catalogue()
-      const [found, in_use, ...providers] = await Promise.all([
-        view.resolveDefault().then(
-          ({ id, provider }) => ({
-            default: { model: id, provider: provider.name, notice: provider.notice ?? null },
-            error: null,
-          }),
-          error => ({ default: null, error: errorMessage(error) }),
-        ),
-        view.inUse(),
-        ...view.providers().map(async provider => ({
-          name: provider.name,
-          ...(await provider.availability()),
-          notice: provider.notice ?? null,
-          free: provider.free ?? false,
-          free_because: provider.free ? (provider.free_because ?? null) : null,
-          tiers: catalogue.tiers[provider.name] ?? {},
-          traffic: view.governorOf(provider.name).state(),
-        })),
-      ])
-      const prices = Object.entries(catalogue.prices).map(([model, price]) =>
-        modelView(model, price, catalogue, view.now()),
-      )
-      return {
-        ...found,
-        in_use: in_use.map(({ price, ...facts }) => ({
-          ...facts,
-          priced: pricedOf(price === 'unknown' ? undefined : price),
-        })),
-        unknown_price: view.unknownPrice(),
-        learned: await view.learned(),
-        providers,
-        listed: stale ? ('stale' as const) : ('all' as const),
-        prices: stale ? prices.filter(price => price.stale) : prices,
-      }
-    },
-  })
-}
+export const modelsList = operation({
+  name: 'models.list',
+  summary: 'List model providers, tiers and prices',
+  description: "With prices, context windows, the default model, and the state of each provider's circuit breaker.",
+  input: z.strictObject({
+    stale: z
+      .boolean()
+      .default(false)
+      .describe(`Of the prices, only those whose date is more than ${STALE_DAYS} days ago`),
+  }),
+  output: ModelsOverview,
+  http: { method: 'GET', path: '/models' },
+  cli: { usage: 'models' },
+  mcp: true,
+  render: renderModels,
+  async run({ stale }, { svc }) {
+    const view = svc.use(ModelsView)
+    const catalogue = await view.catalogue()
+    const [found, in_use, ...providers] = await Promise.all([
+      view.resolveDefault().then(
+        ({ id, provider }) => ({
+          default: { model: id, provider: provider.name, notice: provider.notice ?? null },
+          error: null,
+        }),
+        error => ({ default: null, error: errorMessage(error) }),
+      ),
+      view.inUse(),
+      ...view.providers().map(async provider => ({
+        name: provider.name,
+        ...(await provider.availability()),
+        notice: provider.notice ?? null,
+        free: provider.free ?? false,
+        free_because: provider.free ? (provider.free_because ?? null) : null,
+        tiers: catalogue.tiers[provider.name] ?? {},
+        traffic: view.governorOf(provider.name).state(),
+      })),
+    ])
+    const prices = Object.entries(catalogue.prices).map(([model, price]) =>
+      modelView(model, price, catalogue, view.now()),
+    )
+    return {
+      ...found,
+      in_use: in_use.map(({ price, ...facts }) => ({
+        ...facts,
+        priced: pricedOf(price === 'unknown' ? undefined : price),
+      })),
+      unknown_price: view.unknownPrice(),
+      learned: await view.learned(),
+      providers,
+      listed: stale ? ('stale' as const) : ('all' as const),
+      prices: stale ? prices.filter(price => price.stale) : prices,
+    }
+  },
+})
 
 function modelView(model: string, price: Price, { models, configured }: ProjectCatalogue, now: number) {
   const { input, output, cached_input = null, cache_write = null, long_prompt, as_of, source } = price

@@ -1,6 +1,5 @@
 import { ModelUsers } from '#core/models/contract'
 import { definePlugin } from '#kernel'
-import { currentService } from '#lib/current-service'
 import { recordInput } from '#lib/recording-context'
 import { ConfigChecks } from '#platform/settings/contract'
 import { ProfilesConfig } from './config.ts'
@@ -33,6 +32,6 @@ export default definePlugin({
     svc.add(ConfigChecks, { name: 'profiles', forbids: 'nothing', check: () => profiles.faults() })
   },
   base(svc) {
-    for (const operation of profileOperations(currentService(svc, Profiles))) svc.operation(operation)
+    for (const operation of profileOperations) svc.operation(operation)
   },
 })

@@ -1,5 +1,5 @@
 import { operation, z } from '#kernel'
-import { Profile, ProfileNotFoundError, type Profiles } from './contract.ts'
+import { Profile, ProfileNotFoundError, Profiles } from './contract.ts'
 
 const Preset = z.object({
   name: z.string().describe('What agents are spawned from it by'),
@@ -9,30 +9,28 @@ const Preset = z.object({
 })
 type Preset = z.infer<typeof Preset>
 
-export function profileOperations(profiles: Profiles) {
-  return [
-    operation({
-      name: 'profiles.list',
-      summary: 'List profiles, or show one in full',
-      description: 'A profile is a preset that agents are spawned from. Files with faults are listed with their error.',
-      input: z.strictObject({ name: z.string().min(1).max(64).optional().describe('Only this one') }),
-      output: z.array(Preset),
-      http: { method: 'GET', path: '/profiles' },
-      cli: { usage: 'profiles [name]' },
-      mcp: true,
-      reach: 'store',
-      errors: [ProfileNotFoundError],
-      render: presets => (presets.length === 1 ? inFull(presets[0]!) : asTable(presets)),
-      async run({ name }) {
-        const all = await profiles.list()
-        if (name === undefined) return all
-        const one = all.filter(preset => preset.name === name)
-        if (one.length === 0) throw new ProfileNotFoundError({ name, known: all.map(preset => preset.name) })
-        return one
-      },
-    }),
-  ]
-}
+export const profilesList = operation({
+  name: 'profiles.list',
+  summary: 'List profiles, or show one in full',
+  description: 'A profile is a preset that agents are spawned from. Files with faults are listed with their error.',
+  input: z.strictObject({ name: z.string().min(1).max(64).optional().describe('Only this one') }),
+  output: z.array(Preset),
+  http: { method: 'GET', path: '/profiles' },
+  cli: { usage: 'profiles [name]' },
+  mcp: true,
+  reach: 'store',
+  errors: [ProfileNotFoundError],
+  render: presets => (presets.length === 1 ? inFull(presets[0]!) : asTable(presets)),
+  async run({ name }, { svc }) {
+    const all = await svc.use(Profiles).list()
+    if (name === undefined) return all
+    const one = all.filter(preset => preset.name === name)
+    if (one.length === 0) throw new ProfileNotFoundError({ name, known: all.map(preset => preset.name) })
+    return one
+  },
+})
+
+export const profileOperations = [profilesList]
 
 function asTable(presets: readonly Preset[]): string {
   const width = Math.max(4, ...presets.map(({ name }) => name.length)) + 2

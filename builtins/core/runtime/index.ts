@@ -10,7 +10,7 @@ import { unknownNames } from './names.ts'
 import { runtimeOperations } from './operations.ts'
 import { schemas } from './schemas.ts'
 import { SummaryWriter } from './summaries.ts'
-import { toolSets } from './tools.ts'
+import { ToolSets, toolSets } from './tools.ts'
 
 export default definePlugin({
   name: 'runtime',
@@ -20,7 +20,8 @@ export default definePlugin({
   config: RuntimeConfig,
   setup(svc, config) {
     const toolsFor = toolSets(svc, config)
-    for (const operation of runtimeOperations(svc, config, toolsFor)) svc.operation(operation)
+    svc.provide(ToolSets, toolsFor)
+    for (const operation of runtimeOperations) svc.operation(operation)
     svc.provide(Schemas, schemas)
     const summaries = new SummaryWriter(svc)
     const names = { unknownNames: unknownNames(svc) }

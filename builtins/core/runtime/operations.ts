@@ -1,8 +1,7 @@
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, type PluginHandle, z } from '#kernel'
-import type { RuntimeConfig } from './config.ts'
+import { operation, z } from '#kernel'
 import { tokensOf } from './offer.ts'
-import type { DescribedSet, Wanted } from './tools.ts'
+import { type DescribedSet, ToolSets, type Wanted } from './tools.ts'
 
 const GivenTool = z.object({
   name: z.string(),
@@ -27,38 +26,38 @@ type GivenTools = z.infer<typeof GivenTools>
 
 const EVERYTHING: Wanted = { toolkits: null, tools: null, core: null }
 
+export const toolsList = operation({
+  name: 'tools.list',
+  summary: "List an agent's tools and their prompt size",
+  description: 'The tools that its profile gives it, by toolkit, with the tokens that each takes in a prompt.',
+  input: z.strictObject({
+    id: z
+      .string()
+      .min(1)
+      .max(128)
+      .optional()
+      .meta({ examples: ['coder-1a2b3c4d'] })
+      .describe("An agent's id, or its name when only one has it; without it (over REST: *) all tools that there are"),
+  }),
+  output: GivenTools,
+  http: { method: 'GET', path: '/agents/{id}/tools' },
+  cli: { usage: 'tools [id]' },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  render,
+  async run({ id = '*' }, { svc }) {
+    const agent = id === '*' ? undefined : await svc.use(Agents).find(id)
+    const set = svc.use(ToolSets)(agent ? await svc.use(Agents).profileOf(agent) : EVERYTHING)
+    return {
+      agent_id: agent?.agent_id ?? null,
+      budget_tokens: Number(svc.config.get('daemon.tool_prompt_tokens')),
+      ...describeTools(set),
+    }
+  },
+})
+
 /** What agents can do, and what telling them so costs. */
-export function runtimeOperations(svc: PluginHandle, config: RuntimeConfig, setFor: (profile: Wanted) => DescribedSet) {
-  return [
-    operation({
-      name: 'tools.list',
-      summary: "List an agent's tools and their prompt size",
-      description: 'The tools that its profile gives it, by toolkit, with the tokens that each takes in a prompt.',
-      input: z.strictObject({
-        id: z
-          .string()
-          .min(1)
-          .max(128)
-          .optional()
-          .meta({ examples: ['coder-1a2b3c4d'] })
-          .describe(
-            "An agent's id, or its name when only one has it; without it (over REST: *) all tools that there are",
-          ),
-      }),
-      output: GivenTools,
-      http: { method: 'GET', path: '/agents/{id}/tools' },
-      cli: { usage: 'tools [id]' },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError],
-      render,
-      async run({ id = '*' }) {
-        const agent = id === '*' ? undefined : await svc.use(Agents).find(id)
-        const set = setFor(agent ? await svc.use(Agents).profileOf(agent) : EVERYTHING)
-        return { agent_id: agent?.agent_id ?? null, budget_tokens: config.tool_prompt_tokens, ...describeTools(set) }
-      },
-    }),
-  ]
-}
+export const runtimeOperations = [toolsList]
 
 function describeTools(set: DescribedSet): Omit<GivenTools, 'agent_id' | 'budget_tokens'> {
   const offered = new Set(set.specs.map(({ name }) => name))

@@ -1,6 +1,6 @@
 import type { ToolSpec } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
-import type { PluginHandle } from '#kernel'
+import { type PluginHandle, token } from '#kernel'
 import { textTokens } from '#lib/text-tokens'
 import { type Tool, type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import type { RuntimeConfig } from './config.ts'
@@ -25,6 +25,9 @@ export interface DescribedSet extends ToolSet {
 const OWN = 'runtime'
 /** The family of the tools that a profile names one by one. */
 const NAMED = 'named'
+
+/** The tool sets of profiles. */
+export const ToolSets = token<ReturnType<typeof toolSets>>('runtime/tool-sets')
 
 /** Tool sets by what a profile asks for, worked out anew when a toolkit comes or goes. */
 export function toolSets(svc: PluginHandle, config: RuntimeConfig) {

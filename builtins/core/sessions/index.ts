@@ -7,7 +7,7 @@ import { Sessions } from './contract.ts'
 import { sessionOperations } from './operations.ts'
 import { SESSION_EFFECTS } from './repository.ts'
 import { sessionsForget } from './retention.ts'
-import { SessionBook } from './sessions.ts'
+import { OwnSessions, SessionBook } from './sessions.ts'
 
 export default definePlugin({
   name: 'sessions',
@@ -21,7 +21,8 @@ export default definePlugin({
     const current = currentService(svc, Sessions, book)
     for (const effect of SESSION_EFFECTS) svc.add(Effects, effect.kind)
     sessionsForget(svc, current)
-    for (const operation of sessionOperations(svc, current)) svc.operation(operation)
+    svc.provide(OwnSessions, current)
+    for (const operation of sessionOperations) svc.operation(operation)
     svc.start(() => expireNowAndThen(svc, current))
   },
 })

@@ -3,7 +3,7 @@ import { operation, type PluginHandle, z } from '#kernel'
 import { DatedPage, Store } from '#platform/store/contract'
 import { OtherAgentSessionError, SESSION_STATUSES, Session, SessionNotFoundError } from './contract.ts'
 import { countSessions, listSessions, type SessionFilter } from './repository.ts'
-import { type SessionBook, toSession } from './sessions.ts'
+import { OwnSessions, toSession } from './sessions.ts'
 
 const agent_id = AgentRef
 const session_id = z.string().min(1).max(128).describe("A session's id")
@@ -13,99 +13,110 @@ const MAX_METADATA = 16_384
 const OpenedSession = Session.extend({ created: z.boolean().describe('Whether this request made it') })
 type OpenedSession = z.infer<typeof OpenedSession>
 
-export function sessionOperations(svc: PluginHandle, book: SessionBook) {
-  const filter = async (wanted: Omit<SessionFilter, 'user_id'>, user_id: string): Promise<SessionFilter> => {
-    const { agent_id: ref, status, since, before } = wanted
-    const agent_id = ref === undefined ? undefined : (await svc.use(Agents).find(ref)).agent_id
-    return { user_id, agent_id, status, since, before }
-  }
-
-  return [
-    operation({
-      name: 'sessions.create',
-      summary: 'Open a session, or find the running one',
-      description:
-        'A session groups tasks into one conversation. A running one of the same user and key is returned instead of a new one.',
-      input: z.strictObject({
-        agent_id,
-        session_key: z.string().min(1).max(256).nullish().describe("The user's own name for it"),
-        task: z.string().max(4000).default('').describe('What it is about'),
-        metadata: z
-          .record(z.string(), z.unknown())
-          .refine(value => JSON.stringify(value).length <= MAX_METADATA, `must be at most ${MAX_METADATA} characters`)
-          .nullish()
-          .describe('Whatever the client wants to find again'),
-      }),
-      output: OpenedSession,
-      http: {
-        method: 'POST',
-        path: '/sessions',
-        status: 201,
-        idempotent: true,
-        statuses: { 200: 'It was open already' },
-        statusOf: ({ created }: OpenedSession) => (created ? 201 : 200),
-        location: ({ session_id }: OpenedSession) => `/sessions/${session_id}`,
-      },
-      cli: { usage: 'sessions open <agent_id>', short: { session_key: 'k' } },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError, AgentDeadError, OtherAgentSessionError],
-      async run({ metadata, session_key, ...wanted }, { tenant, effects }) {
-        const { session, created } = await book.open({ ...wanted, tenant, session_key, metadata }, effects)
-        return { ...session, created }
-      },
-      render: ({ session_id, created }) => `${session_id}${created ? '' : '  (it was open already)'}`,
-    }),
-    operation({
-      name: 'sessions.list',
-      summary: 'List sessions, newest first',
-      description: 'Sessions of the user that X-Svc-User names.',
-      input: DatedPage.extend({
-        agent_id: agent_id.optional(),
-        status: z.enum(SESSION_STATUSES).optional().describe('Only sessions with this status'),
-      }),
-      output: z.array(Session),
-      http: { method: 'GET', path: '/sessions' },
-      cli: { usage: 'sessions [agent_id]', short: { limit: 'n' } },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError],
-      async run({ limit, offset, order, ...wanted }, { tenant }) {
-        const page = { limit, offset, order }
-        const rows = await listSessions(svc.use(Store), await filter(wanted, tenant), book.idleBefore, page)
-        return rows.map(toSession)
-      },
-      count: async (wanted, { tenant }) => countSessions(svc.use(Store), await filter(wanted, tenant), book.idleBefore),
-      render: sessions => sessions.map(line).join('\n') || 'no sessions yet',
-    }),
-    operation({
-      name: 'sessions.get',
-      summary: 'Show a session',
-      description: 'With its status, its last activity and its token counts.',
-      input: z.object({ session_id }),
-      output: Session,
-      http: { method: 'GET', path: '/sessions/{session_id}' },
-      cli: { usage: 'session <session_id>' },
-      mcp: true,
-      errors: [SessionNotFoundError],
-      run: ({ session_id }, { tenant }) => book.get(session_id, tenant),
-    }),
-    operation({
-      name: 'sessions.close',
-      summary: 'Close a session',
-      description: 'Ends its running and waiting tasks; the session stays as a record.',
-      input: z.object({ session_id }),
-      output: z.null(),
-      http: { method: 'DELETE', path: '/sessions/{session_id}', status: 204 },
-      cli: { usage: 'sessions close <session_id>' },
-      mcp: true,
-      errors: [SessionNotFoundError],
-      async run({ session_id }, { tenant }) {
-        await book.close(session_id, tenant)
-        return null
-      },
-      render: () => 'closed',
-    }),
-  ]
+async function filter(
+  svc: PluginHandle,
+  wanted: Omit<SessionFilter, 'user_id'>,
+  user_id: string,
+): Promise<SessionFilter> {
+  const { agent_id: ref, status, since, before } = wanted
+  const agent_id = ref === undefined ? undefined : (await svc.use(Agents).find(ref)).agent_id
+  return { user_id, agent_id, status, since, before }
 }
+
+export const sessionsCreate = operation({
+  name: 'sessions.create',
+  summary: 'Open a session, or find the running one',
+  description:
+    'A session groups tasks into one conversation. A running one of the same user and key is returned instead of a new one.',
+  input: z.strictObject({
+    agent_id,
+    session_key: z.string().min(1).max(256).nullish().describe("The user's own name for it"),
+    task: z.string().max(4000).default('').describe('What it is about'),
+    metadata: z
+      .record(z.string(), z.unknown())
+      .refine(value => JSON.stringify(value).length <= MAX_METADATA, `must be at most ${MAX_METADATA} characters`)
+      .nullish()
+      .describe('Whatever the client wants to find again'),
+  }),
+  output: OpenedSession,
+  http: {
+    method: 'POST',
+    path: '/sessions',
+    status: 201,
+    idempotent: true,
+    statuses: { 200: 'It was open already' },
+    statusOf: ({ created }: OpenedSession) => (created ? 201 : 200),
+    location: ({ session_id }: OpenedSession) => `/sessions/${session_id}`,
+  },
+  cli: { usage: 'sessions open <agent_id>', short: { session_key: 'k' } },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError, AgentDeadError, OtherAgentSessionError],
+  async run({ metadata, session_key, ...wanted }, { svc, tenant, effects }) {
+    const { session, created } = await svc.use(OwnSessions).open({ ...wanted, tenant, session_key, metadata }, effects)
+    return { ...session, created }
+  },
+  render: ({ session_id, created }) => `${session_id}${created ? '' : '  (it was open already)'}`,
+})
+
+export const sessionsList = operation({
+  name: 'sessions.list',
+  summary: 'List sessions, newest first',
+  description: 'Sessions of the user that X-Svc-User names.',
+  input: DatedPage.extend({
+    agent_id: agent_id.optional(),
+    status: z.enum(SESSION_STATUSES).optional().describe('Only sessions with this status'),
+  }),
+  output: z.array(Session),
+  http: { method: 'GET', path: '/sessions' },
+  cli: { usage: 'sessions [agent_id]', short: { limit: 'n' } },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  async run({ limit, offset, order, ...wanted }, { svc, tenant }) {
+    const page = { limit, offset, order }
+    const rows = await listSessions(
+      svc.use(Store),
+      await filter(svc, wanted, tenant),
+      svc.use(OwnSessions).idleBefore,
+      page,
+    )
+    return rows.map(toSession)
+  },
+  count: async (wanted, { svc, tenant }) =>
+    countSessions(svc.use(Store), await filter(svc, wanted, tenant), svc.use(OwnSessions).idleBefore),
+  render: sessions => sessions.map(line).join('\n') || 'no sessions yet',
+})
+
+export const sessionsGet = operation({
+  name: 'sessions.get',
+  summary: 'Show a session',
+  description: 'With its status, its last activity and its token counts.',
+  input: z.object({ session_id }),
+  output: Session,
+  http: { method: 'GET', path: '/sessions/{session_id}' },
+  cli: { usage: 'session <session_id>' },
+  mcp: true,
+  errors: [SessionNotFoundError],
+  run: ({ session_id }, { svc, tenant }) => svc.use(OwnSessions).get(session_id, tenant),
+})
+
+export const sessionsClose = operation({
+  name: 'sessions.close',
+  summary: 'Close a session',
+  description: 'Ends its running and waiting tasks; the session stays as a record.',
+  input: z.object({ session_id }),
+  output: z.null(),
+  http: { method: 'DELETE', path: '/sessions/{session_id}', status: 204 },
+  cli: { usage: 'sessions close <session_id>' },
+  mcp: true,
+  errors: [SessionNotFoundError],
+  async run({ session_id }, { svc, tenant }) {
+    await svc.use(OwnSessions).close(session_id, tenant)
+    return null
+  },
+  render: () => 'closed',
+})
+
+export const sessionOperations = [sessionsCreate, sessionsList, sessionsGet, sessionsClose]
 
 function line({ session_id, agent_id, status, session_key, task, cost_usd, tokens }: Session): string {
   const key = session_key && `[${session_key.replace(/\s+/g, ' ')}]`

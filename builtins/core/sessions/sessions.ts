@@ -1,5 +1,5 @@
 import { AgentDeadError, AgentNotFoundError, Agents } from '#core/agents/contract'
-import type { Effect, PluginHandle } from '#kernel'
+import { type Effect, type PluginHandle, token } from '#kernel'
 import { isoTime, Store, usdOf } from '#platform/store/contract'
 import type { SessionsConfig } from './config.ts'
 import {
@@ -24,6 +24,9 @@ import {
 const HOUR_MS = 3_600_000
 /** Number of lost races after which something else must be wrong. */
 const TRIES = 5
+
+/** Sessions with all that operators do to them, by the current provider where it can. */
+export const OwnSessions = token<SessionBook>('sessions/sessions')
 
 /** Operations on sessions, for all callers. */
 export class SessionBook implements Sessions {

@@ -11,7 +11,7 @@ import { subAgentOperations } from './operations.ts'
 import { childShape, SubAgentsConfig, toolkitsCheck, warnOfToolkits } from './profile.ts'
 import { countCycle, SUB_AGENT_EFFECTS, spawnedAmong } from './repository.ts'
 import { subAgentsForget } from './retention.ts'
-import { SubAgents } from './sub-agents.ts'
+import { OwnSubAgents, SubAgents } from './sub-agents.ts'
 import { subAgentsToolkit } from './toolkit.ts'
 
 export default definePlugin({
@@ -23,7 +23,8 @@ export default definePlugin({
     const config = svc.section('tools', SubAgentsConfig)
     const subAgents = new SubAgents(svc)
     for (const effect of SUB_AGENT_EFFECTS) svc.add(Effects, effect.kind)
-    for (const operation of subAgentOperations(svc, subAgents)) svc.operation(operation)
+    svc.provide(OwnSubAgents, subAgents)
+    for (const operation of subAgentOperations) svc.operation(operation)
     subAgentsForget(svc)
     svc.event('sub_agent_spawned', SubAgentSpawned)
     svc.event('sub_agent_ended', SubAgentEnded)

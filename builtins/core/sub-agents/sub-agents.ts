@@ -1,7 +1,7 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
 import { Goals } from '#core/goals/contract'
 import { Profiles } from '#core/profiles/contract'
-import type { Effect, PluginHandle } from '#kernel'
+import { type Effect, type PluginHandle, token } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { sanitizeLine } from '#lib/sanitize'
 import type { Gate } from '#platform/heartbeat/contract'
@@ -28,6 +28,8 @@ import {
   subAgentsOf,
   takePlace,
 } from './repository.ts'
+
+export const OwnSubAgents = token<SubAgents>('sub-agents/sub-agents')
 
 /** Maximum length of a reported result, in characters. */
 const LONGEST_RESULT = 8_000

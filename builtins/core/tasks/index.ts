@@ -9,7 +9,7 @@ import { taskOperations } from './operations.ts'
 import { tasksForget } from './retention.ts'
 import { tasksService } from './service.ts'
 import { sweepNowAndThen } from './sweep.ts'
-import { TaskService } from './task-service.ts'
+import { OwnTasks, TaskService } from './task-service.ts'
 import { toolkitsCheck, warnOfToolkits } from './toolkit-names.ts'
 
 export default definePlugin({
@@ -22,7 +22,8 @@ export default definePlugin({
     const service = new TaskService(svc, config)
     for (const effect of TASK_EFFECTS) svc.add(Effects, effect.kind)
     tasksForget(svc)
-    for (const operation of taskOperations(svc, service)) svc.operation(operation)
+    svc.provide(OwnTasks, service)
+    for (const operation of taskOperations) svc.operation(operation)
     svc.provide(Tasks, tasksService(svc, service))
     svc.provide(TaskDriver, service)
     svc.provide(SessionTasks, service)

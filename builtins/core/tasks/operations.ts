@@ -21,7 +21,7 @@ import {
 import { followTask } from './follow.ts'
 import { countMessages, countTasks, listTasks, sessionMessages, type TaskRow } from './repository.ts'
 import { responseOf, taskOf } from './shape.ts'
-import type { TaskService } from './task-service.ts'
+import { OwnTasks } from './task-service.ts'
 
 /** Longest instruction, in code points. */
 const MAX_INSTRUCTION = 100_000
@@ -85,156 +85,175 @@ const OPTIONS = {
 const KEY =
   'It ends when its client goes away, unless the request has an Idempotency-Key: then it goes on, is taken up again by another process when this one dies, and the same request again gives the same task.'
 
-export function taskOperations(svc: PluginHandle, service: TaskService) {
-  /** Tasks are their users' own; of others they are as if they were not. */
-  const mine = async (task_id: string, { tenant }: OperationCall): Promise<TaskRow> => {
-    await service.settleLost()
-    const row = await service.find(task_id)
-    if (row.user_id !== tenant) throw new TaskNotFoundError({ task_id })
-    return row
-  }
-  const agentOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
-
-  return [
-    operation({
-      name: 'tasks.run',
-      summary: 'Run a task and wait for its answer',
-      description: `Runs beside the agent's own life, with a small set of tools. ${KEY}`,
-      ...begins,
-      output: TaskResponse,
-      http: { method: 'POST', path: '/agents/{id}/tasks', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
-      cli: { usage: 'task run <id> <instruction...>', ...OPTIONS },
-      mcp: true,
-      async run(input, call) {
-        const { task_id, carried } = await service.begin(input, call, false)
-        // A run that ends with its client is waited for, so that its end is reported.
-        return responseOf(await service.waitUntilSettled(task_id, carried ? undefined : call.signal))
-      },
-      render: renderTask,
-      exit: exitOf,
-    }),
-    stream({
-      name: 'tasks.stream',
-      summary: 'Run a task and stream its answer',
-      description: `Sends text as it comes, and one last event: error when the task failed, else done. ${KEY}`,
-      ...begins,
-      events: TASK_EVENTS,
-      http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
-      cli: { usage: 'run <id> <instruction...>', ...OPTIONS },
-      mcp: true,
-      async *run(input, call) {
-        const { task_id, carried } = await service.begin(input, call, true)
-        try {
-          yield* followTask(svc, service, task_id, call.last_event_id, carried ? undefined : call.signal)
-        } finally {
-          // Of no effect when it has ended.
-          carried?.abort(new TaskCancelledError())
-        }
-      },
-    }),
-    operation({
-      name: 'tasks.get',
-      summary: 'Show a task',
-      description: 'Its status, and its output or error when it has ended.',
-      input: z.object({ task_id }),
-      output: Task,
-      http: { method: 'GET', path: '/tasks/{task_id}' },
-      cli: { usage: 'task <task_id>' },
-      mcp: true,
-      errors: [TaskNotFoundError],
-      run: async ({ task_id }, call) => taskOf(await mine(task_id, call)),
-    }),
-    stream({
-      name: 'tasks.follow',
-      summary: "Follow a task's stream",
-      description: 'Wherever it runs; with Last-Event-ID it continues after that event.',
-      input: z.object({ task_id }),
-      events: TASK_EVENTS,
-      http: { method: 'GET', path: '/tasks/{task_id}/stream' },
-      cli: { usage: 'task follow <task_id>' },
-      mcp: true,
-      errors: [TaskNotFoundError],
-      async *run({ task_id }, call) {
-        await mine(task_id, call)
-        yield* followTask(svc, service, task_id, call.last_event_id, call.signal)
-      },
-    }),
-    operation({
-      name: 'tasks.resume',
-      summary: 'Resume a task that waited for approval',
-      description:
-        'It goes on by itself when the decision reaches a running server; a task that has ended stays as it is.',
-      input: z.object({ task_id }),
-      output: TaskResponse,
-      http: { method: 'POST', path: '/tasks/{task_id}/resume' },
-      cli: { usage: 'task resume <task_id>' },
-      mcp: true,
-      errors: [TaskNotFoundError],
-      async run({ task_id }, call) {
-        await mine(task_id, call)
-        await service.resume(task_id)
-        return responseOf(await service.waitUntilSettled(task_id, call.signal))
-      },
-      render: renderTask,
-      exit: exitOf,
-    }),
-    operation({
-      name: 'tasks.cancel',
-      summary: 'Cancel a task',
-      description: 'Ends it wherever it runs or waits; a task that has ended stays as it is.',
-      input: z.object({ task_id }),
-      output: Task,
-      http: { method: 'POST', path: '/tasks/{task_id}/cancel' },
-      cli: { usage: 'task cancel <task_id>' },
-      mcp: true,
-      errors: [TaskNotFoundError, TaskOverError],
-      async run({ task_id }, call) {
-        await mine(task_id, call)
-        await service.cancel(task_id)
-        return taskOf(await service.find(task_id))
-      },
-    }),
-    operation({
-      name: 'tasks.list',
-      summary: "List an agent's tasks, newest first",
-      description: 'Tasks of the user that X-Svc-User names.',
-      input: Page.extend({ id }),
-      output: z.array(Task),
-      http: { method: 'GET', path: '/agents/{id}/tasks' },
-      cli: { usage: 'tasks <id>', short: { limit: 'n' } },
-      mcp: true,
-      errors: found,
-      async run({ id, ...page }, { tenant }) {
-        await service.settleLost()
-        return (await listTasks(svc.use(Store), await agentOf(id), tenant, page)).map(taskOf)
-      },
-      count: async ({ id }, { tenant }) => countTasks(svc.use(Store), await agentOf(id), tenant),
-      render: tasks => tasks.map(line).join('\n') || 'no tasks yet',
-    }),
-    operation({
-      name: 'tasks.transcript',
-      summary: "Show a session's transcript, oldest first",
-      description: 'The messages of all of its tasks.',
-      input: Page.extend({ session_id: z.string().min(1).max(128).describe("A session's id") }),
-      output: z.array(TaskMessage),
-      http: { method: 'GET', path: '/sessions/{session_id}/transcript' },
-      cli: { usage: 'session transcript <session_id>', short: { limit: 'n' } },
-      mcp: true,
-      errors: [SessionNotFoundError],
-      async run({ session_id, limit, offset }, { tenant }) {
-        await svc.use(Sessions).get(session_id, tenant)
-        const rows = await sessionMessages(svc.use(Store), session_id, limit, offset)
-        return rows.map(({ task_id, message, created_at }) => ({ task_id, ...message, at: isoTime(created_at) }))
-      },
-      count: async ({ session_id }, { tenant }) => {
-        await svc.use(Sessions).get(session_id, tenant)
-        return countMessages(svc.use(Store), session_id)
-      },
-      render: messages =>
-        messages.map(({ role, content, summary }) => `${summary ? 'summary' : role}: ${content}`).join('\n\n'),
-    }),
-  ]
+/** Tasks are their users' own; of others they are as if they were not. */
+async function mine(svc: PluginHandle, task_id: string, { tenant }: OperationCall): Promise<TaskRow> {
+  await svc.use(OwnTasks).settleLost()
+  const row = await svc.use(OwnTasks).find(task_id)
+  if (row.user_id !== tenant) throw new TaskNotFoundError({ task_id })
+  return row
 }
+
+const agentOf = async (svc: PluginHandle, ref: string) => (await svc.use(Agents).find(ref)).agent_id
+
+export const tasksRun = operation({
+  name: 'tasks.run',
+  summary: 'Run a task and wait for its answer',
+  description: `Runs beside the agent's own life, with a small set of tools. ${KEY}`,
+  ...begins,
+  output: TaskResponse,
+  http: { method: 'POST', path: '/agents/{id}/tasks', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
+  cli: { usage: 'task run <id> <instruction...>', ...OPTIONS },
+  mcp: true,
+  async run(input, call) {
+    const { svc } = call
+    const { task_id, carried } = await svc.use(OwnTasks).begin(input, call, false)
+    // A run that ends with its client is waited for, so that its end is reported.
+    return responseOf(await svc.use(OwnTasks).waitUntilSettled(task_id, carried ? undefined : call.signal))
+  },
+  render: renderTask,
+  exit: exitOf,
+})
+
+export const tasksStream = stream({
+  name: 'tasks.stream',
+  summary: 'Run a task and stream its answer',
+  description: `Sends text as it comes, and one last event: error when the task failed, else done. ${KEY}`,
+  ...begins,
+  events: TASK_EVENTS,
+  http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
+  cli: { usage: 'run <id> <instruction...>', ...OPTIONS },
+  mcp: true,
+  async *run(input, call) {
+    const { svc } = call
+    const { task_id, carried } = await svc.use(OwnTasks).begin(input, call, true)
+    try {
+      yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, carried ? undefined : call.signal)
+    } finally {
+      // Of no effect when it has ended.
+      carried?.abort(new TaskCancelledError())
+    }
+  },
+})
+
+export const tasksGet = operation({
+  name: 'tasks.get',
+  summary: 'Show a task',
+  description: 'Its status, and its output or error when it has ended.',
+  input: z.object({ task_id }),
+  output: Task,
+  http: { method: 'GET', path: '/tasks/{task_id}' },
+  cli: { usage: 'task <task_id>' },
+  mcp: true,
+  errors: [TaskNotFoundError],
+  run: async ({ task_id }, call) => taskOf(await mine(call.svc, task_id, call)),
+})
+
+export const tasksFollow = stream({
+  name: 'tasks.follow',
+  summary: "Follow a task's stream",
+  description: 'Wherever it runs; with Last-Event-ID it continues after that event.',
+  input: z.object({ task_id }),
+  events: TASK_EVENTS,
+  http: { method: 'GET', path: '/tasks/{task_id}/stream' },
+  cli: { usage: 'task follow <task_id>' },
+  mcp: true,
+  errors: [TaskNotFoundError],
+  async *run({ task_id }, call) {
+    const { svc } = call
+    await mine(svc, task_id, call)
+    yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, call.signal)
+  },
+})
+
+export const tasksResume = operation({
+  name: 'tasks.resume',
+  summary: 'Resume a task that waited for approval',
+  description: 'It goes on by itself when the decision reaches a running server; a task that has ended stays as it is.',
+  input: z.object({ task_id }),
+  output: TaskResponse,
+  http: { method: 'POST', path: '/tasks/{task_id}/resume' },
+  cli: { usage: 'task resume <task_id>' },
+  mcp: true,
+  errors: [TaskNotFoundError],
+  async run({ task_id }, call) {
+    const { svc } = call
+    await mine(svc, task_id, call)
+    await svc.use(OwnTasks).resume(task_id)
+    return responseOf(await svc.use(OwnTasks).waitUntilSettled(task_id, call.signal))
+  },
+  render: renderTask,
+  exit: exitOf,
+})
+
+export const tasksCancel = operation({
+  name: 'tasks.cancel',
+  summary: 'Cancel a task',
+  description: 'Ends it wherever it runs or waits; a task that has ended stays as it is.',
+  input: z.object({ task_id }),
+  output: Task,
+  http: { method: 'POST', path: '/tasks/{task_id}/cancel' },
+  cli: { usage: 'task cancel <task_id>' },
+  mcp: true,
+  errors: [TaskNotFoundError, TaskOverError],
+  async run({ task_id }, call) {
+    const { svc } = call
+    await mine(svc, task_id, call)
+    await svc.use(OwnTasks).cancel(task_id)
+    return taskOf(await svc.use(OwnTasks).find(task_id))
+  },
+})
+
+export const tasksList = operation({
+  name: 'tasks.list',
+  summary: "List an agent's tasks, newest first",
+  description: 'Tasks of the user that X-Svc-User names.',
+  input: Page.extend({ id }),
+  output: z.array(Task),
+  http: { method: 'GET', path: '/agents/{id}/tasks' },
+  cli: { usage: 'tasks <id>', short: { limit: 'n' } },
+  mcp: true,
+  errors: found,
+  async run({ id, ...page }, { svc, tenant }) {
+    await svc.use(OwnTasks).settleLost()
+    return (await listTasks(svc.use(Store), await agentOf(svc, id), tenant, page)).map(taskOf)
+  },
+  count: async ({ id }, { svc, tenant }) => countTasks(svc.use(Store), await agentOf(svc, id), tenant),
+  render: tasks => tasks.map(line).join('\n') || 'no tasks yet',
+})
+
+export const tasksTranscript = operation({
+  name: 'tasks.transcript',
+  summary: "Show a session's transcript, oldest first",
+  description: 'The messages of all of its tasks.',
+  input: Page.extend({ session_id: z.string().min(1).max(128).describe("A session's id") }),
+  output: z.array(TaskMessage),
+  http: { method: 'GET', path: '/sessions/{session_id}/transcript' },
+  cli: { usage: 'session transcript <session_id>', short: { limit: 'n' } },
+  mcp: true,
+  errors: [SessionNotFoundError],
+  async run({ session_id, limit, offset }, { svc, tenant }) {
+    await svc.use(Sessions).get(session_id, tenant)
+    const rows = await sessionMessages(svc.use(Store), session_id, limit, offset)
+    return rows.map(({ task_id, message, created_at }) => ({ task_id, ...message, at: isoTime(created_at) }))
+  },
+  count: async ({ session_id }, { svc, tenant }) => {
+    await svc.use(Sessions).get(session_id, tenant)
+    return countMessages(svc.use(Store), session_id)
+  },
+  render: messages =>
+    messages.map(({ role, content, summary }) => `${summary ? 'summary' : role}: ${content}`).join('\n\n'),
+})
+
+export const taskOperations = [
+  tasksRun,
+  tasksStream,
+  tasksGet,
+  tasksFollow,
+  tasksResume,
+  tasksCancel,
+  tasksList,
+  tasksTranscript,
+]
 
 /** A script stops at a task that failed. */
 function exitOf({ status }: TaskResponse): number {

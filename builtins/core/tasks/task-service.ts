@@ -3,7 +3,7 @@ import { type ImageRef, keepGiven } from '#core/images/contract'
 import { Schemas } from '#core/runtime/contract'
 import { Sessions, sessionUsed } from '#core/sessions/contract'
 import { IdempotencyKeyReusedError, problemOf, ServerStoppingError } from '#interfaces/rest/contract'
-import { errorMessage, type OperationCall, type PluginHandle, type SvcError } from '#kernel'
+import { errorMessage, type OperationCall, type PluginHandle, type SvcError, token } from '#kernel'
 import { StoppingError } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
@@ -48,6 +48,8 @@ export interface StartedTask {
   /** The run that ends when this request does. */
   carried: TaskRun | undefined
 }
+
+export const OwnTasks = token<TaskService>('tasks/tasks')
 
 /** Begins tasks, keeps those that run in this process, and takes up those that another left. */
 export class TaskService {

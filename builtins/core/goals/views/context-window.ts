@@ -2,7 +2,7 @@ import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core
 import { ContextCompacted, ContextReport, type Message, ModelNameError, Models } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import { Runtime } from '#core/runtime/contract'
-import { defineError, operation, type PluginHandle, z } from '#kernel'
+import { defineError, operation, z } from '#kernel'
 import { columns } from '#lib/columns'
 import { isoTime, Store } from '#platform/store/contract'
 import { pursuitParts } from '../context/prompt.ts'
@@ -32,42 +32,40 @@ const NoMeasureError = defineError({
 })
 
 /** Shows how much of its model's context window the next request of a pursuit takes. */
-export function contextOperation(svc: PluginHandle) {
-  return operation({
-    name: 'goals.context',
-    summary: "Show how full an agent's context window is",
-    description: 'The next request of its pursuit by section, against the window of its model.',
-    input: z.object({ id: AgentRef }),
-    output: Context,
-    http: { method: 'GET', path: '/agents/{id}/context' },
-    cli: { usage: 'context <id>' },
-    mcp: true,
-    errors: [AgentNotFoundError, AmbiguousAgentError, ModelNameError, NoMeasureError],
-    async run({ id }) {
-      const models = svc.use(Models)
-      if (!models.measure) throw new NoMeasureError()
-      const agent = await svc.use(Agents).find(id)
-      const profile = await svc.use(Agents).profileOf(agent)
-      const { agent_id, cycle_num } = agent
-      const goal = await activeGoal(svc.use(Store), agent_id)
-      const goal_id = goal?.goal_id ?? null
-      const tools = svc.use(Runtime).toolsFor(profile)
-      const sections = await sectionsFor(svc, 'goal_pursuit', agent, profile)
-      const system_parts = pursuitParts(profile, await svc.use(Profiles).skills(profile), sections, tools)
-      const said = goal_id === null ? [] : await loadTranscript(svc.use(Store), goal_id)
-      const system: Message = { role: 'system', content: system_parts.join('\n\n') }
-      const messages = [system, ...said.map(({ message }) => message)]
-      const report = await models.measure({
-        ...{ model: agent.model || profile.model || null, messages, system_parts, tools: tools.offered(messages) },
-        ...{ toolsWithin: tokens => tools.offered(messages, tokens), max_tokens: profile.max_tokens },
-        parameters: profile.parameters,
-        purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit' },
-      })
-      return { agent_id, goal_id, last_room_made: await lastRoomMade(svc.use(Store), agent_id, goal_id), ...report }
-    },
-    render,
-  })
-}
+export const goalsContext = operation({
+  name: 'goals.context',
+  summary: "Show how full an agent's context window is",
+  description: 'The next request of its pursuit by section, against the window of its model.',
+  input: z.object({ id: AgentRef }),
+  output: Context,
+  http: { method: 'GET', path: '/agents/{id}/context' },
+  cli: { usage: 'context <id>' },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError, ModelNameError, NoMeasureError],
+  async run({ id }, { svc }) {
+    const models = svc.use(Models)
+    if (!models.measure) throw new NoMeasureError()
+    const agent = await svc.use(Agents).find(id)
+    const profile = await svc.use(Agents).profileOf(agent)
+    const { agent_id, cycle_num } = agent
+    const goal = await activeGoal(svc.use(Store), agent_id)
+    const goal_id = goal?.goal_id ?? null
+    const tools = svc.use(Runtime).toolsFor(profile)
+    const sections = await sectionsFor(svc, 'goal_pursuit', agent, profile)
+    const system_parts = pursuitParts(profile, await svc.use(Profiles).skills(profile), sections, tools)
+    const said = goal_id === null ? [] : await loadTranscript(svc.use(Store), goal_id)
+    const system: Message = { role: 'system', content: system_parts.join('\n\n') }
+    const messages = [system, ...said.map(({ message }) => message)]
+    const report = await models.measure({
+      ...{ model: agent.model || profile.model || null, messages, system_parts, tools: tools.offered(messages) },
+      ...{ toolsWithin: tokens => tools.offered(messages, tokens), max_tokens: profile.max_tokens },
+      parameters: profile.parameters,
+      purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit' },
+    })
+    return { agent_id, goal_id, last_room_made: await lastRoomMade(svc.use(Store), agent_id, goal_id), ...report }
+  },
+  render,
+})
 
 async function lastRoomMade(
   store: Store,

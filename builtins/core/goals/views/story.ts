@@ -26,62 +26,62 @@ const ToolCall = z
   })
   .meta({ id: 'ToolCall' })
 
-/** How a pursuit goes and went: what is said in it, and the tools that were called. */
-export function storyOperations(svc: PluginHandle) {
-  const known = async (goal_id: string) => {
-    if (!(await findGoal(svc.use(Store), goal_id))) throw new GoalNotFoundError({ ref: goal_id })
-  }
-  return [
-    operation({
-      name: 'goals.transcript',
-      summary: "Show a goal's transcript, oldest first",
-      description: 'Of a goal that has ended until retention removes it.',
-      input: z.object({ goal_id }),
-      output: z.array(Said),
-      http: { method: 'GET', path: '/goals/{goal_id}/transcript' },
-      cli: { usage: 'goals transcript <goal_id>' },
-      mcp: true,
-      errors: [GoalNotFoundError],
-      async run({ goal_id }) {
-        const rows = await goalMessages(svc.use(Store), goal_id)
-        if (rows.length === 0) await known(goal_id)
-        return rows.map(({ message, created_at }) => ({
-          ...Message.parse(JSON.parse(message)),
-          at: isoTime(created_at),
-        }))
-      },
-      render: said =>
-        said.map(({ role, content, summary }) => `${summary ? 'summary' : role}: ${lineOf(content, 500)}`).join('\n') ||
-        'nothing is said',
-    }),
-    operation({
-      name: 'goals.calls',
-      summary: "List a goal's tool calls, newest first",
-      description: 'Each with its arguments, its outcome and its duration.',
-      input: Page.extend({ goal_id }),
-      output: z.array(ToolCall),
-      http: { method: 'GET', path: '/goals/{goal_id}/calls' },
-      cli: { usage: 'goals calls <goal_id>', short: { limit: 'n' } },
-      mcp: true,
-      errors: [GoalNotFoundError],
-      async run({ goal_id, limit, offset }) {
-        await known(goal_id)
-        const rows = await goalCalls(svc.use(Store), goal_id, SHOWN, limit ?? -1, offset)
-        return rows.map(({ is_error, started_at, ended_at, ...row }) => ({
-          ...row,
-          ok: is_error === null ? null : is_error === 0,
-          started_at: isoTime(started_at),
-          ended_at: ended_at === null ? null : isoTime(ended_at),
-        }))
-      },
-      count: ({ goal_id }) => numberOfCalls(svc.use(Store), goal_id),
-      render: calls =>
-        calls
-          .map(
-            ({ step, tool, ok, output }) =>
-              `${step}  ${ok === null ? '…' : ok ? '✓' : '✗'} ${tool}  ${lineOf(output ?? '', 200)}`,
-          )
-          .join('\n') || 'no tool was called',
-    }),
-  ]
+async function known(svc: PluginHandle, goal_id: string) {
+  if (!(await findGoal(svc.use(Store), goal_id))) throw new GoalNotFoundError({ ref: goal_id })
 }
+
+export const goalsTranscript = operation({
+  name: 'goals.transcript',
+  summary: "Show a goal's transcript, oldest first",
+  description: 'Of a goal that has ended until retention removes it.',
+  input: z.object({ goal_id }),
+  output: z.array(Said),
+  http: { method: 'GET', path: '/goals/{goal_id}/transcript' },
+  cli: { usage: 'goals transcript <goal_id>' },
+  mcp: true,
+  errors: [GoalNotFoundError],
+  async run({ goal_id }, { svc }) {
+    const rows = await goalMessages(svc.use(Store), goal_id)
+    if (rows.length === 0) await known(svc, goal_id)
+    return rows.map(({ message, created_at }) => ({
+      ...Message.parse(JSON.parse(message)),
+      at: isoTime(created_at),
+    }))
+  },
+  render: said =>
+    said.map(({ role, content, summary }) => `${summary ? 'summary' : role}: ${lineOf(content, 500)}`).join('\n') ||
+    'nothing is said',
+})
+
+export const goalsCalls = operation({
+  name: 'goals.calls',
+  summary: "List a goal's tool calls, newest first",
+  description: 'Each with its arguments, its outcome and its duration.',
+  input: Page.extend({ goal_id }),
+  output: z.array(ToolCall),
+  http: { method: 'GET', path: '/goals/{goal_id}/calls' },
+  cli: { usage: 'goals calls <goal_id>', short: { limit: 'n' } },
+  mcp: true,
+  errors: [GoalNotFoundError],
+  async run({ goal_id, limit, offset }, { svc }) {
+    await known(svc, goal_id)
+    const rows = await goalCalls(svc.use(Store), goal_id, SHOWN, limit ?? -1, offset)
+    return rows.map(({ is_error, started_at, ended_at, ...row }) => ({
+      ...row,
+      ok: is_error === null ? null : is_error === 0,
+      started_at: isoTime(started_at),
+      ended_at: ended_at === null ? null : isoTime(ended_at),
+    }))
+  },
+  count: ({ goal_id }, { svc }) => numberOfCalls(svc.use(Store), goal_id),
+  render: calls =>
+    calls
+      .map(
+        ({ step, tool, ok, output }) =>
+          `${step}  ${ok === null ? '…' : ok ? '✓' : '✗'} ${tool}  ${lineOf(output ?? '', 200)}`,
+      )
+      .join('\n') || 'no tool was called',
+})
+
+/** How a pursuit goes and went: what is said in it, and the tools that were called. */
+export const storyOperations = [goalsTranscript, goalsCalls]

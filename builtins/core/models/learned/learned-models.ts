@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { errorMessage, type PluginHandle } from '#kernel'
+import { errorMessage, type PluginHandle, token } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue/catalogue.ts'
 import type { Target } from '../catalogue/names.ts'
@@ -20,6 +20,9 @@ interface Known {
   looked_at: number
   facts: LearnedFacts
 }
+
+/** What this process knows of it. */
+export const OwnLearned = token<LearnedModels>('models/learned')
 
 /**
  * What refusals taught of models: windows, parameters that they do not take, abilities that they lack. It is kept in the

@@ -1,39 +1,37 @@
-import { type Operation, operation, type PluginHandle, z } from '#kernel'
+import { operation, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { LearnedModel } from './contract.ts'
-import type { LearnedModels } from './learned-models.ts'
+import { OwnLearned } from './learned-models.ts'
 import { forgetLearned, listLearned } from './repository.ts'
 
 /** Lets an operator forget what refusals taught of a model. */
-export function modelsForget(svc: PluginHandle, learned: LearnedModels): Operation {
-  return operation({
-    name: 'models.forget',
-    summary: 'Remove what refusals taught of a model',
-    description:
-      'Its window, parameters and abilities are learned anew; other processes follow within ten seconds. Changing the configuration of the model does the same.',
-    input: z.strictObject({
-      model: z
-        .string()
-        .min(1)
-        .max(200)
-        .describe('As models.list names it: provider:model')
-        .meta({ examples: ['openai:gpt-5.4-mini'] }),
-    }),
-    output: z.array(LearnedModel).describe('What was forgotten'),
-    http: { method: 'POST', path: '/models/forget' },
-    cli: { usage: 'models forget <model>' },
-    mcp: true,
-    render: forgotten =>
-      forgotten.map(learnedLine).join('\n') || 'nothing was learned of this model; svc models lists what was',
-    async run({ model }) {
-      const store = svc.use(Store)
-      const forgotten = (await listLearned(store)).filter(each => each.model === model)
-      if (forgotten.length > 0) await store.apply([forgetLearned({ model })])
-      learned.lookAgain()
-      return forgotten
-    },
-  })
-}
+export const modelsForget = operation({
+  name: 'models.forget',
+  summary: 'Remove what refusals taught of a model',
+  description:
+    'Its window, parameters and abilities are learned anew; other processes follow within ten seconds. Changing the configuration of the model does the same.',
+  input: z.strictObject({
+    model: z
+      .string()
+      .min(1)
+      .max(200)
+      .describe('As models.list names it: provider:model')
+      .meta({ examples: ['openai:gpt-5.4-mini'] }),
+  }),
+  output: z.array(LearnedModel).describe('What was forgotten'),
+  http: { method: 'POST', path: '/models/forget' },
+  cli: { usage: 'models forget <model>' },
+  mcp: true,
+  render: forgotten =>
+    forgotten.map(learnedLine).join('\n') || 'nothing was learned of this model; svc models lists what was',
+  async run({ model }, { svc }) {
+    const store = svc.use(Store)
+    const forgotten = (await listLearned(store)).filter(each => each.model === model)
+    if (forgotten.length > 0) await store.apply([forgetLearned({ model })])
+    svc.use(OwnLearned).lookAgain()
+    return forgotten
+  },
+})
 
 const LACKS = {
   tools: 'its server has no tools',
