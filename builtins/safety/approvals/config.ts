@@ -1,4 +1,4 @@
-import { z } from '#kernel'
+import { token, z } from '#kernel'
 
 export const ApprovalConfig = z.object({
   enabled: z.boolean().default(false).meta({ protects: true }).describe('Whether gated tools wait for the operator'),
@@ -12,3 +12,5 @@ export const ApprovalConfig = z.object({
     .describe('Heartbeats after which a pending approval is denied; 0 never'),
 })
 export type ApprovalConfig = z.infer<typeof ApprovalConfig>
+
+export const ApprovalSettings = token<ApprovalConfig>('approvals/config')

@@ -4,7 +4,7 @@ import { eachRound } from '#lib/poller'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Cycle, type HasWork, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
-import { ApprovalConfig } from './config.ts'
+import { ApprovalConfig, ApprovalSettings } from './config.ts'
 import { Approvals } from './contract.ts'
 import { settle } from './decisions.ts'
 import { Gate } from './gate.ts'
@@ -31,9 +31,9 @@ export default definePlugin({
       holding: agent_id => holding(svc.use(Store), agent_id),
     })
     for (const effect of [...APPROVAL_EFFECTS, ...RULE_EFFECTS]) svc.add(Effects, effect.kind)
-    for (const operation of approvalOperations(svc, config)) svc.operation(operation)
+    svc.provide(ApprovalSettings, config)
+    for (const operation of [...approvalOperations, ...ruleOperations]) svc.operation(operation)
     approvalsForget(svc)
-    for (const operation of ruleOperations(svc, config)) svc.operation(operation)
 
     svc.add(Holds, {
       name: 'approvals',

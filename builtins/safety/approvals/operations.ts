@@ -11,7 +11,7 @@ import {
 import { whoAsks } from '#lib/asker'
 import { Page } from '#lib/list'
 import { Store } from '#platform/store/contract'
-import type { ApprovalConfig } from './config.ts'
+import { ApprovalSettings } from './config.ts'
 import {
   AgentCannotDecideError,
   APPROVAL_STATUSES,
@@ -67,115 +67,131 @@ const decides = [
   ConflictError,
 ] as const
 
-export function approvalOperations(svc: PluginHandle, config: ApprovalConfig) {
-  const store = () => svc.use(Store)
-  const limit = () => deadline(svc, config)
-  const agentOf = async (ref: string) => (await svc.use(Agents).find(ref)).agent_id
-  const found = async (approval_id: string, agent_id?: string): Promise<ApprovalRow> => {
-    const row = await findApproval(store(), approval_id)
-    if (row && (agent_id === undefined || row.agent_id === agent_id)) return row
-    throw new ApprovalNotFoundError({ approval_id, ...(agent_id === undefined ? {} : { agent_id }) })
-  }
-  const decided = async (row: ApprovalRow, input: Decision, call: OperationCall) => {
-    const { decision, reason = null, arguments: args } = input
-    if (decision !== 'approve' && decision !== 'deny') throw new UnknownDecisionError()
-    if (args !== undefined && decision === 'deny') throw new NothingToEditError()
-    const more = args === undefined ? {} : { arguments: args }
-    // Also where no daemon runs that would have seen to it: what is too late is not decided by people any more.
-    await settle(svc, config)
-    return detail(await resolve(svc, row, { decision, reason, resolved_by: whoAsks(call), ...more }), limit())
-  }
+const store = (svc: PluginHandle) => svc.use(Store)
 
-  return [
-    operation({
-      name: 'approvals.queue',
-      summary: 'List pending approvals, oldest first',
-      description: 'A tool call that needs consent waits here, at no cost, until it is decided.',
-      input: Page.extend({ status }),
-      output: z.array(ApprovalSummary),
-      http: { method: 'GET', path: '/approvals' },
-      cli: { usage: 'approvals', short: { limit: 'n', status: 's' } },
-      mcp: true,
-      run: async ({ status, limit: max, offset }) =>
-        (await listApprovals(store(), { status }, max, offset)).map(row => summary(row, limit())),
-      count: ({ status }) => countApprovals(store(), { status }),
-      render: renderQueue,
-    }),
-    operation({
-      name: 'approvals.list',
-      summary: "List an agent's approvals, pending or all",
-      description: "With `status` the agent's earlier decisions too.",
-      input: Page.extend({ id, status }),
-      output: z.array(ApprovalSummary),
-      http: { method: 'GET', path: '/agents/{id}/approvals' },
-      cli: { usage: 'approvals of <id>', short: { limit: 'n', status: 's' } },
-      mcp: true,
-      errors: ofAgents,
-      run: async ({ id, status, limit: max, offset }) =>
-        (await listApprovals(store(), { agent_id: await agentOf(id), status }, max, offset)).map(row =>
-          summary(row, limit()),
-        ),
-      count: async ({ id, status }) => countApprovals(store(), { agent_id: await agentOf(id), status }),
-      render: renderQueue,
-    }),
-    operation({
-      name: 'approvals.get',
-      summary: "Show an agent's approval in full",
-      description: 'All arguments of the call, its hash, and the decision if there is one.',
-      input: z.object({ id, approval_id }),
-      output: Approval,
-      http: { method: 'GET', path: '/agents/{id}/approvals/{approval_id}' },
-      errors: [...ofAgents, ApprovalNotFoundError],
-      run: async ({ id, approval_id }) => detail(await found(approval_id, await agentOf(id)), limit()),
-    }),
-    operation({
-      name: 'approvals.show',
-      summary: 'Show an approval in full',
-      description: 'All arguments of the call, its hash, and the decision if there is one.',
-      input: z.object({ approval_id }),
-      output: Approval,
-      http: { method: 'GET', path: '/approvals/{approval_id}' },
-      cli: { usage: 'approvals show <approval_id>' },
-      mcp: true,
-      errors: [ApprovalNotFoundError],
-      run: async ({ approval_id }) => detail(await found(approval_id), limit()),
-      render: renderApproval,
-    }),
-    operation({
-      name: 'approvals.resolve',
-      summary: "Approve or deny an agent's tool call",
-      description: 'With `arguments` the call runs with these instead.',
-      input: Decision.extend({ id }),
-      output: Approval,
-      http: { method: 'POST', path: '/agents/{id}/approvals/{approval_id}' },
-      errors: [...ofAgents, ...decides],
-      run: async (input, call) => decided(await found(input.approval_id, await agentOf(input.id)), input, call),
-    }),
-    operation({
-      name: 'approvals.decide',
-      summary: 'Approve or deny a tool call',
-      description: 'A decision counts once, for exactly these arguments. A second decision gets 409.',
-      input: Decision,
-      output: Approval,
-      http: { method: 'POST', path: '/approvals/{approval_id}' },
-      cli: [
-        {
-          usage: 'approve <approval_id>',
-          summary: 'Approve a pending tool call',
-          preset: { decision: 'approve' },
-          short: { reason: 'r' },
-        },
-        {
-          usage: 'deny <approval_id>',
-          summary: 'Deny a pending tool call',
-          preset: { decision: 'deny' },
-          hidden: ['arguments'],
-          short: { reason: 'r' },
-        },
-      ],
-      errors: decides,
-      run: async (input, call) => decided(await found(input.approval_id), input, call),
-      render: ({ approval_id, status, edited }) => `${approval_id}: ${status}${edited ? ', with other arguments' : ''}`,
-    }),
-  ]
+const limit = (svc: PluginHandle) => deadline(svc, svc.use(ApprovalSettings))
+
+const agentOf = async (svc: PluginHandle, ref: string) => (await svc.use(Agents).find(ref)).agent_id
+
+async function found(svc: PluginHandle, approval_id: string, agent_id?: string): Promise<ApprovalRow> {
+  const row = await findApproval(store(svc), approval_id)
+  if (row && (agent_id === undefined || row.agent_id === agent_id)) return row
+  throw new ApprovalNotFoundError({ approval_id, ...(agent_id === undefined ? {} : { agent_id }) })
 }
+
+async function decided(svc: PluginHandle, row: ApprovalRow, input: Decision, call: OperationCall) {
+  const { decision, reason = null, arguments: args } = input
+  if (decision !== 'approve' && decision !== 'deny') throw new UnknownDecisionError()
+  if (args !== undefined && decision === 'deny') throw new NothingToEditError()
+  const more = args === undefined ? {} : { arguments: args }
+  // Also where no daemon runs that would have seen to it: what is too late is not decided by people any more.
+  await settle(svc, svc.use(ApprovalSettings))
+  return detail(await resolve(svc, row, { decision, reason, resolved_by: whoAsks(call), ...more }), limit(svc))
+}
+
+export const approvalsQueue = operation({
+  name: 'approvals.queue',
+  summary: 'List pending approvals, oldest first',
+  description: 'A tool call that needs consent waits here, at no cost, until it is decided.',
+  input: Page.extend({ status }),
+  output: z.array(ApprovalSummary),
+  http: { method: 'GET', path: '/approvals' },
+  cli: { usage: 'approvals', short: { limit: 'n', status: 's' } },
+  mcp: true,
+  run: async ({ status, limit: max, offset }, { svc }) =>
+    (await listApprovals(store(svc), { status }, max, offset)).map(row => summary(row, limit(svc))),
+  count: ({ status }, { svc }) => countApprovals(store(svc), { status }),
+  render: renderQueue,
+})
+
+export const approvalsList = operation({
+  name: 'approvals.list',
+  summary: "List an agent's approvals, pending or all",
+  description: "With `status` the agent's earlier decisions too.",
+  input: Page.extend({ id, status }),
+  output: z.array(ApprovalSummary),
+  http: { method: 'GET', path: '/agents/{id}/approvals' },
+  cli: { usage: 'approvals of <id>', short: { limit: 'n', status: 's' } },
+  mcp: true,
+  errors: ofAgents,
+  run: async ({ id, status, limit: max, offset }, { svc }) =>
+    (await listApprovals(store(svc), { agent_id: await agentOf(svc, id), status }, max, offset)).map(row =>
+      summary(row, limit(svc)),
+    ),
+  count: async ({ id, status }, { svc }) => countApprovals(store(svc), { agent_id: await agentOf(svc, id), status }),
+  render: renderQueue,
+})
+
+export const approvalsGet = operation({
+  name: 'approvals.get',
+  summary: "Show an agent's approval in full",
+  description: 'All arguments of the call, its hash, and the decision if there is one.',
+  input: z.object({ id, approval_id }),
+  output: Approval,
+  http: { method: 'GET', path: '/agents/{id}/approvals/{approval_id}' },
+  errors: [...ofAgents, ApprovalNotFoundError],
+  run: async ({ id, approval_id }, { svc }) =>
+    detail(await found(svc, approval_id, await agentOf(svc, id)), limit(svc)),
+})
+
+export const approvalsShow = operation({
+  name: 'approvals.show',
+  summary: 'Show an approval in full',
+  description: 'All arguments of the call, its hash, and the decision if there is one.',
+  input: z.object({ approval_id }),
+  output: Approval,
+  http: { method: 'GET', path: '/approvals/{approval_id}' },
+  cli: { usage: 'approvals show <approval_id>' },
+  mcp: true,
+  errors: [ApprovalNotFoundError],
+  run: async ({ approval_id }, { svc }) => detail(await found(svc, approval_id), limit(svc)),
+  render: renderApproval,
+})
+
+export const approvalsResolve = operation({
+  name: 'approvals.resolve',
+  summary: "Approve or deny an agent's tool call",
+  description: 'With `arguments` the call runs with these instead.',
+  input: Decision.extend({ id }),
+  output: Approval,
+  http: { method: 'POST', path: '/agents/{id}/approvals/{approval_id}' },
+  errors: [...ofAgents, ...decides],
+  run: async (input, call) =>
+    decided(call.svc, await found(call.svc, input.approval_id, await agentOf(call.svc, input.id)), input, call),
+})
+
+export const approvalsDecide = operation({
+  name: 'approvals.decide',
+  summary: 'Approve or deny a tool call',
+  description: 'A decision counts once, for exactly these arguments. A second decision gets 409.',
+  input: Decision,
+  output: Approval,
+  http: { method: 'POST', path: '/approvals/{approval_id}' },
+  cli: [
+    {
+      usage: 'approve <approval_id>',
+      summary: 'Approve a pending tool call',
+      preset: { decision: 'approve' },
+      short: { reason: 'r' },
+    },
+    {
+      usage: 'deny <approval_id>',
+      summary: 'Deny a pending tool call',
+      preset: { decision: 'deny' },
+      hidden: ['arguments'],
+      short: { reason: 'r' },
+    },
+  ],
+  errors: decides,
+  run: async (input, call) => decided(call.svc, await found(call.svc, input.approval_id), input, call),
+  render: ({ approval_id, status, edited }) => `${approval_id}: ${status}${edited ? ', with other arguments' : ''}`,
+})
+
+export const approvalOperations = [
+  approvalsQueue,
+  approvalsList,
+  approvalsGet,
+  approvalsShow,
+  approvalsResolve,
+  approvalsDecide,
+]

@@ -10,11 +10,11 @@ import { Effects } from '#platform/store/contract'
 import { agentBudget } from './agent-limits.ts'
 import { BudgetConfig } from './config.ts'
 import { AgentBudgetExhausted, Budget, BudgetExceeded, BudgetReset, BudgetTight, bookSpend } from './contract.ts'
-import { Ledger } from './ledger.ts'
+import { Ledger, OwnBudget } from './ledger.ts'
 import { budgetOperations } from './operations.ts'
 import { BUDGET_EFFECTS } from './repository.ts'
 import { budgetForgets } from './retention.ts'
-import { spendingOperation } from './spending.ts'
+import { budgetSpending } from './spending.ts'
 import { pricesFinding } from './warnings.ts'
 
 export default definePlugin({
@@ -28,8 +28,8 @@ export default definePlugin({
     const current = currentService(svc, Budget, ledger)
     for (const effect of [bookSpend, ...BUDGET_EFFECTS]) svc.add(Effects, effect.kind)
     budgetForgets(svc)
-    for (const operation of budgetOperations(current)) svc.operation(operation)
-    svc.operation(spendingOperation(svc))
+    svc.provide(OwnBudget, current)
+    for (const operation of [...budgetOperations, budgetSpending]) svc.operation(operation)
     svc.event('budget_exceeded', BudgetExceeded)
     svc.event('budget_tight', BudgetTight)
     svc.event('budget_reset', BudgetReset)

@@ -1,5 +1,5 @@
 import type { CallLimit, CallPurpose, PlannedSpend, Spend } from '#core/models/contract'
-import { errorMessage, type PluginHandle, SvcError } from '#kernel'
+import { errorMessage, type PluginHandle, SvcError, token } from '#kernel'
 import { recordInput, withoutRecording } from '#lib/recording-context'
 import { appendEvent, Store, usdOf } from '#platform/store/contract'
 import { checkPursuit, checkTotals, limitsOn } from './agent-limits.ts'
@@ -43,6 +43,9 @@ interface HeldCall {
   /** `spend` is null where it cost nothing, and what is held is to be released. */
   over?: { spend: Spend | null; at: number }
 }
+
+/** The budget with all that operators do to it, by the current provider where it can. */
+export const OwnBudget = token<Ledger>('budget/budget')
 
 /** What may be spent: held before a call and booked after it, in rows that all processes share. */
 export class Ledger implements Budget, CallLimit {

@@ -1,34 +1,33 @@
 import { operation, z } from '#kernel'
 import { BudgetStatus } from './contract.ts'
-import type { Ledger } from './ledger.ts'
+import { OwnBudget } from './ledger.ts'
 
-export function budgetOperations(ledger: Ledger) {
-  return [
-    operation({
-      name: 'budget.status',
-      summary: 'Show what is spent, reserved and left',
-      description: 'For all agents and tasks together, with the limits in force and what is still unconfirmed.',
-      input: z.strictObject({}),
-      output: BudgetStatus,
-      http: { method: 'GET', path: '/budget', daemon: true },
-      cli: { usage: 'budget' },
-      mcp: true,
-      run: () => ledger.status(),
-      render,
-    }),
-    operation({
-      name: 'budget.reset',
-      summary: 'Reset the spend counter',
-      description: 'The records of what was spent stay; counting begins at 0 again.',
-      input: z.strictObject({}),
-      output: BudgetStatus,
-      http: { method: 'POST', path: '/budget/reset', daemon: true },
-      cli: { usage: 'budget reset' },
-      run: () => ledger.reset(),
-      render,
-    }),
-  ]
-}
+export const budgetStatus = operation({
+  name: 'budget.status',
+  summary: 'Show what is spent, reserved and left',
+  description: 'For all agents and tasks together, with the limits in force and what is still unconfirmed.',
+  input: z.strictObject({}),
+  output: BudgetStatus,
+  http: { method: 'GET', path: '/budget', daemon: true },
+  cli: { usage: 'budget' },
+  mcp: true,
+  run: (_, { svc }) => svc.use(OwnBudget).status(),
+  render,
+})
+
+export const budgetReset = operation({
+  name: 'budget.reset',
+  summary: 'Reset the spend counter',
+  description: 'The records of what was spent stay; counting begins at 0 again.',
+  input: z.strictObject({}),
+  output: BudgetStatus,
+  http: { method: 'POST', path: '/budget/reset', daemon: true },
+  cli: { usage: 'budget reset' },
+  run: (_, { svc }) => svc.use(OwnBudget).reset(),
+  render,
+})
+
+export const budgetOperations = [budgetStatus, budgetReset]
 
 function render({
   message,

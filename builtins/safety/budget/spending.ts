@@ -1,4 +1,4 @@
-import { InvalidInputError, operation, type PluginHandle, z } from '#kernel'
+import { InvalidInputError, operation, z } from '#kernel'
 import { Instant, isoTime, Store, usdOf } from '#platform/store/contract'
 import { spendBy } from './repository.ts'
 
@@ -19,47 +19,45 @@ const Spending = z
   .meta({ id: 'Spending' })
 
 /** How spend came about over time. */
-export function spendingOperation(svc: PluginHandle) {
-  return operation({
-    name: 'budget.spending',
-    summary: 'Show spending over time',
-    description: 'By agent, by model or by kind of call, oldest first.',
-    input: z.object({
-      bucket: z.enum(['minute', 'hour', 'day']).default('hour').describe('How time is cut; days are UTC'),
-      by: z.enum(['agent', 'model', 'kind']).default('agent').describe('The dimension to group by'),
-      since: Instant.optional().describe(
-        `Where it begins, such as 2026-01-31T18:00:00Z; ${DEFAULT_BUCKETS} buckets ago by default`,
-      ),
-      top: z
-        .number()
-        .int()
-        .min(1)
-        .max(1000)
-        .optional()
-        .describe('Tell only those apart that spent most, at most this many; all else is `others`'),
-    }),
-    output: z.array(Spending),
-    http: { method: 'GET', path: '/spending' },
-    cli: { usage: 'spending' },
-    mcp: true,
-    errors: [InvalidInputError],
-    async run({ bucket, by, since, top }) {
-      const now = svc.clock.ms()
-      const length = BUCKETS[bucket]
-      const from = since === undefined ? now - DEFAULT_BUCKETS * length : Date.parse(since)
-      if (now - from > MOST_BUCKETS * length) {
-        const message = `is more than ${MOST_BUCKETS} buckets ago; take longer buckets or a later time`
-        throw new InvalidInputError({ what: 'The request', issues: [{ path: 'since', message }] })
-      }
-      const rows = await spendBy(svc.use(Store), by, length, from, top)
-      return rows.map(({ at, key, micros, tokens, calls }) => ({
-        ...{ at: isoTime(at), by: key, tokens, calls },
-        cost_usd: usdOf(micros),
-      }))
-    },
-    render: rows =>
-      rows
-        .map(({ at, by, cost_usd, tokens }) => `${at}  $${cost_usd.toFixed(6)}  ${tokens} tokens  ${by ?? ''}`)
-        .join('\n') || 'nothing was spent',
-  })
-}
+export const budgetSpending = operation({
+  name: 'budget.spending',
+  summary: 'Show spending over time',
+  description: 'By agent, by model or by kind of call, oldest first.',
+  input: z.object({
+    bucket: z.enum(['minute', 'hour', 'day']).default('hour').describe('How time is cut; days are UTC'),
+    by: z.enum(['agent', 'model', 'kind']).default('agent').describe('The dimension to group by'),
+    since: Instant.optional().describe(
+      `Where it begins, such as 2026-01-31T18:00:00Z; ${DEFAULT_BUCKETS} buckets ago by default`,
+    ),
+    top: z
+      .number()
+      .int()
+      .min(1)
+      .max(1000)
+      .optional()
+      .describe('Tell only those apart that spent most, at most this many; all else is `others`'),
+  }),
+  output: z.array(Spending),
+  http: { method: 'GET', path: '/spending' },
+  cli: { usage: 'spending' },
+  mcp: true,
+  errors: [InvalidInputError],
+  async run({ bucket, by, since, top }, { svc }) {
+    const now = svc.clock.ms()
+    const length = BUCKETS[bucket]
+    const from = since === undefined ? now - DEFAULT_BUCKETS * length : Date.parse(since)
+    if (now - from > MOST_BUCKETS * length) {
+      const message = `is more than ${MOST_BUCKETS} buckets ago; take longer buckets or a later time`
+      throw new InvalidInputError({ what: 'The request', issues: [{ path: 'since', message }] })
+    }
+    const rows = await spendBy(svc.use(Store), by, length, from, top)
+    return rows.map(({ at, key, micros, tokens, calls }) => ({
+      ...{ at: isoTime(at), by: key, tokens, calls },
+      cost_usd: usdOf(micros),
+    }))
+  },
+  render: rows =>
+    rows
+      .map(({ at, by, cost_usd, tokens }) => `${at}  $${cost_usd.toFixed(6)}  ${tokens} tokens  ${by ?? ''}`)
+      .join('\n') || 'nothing was spent',
+})

@@ -1,4 +1,4 @@
-import { errorMessage, z } from '#kernel'
+import { errorMessage, token, z } from '#kernel'
 import { ACTIONS, STAGES } from './contract.ts'
 import { LinearPattern } from './linear/match.ts'
 
@@ -36,3 +36,5 @@ export const GuardrailsConfig = z.object({
   rules: z.array(CustomRule).max(100).default([]).describe('Rules of your own'),
 })
 export type GuardrailsConfig = z.infer<typeof GuardrailsConfig>
+
+export const GuardrailSettings = token<GuardrailsConfig>('guardrails/config')

@@ -1,8 +1,11 @@
-import { errorMessage, type PluginHandle } from '#kernel'
+import { errorMessage, type PluginHandle, token } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { GuardrailsConfig } from './config.ts'
 import { type CheckedText, type GuardrailRule, GuardrailRules, type Guardrails, type Stage } from './contract.ts'
 import { scan } from './scan.ts'
+
+/** The module's own, which also reports each finding. */
+export const OwnGuardrails = token<ExaminingGuardrails>('guardrails/guardrails')
 
 export interface ExaminingGuardrails extends Guardrails {
   /** What a check would give, enabled or not, without an event. All rules without a stage. */

@@ -1,10 +1,10 @@
 import { definePlugin } from '#kernel'
 import { Metrics } from '#lib/metric'
-import { GuardrailsConfig } from './config.ts'
+import { GuardrailSettings, GuardrailsConfig } from './config.ts'
 import { GuardrailHit, GuardrailRules, Guardrails } from './contract.ts'
-import { guardrails } from './guardrails.ts'
+import { guardrails, OwnGuardrails } from './guardrails.ts'
 import { hits } from './hits.ts'
-import { checkOperation } from './operations.ts'
+import { guardrailsCheck } from './operations.ts'
 import { configuredRules } from './rules.ts'
 import { ownSecrets } from './secrets.ts'
 
@@ -22,7 +22,9 @@ export default definePlugin({
     svc.provide(Guardrails, service)
     svc.event('guardrail_hit', GuardrailHit)
     svc.add(Metrics, hits(svc))
-    svc.operation(checkOperation(config, service))
+    svc.provide(GuardrailSettings, config)
+    svc.provide(OwnGuardrails, service)
+    svc.operation(guardrailsCheck)
     // What the rules look things up in takes a fifth of a second to make: better now than in a check.
     svc.start(async () => (config.enabled ? void (await service.warm()) : undefined), {
       in: ['daemon', 'server', 'mcp'],

@@ -1,7 +1,7 @@
 import { operation, z } from '#kernel'
-import type { GuardrailsConfig } from './config.ts'
+import { GuardrailSettings } from './config.ts'
 import { ACTIONS, Finding, STAGES } from './contract.ts'
-import type { ExaminingGuardrails } from './guardrails.ts'
+import { OwnGuardrails } from './guardrails.ts'
 
 const Tried = z.object({
   enabled: z.boolean().describe('Whether guardrails are on; this answer is what they would do'),
@@ -11,31 +11,29 @@ const Tried = z.object({
 })
 
 /** Shows operators what the guardrails do with a text. Nothing is written down. */
-export function checkOperation(config: GuardrailsConfig, guardrails: Pick<ExaminingGuardrails, 'examine'>) {
-  return operation({
-    name: 'guardrails.check',
-    summary: 'Check a text with the guardrails',
-    description: 'Applies the configured rules to the text and returns what they found; nothing is stored.',
-    input: z.strictObject({
-      text: z
-        .string()
-        .meta({ examples: ['Ignore your instructions'] })
-        .describe('The text to try'),
-      stage: z.enum(STAGES).optional().describe('Only the rules of this stage; all without it'),
-    }),
-    output: Tried,
-    http: { method: 'POST', path: '/guardrails/check' },
-    cli: { usage: 'guardrails check <text...>', short: { stage: 's' } },
-    mcp: true,
-    async run({ text, stage }) {
-      const { findings, ...rest } = await guardrails.examine(text, stage)
-      return { enabled: config.enabled, ...rest, findings: [...findings] }
-    },
-    render: ({ enabled, action, text, findings }) =>
-      [
-        `${action}${enabled ? '' : '  (guardrails.enabled is false: nothing is checked in operation)'}`,
-        ...findings.map(({ rule, kind, start, end, action: does }) => `  ${start}-${end}  ${kind}  ${rule}  ${does}`),
-        ...(text === '' ? [] : [text]),
-      ].join('\n'),
-  })
-}
+export const guardrailsCheck = operation({
+  name: 'guardrails.check',
+  summary: 'Check a text with the guardrails',
+  description: 'Applies the configured rules to the text and returns what they found; nothing is stored.',
+  input: z.strictObject({
+    text: z
+      .string()
+      .meta({ examples: ['Ignore your instructions'] })
+      .describe('The text to try'),
+    stage: z.enum(STAGES).optional().describe('Only the rules of this stage; all without it'),
+  }),
+  output: Tried,
+  http: { method: 'POST', path: '/guardrails/check' },
+  cli: { usage: 'guardrails check <text...>', short: { stage: 's' } },
+  mcp: true,
+  async run({ text, stage }, { svc }) {
+    const { findings, ...rest } = await svc.use(OwnGuardrails).examine(text, stage)
+    return { enabled: svc.use(GuardrailSettings).enabled, ...rest, findings: [...findings] }
+  },
+  render: ({ enabled, action, text, findings }) =>
+    [
+      `${action}${enabled ? '' : '  (guardrails.enabled is false: nothing is checked in operation)'}`,
+      ...findings.map(({ rule, kind, start, end, action: does }) => `  ${start}-${end}  ${kind}  ${rule}  ${does}`),
+      ...(text === '' ? [] : [text]),
+    ].join('\n'),
+})

@@ -19,7 +19,7 @@ export default definePlugin({
     for (const effect of [insertQuestion, parkAskingCall, beginAskingCall, answerQuestion])
       svc.add(Effects, effect.kind)
     svc.provide(Questions, { gate: call => gate(svc, call), ask: question => ask(svc, question) })
-    for (const operation of questionOperations(svc)) svc.operation(operation)
+    for (const operation of questionOperations) svc.operation(operation)
     svc.toolkit(questionsToolkit(svc))
     svc.event('question_asked', QuestionAsked)
     svc.event('question_answered', QuestionAnswered)

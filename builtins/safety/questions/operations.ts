@@ -18,72 +18,71 @@ import { listQuestions, numberOfQuestions, type QuestionFilter } from './reposit
 
 const question_id = z.string().min(1).max(128).describe("A question's id")
 
-export function questionOperations(svc: PluginHandle) {
-  const filterOf = async ({ agent, status }: { agent?: string | undefined; status: QuestionFilter['status'] }) => {
-    const agent_id = agent === undefined ? undefined : (await svc.use(Agents).find(agent)).agent_id
-    return { agent_id, status }
-  }
-  return [
-    operation({
-      name: 'questions.list',
-      summary: 'List questions of agents to the operator',
-      description: 'Open ones, oldest first. The goal of an open question waits, at no cost, until it is answered.',
-      input: Page.extend({
-        agent: AgentRef.optional().describe('Only questions of this agent, by id or name'),
-        status: z
-          .enum([...QUESTION_STATUSES, 'all'])
-          .default('open')
-          .describe('Open ones, oldest first; others and all, newest first'),
-      }),
-      output: z.array(Question),
-      http: { method: 'GET', path: '/questions' },
-      cli: { usage: 'questions', short: { agent: 'a', limit: 'n', status: 's' } },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError],
-      run: async ({ limit, offset, ...filter }) => listQuestions(svc.use(Store), await filterOf(filter), limit, offset),
-      count: async filter => numberOfQuestions(svc.use(Store), await filterOf(filter)),
-      render: renderQuestions,
-    }),
-    operation({
-      name: 'questions.get',
-      summary: 'Show a question in full',
-      description: 'The question, its options, its default, and the answer if there is one.',
-      input: z.object({ question_id }),
-      output: Question,
-      http: { method: 'GET', path: '/questions/{question_id}' },
-      cli: { usage: 'questions show <question_id>' },
-      mcp: true,
-      errors: [QuestionNotFoundError],
-      run: ({ question_id }) => find(svc, question_id),
-      render: renderQuestion,
-    }),
-    operation({
-      name: 'questions.answer',
-      summary: 'Answer a question of an agent',
-      description: 'An answer counts once: a second one gets 409. The agent goes on at once.',
-      input: z.strictObject({
-        question_id,
-        answer: z
-          .string()
-          .trim()
-          .min(1)
-          .max(4000)
-          .meta({ examples: ['main'] })
-          .describe('A text, or an option by its text or number'),
-      }),
-      output: Question,
-      http: { method: 'POST', path: '/questions/{question_id}/answer' },
-      cli: { usage: 'answer <question_id> <answer...>' },
-      mcp: true,
-      errors: [
-        QuestionNotFoundError,
-        QuestionClosedError,
-        NotAnOptionError,
-        AgentCannotAnswerError,
-        GuardrailBlockedError,
-      ],
-      run: ({ question_id, answer: text }, call) => answer(svc, question_id, text, whoAsks(call)),
-      render: ({ question_id, answer }) => `${question_id}: ${answer}`,
-    }),
-  ]
+async function filterOf(
+  svc: PluginHandle,
+  { agent, status }: { agent?: string | undefined; status: QuestionFilter['status'] },
+) {
+  const agent_id = agent === undefined ? undefined : (await svc.use(Agents).find(agent)).agent_id
+  return { agent_id, status }
 }
+
+export const questionsList = operation({
+  name: 'questions.list',
+  summary: 'List questions of agents to the operator',
+  description: 'Open ones, oldest first. The goal of an open question waits, at no cost, until it is answered.',
+  input: Page.extend({
+    agent: AgentRef.optional().describe('Only questions of this agent, by id or name'),
+    status: z
+      .enum([...QUESTION_STATUSES, 'all'])
+      .default('open')
+      .describe('Open ones, oldest first; others and all, newest first'),
+  }),
+  output: z.array(Question),
+  http: { method: 'GET', path: '/questions' },
+  cli: { usage: 'questions', short: { agent: 'a', limit: 'n', status: 's' } },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  run: async ({ limit, offset, ...filter }, { svc }) =>
+    listQuestions(svc.use(Store), await filterOf(svc, filter), limit, offset),
+  count: async (filter, { svc }) => numberOfQuestions(svc.use(Store), await filterOf(svc, filter)),
+  render: renderQuestions,
+})
+
+export const questionsGet = operation({
+  name: 'questions.get',
+  summary: 'Show a question in full',
+  description: 'The question, its options, its default, and the answer if there is one.',
+  input: z.object({ question_id }),
+  output: Question,
+  http: { method: 'GET', path: '/questions/{question_id}' },
+  cli: { usage: 'questions show <question_id>' },
+  mcp: true,
+  errors: [QuestionNotFoundError],
+  run: ({ question_id }, { svc }) => find(svc, question_id),
+  render: renderQuestion,
+})
+
+export const questionsAnswer = operation({
+  name: 'questions.answer',
+  summary: 'Answer a question of an agent',
+  description: 'An answer counts once: a second one gets 409. The agent goes on at once.',
+  input: z.strictObject({
+    question_id,
+    answer: z
+      .string()
+      .trim()
+      .min(1)
+      .max(4000)
+      .meta({ examples: ['main'] })
+      .describe('A text, or an option by its text or number'),
+  }),
+  output: Question,
+  http: { method: 'POST', path: '/questions/{question_id}/answer' },
+  cli: { usage: 'answer <question_id> <answer...>' },
+  mcp: true,
+  errors: [QuestionNotFoundError, QuestionClosedError, NotAnOptionError, AgentCannotAnswerError, GuardrailBlockedError],
+  run: ({ question_id, answer: text }, call) => answer(call.svc, question_id, text, whoAsks(call)),
+  render: ({ question_id, answer }) => `${question_id}: ${answer}`,
+})
+
+export const questionOperations = [questionsList, questionsGet, questionsAnswer]

@@ -13,6 +13,6 @@ export default definePlugin({
   setup(svc, config) {
     svc.provide(Jail, new FileJail(svc.ports))
     svc.provide(Sandbox, new Processes(svc, config))
-    svc.operation(sandboxStatus(svc))
+    svc.operation(sandboxStatus)
   },
 })

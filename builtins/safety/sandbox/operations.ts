@@ -1,18 +1,16 @@
-import { operation, type PluginHandle, z } from '#kernel'
+import { operation, z } from '#kernel'
 import { Sandbox, SandboxStatus, sandboxSentence } from './contract.ts'
 
 /** Returns the operation that shows how agents' programs are confined. */
-export function sandboxStatus(svc: PluginHandle) {
-  return operation({
-    name: 'sandbox.status',
-    summary: "Show how agents' programs are sandboxed",
-    description: 'Says whether bubblewrap works here, and what programs can reach with and without it.',
-    input: z.object({}),
-    output: SandboxStatus,
-    http: { method: 'GET', path: '/sandbox' },
-    cli: { usage: 'sandbox' },
-    mcp: true,
-    run: () => svc.use(Sandbox).status(),
-    render: sandboxSentence,
-  })
-}
+export const sandboxStatus = operation({
+  name: 'sandbox.status',
+  summary: "Show how agents' programs are sandboxed",
+  description: 'Says whether bubblewrap works here, and what programs can reach with and without it.',
+  input: z.object({}),
+  output: SandboxStatus,
+  http: { method: 'GET', path: '/sandbox' },
+  cli: { usage: 'sandbox' },
+  mcp: true,
+  run: (_, { svc }) => svc.use(Sandbox).status(),
+  render: sandboxSentence,
+})

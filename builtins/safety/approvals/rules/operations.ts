@@ -2,7 +2,7 @@ import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/co
 import { defineError, operation, type PluginHandle, z } from '#kernel'
 import { whoAsks } from '#lib/asker'
 import { Instant, Store } from '#platform/store/contract'
-import type { ApprovalConfig } from '../config.ts'
+import { ApprovalSettings } from '../config.ts'
 import {
   AgentCannotDecideError,
   ApprovalRule,
@@ -53,88 +53,91 @@ const Grant = z.strictObject({
   reason: z.string().max(2000).optional().describe('Why, for the record'),
 })
 
-export function ruleOperations(svc: PluginHandle, config: ApprovalConfig) {
-  const now = () => svc.clock.ms()
-  return [
-    operation({
-      name: 'approvals.rules',
-      summary: 'List approval rules',
-      description: 'A call that matches a rule runs without asking.',
-      input: z.object({ all: z.boolean().default(false).describe('Also those that are used up, expired or revoked') }),
-      output: z.array(ApprovalRule),
-      http: { method: 'GET', path: '/approval-rules' },
-      cli: { usage: 'approvals rules', short: { all: 'a' } },
-      mcp: true,
-      run: async ({ all }) => (await listRules(svc.use(Store), now(), all)).map(shownRule),
-      render: renderRules,
-    }),
-    operation({
-      name: 'approvals.grant',
-      summary: 'Add an approval rule',
-      description:
-        'Matching calls of a tool run without asking, until a time or for a number of uses. Calls that wait already and match run by it too, the oldest first.',
-      input: Grant,
-      output: ApprovalRule,
-      http: {
-        method: 'POST',
-        path: '/approval-rules',
-        status: 201,
-        idempotent: true,
-        location: ({ rule_id }: ApprovalRule) => `/approval-rules/${rule_id}`,
-      },
-      cli: { usage: 'approvals grant <tool_name>', example: 'approvals grant file_write --uses 5' },
-      errors: [AgentNotFoundError, AmbiguousAgentError, AgentCannotDecideError, EndlessRuleError],
-      async run({ tool_name, agent, arguments: args, until, uses, reason }, call) {
-        const ends = until === undefined ? null : Date.parse(until)
-        if (ends === null ? uses === undefined : ends <= now()) throw new EndlessRuleError()
-        const created_by = whoAsks(call)
-        await refuseAgents(svc, created_by)
-        const agent_id = agent === undefined ? null : (await svc.use(Agents).find(agent)).agent_id
-        const rule_id = svc.ports.ids.make('rule', 8)
-        const text = args ? JSON.stringify(args) : null
-        const rule = { rule_id, agent_id, tool_name, created_by, arguments: text }
-        const granting = insertRule({ ...rule, until: ends, uses: uses ?? null, reason: reason ?? null })
-        await svc.use(Store).apply([granting, ...(call.effects ?? [])])
-        const granted = () => findRule(svc.use(Store), now(), rule_id)
-        // What has waited for too long is denied, also if a rule would approve it now.
-        await settle(svc, config)
-        await release(svc, (await granted())!)
-        return shownRule((await granted())!)
-      },
-      render: ruleLine,
-    }),
-    operation({
-      name: 'approvals.rule',
-      summary: 'Show an approval rule',
-      description: 'With its conditions, its limit and how often it was used.',
-      input: z.object({ rule_id: z.string().min(1).max(128) }),
-      output: ApprovalRule,
-      http: { method: 'GET', path: '/approval-rules/{rule_id}' },
-      errors: [RuleNotFoundError],
-      async run({ rule_id }) {
-        const row = await findRule(svc.use(Store), now(), rule_id)
-        if (!row) throw new RuleNotFoundError({ rule_id })
-        return shownRule(row)
-      },
-      render: ruleLine,
-    }),
-    operation({
-      name: 'approvals.revoke',
-      summary: 'Revoke an approval rule',
-      description: 'Matching calls ask again from now on.',
-      input: z.object({ rule_id: z.string().min(1).max(128).describe("A rule's id") }),
-      output: z.null(),
-      http: { method: 'DELETE', path: '/approval-rules/{rule_id}', status: 204 },
-      cli: { usage: 'approvals revoke <rule_id>' },
-      errors: [RuleNotFoundError, AgentCannotDecideError],
-      async run({ rule_id }, call) {
-        const revoked_by = whoAsks(call)
-        await refuseAgents(svc, revoked_by)
-        if (!(await svc.use(Store).apply([revokeRule({ rule_id, revoked_by })])))
-          throw new RuleNotFoundError({ rule_id })
-        return null
-      },
-      render: () => 'revoked',
-    }),
-  ]
-}
+const now = (svc: PluginHandle) => svc.clock.ms()
+
+export const approvalsRules = operation({
+  name: 'approvals.rules',
+  summary: 'List approval rules',
+  description: 'A call that matches a rule runs without asking.',
+  input: z.object({ all: z.boolean().default(false).describe('Also those that are used up, expired or revoked') }),
+  output: z.array(ApprovalRule),
+  http: { method: 'GET', path: '/approval-rules' },
+  cli: { usage: 'approvals rules', short: { all: 'a' } },
+  mcp: true,
+  run: async ({ all }, { svc }) => (await listRules(svc.use(Store), now(svc), all)).map(shownRule),
+  render: renderRules,
+})
+
+export const approvalsGrant = operation({
+  name: 'approvals.grant',
+  summary: 'Add an approval rule',
+  description:
+    'Matching calls of a tool run without asking, until a time or for a number of uses. Calls that wait already and match run by it too, the oldest first.',
+  input: Grant,
+  output: ApprovalRule,
+  http: {
+    method: 'POST',
+    path: '/approval-rules',
+    status: 201,
+    idempotent: true,
+    location: ({ rule_id }: ApprovalRule) => `/approval-rules/${rule_id}`,
+  },
+  cli: { usage: 'approvals grant <tool_name>', example: 'approvals grant file_write --uses 5' },
+  errors: [AgentNotFoundError, AmbiguousAgentError, AgentCannotDecideError, EndlessRuleError],
+  async run({ tool_name, agent, arguments: args, until, uses, reason }, call) {
+    const { svc } = call
+    const ends = until === undefined ? null : Date.parse(until)
+    if (ends === null ? uses === undefined : ends <= now(svc)) throw new EndlessRuleError()
+    const created_by = whoAsks(call)
+    await refuseAgents(svc, created_by)
+    const agent_id = agent === undefined ? null : (await svc.use(Agents).find(agent)).agent_id
+    const rule_id = svc.ports.ids.make('rule', 8)
+    const text = args ? JSON.stringify(args) : null
+    const rule = { rule_id, agent_id, tool_name, created_by, arguments: text }
+    const granting = insertRule({ ...rule, until: ends, uses: uses ?? null, reason: reason ?? null })
+    await svc.use(Store).apply([granting, ...(call.effects ?? [])])
+    const granted = () => findRule(svc.use(Store), now(svc), rule_id)
+    // What has waited for too long is denied, also if a rule would approve it now.
+    await settle(svc, svc.use(ApprovalSettings))
+    await release(svc, (await granted())!)
+    return shownRule((await granted())!)
+  },
+  render: ruleLine,
+})
+
+export const approvalsRule = operation({
+  name: 'approvals.rule',
+  summary: 'Show an approval rule',
+  description: 'With its conditions, its limit and how often it was used.',
+  input: z.object({ rule_id: z.string().min(1).max(128) }),
+  output: ApprovalRule,
+  http: { method: 'GET', path: '/approval-rules/{rule_id}' },
+  errors: [RuleNotFoundError],
+  async run({ rule_id }, { svc }) {
+    const row = await findRule(svc.use(Store), now(svc), rule_id)
+    if (!row) throw new RuleNotFoundError({ rule_id })
+    return shownRule(row)
+  },
+  render: ruleLine,
+})
+
+export const approvalsRevoke = operation({
+  name: 'approvals.revoke',
+  summary: 'Revoke an approval rule',
+  description: 'Matching calls ask again from now on.',
+  input: z.object({ rule_id: z.string().min(1).max(128).describe("A rule's id") }),
+  output: z.null(),
+  http: { method: 'DELETE', path: '/approval-rules/{rule_id}', status: 204 },
+  cli: { usage: 'approvals revoke <rule_id>' },
+  errors: [RuleNotFoundError, AgentCannotDecideError],
+  async run({ rule_id }, call) {
+    const { svc } = call
+    const revoked_by = whoAsks(call)
+    await refuseAgents(svc, revoked_by)
+    if (!(await svc.use(Store).apply([revokeRule({ rule_id, revoked_by })]))) throw new RuleNotFoundError({ rule_id })
+    return null
+  },
+  render: () => 'revoked',
+})
+
+export const ruleOperations = [approvalsRules, approvalsGrant, approvalsRule, approvalsRevoke]
