@@ -1,4 +1,4 @@
-import { operation, type PluginHandle, z } from '#kernel'
+import { operation, z } from '#kernel'
 import { AMONG, Instant, isoTime, jsonList, Store } from '#platform/store/contract'
 import { MESSAGE_TYPES, MessageType, OPERATOR } from './contract.ts'
 
@@ -64,39 +64,37 @@ function namesOf(store: Store, ids: readonly string[]): Promise<NamedRow[]> {
 }
 
 /** The graph of who talks to whom, as a dashboard draws it. */
-export function graphOperation(svc: PluginHandle) {
-  return operation({
-    name: 'messages.graph',
-    summary: 'Show the graph of messages between agents',
-    description: 'Who sends to whom, how much, and which types of messages.',
-    input: z.object({
-      since: Instant.optional().describe('Messages since this time (default: a day ago)'),
-      limit: z.number().int().min(1).max(500).default(200).describe('Agents, at most'),
-    }),
-    output: MessageGraph,
-    http: { method: 'GET', path: '/messages/graph' },
-    async run({ since, limit }) {
-      const store = svc.use(Store)
-      const from = since === undefined ? svc.clock.ms() - DAY_MS : Date.parse(since)
-      const rows = await countedSince(store, from)
-      const talkers = talkersOf(rows)
-      const shown = talkers.slice(0, limit)
-      const ids = new Set(shown.map(({ agent_id }) => agent_id))
-      const known = new Map((await namesOf(store, [...ids])).map(row => [row.agent_id, row]))
-      const messages = rows.reduce((sum, { n }) => sum + n, 0)
-      return {
-        ...{ since: isoTime(from), messages, complete: messages < COUNTED, left_out: talkers.length - shown.length },
-        agents: shown.map(({ agent_id, ...counts }) => ({
-          agent_id,
-          name: known.get(agent_id)?.name ?? agent_id,
-          alive: agent_id === OPERATOR || known.get(agent_id)?.died_at === null,
-          ...counts,
-        })),
-        edges: edgesOf(rows).filter(({ from_agent, to_agent }) => ids.has(from_agent) && ids.has(to_agent)),
-      }
-    },
-  })
-}
+export const messagesGraph = operation({
+  name: 'messages.graph',
+  summary: 'Show the graph of messages between agents',
+  description: 'Who sends to whom, how much, and which types of messages.',
+  input: z.object({
+    since: Instant.optional().describe('Messages since this time (default: a day ago)'),
+    limit: z.number().int().min(1).max(500).default(200).describe('Agents, at most'),
+  }),
+  output: MessageGraph,
+  http: { method: 'GET', path: '/messages/graph' },
+  async run({ since, limit }, { svc }) {
+    const store = svc.use(Store)
+    const from = since === undefined ? svc.clock.ms() - DAY_MS : Date.parse(since)
+    const rows = await countedSince(store, from)
+    const talkers = talkersOf(rows)
+    const shown = talkers.slice(0, limit)
+    const ids = new Set(shown.map(({ agent_id }) => agent_id))
+    const known = new Map((await namesOf(store, [...ids])).map(row => [row.agent_id, row]))
+    const messages = rows.reduce((sum, { n }) => sum + n, 0)
+    return {
+      ...{ since: isoTime(from), messages, complete: messages < COUNTED, left_out: talkers.length - shown.length },
+      agents: shown.map(({ agent_id, ...counts }) => ({
+        agent_id,
+        name: known.get(agent_id)?.name ?? agent_id,
+        alive: agent_id === OPERATOR || known.get(agent_id)?.died_at === null,
+        ...counts,
+      })),
+      edges: edgesOf(rows).filter(({ from_agent, to_agent }) => ids.has(from_agent) && ids.has(to_agent)),
+    }
+  },
+})
 
 function talkersOf(rows: readonly CountRow[]): { agent_id: string; sent: number; received: number }[] {
   const talkers = new Map<string, { agent_id: string; sent: number; received: number }>()

@@ -20,7 +20,7 @@ export default definePlugin({
   config: A2AConfig,
   setup(svc, config) {
     for (const effect of A2A_EFFECTS) svc.add(Effects, effect.kind)
-    for (const operation of messageOperations(svc)) svc.operation(operation)
+    for (const operation of messageOperations) svc.operation(operation)
     svc.event('message_sent', MessageSent)
     svc.provide(Mail, withEarlierNames(new PostOffice(svc, config), { shown: 'textForModel' }))
     svc.provide(Peers, peers(svc))

@@ -12,7 +12,7 @@ import {
   OPERATOR,
   ThreadTooLongError,
 } from './contract.ts'
-import { graphOperation } from './graph.ts'
+import { messagesGraph } from './graph.ts'
 import { countThreads, listThreads, messageOf, messagesOfThread } from './repository.ts'
 
 const id = AgentRef.describe("An agent's id, or its name when only one has it; `operator` for what agents wrote to you")
@@ -33,123 +33,136 @@ const Thread = z.object({
   last_at: z.iso.datetime(),
 })
 
-/** What an operator can do with messages. */
-export function messageOperations(svc: PluginHandle) {
-  const mail = () => svc.use(Mail)
-  const ownerOf = async (ref: string) => (ref === OPERATOR ? ref : (await svc.use(Agents).find(ref)).agent_id)
-  type Filter = z.infer<typeof Filters> & Dates
-  const filterOf = async ({ id: ref, peer, ...rest }: Filter) => ({
-    ...rest,
-    owner: await ownerOf(ref),
-    ...(peer === undefined ? {} : { peer: await ownerOf(peer) }),
-  })
-  const Filters = z.object({
-    id,
-    box: z.enum(['inbox', 'outbox', 'all']).default('all').describe('What it received, what it sent, or both'),
-    unread: z.boolean().optional().describe('Only what was not read yet; false: only what was'),
-    type: MessageType.optional().describe('Only messages of this type'),
-    peer: z.string().min(1).max(128).optional().describe('Only messages with this agent, or `operator`'),
-  })
+const mail = (svc: PluginHandle) => svc.use(Mail)
 
-  return [
-    operation({
-      name: 'messages.list',
-      summary: "List an agent's messages, newest first",
-      description: 'Messages that it received and sent, with their state.',
-      input: DatedPage.extend(Filters.shape),
-      output: z.array(A2AMessage),
-      http: { method: 'GET', path: '/agents/{id}/messages' },
-      cli: { usage: 'messages <id>', short: { limit: 'n' } },
-      mcp: true,
-      errors: found,
-      run: async ({ limit, offset, order, ...filter }) => mail().list(await filterOf(filter), { limit, offset, order }),
-      count: async ({ limit: _, offset: __, order: ___, ...filter }) => mail().count(await filterOf(filter)),
-      render: messages => messages.map(line).join('\n') || 'no messages',
-    }),
-    operation({
-      name: 'messages.send',
-      summary: 'Send a message to an agent',
-      description: 'Sent as the operator; the answer goes to `operator`.',
-      input: z.strictObject({
-        id: AgentRef,
-        body: z
-          .string()
-          .min(1)
-          .max(100_000)
-          .refine(text => text.trim() !== '', 'must not be empty')
-          .meta({ examples: ['Which of the two drafts is the newer one?'] })
-          .describe('What is said'),
-        type: MessageType.default('request').describe('What kind of message it is'),
-        subject: z.string().max(1_000).default('').describe('What it is about'),
-        reply_to: z.string().min(1).max(128).optional().describe('The message that it answers'),
-        priority: z.number().int().min(0).max(9).default(4).describe('0 to 9; higher is read first'),
-      }),
-      output: z.object({
-        message_id: A2AMessage.shape.message_id,
-        answer: A2AMessage.nullable().describe('What was answered at once, by rule'),
-      }),
-      http: { method: 'POST', path: '/agents/{id}/messages', status: 201, idempotent: true },
-      cli: { usage: 'send <id> <body...>', short: { type: 't', subject: 's' } },
-      mcp: true,
-      errors: [
-        ...[...found, AgentDeadError, MessageSizeError, InboxFullError, MessageNotFoundError, ThreadTooLongError],
-      ],
-      async run({ id: to, reply_to, ...draft }, { effects: also = [] }) {
-        const { message, answer, effects } = await mail().post({
-          ...{ ...draft, to, from_agent: OPERATOR },
-          ...(reply_to === undefined ? {} : { reply_to }),
-        })
-        await svc.use(Store).apply([...effects, ...also])
-        return { message_id: message.message_id, answer: answer ?? null }
-      },
-      render: ({ message_id: sent, answer }) => (answer ? `${sent}: ${answer.type}: ${answer.body}` : sent),
-    }),
-    operation({
-      name: 'messages.get',
-      summary: 'Show a message',
-      description: 'With sender, receiver, type and body.',
-      input: z.object({ message_id }),
-      output: A2AMessage,
-      http: { method: 'GET', path: '/messages/{message_id}' },
-      mcp: true,
-      errors: [MessageNotFoundError],
-      run: ({ message_id: wanted }) => mail().find(wanted),
-    }),
-    operation({
-      name: 'messages.thread',
-      summary: 'Show the thread of a message, oldest first',
-      description: 'All messages that belong together, found by any of them.',
-      input: z.object({ message_id }),
-      output: z.array(A2AMessage),
-      http: { method: 'GET', path: '/messages/{message_id}/thread' },
-      cli: { usage: 'thread <message_id>' },
-      mcp: true,
-      errors: [MessageNotFoundError],
-      async run({ message_id: wanted }) {
-        const { thread_id } = await mail().find(wanted)
-        return (await messagesOfThread(svc.use(Store), thread_id)).map(messageOf)
-      },
-      render: messages => messages.map(message => `${line(message)}\n${message.body}`).join('\n\n'),
-    }),
-    operation({
-      name: 'messages.threads',
-      summary: "List an agent's threads, most active first",
-      description: 'A thread is a message with its answers.',
-      input: Page.extend({ id }),
-      output: z.array(Thread),
-      http: { method: 'GET', path: '/agents/{id}/threads' },
-      cli: { usage: 'threads <id>', short: { limit: 'n' } },
-      mcp: true,
-      errors: found,
-      async run({ id: ref, limit, offset }) {
-        const rows = await listThreads(svc.use(Store), await ownerOf(ref), limit ?? -1, offset)
-        return rows.map(row => ({ ...row, last_at: isoTime(row.last_at) }))
-      },
-      count: async ({ id: ref }) => countThreads(svc.use(Store), await ownerOf(ref)),
-    }),
-    graphOperation(svc),
-  ]
-}
+const ownerOf = async (svc: PluginHandle, ref: string) =>
+  ref === OPERATOR ? ref : (await svc.use(Agents).find(ref)).agent_id
+
+type Filter = z.infer<typeof Filters> & Dates
+
+const filterOf = async (svc: PluginHandle, { id: ref, peer, ...rest }: Filter) => ({
+  ...rest,
+  owner: await ownerOf(svc, ref),
+  ...(peer === undefined ? {} : { peer: await ownerOf(svc, peer) }),
+})
+
+const Filters = z.object({
+  id,
+  box: z.enum(['inbox', 'outbox', 'all']).default('all').describe('What it received, what it sent, or both'),
+  unread: z.boolean().optional().describe('Only what was not read yet; false: only what was'),
+  type: MessageType.optional().describe('Only messages of this type'),
+  peer: z.string().min(1).max(128).optional().describe('Only messages with this agent, or `operator`'),
+})
+
+export const messagesList = operation({
+  name: 'messages.list',
+  summary: "List an agent's messages, newest first",
+  description: 'Messages that it received and sent, with their state.',
+  input: DatedPage.extend(Filters.shape),
+  output: z.array(A2AMessage),
+  http: { method: 'GET', path: '/agents/{id}/messages' },
+  cli: { usage: 'messages <id>', short: { limit: 'n' } },
+  mcp: true,
+  errors: found,
+  run: async ({ limit, offset, order, ...filter }, { svc }) =>
+    mail(svc).list(await filterOf(svc, filter), { limit, offset, order }),
+  count: async ({ limit: _, offset: __, order: ___, ...filter }, { svc }) =>
+    mail(svc).count(await filterOf(svc, filter)),
+  render: messages => messages.map(line).join('\n') || 'no messages',
+})
+
+export const messagesSend = operation({
+  name: 'messages.send',
+  summary: 'Send a message to an agent',
+  description: 'Sent as the operator; the answer goes to `operator`.',
+  input: z.strictObject({
+    id: AgentRef,
+    body: z
+      .string()
+      .min(1)
+      .max(100_000)
+      .refine(text => text.trim() !== '', 'must not be empty')
+      .meta({ examples: ['Which of the two drafts is the newer one?'] })
+      .describe('What is said'),
+    type: MessageType.default('request').describe('What kind of message it is'),
+    subject: z.string().max(1_000).default('').describe('What it is about'),
+    reply_to: z.string().min(1).max(128).optional().describe('The message that it answers'),
+    priority: z.number().int().min(0).max(9).default(4).describe('0 to 9; higher is read first'),
+  }),
+  output: z.object({
+    message_id: A2AMessage.shape.message_id,
+    answer: A2AMessage.nullable().describe('What was answered at once, by rule'),
+  }),
+  http: { method: 'POST', path: '/agents/{id}/messages', status: 201, idempotent: true },
+  cli: { usage: 'send <id> <body...>', short: { type: 't', subject: 's' } },
+  mcp: true,
+  errors: [...[...found, AgentDeadError, MessageSizeError, InboxFullError, MessageNotFoundError, ThreadTooLongError]],
+  async run({ id: to, reply_to, ...draft }, { svc, effects: also = [] }) {
+    const { message, answer, effects } = await mail(svc).post({
+      ...{ ...draft, to, from_agent: OPERATOR },
+      ...(reply_to === undefined ? {} : { reply_to }),
+    })
+    await svc.use(Store).apply([...effects, ...also])
+    return { message_id: message.message_id, answer: answer ?? null }
+  },
+  render: ({ message_id: sent, answer }) => (answer ? `${sent}: ${answer.type}: ${answer.body}` : sent),
+})
+
+export const messagesGet = operation({
+  name: 'messages.get',
+  summary: 'Show a message',
+  description: 'With sender, receiver, type and body.',
+  input: z.object({ message_id }),
+  output: A2AMessage,
+  http: { method: 'GET', path: '/messages/{message_id}' },
+  mcp: true,
+  errors: [MessageNotFoundError],
+  run: ({ message_id: wanted }, { svc }) => mail(svc).find(wanted),
+})
+
+export const messagesThread = operation({
+  name: 'messages.thread',
+  summary: 'Show the thread of a message, oldest first',
+  description: 'All messages that belong together, found by any of them.',
+  input: z.object({ message_id }),
+  output: z.array(A2AMessage),
+  http: { method: 'GET', path: '/messages/{message_id}/thread' },
+  cli: { usage: 'thread <message_id>' },
+  mcp: true,
+  errors: [MessageNotFoundError],
+  async run({ message_id: wanted }, { svc }) {
+    const { thread_id } = await mail(svc).find(wanted)
+    return (await messagesOfThread(svc.use(Store), thread_id)).map(messageOf)
+  },
+  render: messages => messages.map(message => `${line(message)}\n${message.body}`).join('\n\n'),
+})
+
+export const messagesThreads = operation({
+  name: 'messages.threads',
+  summary: "List an agent's threads, most active first",
+  description: 'A thread is a message with its answers.',
+  input: Page.extend({ id }),
+  output: z.array(Thread),
+  http: { method: 'GET', path: '/agents/{id}/threads' },
+  cli: { usage: 'threads <id>', short: { limit: 'n' } },
+  mcp: true,
+  errors: found,
+  async run({ id: ref, limit, offset }, { svc }) {
+    const rows = await listThreads(svc.use(Store), await ownerOf(svc, ref), limit ?? -1, offset)
+    return rows.map(row => ({ ...row, last_at: isoTime(row.last_at) }))
+  },
+  count: async ({ id: ref }, { svc }) => countThreads(svc.use(Store), await ownerOf(svc, ref)),
+})
+
+/** What an operator can do with messages. */
+export const messageOperations = [
+  messagesList,
+  messagesSend,
+  messagesGet,
+  messagesThread,
+  messagesThreads,
+  messagesGraph,
+]
 
 function line({ message_id: sent, ts, type, from_agent, to_agent, subject, body, read }: A2AMessage): string {
   const text = (subject || body).replace(/\s+/g, ' ').slice(0, 80)

@@ -18,7 +18,7 @@ export default definePlugin({
   config: DelegationConfig,
   setup(svc, config) {
     for (const effect of DELEGATION_EFFECTS) svc.add(Effects, effect.kind)
-    for (const operation of delegationOperations(svc)) svc.operation(operation)
+    for (const operation of delegationOperations) svc.operation(operation)
     forgets(svc, { name: 'delegations', key: 'delegation_id', where: "status <> 'pending' AND ended_at < ?" })
     svc.event('delegation_ended', DelegationEnded)
     svc.add(AutoReplies, delegationPolicy(svc, config))

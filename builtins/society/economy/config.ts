@@ -1,4 +1,4 @@
-import { z } from '#kernel'
+import { token, z } from '#kernel'
 
 const credits = (initial: number) => z.number().min(0).max(1_000_000).default(initial)
 const share = (initial: number) => z.number().min(0).max(1).default(initial)
@@ -47,3 +47,5 @@ export const EconomyConfig = z.object({
     .describe('Beats after which entries of the ledger are added up, and life events forgotten'),
 })
 export type EconomyConfig = z.infer<typeof EconomyConfig>
+
+export const EconomySettings = token<EconomyConfig>('economy/config')

@@ -8,7 +8,7 @@ import { LifeSummaries, NarrativeSources } from '#society/identity/contract'
 import { logErrors, runBeat, sweep } from './beat.ts'
 import { worldBundle, worldCheckpoint } from './checkpoint.ts'
 import { CITIZEN_EFFECTS } from './citizens.ts'
-import { EconomyConfig } from './config.ts'
+import { EconomyConfig, EconomySettings } from './config.ts'
 import { LifeEventHappened, World, WorldChanged } from './contract.ts'
 import { Deeds } from './deeds.ts'
 import { LifeCatalogue } from './life/catalogue.ts'
@@ -33,7 +33,8 @@ export default definePlugin({
     const catalogue = new LifeCatalogue(svc)
     for (const effect of [...LEDGER_EFFECTS, ...CITIZEN_EFFECTS, ...MARKET_EFFECTS, ...LIFE_EFFECTS, ...LIVES_EFFECTS])
       svc.add(Effects, effect.kind)
-    for (const operation of economyOperations(svc, config)) svc.operation(operation)
+    svc.provide(EconomySettings, config)
+    for (const operation of economyOperations) svc.operation(operation)
     svc.event('life_event', LifeEventHappened)
     svc.event('world_changed', WorldChanged)
     svc.provide(World, deeds)

@@ -7,8 +7,8 @@ import { type Cycle, type HasWork, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { checkpointPart } from './checkpoint.ts'
 import { Identity } from './contract.ts'
-import { Identities } from './identities.ts'
-import { Journals } from './journals.ts'
+import { Identities, OwnIdentities } from './identities.ts'
+import { Journals, OwnJournals } from './journals.ts'
 import { identityOperations } from './operations.ts'
 import { identitySection } from './prompt.ts'
 import { agentsWithNewEvents, IDENTITY_EFFECTS } from './repository.ts'
@@ -23,7 +23,9 @@ export default definePlugin({
     for (const effect of IDENTITY_EFFECTS) svc.add(Effects, effect.kind)
     svc.provide(Identity, identities)
     const current = currentService(svc, Identity, identities)
-    for (const operation of identityOperations(svc, current, new Journals(svc))) svc.operation(operation)
+    svc.provide(OwnIdentities, current)
+    svc.provide(OwnJournals, new Journals(svc))
+    for (const operation of identityOperations) svc.operation(operation)
     svc.toolkit(identityToolkit(svc))
     svc.add(CheckpointParts, checkpointPart(identities))
 

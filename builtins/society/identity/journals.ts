@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { Agents } from '#core/agents/contract'
-import type { PluginHandle } from '#kernel'
+import { type PluginHandle, token } from '#kernel'
 import { isoTime } from '#platform/store/contract'
 
 /** So much of the end of a journal is read, in bytes. */
@@ -13,6 +13,8 @@ export interface JournalHead {
   modified_at: string
   last_line: string
 }
+
+export const OwnJournals = token<Journals>('identity/journals')
 
 /** What agents write for themselves: `journals/<agent_id>/notepad.md`, read and never written here. */
 export class Journals {

@@ -3,8 +3,8 @@ import { operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
 import { pluralize } from '#lib/pluralize'
 import { IdentityRecord } from './contract.ts'
-import type { Identities } from './identities.ts'
-import type { Journals } from './journals.ts'
+import { OwnIdentities } from './identities.ts'
+import { OwnJournals } from './journals.ts'
 
 const id = AgentRef
 const errors = [AgentNotFoundError, AmbiguousAgentError]
@@ -35,88 +35,94 @@ const Journal = z.object({
   modified_at: z.iso.datetime().nullable().describe('null when nothing was written yet'),
 })
 
-export function identityOperations(svc: PluginHandle, identities: Identities, journals: Journals) {
-  const find = (ref: string) => svc.use(Agents).find(ref)
-  return [
-    operation({
-      name: 'identity.get',
-      summary: "Show an agent's story, opinions and questions",
-      description: 'What the agent wrote of itself over time, and what it holds and asks.',
-      input: z.object({ id }),
-      output: IdentityRecord,
-      http: { method: 'GET', path: '/agents/{id}/identity' },
-      cli: { usage: 'identity <id>' },
-      mcp: true,
-      errors,
-      run: async ({ id }) => identities.of(await find(id)),
-    }),
-    operation({
-      name: 'identity.biography',
-      summary: "Show an agent's biography as Markdown",
-      description: "Story, goals and events of the agent's life on one page.",
-      input: z.object({ id }),
-      output: z.string(),
-      http: { method: 'GET', path: '/agents/{id}/biography', produces: 'text/markdown; charset=utf-8' },
-      cli: { usage: 'biography <id>' },
-      mcp: true,
-      errors,
-      run: async ({ id }) => identities.biography(await find(id)),
-      render: text => text,
-    }),
-    operation({
-      name: 'identity.lives',
-      summary: 'List the lives of all agents, oldest first',
-      description: 'Dead agents are included.',
-      input: Page,
-      output: z.array(Life),
-      http: { method: 'GET', path: '/lives' },
-      cli: { usage: 'lives', short: { limit: 'n' } },
-      mcp: true,
-      async run({ limit, offset }) {
-        const lives: z.input<typeof Life>[] = []
-        for (const agent of await svc.use(Agents).list({ limit, offset })) {
-          lives.push((await identities.summary(agent)) as z.input<typeof Life>)
-          await svc.clock.yield()
-        }
-        return lives
-      },
-      count: async () => (await svc.use(Agents).counts()).total,
-      render: lives => lives.map(line).join('\n') || 'no agent has run here yet',
-    }),
-    operation({
-      name: 'identity.journal',
-      summary: "Show an agent's journal",
-      description: 'The text that the agent wrote for itself, from its end.',
-      input: z.object({
-        id,
-        bytes: z.number().int().min(1).max(1_000_000).default(100_000).describe('Maximum bytes, from its end'),
-      }),
-      output: Journal,
-      http: { method: 'GET', path: '/agents/{id}/journal' },
-      cli: { usage: 'journal <id>' },
-      mcp: true,
-      errors,
-      async run({ id, bytes }) {
-        const { agent_id } = await find(id)
-        return { agent_id, ...((await journals.read(agent_id, bytes)) ?? { text: '', bytes: 0, modified_at: null }) }
-      },
-      render: ({ text }) => text.trim() || 'nothing written yet',
-    }),
-    operation({
-      name: 'identity.journals',
-      summary: 'List journals, last written first',
-      description: 'With the size of each, and when it was last written.',
-      input: z.object({
-        limit: z.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
-      }),
-      output: z.array(JournalSummary),
-      http: { method: 'GET', path: '/journals' },
-      cli: { usage: 'journals', short: { limit: 'n' } },
-      mcp: true,
-      run: ({ limit }) => journals.list(limit),
-    }),
-  ]
-}
+const find = (svc: PluginHandle, ref: string) => svc.use(Agents).find(ref)
+
+export const identityGet = operation({
+  name: 'identity.get',
+  summary: "Show an agent's story, opinions and questions",
+  description: 'What the agent wrote of itself over time, and what it holds and asks.',
+  input: z.object({ id }),
+  output: IdentityRecord,
+  http: { method: 'GET', path: '/agents/{id}/identity' },
+  cli: { usage: 'identity <id>' },
+  mcp: true,
+  errors,
+  run: async ({ id }, { svc }) => svc.use(OwnIdentities).of(await find(svc, id)),
+})
+
+export const identityBiography = operation({
+  name: 'identity.biography',
+  summary: "Show an agent's biography as Markdown",
+  description: "Story, goals and events of the agent's life on one page.",
+  input: z.object({ id }),
+  output: z.string(),
+  http: { method: 'GET', path: '/agents/{id}/biography', produces: 'text/markdown; charset=utf-8' },
+  cli: { usage: 'biography <id>' },
+  mcp: true,
+  errors,
+  run: async ({ id }, { svc }) => svc.use(OwnIdentities).biography(await find(svc, id)),
+  render: text => text,
+})
+
+export const identityLives = operation({
+  name: 'identity.lives',
+  summary: 'List the lives of all agents, oldest first',
+  description: 'Dead agents are included.',
+  input: Page,
+  output: z.array(Life),
+  http: { method: 'GET', path: '/lives' },
+  cli: { usage: 'lives', short: { limit: 'n' } },
+  mcp: true,
+  async run({ limit, offset }, { svc }) {
+    const lives: z.input<typeof Life>[] = []
+    for (const agent of await svc.use(Agents).list({ limit, offset })) {
+      lives.push((await svc.use(OwnIdentities).summary(agent)) as z.input<typeof Life>)
+      await svc.clock.yield()
+    }
+    return lives
+  },
+  count: async (_, { svc }) => (await svc.use(Agents).counts()).total,
+  render: lives => lives.map(line).join('\n') || 'no agent has run here yet',
+})
+
+export const identityJournal = operation({
+  name: 'identity.journal',
+  summary: "Show an agent's journal",
+  description: 'The text that the agent wrote for itself, from its end.',
+  input: z.object({
+    id,
+    bytes: z.number().int().min(1).max(1_000_000).default(100_000).describe('Maximum bytes, from its end'),
+  }),
+  output: Journal,
+  http: { method: 'GET', path: '/agents/{id}/journal' },
+  cli: { usage: 'journal <id>' },
+  mcp: true,
+  errors,
+  async run({ id, bytes }, { svc }) {
+    const { agent_id } = await find(svc, id)
+    return {
+      agent_id,
+      ...((await svc.use(OwnJournals).read(agent_id, bytes)) ?? { text: '', bytes: 0, modified_at: null }),
+    }
+  },
+  render: ({ text }) => text.trim() || 'nothing written yet',
+})
+
+export const identityJournals = operation({
+  name: 'identity.journals',
+  summary: 'List journals, last written first',
+  description: 'With the size of each, and when it was last written.',
+  input: z.object({
+    limit: z.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
+  }),
+  output: z.array(JournalSummary),
+  http: { method: 'GET', path: '/journals' },
+  cli: { usage: 'journals', short: { limit: 'n' } },
+  mcp: true,
+  run: ({ limit }, { svc }) => svc.use(OwnJournals).list(limit),
+})
+
+export const identityOperations = [identityGet, identityBiography, identityLives, identityJournal, identityJournals]
 
 function line(life: z.output<typeof Life>): string {
   const { agent_id, display_name, status, cycles_lived, goals_completed, goals_abandoned } = life

@@ -7,7 +7,7 @@ import { PatternsConfig } from './config.ts'
 import { CollaborationPatterns, PatternEnded, PatternStarted } from './contract.ts'
 import { patternOperations } from './operations.ts'
 import { PATTERN_EFFECTS } from './repository.ts'
-import { PatternRunner } from './runner.ts'
+import { OwnPatterns, PatternRunner } from './runner.ts'
 import { patternsToolkit } from './toolkit.ts'
 
 export default definePlugin({
@@ -24,7 +24,8 @@ export default definePlugin({
     svc.event('pattern_ended', PatternEnded)
 
     const runner = new PatternRunner(svc, config)
-    for (const operation of patternOperations(svc, runner)) svc.operation(operation)
+    svc.provide(OwnPatterns, runner)
+    for (const operation of patternOperations) svc.operation(operation)
     svc.toolkit(patternsToolkit(svc, runner))
     svc.on('message_sent', ({ pattern_id }) => void (pattern_id !== null && runner.advance(pattern_id)))
     svc.add(CallLimits, runner.limit())

@@ -1,5 +1,5 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, type PluginHandle, z } from '#kernel'
+import { operation, z } from '#kernel'
 import { Page } from '#lib/list'
 import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
@@ -13,7 +13,7 @@ import {
   TooManyPatternsError,
 } from './contract.ts'
 import { countRuns, listRuns, messagesOf } from './repository.ts'
-import type { PatternRunner } from './runner.ts'
+import { OwnPatterns } from './runner.ts'
 
 const ref = AgentRef
 const pattern_id = z
@@ -55,124 +55,129 @@ const Start = {
   budget_tokens: z.number().int().min(0).max(1e12).optional().describe('The same in tokens'),
 }
 
-export function patternOperations(svc: PluginHandle, runner: PatternRunner) {
-  return [
-    operation({
-      name: 'patterns.list',
-      summary: 'List collaboration patterns',
-      description: 'A pattern is a way for several agents to work together, such as review or debate.',
-      input: z.object({}),
-      output: z.array(
-        z.object({ name: z.string(), summary: z.string(), min: z.number(), max: z.number(), rounds: z.number() }),
-      ),
-      http: { method: 'GET', path: '/patterns' },
-      cli: { usage: 'patterns' },
-      mcp: true,
-      run: () =>
-        svc.list(CollaborationPatterns).map(({ name, summary, participants, rounds }) => ({
-          ...{ name, summary, ...participants, rounds: rounds.usual },
-        })),
-    }),
-    operation({
-      name: 'patterns.start',
-      summary: 'Start a collaboration pattern',
-      description: "It runs to its end by the agents' messages.",
-      input: z.strictObject({
-        name: z
-          .string()
-          .min(1)
-          .max(64)
-          .meta({ examples: ['review'] })
-          .describe('One of those that svc patterns lists'),
-        initiator: ref.describe('The agent on whose behalf it runs'),
-        ...Start,
-        timeout: z
-          .number()
-          .min(1)
-          .max(2_592_000)
-          .optional()
-          .describe('Time limit in seconds (default: patterns.timeout)'),
-      }),
-      output: PatternRun,
-      http: {
-        method: 'POST',
-        path: '/patterns/{name}',
-        status: 201,
-        idempotent: true,
-        location: (run: PatternRun) => `/pattern-runs/${run.pattern_id}`,
-      },
-      cli: { usage: 'patterns start <name> <initiator> <participants> <task...>' },
-      mcp: true,
-      errors: [
-        ...[AgentNotFoundError, AmbiguousAgentError, AgentDeadError],
-        ...[PatternNotFoundError, PatternParticipantsError, TooManyPatternsError],
-      ],
-      async run(start, { effects: also = [] }) {
-        const { pattern_id: id, effects } = await runner.begin(start)
-        await svc.use(Store).apply([...effects, ...also])
-        return runner.findRun(id)
-      },
-    }),
-    operation({
-      name: 'patterns.runs',
-      summary: 'List pattern runs, newest first',
-      description: 'Runs that are active and runs that have ended.',
-      input: Page,
-      output: z.array(PatternRun),
-      http: { method: 'GET', path: '/pattern-runs' },
-      cli: { usage: 'patterns runs', short: { limit: 'n' } },
-      mcp: true,
-      async run({ limit, offset }) {
-        const rows = await listRuns(svc.use(Store), limit ?? -1, offset)
-        return Promise.all(rows.map(row => runner.toRun(row)))
-      },
-      count: () => countRuns(svc.use(Store)),
-      render: runs => runs.map(describePattern).join('\n') || 'none yet; svc patterns says which there are',
-    }),
-    operation({
-      name: 'patterns.get',
-      summary: "Show a pattern run's progress and result",
-      description: 'With its participants, its rounds, its cost and its result.',
-      input: z.object({ pattern_id }),
-      output: PatternRun,
-      http: { method: 'GET', path: '/pattern-runs/{pattern_id}' },
-      cli: { usage: 'patterns show <pattern_id>' },
-      mcp: true,
-      errors: [PatternRunNotFoundError],
-      run: ({ pattern_id: id }) => runner.findRun(id),
-    }),
-    operation({
-      name: 'patterns.messages',
-      summary: 'List the messages of a pattern run, oldest first',
-      description: 'What its participants said to each other.',
-      input: z.object({ pattern_id }),
-      output: z.array(
-        A2AMessage.omit({ thread_id: true, priority: true, expects_reply: true, read: true, metadata: true }),
-      ),
-      http: { method: 'GET', path: '/pattern-runs/{pattern_id}/messages' },
-      errors: [PatternRunNotFoundError],
-      async run({ pattern_id: id }) {
-        await runner.findRun(id)
-        return messagesOf(svc.use(Store), id)
-      },
-    }),
-    operation({
-      name: 'patterns.cancel',
-      summary: 'Cancel a pattern run',
-      description: 'Messages that were not read are withdrawn.',
-      input: z.object({ pattern_id }),
-      output: PatternRun,
-      http: { method: 'POST', path: '/pattern-runs/{pattern_id}/cancel' },
-      cli: { usage: 'patterns cancel <pattern_id>' },
-      mcp: true,
-      errors: [PatternRunNotFoundError],
-      async run({ pattern_id: id }) {
-        await runner.cancel(id)
-        return runner.findRun(id)
-      },
-    }),
-  ]
-}
+export const patternsList = operation({
+  name: 'patterns.list',
+  summary: 'List collaboration patterns',
+  description: 'A pattern is a way for several agents to work together, such as review or debate.',
+  input: z.object({}),
+  output: z.array(
+    z.object({ name: z.string(), summary: z.string(), min: z.number(), max: z.number(), rounds: z.number() }),
+  ),
+  http: { method: 'GET', path: '/patterns' },
+  cli: { usage: 'patterns' },
+  mcp: true,
+  run: (_, { svc }) =>
+    svc.list(CollaborationPatterns).map(({ name, summary, participants, rounds }) => ({
+      ...{ name, summary, ...participants, rounds: rounds.usual },
+    })),
+})
+
+export const patternsStart = operation({
+  name: 'patterns.start',
+  summary: 'Start a collaboration pattern',
+  description: "It runs to its end by the agents' messages.",
+  input: z.strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(64)
+      .meta({ examples: ['review'] })
+      .describe('One of those that svc patterns lists'),
+    initiator: ref.describe('The agent on whose behalf it runs'),
+    ...Start,
+    timeout: z.number().min(1).max(2_592_000).optional().describe('Time limit in seconds (default: patterns.timeout)'),
+  }),
+  output: PatternRun,
+  http: {
+    method: 'POST',
+    path: '/patterns/{name}',
+    status: 201,
+    idempotent: true,
+    location: (run: PatternRun) => `/pattern-runs/${run.pattern_id}`,
+  },
+  cli: { usage: 'patterns start <name> <initiator> <participants> <task...>' },
+  mcp: true,
+  errors: [
+    ...[AgentNotFoundError, AmbiguousAgentError, AgentDeadError],
+    ...[PatternNotFoundError, PatternParticipantsError, TooManyPatternsError],
+  ],
+  async run(start, { svc, effects: also = [] }) {
+    const { pattern_id: id, effects } = await svc.use(OwnPatterns).begin(start)
+    await svc.use(Store).apply([...effects, ...also])
+    return svc.use(OwnPatterns).findRun(id)
+  },
+})
+
+export const patternsRuns = operation({
+  name: 'patterns.runs',
+  summary: 'List pattern runs, newest first',
+  description: 'Runs that are active and runs that have ended.',
+  input: Page,
+  output: z.array(PatternRun),
+  http: { method: 'GET', path: '/pattern-runs' },
+  cli: { usage: 'patterns runs', short: { limit: 'n' } },
+  mcp: true,
+  async run({ limit, offset }, { svc }) {
+    const rows = await listRuns(svc.use(Store), limit ?? -1, offset)
+    return Promise.all(rows.map(row => svc.use(OwnPatterns).toRun(row)))
+  },
+  count: (_, { svc }) => countRuns(svc.use(Store)),
+  render: runs => runs.map(describePattern).join('\n') || 'none yet; svc patterns says which there are',
+})
+
+export const patternsGet = operation({
+  name: 'patterns.get',
+  summary: "Show a pattern run's progress and result",
+  description: 'With its participants, its rounds, its cost and its result.',
+  input: z.object({ pattern_id }),
+  output: PatternRun,
+  http: { method: 'GET', path: '/pattern-runs/{pattern_id}' },
+  cli: { usage: 'patterns show <pattern_id>' },
+  mcp: true,
+  errors: [PatternRunNotFoundError],
+  run: ({ pattern_id: id }, { svc }) => svc.use(OwnPatterns).findRun(id),
+})
+
+export const patternsMessages = operation({
+  name: 'patterns.messages',
+  summary: 'List the messages of a pattern run, oldest first',
+  description: 'What its participants said to each other.',
+  input: z.object({ pattern_id }),
+  output: z.array(
+    A2AMessage.omit({ thread_id: true, priority: true, expects_reply: true, read: true, metadata: true }),
+  ),
+  http: { method: 'GET', path: '/pattern-runs/{pattern_id}/messages' },
+  errors: [PatternRunNotFoundError],
+  async run({ pattern_id: id }, { svc }) {
+    await svc.use(OwnPatterns).findRun(id)
+    return messagesOf(svc.use(Store), id)
+  },
+})
+
+export const patternsCancel = operation({
+  name: 'patterns.cancel',
+  summary: 'Cancel a pattern run',
+  description: 'Messages that were not read are withdrawn.',
+  input: z.object({ pattern_id }),
+  output: PatternRun,
+  http: { method: 'POST', path: '/pattern-runs/{pattern_id}/cancel' },
+  cli: { usage: 'patterns cancel <pattern_id>' },
+  mcp: true,
+  errors: [PatternRunNotFoundError],
+  async run({ pattern_id: id }, { svc }) {
+    await svc.use(OwnPatterns).cancel(id)
+    return svc.use(OwnPatterns).findRun(id)
+  },
+})
+
+export const patternOperations = [
+  patternsList,
+  patternsStart,
+  patternsRuns,
+  patternsGet,
+  patternsMessages,
+  patternsCancel,
+]
 
 /** A run in a list; its result has its own field. */
 function describePattern({

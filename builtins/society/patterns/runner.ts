@@ -1,7 +1,7 @@
 import { Agents } from '#core/agents/contract'
 import { Goals } from '#core/goals/contract'
 import type { CallLimit } from '#core/models/contract'
-import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle, SvcError, token } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { appendEvent, Store } from '#platform/store/contract'
 import { type A2AMessage, Mail } from '#society/a2a/contract'
@@ -54,6 +54,8 @@ export interface NewPattern {
 
 /** Maximum number of steps of a pattern: one that does not end is stopped. */
 const MOST_STEPS = 1_000
+
+export const OwnPatterns = token<PatternRunner>('patterns/runner')
 
 /** Runs patterns: whenever a message of one was sent it is asked what comes next, by what is written alone. */
 export class PatternRunner {

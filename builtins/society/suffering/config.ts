@@ -1,4 +1,4 @@
-import { z } from '#kernel'
+import { token, z } from '#kernel'
 
 const threshold = (initial: number) => z.number().min(0).max(1).default(initial)
 const hours = (initial: number) => z.number().min(0.01).max(10_000).default(initial)
@@ -31,3 +31,5 @@ export const SufferingConfig = z.object({
     .describe("Whether suffering also moves the temperature and lowers max_steps, beside the prompt's words"),
 })
 export type SufferingConfig = z.infer<typeof SufferingConfig>
+
+export const SufferingSettings = token<SufferingConfig>('suffering/config')

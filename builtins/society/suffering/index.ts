@@ -7,7 +7,7 @@ import { forgets } from '#platform/retention/contract'
 import { Effects } from '#platform/store/contract'
 import { LifeSummaries } from '#society/identity/contract'
 import { checkpointPart } from './checkpoint.ts'
-import { SufferingConfig } from './config.ts'
+import { SufferingConfig, SufferingSettings } from './config.ts'
 import { Moods, StressorAdded, StressorEased, Stressors, Suffering } from './contract.ts'
 import { lifeSummary } from './life.ts'
 import { sufferingOperations } from './operations.ts'
@@ -16,7 +16,7 @@ import { SUFFERING_EFFECTS } from './repository.ts'
 import { agentsWithWork } from './rest.ts'
 import { circumplex } from './state/mood.ts'
 import { BUILT_IN } from './state/stressors.ts'
-import { SufferingService } from './suffering-service.ts'
+import { OwnSuffering, SufferingService } from './suffering-service.ts'
 
 export default definePlugin({
   name: 'suffering',
@@ -31,7 +31,9 @@ export default definePlugin({
     for (const stressor of BUILT_IN) svc.add(Stressors, stressor)
     svc.add(Moods, circumplex)
     svc.provide(Suffering, lives)
-    for (const operation of sufferingOperations(svc, config, lives)) svc.operation(operation)
+    svc.provide(SufferingSettings, config)
+    svc.provide(OwnSuffering, lives)
+    for (const operation of sufferingOperations) svc.operation(operation)
     svc.event('stressor_added', StressorAdded)
     svc.event('stressor_eased', StressorEased)
     forgets(svc, { name: 'suffering_history', key: 'moment_id', where: 'at < ?' })

@@ -1,12 +1,12 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, type PluginHandle, z } from '#kernel'
+import { operation, z } from '#kernel'
 import { Store } from '#platform/store/contract'
-import type { SufferingConfig } from './config.ts'
+import { SufferingSettings } from './config.ts'
 import { PERSONA_FIELDS, PersonaFields, SufferingMoment, SufferingState } from './contract.ts'
 import { barOf, plotOf } from './plot.ts'
 import { countMoments, listMoments } from './repository.ts'
 import { thresholdsOf } from './state/dynamics.ts'
-import type { SufferingService } from './suffering-service.ts'
+import { OwnSuffering } from './suffering-service.ts'
 
 const Thresholds = z.object({
   prominent: z.number(),
@@ -26,41 +26,39 @@ const SufferingReport = SufferingState.extend({
   history: z.array(SufferingMoment).describe('Newest first'),
 }).meta({ id: 'SufferingReport' })
 
-export function sufferingOperations(svc: PluginHandle, config: SufferingConfig, lives: SufferingService) {
-  return [
-    operation({
-      name: 'suffering.get',
-      summary: "Show an agent's stressors and their history",
-      description: 'Stressors are what weighs on the agent; they rise and fall with what happens to it.',
-      input: z.object({
-        id: AgentRef,
-        limit: z.number().int().min(1).max(1000).default(100).describe('Moments of its history, 1 to 1000'),
-        offset: z.number().int().min(0).default(0).describe('Newest moments to leave out'),
-      }),
-      output: SufferingReport,
-      http: { method: 'GET', path: '/agents/{id}/suffering' },
-      cli: { usage: 'suffering <id>', short: { limit: 'n' } },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError],
-      async run({ id, limit, offset }) {
-        const agent = await svc.use(Agents).find(id)
-        const { agent_id } = agent
-        const store = svc.use(Store)
-        const { state, ...fields } = await lives.look(agent)
-        const history = await listMoments(store, agent_id, limit, offset)
-        const [prominent, constrained, dominant, crisis] = thresholdsOf(config)
-        return {
-          ...{ agent_id, ...state, ...fields, enabled: config.enabled },
-          thresholds: { prominent, constrained, dominant, crisis },
-          moments: await countMoments(store, agent_id),
-          history,
-        }
-      },
-      count: async ({ id }) => countMoments(svc.use(Store), (await svc.use(Agents).find(id)).agent_id),
-      render: report => render(report),
-    }),
-  ]
-}
+export const sufferingGet = operation({
+  name: 'suffering.get',
+  summary: "Show an agent's stressors and their history",
+  description: 'Stressors are what weighs on the agent; they rise and fall with what happens to it.',
+  input: z.object({
+    id: AgentRef,
+    limit: z.number().int().min(1).max(1000).default(100).describe('Moments of its history, 1 to 1000'),
+    offset: z.number().int().min(0).default(0).describe('Newest moments to leave out'),
+  }),
+  output: SufferingReport,
+  http: { method: 'GET', path: '/agents/{id}/suffering' },
+  cli: { usage: 'suffering <id>', short: { limit: 'n' } },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  async run({ id, limit, offset }, { svc }) {
+    const agent = await svc.use(Agents).find(id)
+    const { agent_id } = agent
+    const store = svc.use(Store)
+    const { state, ...fields } = await svc.use(OwnSuffering).look(agent)
+    const history = await listMoments(store, agent_id, limit, offset)
+    const [prominent, constrained, dominant, crisis] = thresholdsOf(svc.use(SufferingSettings))
+    return {
+      ...{ agent_id, ...state, ...fields, enabled: svc.use(SufferingSettings).enabled },
+      thresholds: { prominent, constrained, dominant, crisis },
+      moments: await countMoments(store, agent_id),
+      history,
+    }
+  },
+  count: async ({ id }, { svc }) => countMoments(svc.use(Store), (await svc.use(Agents).find(id)).agent_id),
+  render: report => render(report),
+})
+
+export const sufferingOperations = [sufferingGet]
 
 function render(report: z.output<typeof SufferingReport>): string {
   const { agent_id, load, level, mood, waking_hours, stressors, base, persona, history } = report

@@ -45,6 +45,8 @@ interface CycleState {
 }
 const CycleState = token<CycleState>('inner_life')
 
+export const OwnSuffering = token<SufferingService>('suffering/suffering')
+
 /** Runs the inner life of this process's agents through their cycles, and reads that of any agent. */
 export class SufferingService implements Suffering {
   readonly #svc: PluginHandle

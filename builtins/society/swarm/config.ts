@@ -1,4 +1,4 @@
-import { z } from '#kernel'
+import { token, z } from '#kernel'
 
 export const SwarmConfig = z.object({
   policy: z
@@ -9,3 +9,5 @@ export const SwarmConfig = z.object({
     .describe('What is done about what is learned: `passive` (nothing), `active`, or the name of a policy of a plugin'),
 })
 export type SwarmConfig = z.infer<typeof SwarmConfig>
+
+export const SwarmSettings = token<SwarmConfig>('swarm/config')

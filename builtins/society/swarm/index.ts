@@ -3,13 +3,13 @@ import { definePlugin } from '#kernel'
 import { currentService } from '#lib/current-service'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Effects } from '#platform/store/contract'
-import { SwarmConfig } from './config.ts'
+import { SwarmConfig, SwarmSettings } from './config.ts'
 import { Specialists, SwarmLearned, SwarmPolicies, SwarmReverted, TaskTypes } from './contract.ts'
 import { swarmOperations } from './operations.ts'
 import { POLICIES } from './policies.ts'
 import { Records } from './records.ts'
 import { swarmSection } from './sections.ts'
-import { Swarm } from './swarm.ts'
+import { OwnSwarm, Swarm } from './swarm.ts'
 import { TASK_TYPES } from './task-types.ts'
 import { SWARM_EFFECTS } from './writes.ts'
 
@@ -31,7 +31,9 @@ export default definePlugin({
     svc.provide(Specialists, swarm)
     const current = currentService(svc, Specialists, swarm)
     svc.add(PromptSections, swarmSection(svc, current))
-    for (const operation of swarmOperations(svc, current, config)) svc.operation(operation)
+    svc.provide(OwnSwarm, current)
+    svc.provide(SwarmSettings, config)
+    for (const operation of swarmOperations) svc.operation(operation)
     svc.on('beat', ({ beat }) => swarm.onHeartbeat(beat))
     svc.add(DaemonStarts, { name: 'swarm', begin: () => records.look() })
   },

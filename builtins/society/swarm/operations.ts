@@ -3,10 +3,10 @@ import { operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
 import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
-import type { SwarmConfig } from './config.ts'
+import { SwarmSettings } from './config.ts'
 import { RouteCandidate, Specialization, SwarmEffect, SwarmReport, SwarmReportNotFoundError } from './contract.ts'
 import { countReports, listReports, openEffects } from './repository.ts'
-import type { Swarm } from './swarm.ts'
+import { OwnSwarm } from './swarm.ts'
 
 const report_id = z
   .string()
@@ -25,106 +25,109 @@ const SwarmStatus = z
   })
   .meta({ id: 'SwarmStatus' })
 
-export function swarmOperations(svc: PluginHandle, swarm: Swarm, config: SwarmConfig) {
-  const store = () => svc.use(Store)
-  const errors = [SwarmReportNotFoundError]
-  return [
-    operation({
-      name: 'swarm.show',
-      summary: 'Show what all agents have learned',
-      description: "Aggregates the results of all agents' goals; swarm.policy says what is done about it.",
-      input: z.object({}),
-      output: SwarmStatus,
-      http: { method: 'GET', path: '/swarm' },
-      cli: { usage: 'swarm' },
-      mcp: true,
-      async run() {
-        const [latest = null] = await listReports(store(), 1, 0)
-        return {
-          ...{ policy: config.policy, acts: swarm.acting, latest },
-          in_force: await openEffects(store()),
-          specializations: await swarm.specializations(),
-        }
-      },
-      render: ({ policy, latest, in_force, specializations }) =>
-        [
-          `policy: ${policy}`,
-          latest
-            ? renderReport(latest)
-            : 'Nothing has been learned yet: it is, on every fifth heartbeat of the daemon.',
-          ...in_force.map(effectLine),
-          ...specializations.map(skill),
-        ].join('\n'),
-    }),
-    operation({
-      name: 'swarm.reports',
-      summary: 'List swarm reports, newest first',
-      description: 'A report is made on every fifth heartbeat of the daemon.',
-      input: Page,
-      output: z.array(SwarmReport),
-      http: { method: 'GET', path: '/swarm/reports' },
-      cli: { usage: 'swarm reports', short: { limit: 'n' } },
-      mcp: true,
-      run: ({ limit, offset }) => listReports(store(), limit ?? -1, offset),
-      count: () => countReports(store()),
-      render: reports => reports.map(summary).join('\n') || 'none',
-    }),
-    operation({
-      name: 'swarm.report',
-      summary: 'Show a swarm report and its actions',
-      description: 'What was found, and what was changed because of it.',
-      input: z.object({ report_id }),
-      output: SwarmReport,
-      http: { method: 'GET', path: '/swarm/reports/{report_id}' },
-      cli: { usage: 'swarm report <report_id>' },
-      errors,
-      run: ({ report_id: id }) => swarm.report(id),
-      render: renderReport,
-    }),
-    operation({
-      name: 'swarm.revert',
-      summary: "Undo a swarm report's actions",
-      description: 'They are not repeated while their reason lasts.',
-      input: z.object({ report_id }),
-      output: SwarmReport,
-      http: { method: 'POST', path: '/swarm/reports/{report_id}/revert' },
-      cli: { usage: 'swarm revert <report_id>' },
-      errors,
-      run: ({ report_id: id }) => swarm.revert(id),
-      render: renderReport,
-    }),
-    operation({
-      name: 'swarm.route',
-      summary: 'List agents suited for a task, best first',
-      description: 'Ranks agents by what they are good at.',
-      input: z.object({
-        task: z
-          .string()
-          .min(1)
-          .max(8_000)
-          .meta({ examples: ['Fix the bug in the parser'] })
-          .describe('What is to be done'),
-      }),
-      output: z.array(RouteCandidate),
-      http: { method: 'GET', path: '/swarm/route' },
-      cli: { usage: 'swarm route <task...>' },
-      run: ({ task }) => swarm.candidates(task, null),
-    }),
-    operation({
-      name: 'agents.specialization',
-      summary: "Show an agent's skills",
-      description: 'Derived from its last 200 goals.',
-      input: z.object({ id: AgentRef }),
-      output: Specialization,
-      http: { method: 'GET', path: '/agents/{id}/specialization' },
-      cli: { usage: 'specialization <id>' },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError],
-      run: async ({ id }) => swarm.specialization((await svc.use(Agents).find(id)).agent_id),
-      render: specialization => `${skill(specialization)}\n${specialization.types.map(typeLine).join('\n')}`.trim(),
-    }),
-  ]
-}
+const store = (svc: PluginHandle) => svc.use(Store)
+
+const errors = [SwarmReportNotFoundError]
+
+export const swarmShow = operation({
+  name: 'swarm.show',
+  summary: 'Show what all agents have learned',
+  description: "Aggregates the results of all agents' goals; swarm.policy says what is done about it.",
+  input: z.object({}),
+  output: SwarmStatus,
+  http: { method: 'GET', path: '/swarm' },
+  cli: { usage: 'swarm' },
+  mcp: true,
+  async run(_, { svc }) {
+    const [latest = null] = await listReports(store(svc), 1, 0)
+    return {
+      ...{ policy: svc.use(SwarmSettings).policy, acts: svc.use(OwnSwarm).acting, latest },
+      in_force: await openEffects(store(svc)),
+      specializations: await svc.use(OwnSwarm).specializations(),
+    }
+  },
+  render: ({ policy, latest, in_force, specializations }) =>
+    [
+      `policy: ${policy}`,
+      latest ? renderReport(latest) : 'Nothing has been learned yet: it is, on every fifth heartbeat of the daemon.',
+      ...in_force.map(effectLine),
+      ...specializations.map(skill),
+    ].join('\n'),
+})
+
+export const swarmReports = operation({
+  name: 'swarm.reports',
+  summary: 'List swarm reports, newest first',
+  description: 'A report is made on every fifth heartbeat of the daemon.',
+  input: Page,
+  output: z.array(SwarmReport),
+  http: { method: 'GET', path: '/swarm/reports' },
+  cli: { usage: 'swarm reports', short: { limit: 'n' } },
+  mcp: true,
+  run: ({ limit, offset }, { svc }) => listReports(store(svc), limit ?? -1, offset),
+  count: (_, { svc }) => countReports(store(svc)),
+  render: reports => reports.map(summary).join('\n') || 'none',
+})
+
+export const swarmReport = operation({
+  name: 'swarm.report',
+  summary: 'Show a swarm report and its actions',
+  description: 'What was found, and what was changed because of it.',
+  input: z.object({ report_id }),
+  output: SwarmReport,
+  http: { method: 'GET', path: '/swarm/reports/{report_id}' },
+  cli: { usage: 'swarm report <report_id>' },
+  errors,
+  run: ({ report_id: id }, { svc }) => svc.use(OwnSwarm).report(id),
+  render: renderReport,
+})
+
+export const swarmRevert = operation({
+  name: 'swarm.revert',
+  summary: "Undo a swarm report's actions",
+  description: 'They are not repeated while their reason lasts.',
+  input: z.object({ report_id }),
+  output: SwarmReport,
+  http: { method: 'POST', path: '/swarm/reports/{report_id}/revert' },
+  cli: { usage: 'swarm revert <report_id>' },
+  errors,
+  run: ({ report_id: id }, { svc }) => svc.use(OwnSwarm).revert(id),
+  render: renderReport,
+})
+
+export const swarmRoute = operation({
+  name: 'swarm.route',
+  summary: 'List agents suited for a task, best first',
+  description: 'Ranks agents by what they are good at.',
+  input: z.object({
+    task: z
+      .string()
+      .min(1)
+      .max(8_000)
+      .meta({ examples: ['Fix the bug in the parser'] })
+      .describe('What is to be done'),
+  }),
+  output: z.array(RouteCandidate),
+  http: { method: 'GET', path: '/swarm/route' },
+  cli: { usage: 'swarm route <task...>' },
+  run: ({ task }, { svc }) => svc.use(OwnSwarm).candidates(task, null),
+})
+
+export const agentsSpecialization = operation({
+  name: 'agents.specialization',
+  summary: "Show an agent's skills",
+  description: 'Derived from its last 200 goals.',
+  input: z.object({ id: AgentRef }),
+  output: Specialization,
+  http: { method: 'GET', path: '/agents/{id}/specialization' },
+  cli: { usage: 'specialization <id>' },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  run: async ({ id }, { svc }) => svc.use(OwnSwarm).specialization((await svc.use(Agents).find(id)).agent_id),
+  render: specialization => `${skill(specialization)}\n${specialization.types.map(typeLine).join('\n')}`.trim(),
+})
+
+export const swarmOperations = [swarmShow, swarmReports, swarmReport, swarmRevert, swarmRoute, agentsSpecialization]
 
 const percent = (rate: number) => `${Math.round(rate * 100)} %`
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Memory } from '#core/memory/contract'
-import { errorMessage, type PluginHandle, SvcError } from '#kernel'
+import { errorMessage, type PluginHandle, SvcError, token } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { Freeze } from '#platform/daemon/contract'
 import { appendEvent, Store } from '#platform/store/contract'
@@ -48,6 +48,9 @@ const BUSY = 5
 
 /** What is worth telling anew when it has changed. */
 const findingsOf = ({ figures, recommendations }: SwarmLearning) => ({ figures, recommendations })
+
+/** The swarm with all that operators do to it, by the current provider where it can. */
+export const OwnSwarm = token<Swarm>('swarm/swarm')
 
 /** Looks at how all agents fare, writes down what is to be learned, and does what the policy wants about it. */
 export class Swarm implements Specialists {
