@@ -1,5 +1,4 @@
 import { definePlugin } from '#kernel'
-import { currentService } from '#lib/current-service'
 import { benchmarkOf } from './benchmark.ts'
 import { Benchmark, Scenarios } from './contract.ts'
 import { benchmarkOperations } from './operations.ts'
@@ -13,6 +12,6 @@ export default definePlugin({
     const benchmark = benchmarkOf(svc)
     svc.provide(Benchmark, benchmark)
     for (const scenario of BUILT_IN) svc.add(Scenarios, scenario)
-    for (const operation of benchmarkOperations(svc, currentService(svc, Benchmark))) svc.operation(operation)
+    for (const operation of benchmarkOperations) svc.operation(operation)
   },
 })

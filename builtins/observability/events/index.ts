@@ -1,11 +1,11 @@
 import { definePlugin } from '#kernel'
 import { EventReaders } from '#platform/retention/contract'
 import { EventLogConfig } from './config.ts'
-import { Notices } from './notices.ts'
+import { Notices, OwnNotices } from './notices.ts'
 import { eventOperations } from './operations.ts'
 import { EventLog } from './projection.ts'
 import { eventsForget } from './retention.ts'
-import { Tail } from './tail.ts'
+import { OwnTail, Tail } from './tail.ts'
 
 export default definePlugin({
   name: 'events',
@@ -15,7 +15,9 @@ export default definePlugin({
     const config = svc.section('', EventLogConfig)
     eventsForget(svc)
     const tail = new Tail(svc)
-    for (const operation of eventOperations(svc, tail, new Notices(svc, () => tail.wake()))) svc.operation(operation)
+    svc.provide(OwnTail, tail)
+    svc.provide(OwnNotices, new Notices(svc, () => tail.wake()))
+    for (const operation of eventOperations) svc.operation(operation)
     // A follower without a signal of its own would wait for ever and keep the process alive.
     svc.start(() => () => tail.close(), { in: ['daemon', 'server', 'mcp', 'cli'] })
     const log = new EventLog(svc, () => config.event_log_fsync)

@@ -1,5 +1,5 @@
 import { AgentStatus, Agents } from '#core/agents/contract'
-import { errorMessage, HostToken, type PluginHandle, type PluginState, type Undo, z } from '#kernel'
+import { errorMessage, HostToken, type PluginHandle, type PluginState, token, type Undo, z } from '#kernel'
 import { Daemon, type FoundDaemon } from '#platform/daemon/contract'
 
 /** Interval between two looks at the statuses while a reader follows, in milliseconds. */
@@ -22,6 +22,8 @@ export const Notice = z.discriminatedUnion('type', [
   z.object({ type: z.literal('plugin_reloaded'), data: Reloaded }),
 ])
 export type Notice = z.infer<typeof Notice>
+
+export const OwnNotices = token<Notices>('events/notices')
 
 /** Notices of this process for all readers of the stream: one look a second while there is a reader. */
 export class Notices {

@@ -4,96 +4,94 @@ import { Page } from '#lib/list'
 import { stream } from '#lib/stream'
 import { EventEnvelope, Store } from '#platform/store/contract'
 import { EventsGoneError, follow } from './follow.ts'
-import { Notice, type Notices } from './notices.ts'
+import { Notice, OwnNotices } from './notices.ts'
 import { countEvents, latestEvents } from './repository.ts'
-import type { Tail } from './tail.ts'
+import { OwnTail } from './tail.ts'
 
 const id = AgentRef
 const type = z.array(z.string().min(1).max(64)).max(50).optional().describe('Only events of these types')
 const seq = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 
-export function eventOperations(svc: PluginHandle, tail: Tail, notices: Notices) {
-  /** The id that a reference stands for. The events of an agent that was deleted stay, under its id. */
-  const agentOf = async (ref: string): Promise<string> => {
-    try {
-      return (await svc.use(Agents).find(ref)).agent_id
-    } catch (error) {
-      if (!(error instanceof AgentNotFoundError)) throw error
-      if ((await countEvents(svc.use(Store), { agent_id: ref })) === 0) throw error
-      return ref
-    }
+/** The id that a reference stands for. The events of an agent that was deleted stay, under its id. */
+async function agentOf(svc: PluginHandle, ref: string): Promise<string> {
+  try {
+    return (await svc.use(Agents).find(ref)).agent_id
+  } catch (error) {
+    if (!(error instanceof AgentNotFoundError)) throw error
+    if ((await countEvents(svc.use(Store), { agent_id: ref })) === 0) throw error
+    return ref
   }
-
-  return [
-    stream({
-      name: 'events.follow',
-      summary: 'Stream events, oldest first',
-      description:
-        'Begins with `open`, which says where. Each `message` is one event, its id is its `seq`: with `Last-Event-ID` or `after` a client goes on where it was, over restarts of the server too, without loss or repetition. A `notice` has no id: one is sent when the daemon’s health or the number of agents in a status changes (`status_changed`), and for `config_changed` and `plugin_reloaded` in the process that answers.',
-      input: z.object({
-        agent_id: id.optional().describe('Only events of this agent'),
-        type,
-        after: seq.optional().describe('Go on after the event with this seq; 0 for all; `Last-Event-ID` comes first'),
-        last: z
-          .number()
-          .int()
-          .min(0)
-          .max(1000)
-          .optional()
-          .describe('Begin with this number of the newest events that match'),
-        follow: z.boolean().default(true).describe('Go on with what happens from now on'),
-        notices: z
-          .boolean()
-          .default(false)
-          .describe('Also send a `notice` of what changed without an event of the log'),
-      }),
-      events: {
-        open: z.object({ after: z.number().int().describe('The seq after which the stream begins') }),
-        message: EventEnvelope,
-        notice: Notice,
-      },
-      http: { method: 'GET', path: '/events' },
-      cli: {
-        usage: 'events',
-        hidden: ['notices'],
-        defaults: { follow: false, last: 20 },
-        short: { follow: 'f', last: 'n' },
-      },
-      errors: [InvalidInputError, AgentNotFoundError, AmbiguousAgentError, EventsGoneError],
-      async *run({ agent_id, type, after, last, follow: follows, notices: wanted }, call) {
-        const start = seenBy(call) ?? after
-        const agent = agent_id === undefined ? undefined : await agentOf(agent_id)
-        yield* follow(svc, tail, {
-          agent_id: agent,
-          types: type,
-          after: start,
-          last,
-          follow: follows,
-          notices: wanted ? notices : undefined,
-          signal: call.signal,
-        })
-      },
-      render: ({ event, data }) => (event === 'message' ? line(data as EventEnvelope) : undefined),
-    }),
-    operation({
-      name: 'events.list',
-      summary: "List an agent's events, newest first",
-      description: 'The same events as GET /events, of one agent.',
-      input: Page.extend({
-        id,
-        type,
-        limit: z.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
-      }),
-      output: z.array(EventEnvelope),
-      http: { method: 'GET', path: '/agents/{id}/events' },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError],
-      run: async ({ id, type, limit, offset }) =>
-        latestEvents(svc.use(Store), { agent_id: await agentOf(id), types: type }, limit, offset),
-      count: async ({ id, type }) => countEvents(svc.use(Store), { agent_id: await agentOf(id), types: type }),
-    }),
-  ]
 }
+
+export const eventsFollow = stream({
+  name: 'events.follow',
+  summary: 'Stream events, oldest first',
+  description:
+    'Begins with `open`, which says where. Each `message` is one event, its id is its `seq`: with `Last-Event-ID` or `after` a client goes on where it was, over restarts of the server too, without loss or repetition. A `notice` has no id: one is sent when the daemon’s health or the number of agents in a status changes (`status_changed`), and for `config_changed` and `plugin_reloaded` in the process that answers.',
+  input: z.object({
+    agent_id: id.optional().describe('Only events of this agent'),
+    type,
+    after: seq.optional().describe('Go on after the event with this seq; 0 for all; `Last-Event-ID` comes first'),
+    last: z
+      .number()
+      .int()
+      .min(0)
+      .max(1000)
+      .optional()
+      .describe('Begin with this number of the newest events that match'),
+    follow: z.boolean().default(true).describe('Go on with what happens from now on'),
+    notices: z.boolean().default(false).describe('Also send a `notice` of what changed without an event of the log'),
+  }),
+  events: {
+    open: z.object({ after: z.number().int().describe('The seq after which the stream begins') }),
+    message: EventEnvelope,
+    notice: Notice,
+  },
+  http: { method: 'GET', path: '/events' },
+  cli: {
+    usage: 'events',
+    hidden: ['notices'],
+    defaults: { follow: false, last: 20 },
+    short: { follow: 'f', last: 'n' },
+  },
+  errors: [InvalidInputError, AgentNotFoundError, AmbiguousAgentError, EventsGoneError],
+  async *run({ agent_id, type, after, last, follow: follows, notices: wanted }, call) {
+    const { svc } = call
+    const start = seenBy(call) ?? after
+    const agent = agent_id === undefined ? undefined : await agentOf(svc, agent_id)
+    yield* follow(svc, svc.use(OwnTail), {
+      agent_id: agent,
+      types: type,
+      after: start,
+      last,
+      follow: follows,
+      notices: wanted ? svc.use(OwnNotices) : undefined,
+      signal: call.signal,
+    })
+  },
+  render: ({ event, data }) => (event === 'message' ? line(data as EventEnvelope) : undefined),
+})
+
+export const eventsList = operation({
+  name: 'events.list',
+  summary: "List an agent's events, newest first",
+  description: 'The same events as GET /events, of one agent.',
+  input: Page.extend({
+    id,
+    type,
+    limit: z.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
+  }),
+  output: z.array(EventEnvelope),
+  http: { method: 'GET', path: '/agents/{id}/events' },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  run: async ({ id, type, limit, offset }, { svc }) =>
+    latestEvents(svc.use(Store), { agent_id: await agentOf(svc, id), types: type }, limit, offset),
+  count: async ({ id, type }, { svc }) =>
+    countEvents(svc.use(Store), { agent_id: await agentOf(svc, id), types: type }),
+})
+
+export const eventOperations = [eventsFollow, eventsList]
 
 /** The seq that the client has seen last. @throws InvalidInputError */
 function seenBy({ last_event_id }: OperationCall): number | undefined {

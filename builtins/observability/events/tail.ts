@@ -1,8 +1,10 @@
-import { errorMessage, type PluginHandle } from '#kernel'
+import { errorMessage, type PluginHandle, token } from '#kernel'
 import { newestSeq, Store } from '#platform/store/contract'
 
 /** Interval between reads of the end of the log while a reader waits for it, in milliseconds. */
 const LOOK_MS = 50
+
+export const OwnTail = token<Tail>('events/tail')
 
 /**
  * Waits for new events, for any number of readers with one timer and one query. It looks at the database and listens to

@@ -6,6 +6,6 @@ export default definePlugin({
   description: 'A run as one HTML page that needs nothing else.',
   needs: ['store', 'runs'],
   setup(svc) {
-    for (const operation of exportOperations(svc)) svc.operation(operation)
+    for (const operation of exportOperations) svc.operation(operation)
   },
 })

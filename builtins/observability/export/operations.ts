@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { operation, type PluginHandle, z } from '#kernel'
+import { operation, z } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { RunNotFoundError, RunRef } from '#observability/runs/contract'
 import { CannotExportError, ExportExistsError, ExportedRun } from './contract.ts'
@@ -18,59 +18,58 @@ const limit = z
 /** Returns the default name of a report. */
 const nameOf = (run_id: string) => `svc-report-${run_id}.html`
 
-export function exportOperations(svc: PluginHandle) {
-  return [
-    operation({
-      name: 'runs.export',
-      summary: 'Export a run as one HTML page',
-      description:
-        'With summary, timeline, cost, steps, transcripts and messages; it needs no other file. It has no script and loads nothing. Values of secrets are hidden; of a long run it holds the newest part.',
-      input: z.object({ id: RunRef, limit }),
-      output: z.string(),
-      http: {
-        ...{ method: 'GET', path: '/runs/{id}/export', produces: 'text/html; charset=utf-8' },
-        headers: ({ id }: { id: string }) => ({
-          'content-disposition': `attachment; filename="${nameOf(id.replace(/[^\w-]/g, '_'))}"`,
-          'content-security-policy': `${POLICY}; frame-ancestors 'none'`,
-        }),
-      },
-      errors: [RunNotFoundError],
-      async run({ id, limit }, { signal }) {
-        const report = await gather(svc, id, limit, signal)
-        return [...pageOf(report)].join('')
-      },
+export const runsExport = operation({
+  name: 'runs.export',
+  summary: 'Export a run as one HTML page',
+  description:
+    'With summary, timeline, cost, steps, transcripts and messages; it needs no other file. It has no script and loads nothing. Values of secrets are hidden; of a long run it holds the newest part.',
+  input: z.object({ id: RunRef, limit }),
+  output: z.string(),
+  http: {
+    ...{ method: 'GET', path: '/runs/{id}/export', produces: 'text/html; charset=utf-8' },
+    headers: ({ id }: { id: string }) => ({
+      'content-disposition': `attachment; filename="${nameOf(id.replace(/[^\w-]/g, '_'))}"`,
+      'content-security-policy': `${POLICY}; frame-ancestors 'none'`,
     }),
-    operation({
-      name: 'runs.write_export',
-      summary: 'Export a run to an HTML file',
-      description:
-        'Summary, timeline, cost, steps, transcripts and messages, without values of secrets. What is there already stays, unless --force is given.',
-      input: z.object({
-        run_id: RunRef,
-        output: z
-          .string()
-          .min(1)
-          .max(4096)
-          .optional()
-          .describe('File to write (default: svc-report-<run>.html in this folder)'),
-        force: z.boolean().default(false).describe('Replace a file that is there'),
-        limit,
-      }),
-      output: ExportedRun,
-      cli: { usage: 'export <run_id>', short: { output: 'o', force: 'f', limit: 'n' } },
-      errors: [RunNotFoundError, ExportExistsError, CannotExportError],
-      async run({ run_id, output, force, limit }, { face, signal }) {
-        const file = resolve(face === 'cli' ? process.cwd() : svc.project.root, output ?? nameOf(run_id))
-        const report = await gather(svc, run_id, limit, signal)
-        await checkTarget(svc.ports.files, file, force)
-        const bytes = await writePieces(svc.ports, file, pageOf(report), { force, signal })
-        const { left_out, total_spans: spans } = report.trace
-        return { run_id, file, bytes, spans, left_out }
-      },
-      render: ({ file, bytes, spans, left_out }) => {
-        const more = left_out > 0 ? `; ${pluralize(left_out, 'call')} of models and tools left out` : ''
-        return `${file}: ${spans} spans, ${Math.ceil(bytes / 1024)} KiB${more}`
-      },
-    }),
-  ]
-}
+  },
+  errors: [RunNotFoundError],
+  async run({ id, limit }, { svc, signal }) {
+    const report = await gather(svc, id, limit, signal)
+    return [...pageOf(report)].join('')
+  },
+})
+
+export const runsWriteExport = operation({
+  name: 'runs.write_export',
+  summary: 'Export a run to an HTML file',
+  description:
+    'Summary, timeline, cost, steps, transcripts and messages, without values of secrets. What is there already stays, unless --force is given.',
+  input: z.object({
+    run_id: RunRef,
+    output: z
+      .string()
+      .min(1)
+      .max(4096)
+      .optional()
+      .describe('File to write (default: svc-report-<run>.html in this folder)'),
+    force: z.boolean().default(false).describe('Replace a file that is there'),
+    limit,
+  }),
+  output: ExportedRun,
+  cli: { usage: 'export <run_id>', short: { output: 'o', force: 'f', limit: 'n' } },
+  errors: [RunNotFoundError, ExportExistsError, CannotExportError],
+  async run({ run_id, output, force, limit }, { svc, face, signal }) {
+    const file = resolve(face === 'cli' ? process.cwd() : svc.project.root, output ?? nameOf(run_id))
+    const report = await gather(svc, run_id, limit, signal)
+    await checkTarget(svc.ports.files, file, force)
+    const bytes = await writePieces(svc.ports, file, pageOf(report), { force, signal })
+    const { left_out, total_spans: spans } = report.trace
+    return { run_id, file, bytes, spans, left_out }
+  },
+  render: ({ file, bytes, spans, left_out }) => {
+    const more = left_out > 0 ? `; ${pluralize(left_out, 'call')} of models and tools left out` : ''
+    return `${file}: ${spans} spans, ${Math.ceil(bytes / 1024)} KiB${more}`
+  },
+})
+
+export const exportOperations = [runsExport, runsWriteExport]

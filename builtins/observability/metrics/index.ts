@@ -7,7 +7,7 @@ import { Metrics } from './contract.ts'
 import { Counts } from './counts.ts'
 import { Cycles, cycleMetrics } from './cycles.ts'
 import { LoopLag, processMetrics } from './machine.ts'
-import { metricsGet } from './operations.ts'
+import { FailingMetrics, metricsGet } from './operations.ts'
 import { projectMetrics } from './project-metrics.ts'
 import { addCounts } from './repository.ts'
 import { EventTotals, totalMetrics } from './totals.ts'
@@ -33,7 +33,8 @@ export default definePlugin({
       ...processMetrics(svc, lag),
     ]
     for (const metric of metrics) svc.add(Metrics, metric)
-    svc.operation(metricsGet(svc))
+    svc.provide(FailingMetrics, new Set())
+    svc.operation(metricsGet)
 
     svc.add(Effects, addCounts.kind)
     svc.add(EventReaders, { name: 'metrics', seq: () => totals.save() })

@@ -6,7 +6,7 @@ import { RetentionRules } from '#platform/retention/contract'
 import { RecordingsConfig } from './config.ts'
 import { Recordings } from './contract.ts'
 import { recordingOperations } from './operations.ts'
-import { RecordingService } from './recording-service.ts'
+import { OwnRecordings, RecordingService } from './recording-service.ts'
 
 export default definePlugin({
   name: 'recordings',
@@ -17,7 +17,8 @@ export default definePlugin({
   setup(svc, config) {
     const service = new RecordingService(svc, config, backend => svc.provide(ActiveRecording, backend))
     svc.provide(Recordings, service)
-    for (const operation of recordingOperations(currentService(svc, Recordings, service))) svc.operation(operation)
+    svc.provide(OwnRecordings, currentService(svc, Recordings, service))
+    for (const operation of recordingOperations) svc.operation(operation)
     svc.add(RetentionRules, {
       name: 'recordings',
       count: async () => (await service.old()).length,

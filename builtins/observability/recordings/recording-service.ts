@@ -1,4 +1,4 @@
-import { errorMessage, type PluginHandle, type Undo } from '#kernel'
+import { errorMessage, type PluginHandle, token, type Undo } from '#kernel'
 import type { RecordingBackend } from '#lib/recording-context'
 import { RunRecords } from '#observability/runs/contract'
 import { type EventRow, Store } from '#platform/store/contract'
@@ -30,6 +30,9 @@ const ON_SERVER = 'its database is on a server, and only what happens to one in 
 
 /** What holds the tasks of a process in which no daemon runs. */
 const PROCESS = 'process'
+
+/** Recordings with all that operators do to them, by the current provider where it can. */
+export const OwnRecordings = token<RecordingService>('recordings/recordings')
 
 /** The recordings of a project, and the one that this process makes. */
 export class RecordingService implements Recordings {

@@ -8,10 +8,10 @@ import { RunsSection, runsConfig } from './config.ts'
 import { CycleDone, RunRecords, Runs } from './contract.ts'
 import { cycleBegins, cycleEnds } from './cycles.ts'
 import { runOperations } from './operations.ts'
-import { Recorder } from './recorder.ts'
+import { OwnRecorder, Recorder } from './recorder.ts'
 import { RUN_EFFECTS } from './repository.ts'
 import { beginPruning, runsForget } from './retention.ts'
-import { RunDirectory } from './runs.ts'
+import { OwnRuns, RunDirectory } from './runs.ts'
 import { recordOf } from './traces/tracing.ts'
 
 export default definePlugin({
@@ -27,7 +27,9 @@ export default definePlugin({
     svc.provide(Runs, withEarlierNames(runs, { begun: 'recordStart', ended: 'recordEnd' }))
     svc.provide(RunRecords, { read: (...asked) => recordOf(svc, runs, recorder, ...asked) })
     for (const effect of RUN_EFFECTS) svc.add(Effects, effect.kind)
-    for (const operation of runOperations(svc, runs, recorder)) svc.operation(operation)
+    svc.provide(OwnRuns, runs)
+    svc.provide(OwnRecorder, recorder)
+    for (const operation of runOperations) svc.operation(operation)
     runsForget(svc, runs, recorder)
     svc.event('cycle_done', CycleDone)
     svc.add(DaemonStarts, { name: 'runs', begin: () => beginPruning(svc, runs), join: () => runs.joinDaemon() })

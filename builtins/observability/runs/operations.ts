@@ -1,58 +1,58 @@
 import { AgentNotFoundError, AgentRef, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, type PluginHandle, z } from '#kernel'
+import { operation, z } from '#kernel'
 import { DatedPage } from '#platform/store/contract'
 import { RUN_STATUSES, Run, RunDetail, RunNotFoundError, RunRef, Trace } from './contract.ts'
-import type { Recorder } from './recorder.ts'
+import { OwnRecorder } from './recorder.ts'
 import { renderRun, renderRuns, renderTrace } from './render.ts'
-import type { RunDirectory } from './runs.ts'
+import { OwnRuns } from './runs.ts'
 import { TraceQuery, traceOf } from './traces/tracing.ts'
 
-export function runOperations(svc: PluginHandle, runs: RunDirectory, recorder: Recorder) {
-  return [
-    operation({
-      name: 'runs.list',
-      summary: 'List runs, newest first',
-      description: 'A run is one life of the daemon, or a one-shot task.',
-      input: DatedPage.extend({
-        kind: z.enum(['daemon', 'task']).optional().describe('Only runs of this kind'),
-        status: z.enum(RUN_STATUSES).optional().describe('Only runs with this status'),
-        agent: AgentRef.optional().describe('Only runs in which this agent did something'),
-      }),
-      output: z.array(Run),
-      http: { method: 'GET', path: '/runs' },
-      cli: { usage: 'runs', short: { limit: 'n' } },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError],
-      run: ({ limit, offset, order, ...wanted }) => runs.list(wanted, { limit, offset, order }),
-      count: ({ limit: _, offset: __, order: ___, ...wanted }) => runs.count(wanted),
-      render: renderRuns,
-    }),
-    operation({
-      name: 'runs.get',
-      summary: 'Show a run',
-      description: 'When it began and ended, the version, the model and the agents of it.',
-      input: z.object({ id: RunRef }),
-      output: RunDetail,
-      http: { method: 'GET', path: '/runs/{id}' },
-      cli: { usage: 'runs <id>' },
-      mcp: true,
-      errors: [RunNotFoundError],
-      run: ({ id }) => runs.detail(id),
-      render: renderRun,
-    }),
-    operation({
-      name: 'runs.trace',
-      summary: "Show a run's trace as a tree of spans",
-      description:
-        'A long run comes in parts: from its beginning with `after` set to `next_after`, or from its end (`newest`) with `before` set to `next_before`.',
-      input: TraceQuery,
-      output: Trace,
-      http: { method: 'GET', path: '/runs/{run_id}/trace' },
-      cli: { usage: 'trace <run_id>', short: { limit: 'n' } },
-      mcp: true,
-      errors: [RunNotFoundError, AmbiguousAgentError],
-      run: (query, { signal }) => traceOf(svc, runs, recorder, query, signal),
-      render: renderTrace,
-    }),
-  ]
-}
+export const runsList = operation({
+  name: 'runs.list',
+  summary: 'List runs, newest first',
+  description: 'A run is one life of the daemon, or a one-shot task.',
+  input: DatedPage.extend({
+    kind: z.enum(['daemon', 'task']).optional().describe('Only runs of this kind'),
+    status: z.enum(RUN_STATUSES).optional().describe('Only runs with this status'),
+    agent: AgentRef.optional().describe('Only runs in which this agent did something'),
+  }),
+  output: z.array(Run),
+  http: { method: 'GET', path: '/runs' },
+  cli: { usage: 'runs', short: { limit: 'n' } },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  run: ({ limit, offset, order, ...wanted }, { svc }) => svc.use(OwnRuns).list(wanted, { limit, offset, order }),
+  count: ({ limit: _, offset: __, order: ___, ...wanted }, { svc }) => svc.use(OwnRuns).count(wanted),
+  render: renderRuns,
+})
+
+export const runsGet = operation({
+  name: 'runs.get',
+  summary: 'Show a run',
+  description: 'When it began and ended, the version, the model and the agents of it.',
+  input: z.object({ id: RunRef }),
+  output: RunDetail,
+  http: { method: 'GET', path: '/runs/{id}' },
+  cli: { usage: 'runs <id>' },
+  mcp: true,
+  errors: [RunNotFoundError],
+  run: ({ id }, { svc }) => svc.use(OwnRuns).detail(id),
+  render: renderRun,
+})
+
+export const runsTrace = operation({
+  name: 'runs.trace',
+  summary: "Show a run's trace as a tree of spans",
+  description:
+    'A long run comes in parts: from its beginning with `after` set to `next_after`, or from its end (`newest`) with `before` set to `next_before`.',
+  input: TraceQuery,
+  output: Trace,
+  http: { method: 'GET', path: '/runs/{run_id}/trace' },
+  cli: { usage: 'trace <run_id>', short: { limit: 'n' } },
+  mcp: true,
+  errors: [RunNotFoundError, AmbiguousAgentError],
+  run: (query, { svc, signal }) => traceOf(svc, svc.use(OwnRuns), svc.use(OwnRecorder), query, signal),
+  render: renderTrace,
+})
+
+export const runOperations = [runsList, runsGet, runsTrace]

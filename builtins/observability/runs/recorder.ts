@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Effect, errorMessage, type PluginHandle } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle, token } from '#kernel'
 import { inRound } from '#lib/poller'
 import { secretMasker } from '#lib/secrets'
 import { isoTime, newestSeq, Store } from '#platform/store/contract'
@@ -58,6 +58,8 @@ interface Brief {
 
 /** An agent that is gone. */
 const UNKNOWN_AGENT = { name: '', model: '' }
+
+export const OwnRecorder = token<Recorder>('runs/recorder')
 
 /**
  * Carries what happened from the database, the truth, to where it is read: into the log of the run, and added up into its

@@ -1,5 +1,5 @@
 import { Agents } from '#core/agents/contract'
-import { type Effect, errorMessage, type PluginHandle } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle, token } from '#kernel'
 import { Daemon } from '#platform/daemon/contract'
 import { isoTime, type ListWindow, Store, usdOf } from '#platform/store/contract'
 import { type Run, type RunBeginning, type RunDetail, RunNotFoundError, type Runs, type RunTotals } from './contract.ts'
@@ -31,6 +31,8 @@ const RUN_ID = /^run-\d{8}-\d{6}-[0-9a-f]{6}$/
 
 /** Which runs are asked for; `agent` is an id or a name. */
 export type WantedRuns = Omit<RunFilter, 'agent_id' | 'alive'> & { agent?: string | undefined }
+
+export const OwnRuns = token<RunDirectory>('runs/runs')
 
 /** Lives of daemons and tasks: their beginnings and ends, and what can be asked of them. */
 export class RunDirectory implements Runs {

@@ -5,7 +5,7 @@ import { Mirrors } from '#observability/recordings/contract'
 import { McpClientConfig } from './config.ts'
 import { McpToolChanged } from './contract.ts'
 import { mcpServerOperations } from './operations.ts'
-import { Servers } from './servers.ts'
+import { OwnServers, Servers } from './servers.ts'
 import { isOfServer } from './toolkit.ts'
 
 export default definePlugin({
@@ -15,7 +15,8 @@ export default definePlugin({
   setup(svc) {
     const servers = new Servers(svc, svc.section('mcp', McpClientConfig))
     svc.event('mcp_tool_changed', McpToolChanged)
-    for (const operation of mcpServerOperations(servers)) svc.operation(operation)
+    svc.provide(OwnServers, servers)
+    for (const operation of mcpServerOperations) svc.operation(operation)
     svc.add(ProfileShapes, { name: 'mcp-client', shape: (agent, profile) => servers.profileFor(agent, profile) })
     svc.on('config_changed', ({ keys }) => (keys.includes('mcp.servers') ? servers.apply() : undefined))
     svc.on('beat', () => servers.look())

@@ -1,7 +1,7 @@
 import { operation, z } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { McpServer, McpServerDownError, McpServerNotFoundError, McpToolNotFoundError } from './contract.ts'
-import type { Servers } from './servers.ts'
+import { OwnServers } from './servers.ts'
 
 const name = z
   .string()
@@ -10,67 +10,70 @@ const name = z
   .meta({ examples: ['files'] })
   .describe('As mcp.servers calls it')
 
-export function mcpServerOperations(servers: Servers) {
-  return [
-    operation({
-      name: 'mcp_servers.list',
-      summary: 'List MCP servers, their state and their tools',
-      description: 'With the tools that each offers, and its last error.',
-      input: z.strictObject({}),
-      output: z.array(McpServer),
-      http: { method: 'GET', path: '/mcp-servers' },
-      cli: { usage: 'mcp-servers' },
-      mcp: true,
-      render,
-      async run() {
-        await servers.look()
-        return servers.list().map(({ state }) => state)
-      },
-    }),
-    operation({
-      name: 'mcp_servers.restart',
-      summary: 'Restart an MCP server',
-      description: 'Ends its process or session, starts it at once and lists its tools again.',
-      input: z.strictObject({ name }),
-      output: McpServer,
-      http: { method: 'POST', path: '/mcp-servers/{name}/restart' },
-      cli: { usage: 'mcp-servers restart <name>' },
-      mcp: true,
-      errors: [McpServerNotFoundError, McpServerDownError],
-      render: server => render([server]),
-      async run({ name }) {
-        const server = servers.get(name)
-        await server.restart()
-        return server.state
-      },
-    }),
-    operation({
-      name: 'mcp_servers.accept',
-      summary: 'Accept changed tools of a pinned MCP server',
-      description: 'Stores the present description of a tool, or of all tools of the server, as the accepted one.',
-      input: z.strictObject({
-        name,
-        tool: z
-          .string()
-          .min(1)
-          .max(200)
-          .optional()
-          .meta({ examples: ['read_text_file'] })
-          .describe('As the server calls it; all without it'),
-      }),
-      output: McpServer,
-      http: { method: 'POST', path: '/mcp-servers/{name}/accept' },
-      cli: { usage: 'mcp-servers accept <name> [tool]' },
-      errors: [McpServerNotFoundError, McpToolNotFoundError],
-      render: server => render([server]),
-      async run({ name, tool }) {
-        const server = servers.get(name)
-        await server.accept(tool)
-        return server.state
-      },
-    }),
-  ]
-}
+export const mcpServersList = operation({
+  name: 'mcp_servers.list',
+  summary: 'List MCP servers, their state and their tools',
+  description: 'With the tools that each offers, and its last error.',
+  input: z.strictObject({}),
+  output: z.array(McpServer),
+  http: { method: 'GET', path: '/mcp-servers' },
+  cli: { usage: 'mcp-servers' },
+  mcp: true,
+  render,
+  async run(_, { svc }) {
+    await svc.use(OwnServers).look()
+    return svc
+      .use(OwnServers)
+      .list()
+      .map(({ state }) => state)
+  },
+})
+
+export const mcpServersRestart = operation({
+  name: 'mcp_servers.restart',
+  summary: 'Restart an MCP server',
+  description: 'Ends its process or session, starts it at once and lists its tools again.',
+  input: z.strictObject({ name }),
+  output: McpServer,
+  http: { method: 'POST', path: '/mcp-servers/{name}/restart' },
+  cli: { usage: 'mcp-servers restart <name>' },
+  mcp: true,
+  errors: [McpServerNotFoundError, McpServerDownError],
+  render: server => render([server]),
+  async run({ name }, { svc }) {
+    const server = svc.use(OwnServers).get(name)
+    await server.restart()
+    return server.state
+  },
+})
+
+export const mcpServersAccept = operation({
+  name: 'mcp_servers.accept',
+  summary: 'Accept changed tools of a pinned MCP server',
+  description: 'Stores the present description of a tool, or of all tools of the server, as the accepted one.',
+  input: z.strictObject({
+    name,
+    tool: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .meta({ examples: ['read_text_file'] })
+      .describe('As the server calls it; all without it'),
+  }),
+  output: McpServer,
+  http: { method: 'POST', path: '/mcp-servers/{name}/accept' },
+  cli: { usage: 'mcp-servers accept <name> [tool]' },
+  errors: [McpServerNotFoundError, McpToolNotFoundError],
+  render: server => render([server]),
+  async run({ name, tool }, { svc }) {
+    const server = svc.use(OwnServers).get(name)
+    await server.accept(tool)
+    return server.state
+  },
+})
+
+export const mcpServerOperations = [mcpServersList, mcpServersRestart, mcpServersAccept]
 
 /** Each server with its tools; what is wrong stands where it is. */
 function render(servers: readonly McpServer[]): string {

@@ -1,13 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { NewAgent } from '#core/agents/contract'
 import type { Profile } from '#core/profiles/contract'
-import type { PluginHandle } from '#kernel'
+import { type PluginHandle, token } from '#kernel'
 import { type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import type { McpClientConfig } from './config.ts'
 import { McpServerNotFoundError } from './contract.ts'
 import { allKnown } from './repository.ts'
 import { Server } from './server.ts'
 import { toolkitName } from './toolkit.ts'
+
+export const OwnServers = token<Servers>('mcp-client/servers')
 
 /** All servers of the configuration, as it is in force. */
 export class Servers {

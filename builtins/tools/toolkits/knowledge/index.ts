@@ -10,7 +10,7 @@ export default definePlugin({
   needs: ['memory'],
   setup(svc) {
     svc.toolkit(knowledgeToolkit(svc))
-    for (const operation of noteOperations(svc)) svc.operation(operation)
+    for (const operation of noteOperations) svc.operation(operation)
     svc.add(Copyables, { name: 'note', text: async (agent_id, id) => (await noteOf(svc, agent_id, id))?.thought })
   },
 })

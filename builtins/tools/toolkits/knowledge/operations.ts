@@ -14,41 +14,40 @@ const Note = z
   .meta({ id: 'Note' })
 type Note = z.infer<typeof Note>
 
-/** Notes of an agent, as the operator reads them: none counts as used. */
-export function noteOperations(svc: PluginHandle) {
-  const found = async (ref: string, query = '') => {
-    const { agent_id } = await svc.use(Agents).find(ref)
-    const all = await svc
-      .use(Memory)
-      .notes(agent_id)
-      .recent(Number.POSITIVE_INFINITY, { only: { kind: NOTE } })
-    const words = query.toLowerCase().split(/\s+/).filter(Boolean)
-    return all.map(noteView).filter(({ text, tags }) => {
-      const said = `${text} ${tags.join(' ')}`.toLowerCase()
-      return words.every(word => said.includes(word))
-    })
-  }
-  return [
-    operation({
-      name: 'notes.list',
-      summary: "List an agent's notes, newest first",
-      description: 'Notes are what the agent wrote with the knowledge toolkit.',
-      input: Page.extend({
-        id: AgentRef,
-        query: z.string().trim().max(500).optional().describe('Only notes that hold all of these words'),
-      }),
-      output: z.array(Note),
-      http: { method: 'GET', path: '/agents/{id}/notes' },
-      cli: { usage: 'notes <id> [query...]', short: { limit: 'n' } },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError],
-      run: async ({ id, query, limit, offset }) =>
-        (await found(id, query)).slice(offset, limit === undefined ? undefined : offset + limit),
-      count: async ({ id, query }) => (await found(id, query)).length,
-      render: notes => notes.map(page).join('\n\n') || 'no such notes',
-    }),
-  ]
+async function found(svc: PluginHandle, ref: string, query = '') {
+  const { agent_id } = await svc.use(Agents).find(ref)
+  const all = await svc
+    .use(Memory)
+    .notes(agent_id)
+    .recent(Number.POSITIVE_INFINITY, { only: { kind: NOTE } })
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+  return all.map(noteView).filter(({ text, tags }) => {
+    const said = `${text} ${tags.join(' ')}`.toLowerCase()
+    return words.every(word => said.includes(word))
+  })
 }
+
+export const notesList = operation({
+  name: 'notes.list',
+  summary: "List an agent's notes, newest first",
+  description: 'Notes are what the agent wrote with the knowledge toolkit.',
+  input: Page.extend({
+    id: AgentRef,
+    query: z.string().trim().max(500).optional().describe('Only notes that hold all of these words'),
+  }),
+  output: z.array(Note),
+  http: { method: 'GET', path: '/agents/{id}/notes' },
+  cli: { usage: 'notes <id> [query...]', short: { limit: 'n' } },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  run: async ({ id, query, limit, offset }, { svc }) =>
+    (await found(svc, id, query)).slice(offset, limit === undefined ? undefined : offset + limit),
+  count: async ({ id, query }, { svc }) => (await found(svc, id, query)).length,
+  render: notes => notes.map(page).join('\n\n') || 'no such notes',
+})
+
+/** Notes of an agent, as the operator reads them: none counts as used. */
+export const noteOperations = [notesList]
 
 function noteView({ memory_id, thought, metadata: { tags }, ts }: MemoryRecord): Note {
   const sorted = String(tags ?? '')

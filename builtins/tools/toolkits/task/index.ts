@@ -12,7 +12,7 @@ export default definePlugin({
   setup(svc) {
     for (const effect of TODO_EFFECTS) svc.add(Effects, effect.kind)
     svc.toolkit(taskToolkit(svc))
-    for (const operation of todoOperations(svc)) svc.operation(operation)
+    for (const operation of todoOperations) svc.operation(operation)
     svc.add(Copyables, {
       name: 'task',
       text: async (agent_id, id) => (await findTodo(svc.use(Store), id, agent_id))?.description,

@@ -31,61 +31,64 @@ const Which = z
   .default('pending')
   .describe('Which of them')
 
+const which = async (
+  svc: PluginHandle,
+  { agent, status }: { agent?: string | undefined; status: z.output<typeof Which> },
+) => ({
+  agent_id: agent === undefined ? null : (await svc.use(Agents).find(agent)).agent_id,
+  status: status === 'all' ? null : status,
+})
+
+export const todosList = operation({
+  name: 'todos.list',
+  summary: 'List to-do items, high priority first',
+  description: 'What agents put on their to-do lists, of all agents or of one.',
+  input: Page.extend({ agent: AgentRef.optional(), status: Which }),
+  output: z.array(Todo),
+  http: { method: 'GET', path: '/todos' },
+  cli: { usage: 'todos [agent]', short: { limit: 'n', status: 's' } },
+  mcp: true,
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  async run({ limit, offset, ...asked }, { svc }) {
+    const rows = await pageOfTodos(svc.use(Store), await which(svc, asked), limit ?? -1, offset)
+    return rows.map(todoView)
+  },
+  count: async (asked, { svc }) => countTodos(svc.use(Store), await which(svc, asked)),
+  render: todos => todos.map(line).join('\n') || 'nothing is to be done',
+})
+
+export const todosMark = operation({
+  name: 'todos.mark',
+  summary: 'Mark a to-do item as done or open',
+  description: 'The agent sees the change in its next cycle.',
+  input: z.strictObject({
+    todo_id: z
+      .string()
+      .min(1)
+      .max(128)
+      .meta({ examples: ['task-1a2b3c4d'] })
+      .describe('Of an entry, as svc todos shows it'),
+    status: z.enum(STATUSES),
+  }),
+  output: Todo,
+  http: { method: 'PATCH', path: '/todos/{todo_id}' },
+  cli: [
+    { usage: 'todos done <todo_id>', preset: { status: 'done' } },
+    { usage: 'todos reopen <todo_id>', preset: { status: 'pending' } },
+  ],
+  mcp: true,
+  errors: [UnknownTodoError],
+  async run({ todo_id, status }, { svc }) {
+    const row = await findAnyTodo(svc.use(Store), todo_id)
+    if (!row) throw new UnknownTodoError({ todo_id })
+    await svc.use(Store).apply([markTodo({ task_id: todo_id, agent_id: row.agent_id, status })])
+    return todoView((await findAnyTodo(svc.use(Store), todo_id)) ?? row)
+  },
+  render: line,
+})
+
 /** What agents have put on their lists, for the operator. */
-export function todoOperations(svc: PluginHandle) {
-  const which = async ({ agent, status }: { agent?: string | undefined; status: z.output<typeof Which> }) => ({
-    agent_id: agent === undefined ? null : (await svc.use(Agents).find(agent)).agent_id,
-    status: status === 'all' ? null : status,
-  })
-  return [
-    operation({
-      name: 'todos.list',
-      summary: 'List to-do items, high priority first',
-      description: 'What agents put on their to-do lists, of all agents or of one.',
-      input: Page.extend({ agent: AgentRef.optional(), status: Which }),
-      output: z.array(Todo),
-      http: { method: 'GET', path: '/todos' },
-      cli: { usage: 'todos [agent]', short: { limit: 'n', status: 's' } },
-      mcp: true,
-      errors: [AgentNotFoundError, AmbiguousAgentError],
-      async run({ limit, offset, ...asked }) {
-        const rows = await pageOfTodos(svc.use(Store), await which(asked), limit ?? -1, offset)
-        return rows.map(todoView)
-      },
-      count: async asked => countTodos(svc.use(Store), await which(asked)),
-      render: todos => todos.map(line).join('\n') || 'nothing is to be done',
-    }),
-    operation({
-      name: 'todos.mark',
-      summary: 'Mark a to-do item as done or open',
-      description: 'The agent sees the change in its next cycle.',
-      input: z.strictObject({
-        todo_id: z
-          .string()
-          .min(1)
-          .max(128)
-          .meta({ examples: ['task-1a2b3c4d'] })
-          .describe('Of an entry, as svc todos shows it'),
-        status: z.enum(STATUSES),
-      }),
-      output: Todo,
-      http: { method: 'PATCH', path: '/todos/{todo_id}' },
-      cli: [
-        { usage: 'todos done <todo_id>', preset: { status: 'done' } },
-        { usage: 'todos reopen <todo_id>', preset: { status: 'pending' } },
-      ],
-      mcp: true,
-      errors: [UnknownTodoError],
-      async run({ todo_id, status }) {
-        const row = await findAnyTodo(svc.use(Store), todo_id)
-        if (!row) throw new UnknownTodoError({ todo_id })
-        await svc.use(Store).apply([markTodo({ task_id: todo_id, agent_id: row.agent_id, status })])
-        return todoView((await findAnyTodo(svc.use(Store), todo_id)) ?? row)
-      },
-      render: line,
-    }),
-  ]
-}
+export const todoOperations = [todosList, todosMark]
 
 function todoView({ task_id, due_date, created_at, completed_at, ...row }: TodoRow & Times): Todo {
   return {
