@@ -5,6 +5,6 @@ export default definePlugin({
   name: 'authoring',
   description: 'Helps those who write plugins: says what a file would register.',
   setup(svc) {
-    svc.operation(pluginsCheck(svc))
+    svc.operation(pluginsCheck)
   },
 })

@@ -7,24 +7,22 @@ import { PluginCheck, PluginFileMissingError } from './contract.ts'
 import { renderCheck } from './render.ts'
 
 /** Has no route: it runs a file of the caller's choice, so the caller must be at the machine. */
-export function pluginsCheck(svc: PluginHandle) {
-  return operation({
-    name: 'plugins.check',
-    summary: 'Check a plugin file',
-    description:
-      'Shows what it would register, or why it would be refused; nothing goes live. The file is run and its setup is called, in this process and not in the daemon; its resources are not started. Names are compared with those of the plugins of this project.',
-    input: z.strictObject({ file: z.string().min(1).max(4096).describe('The file, or the folder with its index.ts') }),
-    output: PluginCheck,
-    cli: { usage: 'plugins check <file>' },
-    errors: [PluginFileMissingError, PluginError],
-    async run({ file: named }, { face }) {
-      const { root } = svc.project
-      const file = await findFile(svc, resolve(face === 'cli' ? process.cwd() : root, named))
-      return describeDryRun(await svc.use(HostToken).check(file), shownAs(file, root))
-    },
-    render: renderCheck,
-  })
-}
+export const pluginsCheck = operation({
+  name: 'plugins.check',
+  summary: 'Check a plugin file',
+  description:
+    'Shows what it would register, or why it would be refused; nothing goes live. The file is run and its setup is called, in this process and not in the daemon; its resources are not started. Names are compared with those of the plugins of this project.',
+  input: z.strictObject({ file: z.string().min(1).max(4096).describe('The file, or the folder with its index.ts') }),
+  output: PluginCheck,
+  cli: { usage: 'plugins check <file>' },
+  errors: [PluginFileMissingError, PluginError],
+  async run({ file: named }, { svc, face }) {
+    const { root } = svc.project
+    const file = await findFile(svc, resolve(face === 'cli' ? process.cwd() : root, named))
+    return describeDryRun(await svc.use(HostToken).check(file), shownAs(file, root))
+  },
+  render: renderCheck,
+})
 
 /** @throws PluginFileMissingError */
 async function findFile({ ports: { files }, project }: PluginHandle, path: string): Promise<string> {

@@ -8,6 +8,6 @@ export default definePlugin({
   description: 'Says what is wrong with the machine, the project and its processes, and what to do about it.',
   setup(svc) {
     for (const check of ownChecks(svc)) svc.add(DoctorChecks, check)
-    svc.operation(doctorChecks(svc))
+    svc.operation(doctorChecks)
   },
 })

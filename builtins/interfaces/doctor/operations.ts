@@ -1,4 +1,4 @@
-import { errorMessage, operation, type PluginHandle, parse, within, z } from '#kernel'
+import { errorMessage, operation, parse, within, z } from '#kernel'
 import { DoctorChecks, DoctorFinding, DoctorReport, finding } from './contract.ts'
 
 const { fail } = finding
@@ -6,25 +6,23 @@ const { fail } = finding
 /** A check that takes longer has failed, in milliseconds. */
 const LIMIT_MS = 10_000
 
-export function doctorChecks(svc: PluginHandle) {
-  return operation({
-    name: 'doctor.checks',
-    summary: 'Show the health of modules and plugins',
-    description: 'Of this process; svc doctor also checks the machine.',
-    input: z.object({}),
-    output: z.array(DoctorReport),
-    http: { method: 'GET', path: '/doctor' },
-    mcp: true,
-    run: () =>
-      Promise.all(
-        svc.list(DoctorChecks).map(async ({ name, run }) => {
-          const what = `The check "${name}"`
-          const runCheck = async () => parse(DoctorFinding, await run(), what)
-          const result = await within(svc.clock, LIMIT_MS, what, runCheck()).catch((error: unknown) =>
-            fail(errorMessage(error), 'see svc logs'),
-          )
-          return { name, ...result }
-        }),
-      ),
-  })
-}
+export const doctorChecks = operation({
+  name: 'doctor.checks',
+  summary: 'Show the health of modules and plugins',
+  description: 'Of this process; svc doctor also checks the machine.',
+  input: z.object({}),
+  output: z.array(DoctorReport),
+  http: { method: 'GET', path: '/doctor' },
+  mcp: true,
+  run: (_, { svc }) =>
+    Promise.all(
+      svc.list(DoctorChecks).map(async ({ name, run }) => {
+        const what = `The check "${name}"`
+        const runCheck = async () => parse(DoctorFinding, await run(), what)
+        const result = await within(svc.clock, LIMIT_MS, what, runCheck()).catch((error: unknown) =>
+          fail(errorMessage(error), 'see svc logs'),
+        )
+        return { name, ...result }
+      }),
+    ),
+})

@@ -6,8 +6,7 @@ export default definePlugin({
   name: 'plugins-admin',
   description: 'Shows the plugins of a process and what each registered, and reloads them.',
   setup(svc) {
-    svc.operation(pluginsList(svc))
-    svc.operation(pluginsReload(svc))
+    for (const operation of [pluginsList, pluginsReload]) svc.operation(operation)
     svc.toolkit(pluginsToolkit(svc))
   },
 })

@@ -10,55 +10,51 @@ const PluginNotFoundError = defineError({
     `There is no plugin file "${p.name}"; there are: ${p.known.join(', ') || 'none'}.`,
 })
 
-export function pluginsList(svc: PluginHandle) {
-  return operation({
-    name: 'plugins.list',
-    summary: 'List plugins, their contributions and failures',
-    description: 'Live, failed, suspended and disabled plugins, with the error of those that failed.',
-    input: z.object({}),
-    output: z.array(Plugin),
-    http: { method: 'GET', path: '/plugins' },
-    cli: { usage: 'plugins' },
-    mcp: true,
-    run: () => svc.use(HostToken).list(),
-    render: renderPlugins,
-  })
-}
+export const pluginsList = operation({
+  name: 'plugins.list',
+  summary: 'List plugins, their contributions and failures',
+  description: 'Live, failed, suspended and disabled plugins, with the error of those that failed.',
+  input: z.object({}),
+  output: z.array(Plugin),
+  http: { method: 'GET', path: '/plugins' },
+  cli: { usage: 'plugins' },
+  mcp: true,
+  run: (_, { svc }) => svc.use(HostToken).list(),
+  render: renderPlugins,
+})
 
 /**
  * Applies what changed on disk without waiting for the tenth heartbeat; by name, one plugin, also when it is unchanged. The
  * answer also names plugins that failed before, as when the heartbeat applied the edit first.
  */
-export function pluginsReload(svc: PluginHandle) {
-  return operation({
-    name: 'plugins.reload',
-    summary: 'Reload changed plugins now',
-    description: 'Lists what was applied and every plugin that has failed; the command then exits with 1.',
-    input: z.strictObject({
-      name: z.string().min(1).max(200).optional().describe("A plugin's name or file: loaded again also when unchanged"),
-    }),
-    output: z.array(ApplyResult),
-    http: { method: 'POST', path: '/plugins/reload' },
-    cli: { usage: 'plugins reload [name]' },
-    mcp: true,
-    errors: [PluginNotFoundError],
-    async run({ name }) {
-      const applied = await svc.use(HostToken).apply(name)
-      if (name === undefined) return [...applied, ...failedBefore(svc, applied)]
-      if (applied.length > 0) return applied
-      const files = svc
-        .use(HostToken)
-        .list()
-        .filter(({ origin }) => origin !== 'builtin' && origin !== 'code')
-      throw new PluginNotFoundError({ name, known: files.map(plugin => plugin.name) })
-    },
-    render: applied =>
-      applied
-        .map(({ plugin, outcome, error }) => (error ? `${plugin}: ${outcome}\n  ${error}` : `${plugin}: ${outcome}`))
-        .join('\n') || 'nothing changed',
-    exit: applied => (applied.some(({ error }) => error !== null) ? 1 : 0),
-  })
-}
+export const pluginsReload = operation({
+  name: 'plugins.reload',
+  summary: 'Reload changed plugins now',
+  description: 'Lists what was applied and every plugin that has failed; the command then exits with 1.',
+  input: z.strictObject({
+    name: z.string().min(1).max(200).optional().describe("A plugin's name or file: loaded again also when unchanged"),
+  }),
+  output: z.array(ApplyResult),
+  http: { method: 'POST', path: '/plugins/reload' },
+  cli: { usage: 'plugins reload [name]' },
+  mcp: true,
+  errors: [PluginNotFoundError],
+  async run({ name }, { svc }) {
+    const applied = await svc.use(HostToken).apply(name)
+    if (name === undefined) return [...applied, ...failedBefore(svc, applied)]
+    if (applied.length > 0) return applied
+    const files = svc
+      .use(HostToken)
+      .list()
+      .filter(({ origin }) => origin !== 'builtin' && origin !== 'code')
+    throw new PluginNotFoundError({ name, known: files.map(plugin => plugin.name) })
+  },
+  render: applied =>
+    applied
+      .map(({ plugin, outcome, error }) => (error ? `${plugin}: ${outcome}\n  ${error}` : `${plugin}: ${outcome}`))
+      .join('\n') || 'nothing changed',
+  exit: applied => (applied.some(({ error }) => error !== null) ? 1 : 0),
+})
 
 /** States that the operator chose, whose `error` is the reason. */
 const INTENDED = ['disabled', 'replaced']

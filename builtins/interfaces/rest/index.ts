@@ -22,7 +22,7 @@ import { Keys, weaknessOf } from './listener/keys.ts'
 import { listen } from './listener/listener.ts'
 import { capacityFor, openFilesLimit } from './listener/open-files.ts'
 import { describeServer } from './listener/servers.ts'
-import { healthCheck, openapiGet } from './operations.ts'
+import { AboutServer, aboutServer, healthCheck, openapiGet } from './operations.ts'
 import { KEY_EFFECTS } from './request/once.ts'
 import { reportError } from './request/problem.ts'
 import { Streams } from './stream/stream.ts'
@@ -90,8 +90,8 @@ export default definePlugin({
     svc.onChange(ProtocolRoutes, () => apps.outdate())
     for (const effect of KEY_EFFECTS) svc.add(Effects, effect.kind)
     svc.add(DoctorChecks, keyCheck(svc, config, addresses))
-    svc.operation(healthCheck(svc))
-    svc.operation(openapiGet(svc, config.api_key !== ''))
+    svc.provide(AboutServer, aboutServer(svc, config.api_key !== ''))
+    for (const operation of [healthCheck, openapiGet]) svc.operation(operation)
     svc.start(() => async () => void (await Promise.all([...open].map(listening => listening.close()))), { in: ROLES })
   },
 })

@@ -1,4 +1,4 @@
-import { HostToken, Operations, operation, type PluginHandle, z } from '#kernel'
+import { HostToken, Operations, operation, type PluginHandle, token, z } from '#kernel'
 import { packageVersion } from '#lib/package-version'
 import { Store } from '#platform/store/contract'
 import { ProtocolRoutes, StaticRoutes } from './contract.ts'
@@ -11,55 +11,69 @@ const DEGRADED = Object.freeze({ status: 'degraded' as const, database: false })
 /** The database is looked at this often, in milliseconds, however many ask. */
 const LOOK_MS = 50
 
-export function healthCheck(svc: PluginHandle) {
-  const checkHealth = async () => {
-    try {
-      await svc.use(Store).health()
-      return HEALTHY
-    } catch {
-      return DEGRADED
-    }
-  }
-  let looked: { at: number; health: ReturnType<typeof checkHealth> } | undefined
-  return operation({
-    name: 'health.check',
-    summary: 'Check that the server reaches its database',
-    description: 'For load balancers and monitors. Needs no key.',
-    input: z.object({}),
-    output: z.object({ status: z.enum(['ok', 'degraded']), database: z.boolean() }),
-    http: {
-      method: 'GET',
-      path: '/healthz',
-      open: true,
-      statuses: { 503: 'It does not reach its database' },
-      statusOf: (o: { database: boolean }) => (o.database ? 200 : 503),
-    },
-    run() {
-      const now = svc.clock.monotonic()
-      if (!looked || now - looked.at > LOOK_MS) looked = { at: now, health: checkHealth() }
-      return looked.health
-    },
+type Health = typeof HEALTHY | typeof DEGRADED
+
+/** What the server says of itself, remembered for as long as it is right. */
+interface AboutServer {
+  health?: { at: number; health: Promise<Health> }
+  openapi?: Promise<Json>
+  /** Whether requests need a key. */
+  keyed: boolean
+}
+export const AboutServer = token<AboutServer>('rest/about')
+
+/** Makes what the server remembers of itself; the document is made anew once operations came or went. */
+export function aboutServer(svc: PluginHandle, keyed: boolean): AboutServer {
+  const about: AboutServer = { keyed }
+  svc.onChange(Operations, () => {
+    delete about.openapi
   })
+  return about
 }
 
-export function openapiGet(svc: PluginHandle, keyed: boolean) {
-  let made: Promise<Json> | undefined
-  svc.onChange(Operations, () => {
-    made = undefined
-  })
-  return operation({
-    name: 'openapi.get',
-    summary: 'Show this API as an OpenAPI document',
-    description: 'OpenAPI 3.1. Needs no key.',
-    input: z.object({}),
-    output: z.record(z.string(), z.unknown()),
-    http: { method: 'GET', path: '/openapi.json', open: true },
-    run() {
-      made ??= openApiDocument(svc, keyed)
-      return made
-    },
-  })
+export const healthCheck = operation({
+  name: 'health.check',
+  summary: 'Check that the server reaches its database',
+  description: 'For load balancers and monitors. Needs no key.',
+  input: z.object({}),
+  output: z.object({ status: z.enum(['ok', 'degraded']), database: z.boolean() }),
+  http: {
+    method: 'GET',
+    path: '/healthz',
+    open: true,
+    statuses: { 503: 'It does not reach its database' },
+    statusOf: (o: { database: boolean }) => (o.database ? 200 : 503),
+  },
+  run(_, { svc }) {
+    const about = svc.use(AboutServer)
+    const now = svc.clock.monotonic()
+    if (!about.health || now - about.health.at > LOOK_MS) about.health = { at: now, health: readHealth(svc) }
+    return about.health.health
+  },
+})
+
+async function readHealth(svc: PluginHandle): Promise<Health> {
+  try {
+    await svc.use(Store).health()
+    return HEALTHY
+  } catch {
+    return DEGRADED
+  }
 }
+
+export const openapiGet = operation({
+  name: 'openapi.get',
+  summary: 'Show this API as an OpenAPI document',
+  description: 'OpenAPI 3.1. Needs no key.',
+  input: z.object({}),
+  output: z.record(z.string(), z.unknown()),
+  http: { method: 'GET', path: '/openapi.json', open: true },
+  run(_, { svc }) {
+    const about = svc.use(AboutServer)
+    about.openapi ??= openApiDocument(svc, about.keyed)
+    return about.openapi
+  },
+})
 
 async function openApiDocument(svc: PluginHandle, keyed: boolean): Promise<Json> {
   const { routes } = routeTable(svc.list(Operations), svc.list(StaticRoutes), svc.list(ProtocolRoutes))
