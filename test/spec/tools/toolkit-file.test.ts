@@ -267,9 +267,23 @@ describe('editing', () => {
     await writeFile(inWorkspace('a.ts'), 'import x\n\nfunction total(items) {\n  return items.length\n}\n')
     const old_text = 'function total(items, tax) {\n  return items.length\n}'
     expect(await use('file_edit', { path: 'a.ts', old_text, new_text: '' })).toBe(
-      'error: "a.ts" was not changed: old_text does not occur in it; the closest lines are below. Copy old_text from them, without row numbers, or read the file again\n3\tfunction total(items) {\n4\t  return items.length\n5\t}\n6\t.',
+      'error: "a.ts" was not changed: old_text does not occur in it; the closest lines are below. Copy old_text from them, without row numbers, or read the file again\n3\tfunction total(items) {\n4\t  return items.length\n5\t}\n6\t',
     )
     expect(await use('file_edit', { path: 'a.ts', old_text: 'zebra', new_text: '' })).toContain('no line is like it')
+    const slip = await use('file_edit', { path: 'a.ts', old_text: 'items.lengths', new_text: 'x' })
+    expect(slip).toContain('\n4\t  return items.length\n')
+  })
+
+  test('a path that leads nowhere is answered with the files that it may mean', async () => {
+    await mkdir(inWorkspace('src/deep'), { recursive: true })
+    await writeFile(inWorkspace('src/deep/main.ts'), 'x')
+    const read = (path: string) => use('file_read', { path })
+    expect(await read('main.ts')).toBe(
+      'error: "main.ts" does not exist; did you mean "src/deep/main.ts"? list_dir shows what there is.',
+    )
+    expect(await read('src/deep/mian.ts')).toContain('did you mean "src/deep/main.ts"?')
+    expect(await read('other.css')).toBe('error: "other.css" does not exist; list_dir shows what there is.')
+    expect(await use('file_edit', { path: 'main.ts', old_text: 'x', new_text: 'y' })).toContain('did you mean')
   })
 
   test('several edits are made in order, all or none, and replace_all replaces every place', async () => {

@@ -1,6 +1,6 @@
 import { type Images, imagesOf, ToolImages } from '#core/images/contract'
 import type { Message } from '#core/models/contract'
-import { type Clock, type Effect, errorMessage, issuesOf, near, within, z } from '#kernel'
+import { type Clock, type Effect, errorMessage, issuesOf, within, z } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { RESULT_TOKENS } from '#lib/output-limit'
 import { recordInput } from '#lib/recording-context'
@@ -8,6 +8,7 @@ import { beginningWithin } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../contract.ts'
+import { meantTool } from './meant-tool.ts'
 import { keepImages } from './tool-images.ts'
 
 /** The object that the model meant, or the raw text when it is not JSON, or too deep a nest. No text at all means no arguments. */
@@ -116,7 +117,7 @@ async function prepare(name: string, given: unknown, { tools }: RunRequest): Pro
   const tool = tools.find(name)
   if (!tool) {
     const known = tools.specs.map(spec => spec.name).join(', ')
-    const [closest] = near(name.slice(0, 100), tools.names)
+    const closest = meantTool(name.slice(0, 100), tools.names)
     const hint = closest ? ` Did you mean ${closest}?` : ''
     throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} There are: ${known}`)
   }

@@ -84,9 +84,30 @@ export function nearest(text: string, part: string): string | undefined {
     }
     if (score > best.score) best = { at, score }
   }
-  if (best.score < 0.5) return undefined
+  if (best.score < 0.5) {
+    const at = wanted.length === 1 ? lineLike(forms, wanted[0]!) : -1
+    if (at < 0) return undefined
+    best = { at, score: 1 }
+  }
   const block = lines.slice(best.at, best.at + Math.min(SHOWN, wanted.length + 2))
   return block.map((line, n) => `${best.at + n + 1}\t${line.slice(0, 300)}`).join('\n')
+}
+
+/** The first line that holds most of a text with a slip in it, as `getUsers` is held by `import { getUser }`; -1 for none. */
+function lineLike(lines: readonly string[], part: string): number {
+  const sought = piecesOf(part)
+  let best = { at: -1, score: 0 }
+  for (const [at, line] of lines.entries()) {
+    const held = piecesOf(line)
+    const score = [...sought].filter(piece => held.has(piece)).length / sought.size
+    if (score > best.score) best = { at, score }
+  }
+  return best.score < 0.6 ? -1 : best.at
+}
+
+/** Three signs each. */
+function piecesOf(text: string): Set<string> {
+  return new Set(Array.from({ length: Math.max(0, text.length - 2) }, (_, at) => text.slice(at, at + 3)))
 }
 
 /** From 0 to 1: the same, or the share of words in common. */

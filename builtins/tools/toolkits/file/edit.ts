@@ -6,7 +6,9 @@ export const EditError = defineError({
   code: 'edit_refused',
   status: 422,
   title: 'Edit refused',
-  message: (p: { path: string; problem: string }) => `${JSON.stringify(p.path)} was not changed: ${p.problem}.`,
+  // Lines of the file, where the problem shows some, are left as they are.
+  message: ({ path, problem }: { path: string; problem: string }) =>
+    `${JSON.stringify(path)} was not changed: ${problem}${problem.includes('\n') ? '' : '.'}`,
 })
 
 export interface Edit {

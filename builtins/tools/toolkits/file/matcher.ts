@@ -11,6 +11,18 @@ export const PatternError = defineError({
   message: (p: { pattern: string; problem: string }) => `The pattern ${JSON.stringify(p.pattern)} ${p.problem}.`,
 })
 
+/** What means more than itself in an expression. */
+const SIGNS = /[\\^$.*+?()[\]{}|]/
+
+function plainLines(text: string, part: string, most: number): number[] {
+  const found: number[] = []
+  for (const [at, line] of text.split('\n').entries()) {
+    if (found.length >= most) break
+    if (line.includes(part)) found.push(at)
+  }
+  return found
+}
+
 const SEARCH = new Script(`
   const found = []
   const expression = new RegExp(pattern, flags)
@@ -29,12 +41,15 @@ export class Matcher {
   readonly #pattern: string
   readonly #source: string
   readonly #flags: string
+  /** Whether the pattern is text of which nothing means more than itself: it needs no limit. */
+  readonly #isPlain: boolean
 
   /** @throws PatternError */
   constructor(pattern: string, { literal, ignore_case }: MatchOptions) {
     this.#pattern = pattern
-    this.#source = literal ? pattern.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&') : pattern
+    this.#source = literal ? pattern.replace(new RegExp(SIGNS, 'g'), '\\$&') : pattern
     this.#flags = ignore_case ? 'i' : ''
+    this.#isPlain = !ignore_case && (literal || !SIGNS.test(pattern))
     try {
       new RegExp(this.#source, this.#flags)
     } catch (error) {
@@ -45,6 +60,7 @@ export class Matcher {
 
   /** Returns the indices of at most `most` lines that match. @throws PatternError when it takes too long */
   linesIn(text: string, most: number): number[] {
+    if (this.#isPlain) return plainLines(text, this.#pattern, most)
     const context = createContext({ pattern: this.#source, flags: this.#flags, text, most })
     try {
       const found = String(SEARCH.runInContext(context, { timeout: FILE_MS }))

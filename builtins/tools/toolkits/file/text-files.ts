@@ -4,6 +4,7 @@ import { Jail, PathError, type Reach } from '#safety/sandbox/contract'
 import type { ToolCall } from '../contract.ts'
 import type { FileConfig } from './config.ts'
 import { EditError } from './edit.ts'
+import { likelyPaths } from './likely-paths.ts'
 import { SeenFiles } from './seen.ts'
 
 /** A file as it was read, before it is changed. */
@@ -94,14 +95,28 @@ export class TextFiles {
     return bytes.length
   }
 
-  async #open(reach: Reach, path: string): Promise<{ bytes: Buffer; real: string }> {
+  async #open(reach: ToolCall, path: string): Promise<{ bytes: Buffer; real: string }> {
     const jail = this.#svc.use(Jail)
-    const { real } = await jail.resolve(reach, path)
+    const { real, exists } = await jail.resolve(reach, path)
+    if (!exists) await this.#refuseMissing(reach, path)
     const handle = await jail.open(reach, path)
     try {
       return { bytes: await this.#contentOf(handle, path), real }
     } finally {
       await handle.close()
+    }
+  }
+
+  /** Names the files that a path may mean, if there are some. @throws PathError */
+  async #refuseMissing(reach: ToolCall, path: string): Promise<void> {
+    const folder = await this.#svc.use(Jail).folder(reach, '.')
+    try {
+      const likely = await likelyPaths(this.#svc.ports.files, folder, path, reach.signal)
+      if (likely.length === 0) return
+      const names = likely.map(each => JSON.stringify(each)).join(' or ')
+      throw new PathError({ path, problem: `does not exist; did you mean ${names}? list_dir shows what there is` })
+    } finally {
+      await folder.close()
     }
   }
 

@@ -69,6 +69,11 @@ describe('what a model gets wrong', () => {
     expect(results(home.server)[0]).toMatch(/there is no tool "lok"\. Did you mean look\?/)
   })
 
+  it('by a name that other harnesses have for it gets the right one', async () => {
+    await using home = await pursueGoal(toolCall('ReadFile', { path: 'a' }))
+    expect(results(home.server)[0]).toMatch(/there is no tool "ReadFile"\. Did you mean file_read\?/)
+  })
+
   it('by a misspelt name of a tool that is not in view gets that one', async () => {
     const files = { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 5\ncore: [notepad]\n' }
     const left = [toolCall('lok', { n: 1 })]

@@ -1,0 +1,33 @@
+import { near } from '#kernel'
+
+/** Names by which other harnesses offer the same tools: models call them from habit. */
+const HABITS: Readonly<Record<string, string>> = {
+  file_read: 'read read_file cat open_file view view_file',
+  file_write: 'write write_file create_file save_file write_to_file',
+  file_edit: 'edit edit_file multi_edit replace replace_in_file search_replace str_replace str_replace_editor',
+  file_patch: 'apply_patch apply_diff patch',
+  list_dir: 'ls dir list_directory list_files list_folder',
+  glob: 'find find_files file_search',
+  grep: 'rg ripgrep search search_files grep_search search_file_content codebase_search',
+  shell_exec: 'bash sh shell exec execute execute_command run_command run_shell_command run_terminal_cmd terminal',
+  process_output: 'bash_output read_process',
+  process_stop: 'kill_shell kill_bash kill_process',
+  ask_operator: 'ask ask_user ask_human ask_followup_question',
+  update_plan: 'todo todo_write write_todos update_todo_list',
+  finish_goal: 'complete complete_task task_complete attempt_completion done finish submit',
+}
+
+const BY_HABIT = new Map(
+  Object.entries(HABITS).flatMap(([tool, names]) => names.split(' ').map(name => [plain(name), tool] as const)),
+)
+
+/** Returns the tool that a model meant by a name that none has; undefined where nothing is like it. */
+export function meantTool(name: string, names: readonly string[]): string | undefined {
+  const usual = BY_HABIT.get(plain(name))
+  return usual !== undefined && names.includes(usual) ? usual : near(name, names)[0]
+}
+
+/** `ReadFile`, `read-file` and `read_file` are one. */
+function plain(name: string): string {
+  return name.replace(/[^a-z]/gi, '').toLowerCase()
+}

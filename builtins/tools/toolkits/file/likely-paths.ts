@@ -1,0 +1,30 @@
+import { near, type Ports } from '#kernel'
+import type { JailFolder } from '#safety/sandbox/contract'
+import { IgnoreRules } from './ignore.ts'
+import { Walk } from './walk.ts'
+
+/** Files that are compared with a path, at most. */
+const MOST_FILES = 3_000
+const MOST_HITS = 3
+
+/**
+ * Returns files that a path which leads nowhere may mean: those of the same name in other folders, else those of a name like it.
+ * @param folder the workspace, open
+ */
+export async function likelyPaths(
+  files: Ports['files'],
+  folder: JailFolder,
+  path: string,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const found: string[] = []
+  for await (const file of new Walk(files, { base: '', rules: IgnoreRules.none, all: false, signal }).below(
+    folder,
+    '.',
+  )) {
+    if (found.push(file.path) >= MOST_FILES) break
+  }
+  const nameOf = (each: string) => each.slice(each.lastIndexOf('/') + 1)
+  const sameName = found.filter(each => nameOf(each) === nameOf(path))
+  return (sameName.length > 0 ? sameName : near(path, found)).slice(0, MOST_HITS)
+}
