@@ -62,6 +62,7 @@ export const STEPS = [
   '044-learned-models',
   '046-views',
   '047-goal-totals',
+  '053-schedule-acceptance',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

@@ -237,9 +237,13 @@ export interface NewGoal {
   parent_goal_id: string | null
   /** Among the goals of the same commit. */
   place?: number
+  /** What must hold before it counts as reached. */
+  acceptance?: readonly Acceptance[] | undefined
 }
 
 export interface Goals {
+  /** Refuses terms that could never be checked. @throws CommandError, ConflictError */
+  refuseUncheckable(acceptance: readonly Acceptance[]): Promise<void>
   /** The writes that give an agent a goal; refused when its parent is not active any more. */
   added(goal: NewGoal): { goal_id: string; effects: Effect[] }
   /** The writes that end an active goal as reached. */

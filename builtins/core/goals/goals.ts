@@ -1,5 +1,6 @@
 import type { Effect, PluginHandle } from '#kernel'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
+import { setAcceptance, unchecked } from './acceptance/repository.ts'
 import { overdueGoals } from './acceptance/terms-repository.ts'
 import { GoalEndedError, GoalNotFoundError, type GoalRow, type NewGoal, TooManySubgoalsError } from './contract.ts'
 import { wokeUp } from './generation/idle.ts'
@@ -15,13 +16,15 @@ const MAX_SUBGOALS = 8
 export function addGoal(svc: PluginHandle, goal: NewGoal): { goal_id: string; effects: Effect[] } {
   const goal_id = svc.ports.ids.make('goal', 12)
   const { agent_id, objective, origin, parent_goal_id } = goal
+  const { acceptance = [], ...row } = goal
   const data = { agent_id, goal_id, objective, origin, parent_goal_id }
   return {
     goal_id,
     effects: [
-      insertGoal({ place: 0, ...goal, goal_id, reasoning: null }),
+      insertGoal({ place: 0, ...row, goal_id, reasoning: null }),
       appendEvent({ type: 'goal_added', agent_id, data }),
       wokeUp({ agent_id }),
+      ...(acceptance.length > 0 ? [setAcceptance({ goal_id, acceptance: unchecked(acceptance), refused: false })] : []),
     ],
   }
 }

@@ -4,6 +4,7 @@ import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Cycle, type HasWork, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
+import { refuseUncheckable } from './acceptance/acceptance.ts'
 import { ACCEPTANCE_EFFECTS } from './acceptance/repository.ts'
 import { TERMS_EFFECTS } from './acceptance/terms-repository.ts'
 import { goalsBundle, insertHistory } from './checkpoint/bundle.ts'
@@ -75,6 +76,7 @@ export default definePlugin({
     ]
     for (const effect of effects) svc.add(Effects, effect.kind)
     svc.provide(Goals, {
+      refuseUncheckable: acceptance => refuseUncheckable(svc, acceptance),
       added: goal => addGoal(svc, goal),
       completed: (goal, result) => goalEnding(goal, 'completed', result),
       abandoned: (goal, reason) => abandonGoal(svc, goal, reason),

@@ -3,7 +3,7 @@ import { ConflictError, defineError, operation, type PluginHandle, z } from '#ke
 import { appendEvent, DatedPage, Instant, isoTime, type ListWindow, Store, wakeAgents } from '#platform/store/contract'
 import { CommandError } from '#tools/toolkits/shell/contract'
 import { refuseUncheckable } from './acceptance/acceptance.ts'
-import { readAcceptance, setAcceptance } from './acceptance/repository.ts'
+import { readAcceptance } from './acceptance/repository.ts'
 import { readPlan, setTerms, type WaitsFor, waitsOf } from './acceptance/terms-repository.ts'
 import {
   Acceptance,
@@ -179,12 +179,11 @@ export const goalsAdd = operation({
     const goal = { agent_id, objective, priority, origin: 'operator' as const }
     for (const each of after) await goalOf(svc, each)
     await refuseUncheckable(svc, acceptance)
-    const { goal_id, effects } = svc.use(Goals).added({ ...goal, parent_goal_id: parent_goal_id ?? null })
+    const added = { ...goal, acceptance, parent_goal_id: parent_goal_id ?? null }
+    const { goal_id, effects } = svc.use(Goals).added(added)
     const wake = wakeAgents({ agents: [agent_id], reason: 'goal' })
     const deadline_at = deadline === undefined ? null : Date.parse(deadline)
     if (deadline_at !== null || after.length > 0) effects.push(setTerms({ goal_id, deadline_at, after }))
-    const unchecked = acceptance.map(each => ({ ...each, met: null, problem: null }))
-    if (acceptance.length > 0) effects.push(setAcceptance({ goal_id, acceptance: unchecked, refused: false }))
     if (!(await svc.use(Store).apply([...effects, wake, ...also])))
       throw await endedError(svc, parent_goal_id ?? goal_id)
     return shownNow(svc, goal_id)

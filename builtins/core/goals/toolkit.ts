@@ -9,7 +9,7 @@ export function goalsToolkit(svc: PluginHandle): Toolkit {
     name: 'goals',
     everyday: true,
     tools: [
-      updatePlan(),
+      updatePlan(svc),
       tool({
         name: 'add_subgoals',
         description:

@@ -1,4 +1,5 @@
 import type { BundlePart } from '#core/checkpoints/contract'
+import { Acceptance } from '#core/goals/contract'
 import { type Effect, type PluginHandle, z } from '#kernel'
 import type { AlarmBook } from './alarms.ts'
 import type { ScheduleBook } from './schedules.ts'
@@ -14,6 +15,7 @@ const Packed = z.strictObject({
   time_zone: z.string().max(100).nullable(),
   priority: z.number().int().min(-1000).max(1000),
   missed: z.enum(['once', 'skip']).nullable(),
+  acceptance: z.array(Acceptance).max(20).default([]),
 })
 const PackedSchedules = z.array(Packed).max(MOST)
 const PackedAlarms = z.array(z.strictObject({ description: text, at: z.iso.datetime() })).max(MOST)
@@ -25,19 +27,26 @@ export function schedulesBundle(schedules: ScheduleBook): BundlePart {
     schema: PackedSchedules,
     async pack(agent_id) {
       const all = (await schedules.list(agent_id, false)).slice(0, MOST)
-      const packed = all.map(({ objective, every_n_cycles, every, cron, time_zone, priority, missed }) => ({
-        ...{ objective, every_n_cycles, every, cron, time_zone, priority, missed },
+      const packed = all.map(({ objective, every_n_cycles, every, cron, time_zone, priority, missed, acceptance }) => ({
+        ...{ objective, every_n_cycles, every, cron, time_zone, priority, missed, acceptance },
       }))
       return packed.length > 0 ? packed : undefined
     },
     async unpack(agent_id, packed) {
       const effects: Effect[] = []
-      for (const { objective, priority, ...each } of packed) {
+      for (const { objective, priority, acceptance, ...each } of packed) {
         const timing = {
           ...{ every_n_cycles: each.every_n_cycles ?? undefined, every: each.every ?? undefined },
           ...{ cron: each.cron ?? undefined, time_zone: each.time_zone ?? undefined, missed: each.missed ?? undefined },
         }
-        const made = await schedules.make({ agent_id, objective, priority, ...timing, created_by: 'operator' })
+        const made = await schedules.make({
+          agent_id,
+          objective,
+          priority,
+          acceptance,
+          ...timing,
+          created_by: 'operator',
+        })
         effects.push(...made.effects)
       }
       return { effects }

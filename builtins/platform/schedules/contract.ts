@@ -1,3 +1,4 @@
+import { Acceptance } from '#core/goals/contract'
 import { defineError, type Effect, token, z } from '#kernel'
 
 /** A recurring goal: by the agent's own cycles, at an interval, or by a cron expression. */
@@ -15,6 +16,7 @@ export const Schedule = z
       .enum(['once', 'skip'])
       .nullable()
       .describe('What becomes of missed slots; null for what schedules.missed says'),
+    acceptance: z.array(Acceptance).describe('What must hold before each of its goals counts as reached'),
     enabled: z.boolean(),
     created_by: z.string(),
     created_at: z.iso.datetime(),
@@ -59,6 +61,8 @@ export interface NewSchedule extends Timing {
   objective: string
   priority?: number | undefined
   missed?: 'once' | 'skip' | undefined
+  /** What must hold before each of its goals counts as reached. @throws what `Goals.refuseUncheckable` throws */
+  acceptance?: readonly Acceptance[] | undefined
   created_by: 'agent' | 'operator'
 }
 

@@ -53,4 +53,5 @@ CREATE VIEW alarms_view AS SELECT alarm_id, agent_id, description, fire_at, stat
 CREATE VIEW schedules_view AS SELECT schedule_id, agent_id, objective, every_n_cycles, enabled, created_at, priority, held_by
   FROM schedules;
 `,
+  '053-schedule-acceptance': 'ALTER TABLE schedules ADD COLUMN acceptance TEXT;',
 }

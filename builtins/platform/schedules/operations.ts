@@ -1,4 +1,5 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
+import { Acceptance } from '#core/goals/contract'
 import { operation, type PluginHandle, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { shownAlarm } from './alarm-repository.ts'
@@ -101,6 +102,11 @@ export const schedulesAdd = operation({
       .describe('Where the times of the cron expression are meant'),
     missed: z.enum(['once', 'skip']).optional().describe('What becomes of slots that pass while nothing runs'),
     priority: z.number().int().min(1).max(10).default(4).describe('1 to 10; higher goes first'),
+    acceptance: z
+      .array(Acceptance)
+      .max(20)
+      .default([])
+      .describe('What must hold before each of its goals counts as reached'),
   }),
   output: Schedule,
   http: {
@@ -113,6 +119,12 @@ export const schedulesAdd = operation({
   cli: {
     usage: 'schedules add <id> <objective...>',
     short: { every_n_cycles: 'n', cron: 'c', priority: 'p' },
+    lists: {
+      acceptance: {
+        ...{ 'accept-command': 'command', 'accept-file': 'file' },
+        ...{ 'accept-rubric': 'rubric', 'accept-operator': 'operator' },
+      },
+    },
     example: 'schedules add coder-1a2b3c4d "Tidy up the notepad" --cron "0 9 * * 1-5"',
   },
   mcp: true,

@@ -1,3 +1,4 @@
+import { Acceptance } from '#core/goals/contract'
 import { z } from '#kernel'
 import { defineEffect, isoTime, type Store } from '#platform/store/contract'
 import type { Schedule } from './contract.ts'
@@ -13,6 +14,8 @@ export interface ScheduleRow {
   time_zone: string | null
   priority: number
   missed: 'once' | 'skip' | null
+  /** A JSON array of `Acceptance`; null for none. */
+  acceptance: string | null
   enabled: number
   created_by: string
   created_at: number
@@ -28,7 +31,7 @@ export interface ScheduleRow {
   busy: number
 }
 
-const ROW = `SELECT s.schedule_id, s.agent_id, s.objective, s.every_n_cycles, s.every_ms, s.cron, s.time_zone, s.priority, s.missed,
+const ROW = `SELECT s.schedule_id, s.agent_id, s.objective, s.every_n_cycles, s.every_ms, s.cron, s.time_zone, s.priority, s.missed, s.acceptance,
   s.enabled, s.created_by, s.created_at, s.next_at, s.last_fired_cycle, s.held_by, s.fired, s.skipped, s.last_skip, s.last_fired_at,
   s.last_goal_id, EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = s.last_goal_id AND g.status = 'active') AS busy FROM schedules s`
 const AWAKE = 'JOIN agents_view a ON a.agent_id = s.agent_id AND a.died_at IS NULL AND a.paused_at IS NULL'
@@ -109,10 +112,11 @@ export async function cycleOf(store: Store, agent_id: string): Promise<number> {
 
 export function toSchedule(row: ScheduleRow): Schedule {
   const time = (ms: number | null) => (ms === null ? null : isoTime(ms))
-  const { every_ms, every_n_cycles, last_fired_cycle, busy, ...rest } = row
+  const { every_ms, every_n_cycles, last_fired_cycle, busy, acceptance, ...rest } = row
   return {
     ...rest,
     every_n_cycles,
+    acceptance: readAcceptance(acceptance),
     every: every_ms === null ? null : every_ms / 1000,
     enabled: row.enabled === 1,
     created_at: isoTime(row.created_at),
@@ -120,6 +124,11 @@ export function toSchedule(row: ScheduleRow): Schedule {
     next_cycle: row.enabled === 1 && every_n_cycles !== null ? last_fired_cycle + every_n_cycles : null,
     last_fired_at: time(row.last_fired_at),
   }
+}
+
+/** What a schedule's column `acceptance` holds. */
+export function readAcceptance(column: string | null): Acceptance[] {
+  return column === null ? [] : z.array(Acceptance).parse(JSON.parse(column))
 }
 
 export const insertSchedule = defineEffect({
@@ -134,6 +143,7 @@ export const insertSchedule = defineEffect({
     time_zone: z.string().nullable(),
     priority: z.number().int(),
     missed: z.string().nullable(),
+    acceptance: z.string().nullable(),
     created_by: z.string(),
     next_at: z.number().int().nullable(),
     last_fired_cycle: z.number().int(),
@@ -141,10 +151,10 @@ export const insertSchedule = defineEffect({
   statements: (row, now) => [
     {
       sql: `INSERT INTO schedules (schedule_id, agent_id, objective, every_n_cycles, every_ms, cron, time_zone, priority, missed,
-              created_by, next_at, last_fired_cycle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+              created_by, next_at, last_fired_cycle, created_at, acceptance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         ...[row.schedule_id, row.agent_id, row.objective, row.every_n_cycles, row.every_ms, row.cron, row.time_zone],
-        ...[row.priority, row.missed, row.created_by, row.next_at, row.last_fired_cycle, now],
+        ...[row.priority, row.missed, row.created_by, row.next_at, row.last_fired_cycle, now, row.acceptance],
       ],
     },
   ],

@@ -1,3 +1,4 @@
+import { Goals } from '#core/goals/contract'
 import { type Effect, type PluginHandle, token } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { appendEvent, isoTime, Store } from '#platform/store/contract'
@@ -42,10 +43,11 @@ export class ScheduleBook implements Schedules {
     return this.#svc.use(Store)
   }
 
-  async make({ agent_id, objective, priority = 4, missed, created_by, ...timing }: NewSchedule) {
+  async make({ agent_id, objective, priority = 4, missed, acceptance = [], created_by, ...timing }: NewSchedule) {
     const limit = this.#config.max_per_agent
     if ((await enabledSchedules(this.#store, agent_id)) >= limit)
       throw new TooManySchedulesError({ what: 'schedules', limit })
+    if (acceptance.length > 0) await this.#svc.use(Goals).refuseUncheckable(acceptance)
     const schedule_id = this.#svc.ports.ids.make('sched', 8)
     const times = await this.#timesOf(timing)
     const start = await this.#start(agent_id, times)
@@ -57,6 +59,7 @@ export class ScheduleBook implements Schedules {
       ...times,
       priority,
       missed: missed ?? null,
+      acceptance: acceptance.length > 0 ? JSON.stringify(acceptance) : null,
       created_by,
       ...start,
     }

@@ -14,6 +14,7 @@ import {
   heldSchedules,
   holdSlot,
   moveSlot,
+  readAcceptance,
   type ScheduleRow,
   settleSlot,
 } from './repository.ts'
@@ -114,7 +115,10 @@ async function outcome(
   const goal =
     objective === undefined
       ? undefined
-      : svc.use(Goals).added({ agent_id, objective, priority, origin: 'schedule', parent_goal_id: null })
+      : svc.use(Goals).added({
+          ...{ agent_id, objective, priority, origin: 'schedule', parent_goal_id: null },
+          acceptance: readAcceptance(row.acceptance),
+        })
   const goal_id = goal?.goal_id ?? null
   const fired = {
     type: 'schedule_fired',

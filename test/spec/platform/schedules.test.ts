@@ -374,3 +374,15 @@ it('a schedule of an older database, which counted the cycles of a daemon, is no
     ...{ last_fired_cycle: 7, enabled: 1, fired: 0 },
   })
 })
+
+describe('terms of a schedule', () => {
+  it('hold for each goal that comes of it', async () => {
+    await using home = await testHostWithSchedules()
+    const made = await add(home, { every: 60, acceptance: [{ file: 'report.md' }] })
+    expect((await get(home, made)).acceptance).toEqual([{ file: 'report.md' }])
+    await pass(home, 61_000)
+    const [goal] = await goalsOf(home, home.id)
+    expect(goal).toMatchObject({ origin: 'schedule', status: 'abandoned', acceptance: [{ file: 'report.md', met: false }] })
+    expect(goal!.result).toMatch(/^Not accepted after 5 tries/)
+  })
+})

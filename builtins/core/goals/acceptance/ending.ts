@@ -6,10 +6,10 @@ import { appendEvent, Store } from '#platform/store/contract'
 import type { Reach } from '#safety/sandbox/contract'
 import type { GoalsConfig } from '../config.ts'
 import { GoalVerifiers, type PursuedGoal } from '../contract.ts'
-import { activeBelow } from '../repository.ts'
+import { activeBelow, findGoal } from '../repository.ts'
 import { check } from './acceptance.ts'
 import { untrueClaims } from './claims.ts'
-import { claimsRefused, readAcceptance, setAcceptance } from './repository.ts'
+import { claimsRefused, isOwn, readAcceptance, setAcceptance } from './repository.ts'
 import { refuteClaim } from './verify.ts'
 
 /** What a goal ends with whose agent called it finished too often while it is not. */
@@ -56,6 +56,9 @@ export class Ending {
     const open = await activeBelow(this.#svc.use(Store), goal_id)
     if (open.length > 0)
       return `${open.length} of its subgoals are active still. They come first; you will see how they ended.`
+    // Its agent may have set terms since the cycle began.
+    if (isOwn(this.#goal))
+      this.#goal.acceptance = (await findGoal(this.#svc.use(Store), goal_id))?.acceptance ?? this.#goal.acceptance
     // A check may take its time: what the agent said before it is stored first.
     if (readAcceptance(this.#goal.acceptance).length > 0 || this.#svc.list(GoalVerifiers).length > 0)
       await this.#save([])

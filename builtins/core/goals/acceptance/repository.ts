@@ -1,12 +1,27 @@
 import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
-import { AcceptanceCheck } from '../contract.ts'
+import { Acceptance, AcceptanceCheck, type Goal } from '../contract.ts'
 
 const Checks = z.array(AcceptanceCheck)
 
 /** What a goal's column `acceptance` holds. */
 export function readAcceptance(column: string | null): AcceptanceCheck[] {
   return column === null ? [] : Checks.parse(JSON.parse(column))
+}
+
+/** Whether an agent came to a goal by itself, so that its terms are the agent's. */
+export function isOwn({ origin }: Pick<Goal, 'origin'>): boolean {
+  return origin === 'generated' || origin === 'subgoal'
+}
+
+/** The term of a check, without what came of it. */
+export function termOf({ met: _, problem: __, ...term }: AcceptanceCheck): Acceptance {
+  return Acceptance.parse(term)
+}
+
+/** Terms that were never checked. */
+export function unchecked(acceptance: readonly Acceptance[]): AcceptanceCheck[] {
+  return acceptance.map(each => ({ ...each, met: null, problem: null }))
 }
 
 /** Sets what must hold before a goal counts as reached, or what came of its check; `refused` counts towards the limit. */

@@ -2,7 +2,9 @@ import type { BundlePart } from '#core/checkpoints/contract'
 import { Message } from '#core/models/contract'
 import { type PluginHandle, z } from '#kernel'
 import { defineEffect, Store } from '#platform/store/contract'
-import { Goal, sanitize } from '../contract.ts'
+import { readAcceptance, termOf, unchecked } from '../acceptance/repository.ts'
+import { readPlan } from '../acceptance/terms-repository.ts'
+import { Acceptance, Goal, PlanStep, sanitize } from '../contract.ts'
 import { listGoals } from '../repository.ts'
 import { transcriptOf, writeTranscript } from './checkpoint.ts'
 
@@ -28,6 +30,8 @@ const Packed = z.strictObject({
   steps_completed: z.number().int().min(0),
   created_at: time,
   completed_at: time.nullable(),
+  acceptance: z.array(Acceptance).max(20).default([]),
+  plan: z.array(PlanStep).max(30).default([]),
   transcript: z
     .array(z.strictObject({ seq: z.number().int().min(0), message: Said, at: time }))
     .max(10_000)
@@ -51,11 +55,14 @@ export const insertHistory = defineEffect({
     goals.flatMap(goal => [
       {
         sql: `INSERT INTO goals (goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result,
-                unconfirmed, steps_completed, created_at, completed_at, told_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+                unconfirmed, steps_completed, created_at, completed_at, told_at, acceptance, plan)
+              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         params: [
           ...[goal.goal_id, agent_id, goal.objective, goal.status, goal.priority, goal.origin, goal.parent_goal_id],
           ...[goal.reasoning, goal.result, goal.unconfirmed, goal.steps_completed, goal.created_at, goal.completed_at],
           goal.completed_at,
+          goal.acceptance.length > 0 ? JSON.stringify(unchecked(goal.acceptance)) : null,
+          goal.plan.length > 0 ? JSON.stringify(goal.plan) : null,
         ],
       },
       ...writeTranscript(goal.goal_id, agent_id, goal.status === 'active' ? goal.transcript : []),
@@ -73,12 +80,12 @@ export function goalsBundle(svc: PluginHandle): BundlePart {
       const store = svc.use(Store)
       const goals: Goals = []
       for (const row of (await listGoals(store, agent_id, { limit: MOST_GOALS })).reverse()) {
-        // What must hold is between the operators of that project and it.
-        const { agent_id: _, acceptance: __, refusals: ___, claims_refused: ____, ...more } = row
-        const { plan: _____, deadline_at: ______, ...goal } = more
+        const { agent_id: _, refusals: __, claims_refused: ___, deadline_at: ____, ...goal } = row
+        const acceptance = readAcceptance(row.acceptance).map(termOf)
+        const plan = readPlan(row.plan)
         const rows = goal.status === 'active' ? await transcriptOf(store, goal.goal_id) : []
         const transcript = Goals.element.shape.transcript.parse(rows.filter(({ message }) => message.role !== 'system'))
-        goals.push({ ...goal, unconfirmed: goal.unconfirmed === 1, transcript })
+        goals.push({ ...goal, acceptance, plan, unconfirmed: goal.unconfirmed === 1, transcript })
       }
       return goals.length > 0 ? goals : undefined
     },

@@ -1,39 +1,62 @@
 import type { Message } from '#core/models/contract'
-import { z } from '#kernel'
-import { appendEvent } from '#platform/store/contract'
+import { type Effect, type PluginHandle, z } from '#kernel'
+import { appendEvent, Store } from '#platform/store/contract'
 import { type Tool, type ToolCall, tool } from '#tools/toolkits/contract'
+import { refuseUncheckable } from '../acceptance/acceptance.ts'
+import { isOwn, readAcceptance, setAcceptance, unchecked } from '../acceptance/repository.ts'
 import { setPlan } from '../acceptance/terms-repository.ts'
 import { PlanStep } from '../contract.ts'
+import { findGoal } from '../repository.ts'
 
 /** The tool by which an agent writes down how it goes about its goal. */
 export const UPDATE_PLAN = 'update_plan'
 
 /** Number of messages after which the plan is shown again. */
 const IN_VIEW = 30
+/** Of one goal. */
+const MOST_TERMS = 20
 const HEADING = 'Your plan, as you wrote it down:'
 
 export const Plan = z
-  .object({ steps: z.array(PlanStep).min(1).max(30).describe('All steps, also those that are done') })
+  .object({
+    steps: z.array(PlanStep).min(1).max(30).describe('All steps, also those that are done'),
+    done_when: z
+      .array(z.string().trim().min(1).max(500))
+      .max(5)
+      .default([])
+      .describe('In a goal of your own: commands that must exit with 0 before it counts as reached'),
+  })
   .refine(({ steps }) => steps.filter(({ status }) => status === 'in_progress').length < 2, {
     path: ['steps'],
     message: 'must hold at most one step that is in_progress',
   })
 
-export function updatePlan(): Tool {
+export function updatePlan(svc: PluginHandle): Tool {
   return tool({
     name: UPDATE_PLAN,
     description:
       'Write down the steps to a goal of three steps or more, and how far they are: the whole list each time, when you begin and when a step is done. The operator sees it.',
     parameters: Plan,
     idempotent: true,
-    execute({ steps }, { goal_id, agent_id, cycle_num, effect }: ToolCall) {
+    async execute({ steps, done_when }, { goal_id, agent_id, cycle_num, effect }: ToolCall) {
       if (goal_id === null) throw new Error('there is no goal here to plan')
+      if (done_when.length > 0) effect(await termsOf(svc, goal_id, done_when))
       const data = { agent_id, goal_id, ...progressOf(steps) }
       effect(setPlan({ goal_id, plan: steps }))
       effect(appendEvent({ type: 'plan_updated', agent_id, cycle_num, data }))
       return `The plan is written down: ${data.done} of ${data.steps} steps are done.`
     },
   })
+}
+
+/** The write that adds commands to the terms of an agent's own goal. What was a term stays one. */
+async function termsOf(svc: PluginHandle, goal_id: string, commands: readonly string[]): Promise<Effect> {
+  const goal = await findGoal(svc.use(Store), goal_id)
+  if (!goal || !isOwn(goal)) throw new Error('the terms of this goal are not yours to set; leave done_when out')
+  const before = readAcceptance(goal.acceptance)
+  const more = commands.filter(command => !before.some(each => each.command === command)).map(command => ({ command }))
+  await refuseUncheckable(svc, more)
+  return setAcceptance({ goal_id, acceptance: [...before, ...unchecked(more)].slice(0, MOST_TERMS), refused: false })
 }
 
 /** How far a plan is. */

@@ -31,7 +31,8 @@ export class Programs implements Shell {
   }
 
   async check(command: string): Promise<void> {
-    refuseUnknown(wordsOf(command)[0]!, this.#allowedPrograms(await this.#isWalled()))
+    const allowed = this.#allowedPrograms(await this.#isWalled())
+    refuseUnknown(wordsOf(command, allowed === 'any')[0]!, allowed)
   }
 
   async run(command: string, at: At) {
@@ -47,7 +48,8 @@ export class Programs implements Shell {
   /** Returns what a command line starts. @throws CommandError when the rules forbid it */
   async checked({ command, cwd, input }: CommandLine, at: At) {
     const place = await this.place(at, cwd)
-    const { argv, env } = await checkWords(wordsOf(command), this.#allowedPrograms(place.walled), place)
+    const allowed = this.#allowedPrograms(place.walled)
+    const { argv, env } = await checkWords(wordsOf(command, allowed === 'any'), allowed, place)
     return { argv, env, input, cwd: place.cwd }
   }
 

@@ -20,9 +20,9 @@ export function shellToolkit(
   const inTurn = keyedMutex()
   const exec = tool({
     name: 'shell_exec',
-    description: `Run one program in your workspace, as in {"command": "npm test"}. No pipes, redirections, variables or wildcards. It ends after ${config.shell_timeout} s; set background for servers and for what takes longer. Gives what it wrote and its exit code.`,
+    description: `Run a command in your workspace, as in {"command": "npm test"}. In a sandbox it may be a line of sh, with pipes and redirections; without one it is one program. It ends after ${config.shell_timeout} s; set background for servers and for what takes longer. Gives what it wrote and its exit code.`,
     parameters: z.object({
-      command: z.string().min(1).max(20_000).describe('The program and its arguments, quoted as in a shell'),
+      command: z.string().min(1).max(20_000).describe('Program and arguments, quoted as in a shell'),
       cwd,
       input: z.string().max(1_000_000).default('').describe('Text for its standard input'),
       background: z.boolean().default(false).describe('Start it and go on; its output is read with process_output'),

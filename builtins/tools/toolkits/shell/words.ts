@@ -19,12 +19,31 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '\r': 'run one command at a time',
 }
 
+/** A command line that only a shell could run. */
+class OperatorError extends CommandError {}
+
+/**
+ * Returns the words of a command line.
+ * @param hasShell whether a line with operators may be one of sh, as it may where any program may run
+ * @throws CommandError
+ */
+export function wordsOf(line: string, hasShell = false): string[] {
+  try {
+    const words = splitWords(line)
+    // A variable of the environment before the program, as in TZ=UTC date.
+    return hasShell && /^\w+=/.test(words[0]!) ? ['sh', '-c', line] : words
+  } catch (error) {
+    if (hasShell && error instanceof OperatorError) return ['sh', '-c', line]
+    throw error
+  }
+}
+
 /**
  * The words of a command line by the quoting rules of a shell, without anything else of it: what would be an operator, a
  * variable or a pattern there is refused with what to do instead, so that nothing means something else than it seems to.
  * @throws CommandError
  */
-export function wordsOf(line: string): string[] {
+function splitWords(line: string): string[] {
   const words: string[] = []
   let word: string | undefined
   for (let at = 0; at < line.length; at++) {
@@ -48,7 +67,7 @@ export function wordsOf(line: string): string[] {
     } else {
       if (MEANINGS[sign]) refuse(sign)
       if (sign === '~' && word === undefined) {
-        throw new CommandError({ problem: `${NO_SHELL}: "~" means nothing; paths begin in your workspace` })
+        throw new OperatorError({ problem: `${NO_SHELL}: "~" means nothing; paths begin in your workspace` })
       }
       word = (word ?? '') + sign
     }
@@ -74,5 +93,5 @@ function doubleQuoted(line: string, from: number): { text: string; end: number }
 }
 
 function refuse(sign: string): never {
-  throw new CommandError({ problem: `${NO_SHELL}: ${JSON.stringify(sign)} is refused; ${MEANINGS[sign]}` })
+  throw new OperatorError({ problem: `${NO_SHELL}: ${JSON.stringify(sign)} is refused; ${MEANINGS[sign]}` })
 }

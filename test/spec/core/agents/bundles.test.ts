@@ -39,7 +39,8 @@ async function settledLife(home: TestHost) {
   const id = await spawn(home)
   await leaveTraces(home, id, 'bees')
   const [parent] = await goalsOf(home, id)
-  await kernel.invoke('goals.add', { id, objective: 'Find a hive', parent_goal_id: parent!.goal_id })
+  const terms = { acceptance: [{ file: 'hive.md' }] }
+  await kernel.invoke('goals.add', { id, objective: 'Find a hive', parent_goal_id: parent!.goal_id, ...terms })
   await kernel.invoke('goals.add', { id, objective: 'Grow wings' })
   const wings = (await goalsOf(home, id)).find(({ objective }) => objective === 'Grow wings')!
   await kernel.invoke('goals.abandon', { goal_id: wings.goal_id })
@@ -48,7 +49,7 @@ async function settledLife(home: TestHost) {
   home.clock.jump(60_000)
   await memory.store('Wax melts at 63 °C.', { kind: 'note' })
   await memory.search('dance', 1)
-  await kernel.invoke('schedules.add', { id, objective: 'Look after the hive', every: 3600 })
+  await kernel.invoke('schedules.add', { id, objective: 'Look after the hive', every: 3600, ...terms })
   const alarm = {
     agent_id: id,
     description: 'Harvest',
@@ -126,7 +127,7 @@ describe('an agent that is exported and imported', () => {
     )
     expect(remembers.find(({ thought }) => thought === 'Bees dance.')).toMatchObject({ access_count: 1 })
     expect(await there.kernel.use(Schedules).list(now)).toMatchObject([
-      { objective: 'Look after the hive', every: 3600 },
+      { objective: 'Look after the hive', every: 3600, acceptance: [{ file: 'hive.md' }] },
     ])
     expect(await there.kernel.use(Alarms).list(now)).toMatchObject([{ description: 'Harvest' }])
     const [before, after] = [await standing(here, id), await standing(there, now)]

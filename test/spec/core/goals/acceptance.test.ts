@@ -108,6 +108,27 @@ describe('acceptance', () => {
   })
 })
 
+describe('terms of an agent', () => {
+  const plan = (done_when: string[]) =>
+    toolCall('update_plan', { steps: [{ step: 'Write it', status: 'in_progress' }], done_when })
+
+  it('hold for a goal that it came up with', async () => {
+    const terms = ['grep -q well report.md']
+    await using home = await asking([plan(terms), finish('early'), REPORT, finish('written')], { builtins: [shell] })
+    const id = await home.begin()
+    const goals = async () => (await home.request(`/agents/${id}/goals`)).json as Goal[]
+    await until(async () => (await goals()).some(({ status }) => status === 'completed'))
+    const [goal] = await goals()
+    expect(goal).toMatchObject({ result: 'written', refusals: 1, acceptance: [{ command: terms[0], met: true }] })
+  })
+
+  it('are refused for a goal of the operator', async () => {
+    await using home = await accepting([plan(['true']), REPORT, finish()], [{ file: 'report.md' }])
+    expect(await home.ended()).toMatchObject({ status: 'completed', acceptance: [{ file: 'report.md' }], plan: [] })
+    expect(home.server.requests.at(-1)!.prompt).toContain('leave done_when out')
+  })
+})
+
 describe('what an agent claims', () => {
   it('is checked once: files that it names exist, commands were run for this goal', async () => {
     const claim = (evidence: string[]) => toolCall('finish_goal', { summary: 'done', evidence })
