@@ -239,7 +239,7 @@ export interface Operations {
   /** Show how agents' programs are sandboxed. */
   'sandbox.status': { input: Record<never, never>; output: SandboxStatus }
   /** Add a recurring goal. */
-  'schedules.add': { input: { id: string; objective: string; every_n_cycles?: number | undefined; every?: number | undefined; cron?: string | undefined; time_zone?: string | undefined; missed?: 'once' | 'skip' | undefined; priority?: number | undefined }; output: Schedule }
+  'schedules.add': { input: { id: string; objective: string; every_n_cycles?: number | undefined; every?: number | undefined; cron?: string | undefined; time_zone?: string | undefined; missed?: 'once' | 'skip' | undefined; priority?: number | undefined; acceptance?: ({ command: string } | { file: string } | { rubric: string; model?: string | undefined } | { operator: true })[] | undefined }; output: Schedule }
   /** List recurring goals, of all agents or of one. */
   'schedules.all': { input: { agent?: string | undefined }; output: Schedule[] }
   /** Show a schedule. */
@@ -386,7 +386,7 @@ export type Trace = { run_id: string; total_spans: number; complete: boolean; ne
 
 export type Span = { span_id: string; parent_id: string | null; name: string; kind: 'run' | 'agent' | 'goal' | 'decision' | 'tool'; start_time: string; end_time: string | null; status: 'running' | 'ended' | 'crashed' | 'active' | 'completed' | 'abandoned' | 'ok' | 'error'; tokens: number; cost_usd: number; attributes: Record<string, unknown>; children: Span[] }
 
-export type Schedule = { schedule_id: string; agent_id: string; objective: string; every_n_cycles: number | null; every: number | null; cron: string | null; time_zone: string | null; priority: number; missed: 'once' | 'skip' | null; enabled: boolean; created_by: string; created_at: string; next_at: string | null; next_cycle: number | null; held_by: string | null; fired: number; skipped: number; last_skip: string | null; last_fired_at: string | null; last_goal_id: string | null }
+export type Schedule = { schedule_id: string; agent_id: string; objective: string; every_n_cycles: number | null; every: number | null; cron: string | null; time_zone: string | null; priority: number; missed: 'once' | 'skip' | null; acceptance: ({ command: string } | { file: string } | { rubric: string; model?: string | undefined } | { operator: true })[]; enabled: boolean; created_by: string; created_at: string; next_at: string | null; next_cycle: number | null; held_by: string | null; fired: number; skipped: number; last_skip: string | null; last_fired_at: string | null; last_goal_id: string | null }
 
 export type DatabaseBackup = { file: string; version: number; bytes: number; faults: string[] }
 

@@ -8,7 +8,7 @@ import type { ModelResult, Scenario, ScenarioResult, ScenarioRun } from './contr
 import { Examinee, type Performance } from './examinee.ts'
 import { Meter, type Reading } from './meter.ts'
 import { PROPS } from './props.ts'
-import { bootstrap, mean, quantile, round, wilson } from './statistics.ts'
+import { bootstrap, mean, quantile, round, spread, wilson } from './statistics.ts'
 import { variantOf } from './variants.ts'
 
 /** Number of runs in a row without an answer after which the model counts as absent. */
@@ -22,6 +22,8 @@ export interface Plan {
   runs: number
   cycles: number
   seed: number
+  /** Takes the place of the presets of work goals. */
+  profile?: { name: string; text: string } | undefined
   signal: AbortSignal
   progress(line: string): void
 }
@@ -42,8 +44,7 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
     if (!available) reason = missing ?? 'it cannot be called now'
     else reason = await putToAll(svc, asked, !target.provider.simulated, plan, meter, results)
   } catch (error) {
-    plan.signal.throwIfAborted()
-    reason = errorMessage(error)
+    reason = plan.signal.aborted ? 'stopped before its end' : errorMessage(error)
   }
   const scenarios = plan.scenarios.flatMap(({ name }): ScenarioResult[] => {
     const found = results.get(name)
@@ -64,7 +65,7 @@ async function putToAll(
   meter: Meter,
   results: Map<string, { runs: ScenarioRun[]; reading: Reading[] }>,
 ): Promise<string | null> {
-  await using trial = await svc.use(Trials).open({ seed: plan.seed, ...setting(plan.scenarios) })
+  await using trial = await svc.use(Trials).open({ seed: plan.seed, ...setting(plan) })
   trial.kernel.points.add(CallLimits, meter, svc.name)
   let silent = 0
   for (let run = 1; run <= plan.runs; run++) {
@@ -73,8 +74,10 @@ async function putToAll(
       if (counts && svc.has(Budget) && (await svc.use(Budget).isExceeded()))
         return (await svc.use(Budget).status()).message
       const mark = meter.mark
-      const done = await once(trial.kernel, variantOf(scenario, run, trial.ports.random), asked, run, plan)
+      const performed = await once(trial.kernel, variantOf(scenario, run, trial.ports.random), asked, run, plan)
       const reading = meter.since(mark)
+      const { calls, tokens, cost_micros } = reading
+      const done: ScenarioRun = { ...performed, calls, tokens, cost_usd: usdOf(cost_micros) }
       const found = results.get(scenario.name) ?? { runs: [], reading: [] }
       results.set(scenario.name, found)
       found.runs.push(done)
@@ -88,7 +91,7 @@ async function putToAll(
 }
 
 /** A project in which nothing but the scenario bears on the model. */
-function setting(scenarios: readonly Scenario[]) {
+function setting({ scenarios, profile }: Plan) {
   const toolkits = [...new Set([...scenarios.flatMap(each => each.toolkits), PROPS])]
   const config = {
     daemon: { heartbeat: 0.05, min_rest: 0 },
@@ -97,11 +100,13 @@ function setting(scenarios: readonly Scenario[]) {
     suffering: { enabled: false },
     plugins: { enabled: false },
   }
-  const files = scenarios.map(({ name, role, toolkits, max_steps }) => {
+  const own = scenarios.filter(({ preset }) => preset === undefined)
+  const files = own.map(({ name, role, toolkits, max_steps }) => {
     const profile = { name, role, toolkits: [...toolkits, PROPS], max_steps, max_tokens: MAX_TOKENS, temperature: 0 }
     return [`profiles/${name}.yaml`, `${JSON.stringify(profile)}\n`]
   })
-  return { config, files: Object.fromEntries(files) as Record<string, string> }
+  const given = profile ? [[`profiles/${profile.name}.yaml`, profile.text]] : []
+  return { config, files: Object.fromEntries([...files, ...given]) as Record<string, string> }
 }
 
 async function once(
@@ -109,18 +114,18 @@ async function once(
   scenario: Scenario,
   model: string,
   run: number,
-  { cycles, signal }: Plan,
-): Promise<ScenarioRun> {
+  { cycles, signal, profile }: Plan,
+): Promise<Performed> {
   const { clock } = kernel.ports
   const began = clock.monotonic()
-  const examinee = new Examinee(kernel, scenario)
+  const examinee = new Examinee(kernel, scenario, profile?.name)
   try {
     const performance = await examinee.perform(model, cycles, signal)
     return await judge(scenario, performance, run, clock.monotonic() - began)
   } catch (error) {
     signal.throwIfAborted()
     const failure = (error as { code?: string }).code ?? 'error'
-    const nothing = { answer: '', parsed: null, called: [], file: async () => undefined }
+    const nothing = { answer: '', parsed: null, called: [], file: async () => undefined, run: async () => NOT_RUN }
     const performance = { ...nothing, failure, detail: errorMessage(error) }
     return await judge(scenario, performance, run, clock.monotonic() - began)
   } finally {
@@ -128,12 +133,16 @@ async function once(
   }
 }
 
+/** A run, but for what it cost. */
+type Performed = Omit<ScenarioRun, 'calls' | 'tokens' | 'cost_usd'>
+const NOT_RUN = { code: null, text: '' }
+
 async function judge(
   { checks }: Scenario,
   performance: Performance,
   run: number,
   duration_ms: number,
-): Promise<ScenarioRun> {
+): Promise<Performed> {
   const { failure, detail, answer, share } = performance
   const held = await examine(checks, performance)
   const whole = checks.reduce((sum, { weight }) => sum + weight, 0)
@@ -192,8 +201,20 @@ function summarize(
         ? { p50: quantile(reading.latencies, 0.5), p95: quantile(reading.latencies, 0.95) }
         : null,
     duration_ms: Math.round(duration),
+    per_run: spreadOf(all),
     failures: [...kinds].map(([kind, count]) => ({ kind, count })).sort((a, b) => b.count - a.count),
     scenarios,
+  }
+}
+
+function spreadOf(runs: readonly ScenarioRun[]): ModelResult['per_run'] {
+  const of = (value: (run: ScenarioRun) => number) => spread(runs.map(value))!
+  if (runs.length === 0) return null
+  return {
+    calls: of(({ calls }) => calls),
+    tokens: of(({ tokens }) => tokens.input + tokens.output),
+    cost_usd: of(({ cost_usd }) => cost_usd),
+    duration_ms: of(({ duration_ms }) => duration_ms),
   }
 }
 
@@ -207,6 +228,6 @@ function keyedRandom(seed: number): (draw: number) => number {
   }
 }
 
-function describeRun({ passed, score, failure }: ScenarioRun): string {
+function describeRun({ passed, score, failure }: Performed): string {
   return passed ? 'passed' : `${Math.round(score * 100)} % (${failure})`
 }

@@ -1,4 +1,4 @@
-import type { ScenarioCheck, TextMatch } from './contract.ts'
+import type { Folder, ScenarioCheck, TextMatch } from './contract.ts'
 
 /** A tool call that came to its end. */
 export interface CompletedCall {
@@ -7,12 +7,9 @@ export interface CompletedCall {
 }
 
 /** What there is to look at when a scenario is over. */
-export interface Outcome {
-  answer: string
+export interface Outcome extends Folder {
   parsed: unknown
   called: readonly CompletedCall[]
-  /** Undefined when there is no such file. */
-  file(path: string): Promise<string | undefined>
 }
 
 /** Whether each check holds, in their order. */
@@ -22,7 +19,8 @@ export async function examine(checks: readonly ScenarioCheck[], outcome: Outcome
   return held
 }
 
-async function passesCheck(check: ScenarioCheck, { answer, parsed, called, file }: Outcome): Promise<boolean> {
+async function passesCheck(check: ScenarioCheck, outcome: Outcome): Promise<boolean> {
+  const { answer, parsed, called, file } = outcome
   switch (check.of) {
     case 'answer':
       return answer.trim() !== '' && matches(answer, check.is)
@@ -30,6 +28,8 @@ async function passesCheck(check: ScenarioCheck, { answer, parsed, called, file 
       const text = await file(check.path)
       return check.is === null ? text === undefined : text !== undefined && matches(text, check.is)
     }
+    case 'folder':
+      return check.holds(outcome)
     case 'field':
       return same(fieldOf(parsed, check.path), check.equals)
     case 'tool': {

@@ -1,3 +1,4 @@
+import { Acceptance } from '#core/goals/contract'
 import { point, token, z } from '#kernel'
 
 /** Lower case, as in `tool-use`. */
@@ -18,6 +19,20 @@ const TextMatch = z.strictObject({
 })
 export type TextMatch = z.infer<typeof TextMatch>
 
+/** The folder of an agent when it is done, and what it said. */
+export interface Folder {
+  /** What the agent said last. */
+  readonly answer: string
+  /** Returns the text of a file; undefined when there is none. */
+  file(path: string): Promise<string | undefined>
+  /**
+   * Runs a command in the agent's sandbox.
+   * @param files put into a folder of their own beside the agent's files while it runs: `{check}` in the command
+   */
+  run(command: string, files: Readonly<Record<string, string>>): Promise<{ code: number | null; text: string }>
+}
+const fn = <T>() => z.custom<T>(value => typeof value === 'function', 'must be a function')
+
 /** One thing that is looked at when a scenario is over. Nothing is judged by a model. */
 export const ScenarioCheck = z.discriminatedUnion('of', [
   z.strictObject({ of: z.literal('answer'), what, weight, is: TextMatch }),
@@ -35,6 +50,14 @@ export const ScenarioCheck = z.discriminatedUnion('of', [
       arguments: z.record(z.string(), text).default({}).describe('Only calls in which these arguments hold this text'),
     })
     .describe('How often a tool was called'),
+  z
+    .strictObject({
+      of: z.literal('folder'),
+      what,
+      weight,
+      holds: fn<(folder: Folder) => boolean | Promise<boolean>>(),
+    })
+    .describe('What a program finds in the folder'),
 ])
 export type ScenarioCheck = z.infer<typeof ScenarioCheck>
 
@@ -53,6 +76,11 @@ const ScenarioTool = z.strictObject({
 })
 export type ScenarioTool = z.infer<typeof ScenarioTool>
 
+const Files = z.record(z.string(), text)
+/** A call of a tool, as a model makes it. */
+const ToolUse = z.object({ tool: z.string(), arguments: z.record(z.string(), z.unknown()) })
+export type ToolUse = z.infer<typeof ToolUse>
+
 /**
  * What a model is put to. In all texts `{{key}}` stands for a value of the variant that a run is given: so repetitions are not
  * the same request again.
@@ -70,11 +98,25 @@ export const Scenario = z.strictObject({
     .describe('What is asked, one after another; the last answer counts'),
   max_steps: z.number().int().min(1).max(100).default(12),
   toolkits: z.array(z.string()).default([]).describe('Of the service: file, memory, …'),
-  files: z.record(z.string(), text).default({}).describe('What the workspace begins with'),
+  files: z
+    .union([Files, fn<() => Record<string, string>>()])
+    .default({})
+    .describe('What the workspace begins with; a function makes what is large'),
   tools: z.array(ScenarioTool).default([]),
   schema: z.record(z.string(), z.json()).optional().describe('JSON Schema that the last answer is to fit'),
   variants: z.array(z.record(z.string(), z.string())).min(1).default([{}]),
   checks: z.array(ScenarioCheck).default([]),
+  category: name.default('models').describe('`models`, or the kind of work'),
+  preset: z.string().optional().describe('The preset that is spawned, in place of role, toolkits and max_steps'),
+  acceptance: z.array(Acceptance).default([]).describe('The terms of the goal, which the agent is shown'),
+  runs_programs: z.boolean().default(false).describe('Whether it takes programs such as node, and so a sandbox'),
+  ends: z.enum(['completed', 'abandoned']).default('completed').describe('How a pursuit is to end'),
+  arrivals: z
+    .array(z.strictObject({ after: z.number().int().min(1), files: Files }))
+    .default([])
+    .describe('Files that come while the agent works, after this number of tool calls'),
+  operator: text.optional().describe('What the operator answers when the agent asks'),
+  solution: fn<() => readonly ToolUse[]>().optional().describe('Calls that reach the goal, for scripted models'),
 })
 export type Scenario = z.infer<typeof Scenario>
 export const Scenarios = point<z.input<typeof Scenario>>('benchmark_scenarios', {
@@ -86,6 +128,9 @@ const unit = z.number().min(0).max(1)
 const ShareInterval = z.object({ low: unit, high: unit })
 export type ShareInterval = z.infer<typeof ShareInterval>
 const Tokens = z.object({ input: z.number().int(), output: z.number().int() })
+/** How a figure is spread over runs: the middle, and between what eight of ten lie. */
+const Spread = z.object({ median: z.number(), p10: z.number(), p90: z.number() })
+export type Spread = z.infer<typeof Spread>
 
 /** One scenario, run once. */
 export const ScenarioRun = z.object({
@@ -99,6 +144,9 @@ export const ScenarioRun = z.object({
   detail: z.string().nullable(),
   checks: z.array(z.object({ what: z.string(), held: z.boolean() })),
   answer: z.string().describe('What was said last, cut after 500 characters'),
+  calls: z.number().int().describe('Model calls, which are its turns'),
+  tokens: Tokens,
+  cost_usd: z.number(),
   duration_ms: z.number(),
 })
 export type ScenarioRun = z.infer<typeof ScenarioRun>
@@ -131,6 +179,10 @@ export const ModelResult = Measured.extend({
   estimated: z.boolean().describe('Some tokens were estimated'),
   latency_ms: z.object({ p50: z.number(), p95: z.number() }).nullable().describe('Of calls that were answered'),
   duration_ms: z.number(),
+  per_run: z
+    .object({ calls: Spread, tokens: Spread, cost_usd: Spread, duration_ms: Spread })
+    .nullable()
+    .describe('Over all runs'),
   failures: z.array(z.object({ kind: z.string(), count: z.number().int() })),
   scenarios: z.array(ScenarioResult),
 })
@@ -142,7 +194,8 @@ export const BenchmarkReport = z.object({
   seed: z.number().int(),
   runs: z.number().int(),
   cycles: z.number().int(),
-  scenarios: z.array(z.object({ name: z.string(), title: z.string(), measures: z.string() })),
+  scenarios: z.array(z.object({ name: z.string(), title: z.string(), measures: z.string(), category: z.string() })),
+  left_out: z.array(z.string()).describe('Work goals that run programs, where there is no sandbox for them'),
   models: z.array(ModelResult),
   methods: z.array(z.string()).describe('How the figures came about'),
 })
@@ -160,15 +213,35 @@ export interface BenchmarkOptions {
   scenarios?: readonly string[] | undefined
   /** An instruction of one's own, in place of the scenarios: what counts is that there is an answer. */
   task?: string | undefined
+  /** Names of work goals, or `all`: these in place of the scenarios. */
+  goals?: readonly string[] | undefined
+  /** Categories of work goals: all of these. */
+  categories?: readonly string[] | undefined
+  /** A preset of the project that works on the goals, in place of their own: so prompts and tool sets are compared. */
+  profile?: string | undefined
   signal: AbortSignal
   /** Called with a line of progress. */
   progress(line: string): void
 }
 
+/** What a model will be put to, and what that may cost. */
+export interface Forecast {
+  asked: string
+  runs: number
+  tokens: number
+  /** In US dollars; null where no price is known. */
+  cost_usd: number | null
+}
+
 export interface Benchmark {
   /** The scenarios that there are. */
   scenarios(): readonly Scenario[]
-  /** @throws InvalidInputError for invalid options; a model that cannot be called is part of the report */
+  /** Says what a run will come to, before it begins. @throws InvalidInputError for invalid options */
+  forecast(options: Omit<BenchmarkOptions, 'signal' | 'progress'>): Promise<Forecast[]>
+  /**
+   * An aborted signal ends it with the report of what was done until then.
+   * @throws InvalidInputError for invalid options; a model that cannot be called is part of the report
+   */
   run(options: BenchmarkOptions): Promise<BenchmarkReport>
   /** For people on a terminal. */
   table(report: BenchmarkReport, columns?: number): string

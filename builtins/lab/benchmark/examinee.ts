@@ -1,11 +1,12 @@
-import { dirname, join } from 'node:path'
-import { type AgentDetail, Agents } from '#core/agents/contract'
+import { basename, dirname, join } from 'node:path'
+import { type AgentDetail, Agents, agentReach } from '#core/agents/contract'
 import type { Goal } from '#core/goals/contract'
 import type { TaskResponse } from '#core/tasks/contract'
-import type { Kernel, Ports } from '#kernel'
+import { errorMessage, type Kernel, type Ports } from '#kernel'
 import type { CycleResult } from '#platform/heartbeat/contract'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { Toolkits } from '#tools/toolkits/contract'
+import { Shell } from '#tools/toolkits/shell/contract'
 import type { CompletedCall, Outcome } from './checks.ts'
 import type { Scenario } from './contract.ts'
 import { propsOf } from './props.ts'
@@ -19,15 +20,24 @@ export interface Performance extends Outcome {
   share?: number
 }
 
+/** Cycles in a row without a tool call that fail before the pursuit counts as failed. */
+const FAILED_CYCLES = 2
+/** Of one command that checks a result, in milliseconds. */
+const CHECK_LIMIT = 60_000
+const FAILURES = { completed: 'claimed', abandoned: 'gave_up', active: 'not_done' } as const
+
 /** An agent that is put to one scenario, in a trial. */
 export class Examinee {
   readonly #kernel: Kernel
   readonly #ports: Ports
   readonly #scenario: Scenario
+  readonly #profile: string | undefined
   readonly #called: CompletedCall[] = []
   #detail!: AgentDetail
 
-  constructor(kernel: Kernel, scenario: Scenario) {
+  /** @param profile takes the place of the scenario's preset */
+  constructor(kernel: Kernel, scenario: Scenario, profile?: string) {
+    this.#profile = profile
     this.#kernel = kernel
     this.#ports = kernel.ports
     this.#scenario = scenario
@@ -35,14 +45,17 @@ export class Examinee {
 
   /** @param model as people write it */
   async perform(model: string, cycles: number, signal: AbortSignal): Promise<Performance> {
-    const { asks, tools, mode } = this.#scenario
+    const { asks, tools, mode, name, preset } = this.#scenario
     const undo = [
       this.#kernel.points.add(Toolkits, propsOf(tools), 'benchmark'),
       this.#kernel.hooks.on('tool_result', each => this.#recordCall(each), 'benchmark'),
     ]
     try {
-      this.#detail = (await this.#kernel.invoke('agents.spawn', { preset: this.#scenario.name, model })) as AgentDetail
-      await this.#furnish()
+      this.#detail = (await this.#kernel.invoke('agents.spawn', {
+        preset: (preset && this.#profile) ?? preset ?? name,
+        model,
+      })) as AgentDetail
+      await this.#furnish(this.#scenario.files)
       if (mode === 'goals') return await this.#goals(cycles, signal)
       if (mode === 'pursuit') return await this.#pursue(asks[0] ?? '', cycles, signal)
       return await this.#answer(asks, signal)
@@ -74,15 +87,27 @@ export class Examinee {
 
   async #pursue(objective: string, cycles: number, signal: AbortSignal): Promise<Performance> {
     const { agent_id } = this.#detail
-    const goal = (await this.#kernel.invoke('goals.add', { id: agent_id, objective })) as Goal
+    const { acceptance, ends } = this.#scenario
+    const goal = (await this.#kernel.invoke('goals.add', { id: agent_id, objective, acceptance })) as Goal
     let now = goal
+    let failed = 0
     for (let n = 0; n < cycles && now.status === 'active'; n++) {
+      const before = this.#called.length
       const result = await this.#cycle(signal)
-      if (result === 'error' || result === 'timeout') return this.#failedPerformance(result)
+      // One that repeated itself has worked, and begins anew.
+      const isFailed = (result === 'error' || result === 'timeout') && this.#called.length === before
+      failed = isFailed ? failed + 1 : 0
+      if (failed === FAILED_CYCLES) return this.#failedPerformance(result)
       now = (await this.#kernel.invoke('goals.get', { goal_id: goal.goal_id })) as Goal
+      // What the operator is asked is answered at once, and takes no cycle from the agent.
+      if (now.question_id && this.#scenario.operator !== undefined) await this.#answerQuestion(now.question_id)
     }
-    const failure = { completed: null, abandoned: 'gave_up', active: 'not_done' }[now.status]
+    const failure = now.status === ends ? null : FAILURES[now.status]
     return { ...this.#outcome(now.result ?? '', null), failure, detail: failure && now.result }
+  }
+
+  async #answerQuestion(question_id: string): Promise<void> {
+    await this.#kernel.invoke('questions.answer', { question_id, answer: this.#scenario.operator })
   }
 
   /** Lets the agent choose a goal this number of times, and removes each again. */
@@ -130,15 +155,35 @@ export class Examinee {
   #outcome(answer: string, parsed: unknown): Outcome {
     const { files } = this.#ports
     const file = (path: string) => files.readFile(join(this.#detail.workspace, path), 'utf8').catch(() => undefined)
-    return { answer, parsed, called: this.#called, file }
+    return { answer, parsed, called: this.#called, file, run: (command, given) => this.#run(command, given) }
   }
 
-  #recordCall({ agent_id, tool, arguments: args }: { agent_id: string; tool: string; arguments: string }): void {
-    if (agent_id === this.#detail?.agent_id) this.#called.push({ tool, arguments: jsonOrText(args) })
+  async #run(command: string, given: Readonly<Record<string, string>>) {
+    const { files } = this.#ports
+    const agent = await this.#kernel.use(Agents).find(this.#detail.agent_id)
+    const reach = agentReach(this.#kernel.project, agent)
+    // A new folder: what the agent may have put in the way of a known one is not written through.
+    const folder = await files.mkdtemp(join(this.#detail.workspace, 'check-'))
+    try {
+      for (const [path, text] of Object.entries(given)) await files.writeFile(join(folder, path), text)
+      const line = command.replaceAll('{check}', basename(folder))
+      return await this.#kernel.use(Shell).run(line, { ...reach, signal: AbortSignal.timeout(CHECK_LIMIT) })
+    } catch (error) {
+      return { code: null, text: errorMessage(error) }
+    } finally {
+      await files.rm(folder, { recursive: true, force: true })
+    }
   }
 
-  async #furnish(): Promise<void> {
-    for (const [path, text] of Object.entries(this.#scenario.files)) {
+  async #recordCall({ agent_id, tool, arguments: args }: { agent_id: string; tool: string; arguments: string }) {
+    if (agent_id !== this.#detail?.agent_id) return
+    this.#called.push({ tool, arguments: jsonOrText(args) })
+    const arrived = this.#scenario.arrivals.find(({ after }) => after === this.#called.length)
+    if (arrived) await this.#furnish(arrived.files)
+  }
+
+  async #furnish(given: Scenario['files']): Promise<void> {
+    for (const [path, text] of Object.entries(typeof given === 'function' ? given() : given)) {
       const file = join(this.#detail.workspace, path)
       await this.#ports.files.mkdir(dirname(file), { recursive: true })
       await this.#ports.files.writeFile(file, text)

@@ -1,6 +1,7 @@
 import { definePlugin } from '#kernel'
 import { benchmarkOf } from './benchmark.ts'
 import { Benchmark, Scenarios } from './contract.ts'
+import { WORK_GOALS } from './goals/index.ts'
 import { benchmarkOperations } from './operations.ts'
 import { BUILT_IN } from './scenarios/index.ts'
 
@@ -11,7 +12,7 @@ export default definePlugin({
   setup(svc) {
     const benchmark = benchmarkOf(svc)
     svc.provide(Benchmark, benchmark)
-    for (const scenario of BUILT_IN) svc.add(Scenarios, scenario)
+    for (const scenario of [...BUILT_IN, ...WORK_GOALS]) svc.add(Scenarios, scenario)
     for (const operation of benchmarkOperations) svc.operation(operation)
   },
 })

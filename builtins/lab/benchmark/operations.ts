@@ -6,15 +6,22 @@ export const benchmarkScenarios = operation({
   summary: 'List benchmark scenarios',
   input: z.object({}),
   output: z.array(
-    z.object({ name: z.string(), title: z.string(), measures: z.string(), mode: z.string(), variants: z.number() }),
+    z.object({
+      name: z.string(),
+      title: z.string(),
+      measures: z.string(),
+      mode: z.string(),
+      variants: z.number(),
+      category: z.string(),
+    }),
   ),
   cli: { usage: 'benchmark scenarios' },
   run: (_, { svc }) =>
     svc
       .use(Benchmark)
       .scenarios()
-      .map(({ name, title, measures, mode, variants }) => {
-        return { name, title, measures, mode, variants: variants.length }
+      .map(({ name, title, measures, mode, variants, category }) => {
+        return { name, title, measures, mode, variants: variants.length, category }
       }),
 })
 
@@ -28,6 +35,9 @@ export const benchmarkRun = operation({
     runs: z.number().optional(),
     seed: z.number().optional(),
     scenarios: z.array(z.string()).optional(),
+    goals: z.array(z.string()).optional().describe('Names of work goals, or all'),
+    categories: z.array(z.string()).optional().describe('Categories of work goals'),
+    profile: z.string().optional().describe('A preset that works on the goals, in place of their own'),
     task: z.string().trim().min(1).max(4000).optional(),
   }),
   output: BenchmarkReport,

@@ -1,4 +1,4 @@
-import type { ShareInterval } from './contract.ts'
+import type { ShareInterval, Spread } from './contract.ts'
 
 /** The quantile of the normal distribution for 95 %, two-sided. */
 const Z = 1.959964
@@ -51,4 +51,10 @@ export function quantile(values: readonly number[], share: number): number {
 /** To four digits: more would only look exact. */
 export function round(value: number): number {
   return Math.round(value * 10_000) / 10_000
+}
+
+/** The median of values, and between what eight of ten of them lie; null without any. */
+export function spread(values: readonly number[]): Spread | null {
+  if (values.length === 0) return null
+  return { median: quantile(values, 0.5), p10: quantile(values, 0.1), p90: quantile(values, 0.9) }
 }

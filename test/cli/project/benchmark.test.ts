@@ -11,12 +11,29 @@ describe('svc benchmark', () => {
     const words = ['--models', 'sim:rules-1,nobody:lite', '--scenarios', 'structured,goals', '-c', '2', '--seed', '1']
     const files = ['--output', 'report.json', '--html', 'report.html']
     const { code, stdout, stderr } = await svc(['benchmark', ...words, ...files], { cwd: dir.path })
-    expect({ code, stderr: stderr.split('\n')[0] }).toEqual({ code: 1, stderr: 'sim:rules-1  goals 1/1  passed' })
+    expect(code).toBe(1)
+    expect(stderr.split('\n')).toEqual(
+      expect.arrayContaining([
+        'sim:rules-1: 2 runs, about 17k tokens, about $0.00',
+        'nobody:lite: 2 runs, about 17k tokens, its price is unknown',
+        'sim:rules-1  goals 1/1  passed',
+      ]),
+    )
     expect(stdout).toMatch(/^goals +100 % \(1 of 1\)/m)
     expect(stdout).toContain('nobody:lite was not measured')
     const report = JSON.parse(await readFile(join(dir.path, 'report.json'), 'utf8')) as BenchmarkReport
     expect(report.models.map(({ complete }) => complete)).toEqual([true, false])
     expect(await readFile(join(dir.path, 'report.html'), 'utf8')).toMatch(/^<!doctype html>[\s\S]*<svg /)
+  })
+
+  it('puts models to work goals by name and category, and says what a run took', async () => {
+    await using dir = await project()
+    const goals = ['--goals', 'join-orders', '--category', 'decide', '--repeat', '2', '--cycles', '1']
+    const { stdout, stderr } = await svc(['benchmark', '--model', 'sim:rules-1', ...goals], { cwd: dir.path })
+    expect(stderr).toMatch(/^sim:rules-1: (10|8) runs, /m)
+    expect(stdout).toMatch(/^PER RUN \(10 TO 90 %\) +TURNS +TOKENS +COST +TIME$/m)
+    expect(stdout).toMatch(/^decide +\d of \d \(\d+ to \d+ %\)$/m)
+    expect(stdout).toMatch(/^join-orders +/m)
   })
 
   it('answers programs with JSON and 0', async () => {
@@ -37,6 +54,7 @@ describe('svc benchmark', () => {
     expect(await fails('--models', 'sim:rules-1', '--runs', '0')).toMatch(
       /^2 svc: benchmark: .*whole number from 1 to 100/,
     )
+    expect(await fails('--model', 'sim:rules-1', '--goals', 'fix-cvs')).toMatch(/^2 svc: .*did you mean "fix-csv"/)
     expect(await fails('--models', 'sim:rules-1', '--output', 'no/such/place.json')).toMatch(
       /^1 svc: .*cannot be written/,
     )

@@ -199,7 +199,13 @@ describe('checks', () => {
     found: { answer?: string; parsed?: unknown; called?: CompletedCall[]; files?: Record<string, string> },
   ) =>
     examine([ScenarioCheck.parse({ what: '-', ...check })], {
-      ...{ answer: '', parsed: null, called: [], file: async path => found.files?.[path] },
+      ...{
+        answer: '',
+        parsed: null,
+        called: [],
+        file: async path => found.files?.[path],
+        run: async () => ({ code: null, text: '' }),
+      },
       ...found,
     }).then(([value]) => value)
 
@@ -335,11 +341,12 @@ describe('the project', () => {
     expect(spent.usd).toBeLessThanOrEqual(0.3)
   })
 
-  it('stops on request', async () => {
+  it('stops on request with the report of what was done', async () => {
     script = () => text('Fine.')
     const stop = new AbortController()
-    const stopped = run({ task: 'Say fine.', runs: 50, signal: stop.signal, progress: () => stop.abort() })
-    await expect(stopped).rejects.toThrow(/abort/)
+    const asked = { task: 'Say fine.', runs: 50, models: ['openai:scripted', 'sim:rules-1'] }
+    const { models } = await run({ ...asked, signal: stop.signal, progress: () => stop.abort() })
+    expect(models).toMatchObject([{ runs: 1, passed: 1, complete: false, reason: 'stopped before its end' }])
   })
 })
 

@@ -1,10 +1,11 @@
 import type { Kernel, SvcError } from '#kernel'
-import { Benchmark, type BenchmarkReport } from '#lab/benchmark/contract'
+import { Benchmark, type BenchmarkReport, type Forecast } from '#lab/benchmark/contract'
+import { pluralize } from '#lib/pluralize'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { warningsOn } from '../process/warnings.ts'
 import { findProject } from '../project/project.ts'
-import { endSignal } from '../screen/interrupt.ts'
+import { endSignal, INTERRUPTED } from '../screen/interrupt.ts'
 import { invokeMasked } from '../screen/masked.ts'
 import { canWriteOutput, writeOutput } from '../screen/output.ts'
 import { printable, printableJson } from '../screen/printable.ts'
@@ -17,41 +18,37 @@ const USAGE = 'svc benchmark --models openai:lite,anthropic:standard --cycles 5'
  */
 const benchmark: HandWritten = async (input, context) => {
   const { terminal, ports, program, json } = context
-  const models = listOf(input.models)
+  const models = [...listOf(input.models), ...((input.model as string[] | undefined) ?? [])]
   if (models.length === 0) throw new UsageError({ problem: 'benchmark: the option --models is missing', usage: USAGE })
   const root = await findProject(ports, context.named)
   // What costs money is not begun when there is nowhere to put it.
   for (const path of [input.output, input.html]) await canWriteOutput(ports, path)
   const signal = endSignal()
   await using kernel = await program.open({ root, roles: ['cli'], log: { level: 'warn', write: warningsOn(terminal) } })
-  const report = await run(kernel, input, models, signal, line => terminal.err(printable(line))).catch(error => {
-    if (signal.aborted) return undefined
-    throw error
-  })
-  if (!report) {
-    terminal.err('svc: stopped; nothing of it is kept.')
-    return 130
-  }
+  const report = await run(kernel, input, models, signal, line => terminal.err(printable(line)))
   const { table, html } = kernel.use(Benchmark)
   const text = `${JSON.stringify(report, null, 2)}\n`
   await writeOutput(ports, input.output, text)
   await writeOutput(ports, input.html, html(report))
   terminal.out(json ? printableJson(text.trimEnd()) : printable(table(report)))
+  if (signal.aborted) return INTERRUPTED
   return report.models.every(({ complete }) => complete) ? 0 : 1
 }
 export default benchmark
 
 async function run(
   kernel: Kernel,
-  { cycles, runs, seed, scenarios, task }: Readonly<Record<string, unknown>>,
+  { cycles, runs, repeat, seed, scenarios, task, goals, category, profile }: Readonly<Record<string, unknown>>,
   models: readonly string[],
   signal: AbortSignal,
   progress: (line: string) => void,
 ): Promise<BenchmarkReport> {
-  const chosen = scenarios === undefined ? {} : { scenarios: listOf(scenarios) }
-  const asked = { models, cycles, runs, seed, task, ...chosen }
+  const named = { scenarios, goals, categories: category }
+  const chosen = Object.entries(named).flatMap(([key, words]) => (words === undefined ? [] : [[key, listOf(words)]]))
+  const asked = { models, cycles, runs: runs ?? repeat, seed, task, profile, ...Object.fromEntries(chosen) }
   const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))
   try {
+    for (const line of forecastLines(await kernel.use(Benchmark).forecast(given as never))) progress(line)
     return await invokeMasked<BenchmarkReport>(kernel, 'benchmark.run', given, { signal, progress })
   } catch (error) {
     // What was given were the command's own words.
@@ -60,6 +57,18 @@ async function run(
     }
     throw error
   }
+}
+
+/** What is known of the cost before it begins. */
+function forecastLines(forecasts: readonly Forecast[]): string[] {
+  const lines = forecasts.map(({ asked, runs, tokens, cost_usd }) => {
+    const price = cost_usd === null ? 'its price is unknown' : `about $${cost_usd.toFixed(2)}`
+    return `${asked}: ${pluralize(runs, 'run')}, about ${Math.round(tokens / 1000).toLocaleString('en')}k tokens, ${price}`
+  })
+  return [
+    ...lines,
+    'Models differ by far in what they take; the budget of the project holds. Ctrl-C ends it and shows what was done.',
+  ]
 }
 
 function listOf(words: unknown): string[] {

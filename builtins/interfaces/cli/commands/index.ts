@@ -68,8 +68,16 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
     'Benchmark models',
     [
       text('models', 'm', 'Models to compare: provider:model or provider:lite|standard|pro, several with commas'),
+      withHint('model', { ...text('model', null, 'A model to compare; may be repeated'), type: 'list' }),
+      withHint(
+        'names',
+        text('goals', 'g', 'Work goals in place of the scenarios: a,b, or all; list: svc benchmark scenarios'),
+      ),
+      withHint('names', text('category', null, 'All work goals of these categories: fix,find')),
+      withHint('preset', text('profile', 'p', 'A preset of yours that works on the goals, in place of their own')),
       number('cycles', 'c', 'Cycles of an agent, in scenarios that run one (default: 5)'),
-      number('runs', 'n', 'Runs of each scenario, for the error bars (default: 1)'),
+      number('runs', 'n', 'Runs of each scenario or goal, for the error bars (default: 1)'),
+      number('repeat', null, 'The same as --runs'),
       text('scenarios', 's', 'Only these: a,b; list them with: svc benchmark scenarios'),
       text('task', 't', 'Your own instruction, in place of the scenarios'),
       number('seed', null, "Seed of the scenarios' variants"),

@@ -1,5 +1,5 @@
 import { htmlPage, htmlText } from '#lab/trials/contract'
-import type { BenchmarkReport, ModelResult, ScenarioResult } from './contract.ts'
+import type { BenchmarkReport, ModelResult, ScenarioResult } from '../contract.ts'
 import { type Bar, bars } from './plot.ts'
 import { cost, duration, failures, interval, nameOf, percent } from './words.ts'
 

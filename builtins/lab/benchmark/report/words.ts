@@ -1,4 +1,4 @@
-import type { ModelResult, ShareInterval } from './contract.ts'
+import type { ModelResult, ShareInterval } from '../contract.ts'
 
 /** How figures are said, in the table and on the page alike. */
 export const percent = (share: number | null) => (share === null ? '-' : `${Math.round(share * 100)} %`)

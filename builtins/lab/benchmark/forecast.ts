@@ -1,0 +1,37 @@
+import { Models } from '#core/models/contract'
+import type { PluginHandle } from '#kernel'
+import type { Plan } from './bench.ts'
+import type { Forecast, Scenario } from './contract.ts'
+
+/**
+ * What a run takes, by experience with the suite: tokens of all its prompts and answers. Work goals take more, since the
+ * conversation is sent again in each turn.
+ */
+const TOKENS = { models: { input: 8_000, output: 600 }, work: { input: 50_000, output: 2_000 } }
+
+/** Says what each model will be put to, and what that may cost at catalogue prices. */
+export async function forecast(
+  svc: PluginHandle,
+  models: readonly string[],
+  { scenarios, runs }: Pick<Plan, 'scenarios' | 'runs'>,
+): Promise<Forecast[]> {
+  const sum = (of: 'input' | 'output') => runs * scenarios.reduce((all, each) => all + TOKENS[kindOf(each)][of], 0)
+  const [input, output] = [sum('input'), sum('output')]
+  return Promise.all(
+    models.map(async asked => {
+      const all = { asked, runs: runs * scenarios.length, tokens: input + output }
+      const price = await svc
+        .use(Models)
+        .describe(asked)
+        .then(facts => facts.price)
+        // A model that there is none of is part of the report.
+        .catch(() => 'unknown' as const)
+      if (price === 'unknown') return { ...all, cost_usd: null }
+      return { ...all, cost_usd: price === 'free' ? 0 : (input * price.input + output * price.output) / 1e6 }
+    }),
+  )
+}
+
+function kindOf({ category }: Scenario): keyof typeof TOKENS {
+  return category === 'models' ? 'models' : 'work'
+}

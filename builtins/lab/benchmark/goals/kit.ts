@@ -1,0 +1,140 @@
+import { FINISH_GOAL } from '#core/runtime/contract'
+import type { z } from '#kernel'
+import type { Folder, Scenario, ToolUse } from '../contract.ts'
+
+export type Files = Readonly<Record<string, string>>
+type Holds = (folder: Folder) => boolean | Promise<boolean>
+
+/** A piece of work in a folder, with a check by program and a solution that passes it. */
+export interface WorkGoal {
+  name: string
+  title: string
+  /** The goal as the agent reads it. */
+  asks: string
+  /** The preset that works on it. Default: `coder`. */
+  preset?: string
+  /** What the folder begins with. */
+  files: Files | (() => Files)
+  /** What the agent is shown as the terms of its goal, and held to. */
+  acceptance: NonNullable<z.input<typeof Scenario>['acceptance']>
+  /** What is looked at in the end, which the agent is not shown: by what it finds. */
+  checks: Readonly<Record<string, Holds>>
+  /** Calls of tools that reach the goal. */
+  solution: () => readonly ToolUse[]
+  /** What the agent says in the end. */
+  summary?: string
+  arrivals?: z.input<typeof Scenario>['arrivals']
+  /** What the operator answers when the agent asks. */
+  operator?: string
+  ends?: 'completed' | 'abandoned'
+}
+
+/** Makes a work goal one of the scenarios that models are put to. */
+export function workGoal(category: string, goal: WorkGoal): z.input<typeof Scenario> {
+  const { checks, asks, summary = 'Done as asked, and checked.', ends = 'completed', solution, preset, ...rest } = goal
+  const end = { tool: FINISH_GOAL, arguments: { reached: ends === 'completed', summary, evidence: [] } }
+  return {
+    ...rest,
+    ...{ category, ends, mode: 'pursuit', asks: [asks], preset: preset ?? 'coder' },
+    measures: asks.replace(/\s+/g, ' ').slice(0, 200),
+    checks: Object.entries(checks).map(([what, holds]) => ({ of: 'folder', what, holds })),
+    runs_programs: solution().some(
+      ({ tool, arguments: { command } }) => tool === 'shell_exec' && PROGRAMS.test(String(command)),
+    ),
+    solution: () => [...solution(), end],
+  }
+}
+
+/** Programs that agents run in a sandbox only. */
+const PROGRAMS = /^(node|sleep)\b/
+
+/** A program with its tests, which `node --test` runs. */
+export function project(files: Files): Files {
+  const manifest = { name: 'project', type: 'module', private: true, scripts: { test: 'node --test' } }
+  return { 'package.json': `${JSON.stringify(manifest, null, 2)}\n`, ...files }
+}
+
+/** A file of tests for `node --test`. @param cases what is promised, and the code that checks it */
+export function testFile(imports: string, cases: Files): string {
+  const tests = Object.entries(cases).map(([name, code]) => `test('${name}', async () => {\n  ${code}\n})\n`)
+  return `import assert from 'node:assert/strict'\nimport test from 'node:test'\n${imports}\n\n${tests.join('\n')}`
+}
+
+/** Numbers from 0 up to `below`, the same on every machine. */
+export function numbers(seed: number): (below: number) => number {
+  let state = seed * 2_654_435_761 + 1
+  return below => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+export const read = (path: string): ToolUse => ({ tool: 'file_read', arguments: { path } })
+export const list = (path = '.'): ToolUse => ({ tool: 'list_dir', arguments: { path } })
+export const write = (path: string, content: string): ToolUse => ({ tool: 'file_write', arguments: { path, content } })
+export const run = (command: string): ToolUse => ({ tool: 'shell_exec', arguments: { command } })
+export const grep = (pattern: string, path = '.'): ToolUse => ({ tool: 'grep', arguments: { pattern, path } })
+export const edit = (path: string, old_text: string, new_text: string): ToolUse => ({
+  tool: 'file_edit',
+  arguments: { path, old_text, new_text },
+})
+
+/** Holds when a command exits with 0. @param hidden files of a folder of their own beside which it is run, as `{check}` */
+export function passes(command: string, hidden: Files = {}): Holds {
+  return async folder => (await folder.run(command, hidden)).code === 0
+}
+
+/** Holds when tests that the agent has not seen pass. They import what they check from `../`. */
+export function passesTests(imports: string, cases: Files): Holds {
+  return passes('node --test {check}/hidden.test.js', { 'hidden.test.js': testFile(imports, cases) })
+}
+
+/** Holds when a file is as it was. */
+export function unchanged(path: string, text: string): Holds {
+  return async folder => (await folder.file(path)) === text
+}
+
+/** Holds when what a file says passes. */
+export function says(path: string, test: (text: string) => boolean): Holds {
+  return async folder => {
+    const text = await folder.file(path)
+    return text !== undefined && test(text)
+  }
+}
+
+/** Holds when a file is this text, but for white space at the ends of lines and of the file. */
+export function reads(path: string, wanted: string): Holds {
+  return says(path, text => trimmed(text) === trimmed(wanted))
+}
+
+/** Holds when a file is JSON of this value. Keys may stand in any order. */
+export function holdsJson(path: string, wanted: unknown): Holds {
+  return says(path, text => {
+    try {
+      return canonical(JSON.parse(text)) === canonical(wanted)
+    } catch {
+      return false
+    }
+  })
+}
+
+export const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+export const csv = (rows: readonly (readonly (string | number)[])[]): string =>
+  `${rows.map(row => row.join(',')).join('\n')}\n`
+export const pad = (n: number, width = 2): string => String(n).padStart(width, '0')
+
+function trimmed(text: string): string {
+  return text
+    .split('\n')
+    .map(line => line.trimEnd())
+    .join('\n')
+    .trim()
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) =>
+    typeof each === 'object' && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : each,
+  )
+}

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest'
+import { examine } from '#lab/benchmark/checks'
+import { Scenario } from '#lab/benchmark/contract'
+import { WORK_GOALS } from '#lab/benchmark/goals/index'
+import { BEHAVIOURS } from './fallible-model.ts'
+import { dishonest, untouched, workHost } from './work-host.ts'
+
+/** Turns of a run, at most, in the middle of all goals: those of the solution, and what its mistakes cost. */
+const TURNS: Readonly<Record<string, number>> = { careful: 6, hasty: 8, foreign: 9, broken: 8, idle: 9, verbose: 10 }
+const LONG = 3_600_000
+
+describe('all 60 work goals, over real HTTP', () => {
+  it.each(Object.keys(BEHAVIOURS))(
+    'a %s model reaches each goal or gives it up honestly',
+    async behaviour => {
+      await using host = await workHost(7)
+      const report = await host.run([behaviour], { goals: ['all'] })
+      const [model] = report.models
+      expect(dishonest(report)).toEqual([])
+      expect(host.server.refusals).toEqual([])
+      expect(host.models.stumbles).toEqual([])
+      if (behaviour === 'careful') expect(model).toMatchObject({ passed: model!.runs, failures: [] })
+      expect(model!.per_run!.calls.median).toBeLessThanOrEqual(TURNS[behaviour] ?? 8)
+    },
+    LONG,
+  )
+
+  it('no goal counts as reached while its folder is untouched, also where programs check it', async () => {
+    for (const goal of WORK_GOALS.map(each => Scenario.parse(each))) {
+      const held = await examine(goal.checks, untouched(goal))
+      expect(held, goal.name).toContain(false)
+    }
+  })
+})
