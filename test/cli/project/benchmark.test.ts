@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { BenchmarkReport } from '#lab/benchmark/contract'
+import { RunningSvc } from '../../support/index.ts'
 import { svc } from '../../support/vitest/warm.ts'
 import { project } from '../project.ts'
 
@@ -34,6 +35,16 @@ describe('svc benchmark', () => {
     expect(stdout).toMatch(/^PER RUN \(10 TO 90 %\) +TURNS +TOKENS +COST +TIME$/m)
     expect(stdout).toMatch(/^decide +\d of \d \(\d+ to \d+ %\)$/m)
     expect(stdout).toMatch(/^join-orders +/m)
+  })
+
+  it('prints what was done until Ctrl-C', async () => {
+    await using dir = await project()
+    const words = ['benchmark', '--models', 'sim:rules-1', '--task', 'Say hello', '--runs', '100']
+    await using running = new RunningSvc(words, { cwd: dir.path })
+    await running.says(/task 2\/100 {2}passed/)
+    expect(await running.end('SIGINT')).toBe(130)
+    expect(running.stdout).toMatch(/^sim:rules-1 +100 % .* (\d+) of \1 /m)
+    expect(running.stdout).toContain('sim:rules-1 was not measured to the end: stopped before its end')
   })
 
   it('answers programs with JSON and 0', async () => {
