@@ -11,6 +11,7 @@ import runtime from './core/runtime/index.ts'
 import sessions from './core/sessions/index.ts'
 import subAgents from './core/sub-agents/index.ts'
 import tasks from './core/tasks/index.ts'
+import worktrees from './core/worktrees/index.ts'
 import a2aProtocol from './interfaces/a2a-protocol/index.ts'
 import authoring from './interfaces/authoring/index.ts'
 import cli from './interfaces/cli/index.ts'
@@ -100,6 +101,7 @@ export const BUILTINS: readonly PluginDefinition[] = [
   questions,
   goals,
   environment,
+  worktrees,
   waking,
   schedules,
   scheduleToolkit,

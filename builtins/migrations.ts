@@ -6,6 +6,7 @@ import { MIGRATIONS as runtime } from './core/runtime/migrations.ts'
 import { MIGRATIONS as sessions } from './core/sessions/migrations.ts'
 import { MIGRATIONS as subAgents } from './core/sub-agents/migrations.ts'
 import { MIGRATIONS as tasks } from './core/tasks/migrations.ts'
+import { MIGRATIONS as worktrees } from './core/worktrees/migrations.ts'
 import { MIGRATIONS as rest } from './interfaces/rest/migrations.ts'
 import { MIGRATIONS as runs } from './observability/runs/migrations.ts'
 import { MIGRATIONS as schedules } from './platform/schedules/migrations.ts'
@@ -62,6 +63,7 @@ export const STEPS = [
   '044-learned-models',
   '046-views',
   '047-goal-totals',
+  '051-worktrees',
   '053-schedule-acceptance',
 ]
 
@@ -76,6 +78,7 @@ export const OWNERS: Record<string, Record<string, string>> = {
   'core/sessions': sessions,
   'core/tasks': tasks,
   'core/images': images,
+  'core/worktrees': worktrees,
   'core/models': models,
   'platform/schedules': schedules,
   'tools/toolkits/task': taskToolkit,

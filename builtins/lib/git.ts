@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path'
+import type { Ports } from '#kernel'
 
 /** Before every command: nothing of the machine's or the user's settings, no hooks, no helpers, no prompt. */
 const SETTINGS = [
@@ -28,4 +29,44 @@ export function gitRequest(folder: string, agent_id: string, args: readonly stri
     GIT_COMMITTER_EMAIL: email,
   }
   return { argv, env }
+}
+
+/** What a repository may be set to. Most else makes git run a program, or reach for files elsewhere. */
+const HARMLESS =
+  /^(core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|quotepath)|user\.(name|email)|init\.defaultbranch|(branch|remote)\..+\.(remote|merge|rebase|url|fetch)|pull\.(rebase|ff)|push\.default|color\..+|advice\..+)$/
+/** Files with which a repository reaches for objects or settings elsewhere. */
+const LEADING_OUT = ['commondir', 'objects/info/alternates', 'objects/info/http-alternates', 'config.worktree']
+const KEPT = ['objects', 'refs', 'config', 'HEAD', 'index']
+
+/** The arguments that list the names of a repository's settings, a NUL after each. */
+export const LIST_SETTINGS = ['config', '--file', join('.git', 'config'), '--list', '--name-only', '-z']
+
+/** Returns the name of a setting that could make git run a program; `printed` is what `LIST_SETTINGS` printed. */
+export function unsafeSetting(printed: string): string | undefined {
+  return printed
+    .toLowerCase()
+    .split('\0')
+    .filter(Boolean)
+    .find(name => !HARMLESS.test(name))
+}
+
+/**
+ * Returns the file of a repository that leads out of it.
+ * @param git the repository's `.git`
+ * @param objects folders of objects that it may borrow from
+ */
+export async function fileLeadingOut(
+  files: Ports['files'],
+  git: string,
+  objects: readonly string[],
+): Promise<string | undefined> {
+  for (const name of [...LEADING_OUT, ...KEPT]) {
+    const path = join(git, name)
+    const found = await files.lstat(path).catch(() => undefined)
+    if (!found || !(LEADING_OUT.includes(name) || found.isSymbolicLink())) continue
+    const isBorrowed = name === 'objects/info/alternates' && found.isFile()
+    const lines = isBorrowed ? (await files.readFile(path, 'utf8')).split('\n').filter(Boolean) : []
+    if (!isBorrowed || !lines.every(line => objects.includes(line))) return name
+  }
+  return undefined
 }

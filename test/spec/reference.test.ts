@@ -53,7 +53,7 @@ it('the program’s own operations are what a plugin’s must be: no start looks
 
 /** The verbs that a summary begins with; another one is welcome if it is imperative. */
 const VERBS =
-  /^(Abandon|Accept|Add|Answer|Approve|Back up|Benchmark|Cancel|Change|Chat|Check|Close|Compare|Create|Delete|Deny|Diagnose|Drain|Enable|Explain|Export|Follow|Freeze|Import|Install|Kill|List|Mark|Move|Open|Pause|Print|Reload|Remove|Replay|Reset|Restart|Restore|Resume|Revoke|Run|Search|Send|Serve|Set|Show|Simulate|Spawn|Start|Stop|Stream|Trust|Undo|Watch|Write) /
+  /^(Abandon|Accept|Add|Answer|Approve|Back up|Benchmark|Cancel|Change|Chat|Check|Close|Compare|Create|Delete|Deny|Diagnose|Discard|Drain|Enable|Explain|Export|Follow|Freeze|Import|Install|Kill|List|Mark|Merge|Move|Open|Pause|Print|Reload|Remove|Replay|Reset|Restart|Restore|Resume|Revoke|Run|Search|Send|Serve|Set|Show|Simulate|Spawn|Start|Stop|Stream|Trust|Undo|Watch|Write) /
 
 it('summaries of operations and commands are imperative and have at most 60 characters', () => {
   const summaries = [...operations, ...OWN_COMMANDS, ...commandsOf(operations)].map(({ summary }) => summary)

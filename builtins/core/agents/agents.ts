@@ -24,7 +24,7 @@ import {
 } from './contract.ts'
 import { readFleet } from './fleet.ts'
 import { fleetPage } from './fleet-page.ts'
-import { changedFolders, foldersFor, type Wanted } from './folders.ts'
+import { changedFolders, foldersFor, type Wanted, worktreeFor } from './folders.ts'
 import { leasesOver } from './leases.ts'
 import { frozenSince, nextOf } from './next.ts'
 import {
@@ -210,11 +210,13 @@ export class AgentDirectory implements Agents {
   ): Promise<AgentRow> {
     const profile = await this.#svc.use(Profiles).read(preset)
     if (model) await this.#svc.use(Models).resolve(model)
-    const folders = await foldersFor(this.#svc, wanted, profile)
     const agent_id = this.#svc.ports.ids.make(preset, 8)
+    const given = await foldersFor(this.#svc, wanted, profile)
+    const per = wanted.worktree ?? profile.worktree
+    const { effects, ...folders } = per ? await worktreeFor(this.#svc, agent_id, given, per) : { ...given, effects: [] }
     const { name, role } = profile
     const agent = { agent_id, name, role, model: model ?? profile.model, preset, spawned_by: null, ...folders }
-    await this.#store.apply([...this.born(agent), ...also])
+    await this.#store.apply([...this.born(agent), ...effects, ...also])
     return this.find(agent_id)
   }
 

@@ -220,6 +220,22 @@ export function agentReach({ workspaces }: Project, agent: Pick<AgentRow, 'agent
   return { workspace: agent.workspace || scratch, scratch, folders: agent.folders }
 }
 
+/** What a git worktree is made for: all work of an agent, or each of its goals. */
+export const WorktreePer = z.enum(['agent', 'goal'])
+export type WorktreePer = z.infer<typeof WorktreePer>
+
+/** Gives new agents a git worktree of the repository that they are to work in. */
+export interface Worktrees {
+  /**
+   * Makes the worktree of an agent that is about to be made, in the agent's own folder.
+   * @param repository the folder that the operator gave it to work in
+   * @returns the folders that take that one's place, the worktree first, and what to commit with the agent
+   * @throws FolderError when the folder is no repository
+   */
+  create(agent_id: string, repository: string, per: WorktreePer): Promise<{ folders: GivenFolder[]; effects: Effect[] }>
+}
+export const Worktrees = token<Worktrees>('worktrees')
+
 /** Maximum number of the operator's messages in one prompt. */
 export const NUDGES_AT_ONCE = 20
 export const NudgeReceived = z

@@ -1,12 +1,15 @@
 import type { Profile } from '#core/profiles/contract'
-import type { PluginHandle } from '#kernel'
-import { type FolderInput, type GivenFolder, Jail } from '#safety/sandbox/contract'
+import type { Effect, PluginHandle } from '#kernel'
+import { FolderError, type FolderInput, type GivenFolder, Jail } from '#safety/sandbox/contract'
+import { type WorktreePer, Worktrees } from './contract.ts'
 
 /** Folders that the operator gives to an agent, as written down. */
 export interface Wanted {
   /** null is the agent's own folder. */
   workspace?: FolderInput | null | undefined
   folders?: readonly FolderInput[] | undefined
+  /** Whether it works in a git worktree of its workspace. */
+  worktree?: WorktreePer | undefined
 }
 
 /** The folders of an agent, checked. */
@@ -32,8 +35,34 @@ export async function foldersFor(svc: PluginHandle, wanted: Wanted, profile: Pro
   return checkFolder(svc, place, further, { place: base, further: wanted.folders ? undefined : svc.project.root })
 }
 
+/** Returns the folders of a new agent that works in a git worktree, and what to commit with it. @throws FolderError */
+export async function worktreeFor(
+  svc: PluginHandle,
+  agent_id: string,
+  { workspace, folders }: Folders,
+  per: WorktreePer,
+): Promise<Folders & { effects: Effect[] }> {
+  if (workspace === '')
+    throw new FolderError({ path: 'workspace', problem: 'is not given; name the repository of the worktree' })
+  if (!svc.has(Worktrees))
+    throw new FolderError({ path: workspace, problem: 'has no worktrees: the module `worktrees` is switched off' })
+  const tree = await svc.use(Worktrees).create(agent_id, workspace, per)
+  const further = folders.filter(({ path }) => path !== workspace)
+  return { workspace: tree.folders[0]!.path, folders: [...tree.folders, ...further], effects: tree.effects }
+}
+
 /** Returns the folders of an agent after a change; what is not named stays. @throws FolderError */
 export async function changedFolders(svc: PluginHandle, wanted: Wanted, was: Folders): Promise<Folders> {
+  const tree = was.folders.filter(({ purpose }) => purpose !== undefined)
+  if (tree.length > 0) {
+    if (wanted.workspace !== undefined)
+      throw new FolderError({
+        path: was.workspace,
+        problem: 'is a git worktree and stays; spawn another agent instead',
+      })
+    const { folders } = await checkFolder(svc, null, wanted.folders ?? was.folders.slice(tree.length), {})
+    return { workspace: was.workspace, folders: [...tree, ...folders] }
+  }
   const stays = was.folders.find(({ path }) => path === was.workspace) ?? null
   const place = wanted.workspace === undefined ? stays : wanted.workspace
   const further = wanted.folders ?? was.folders.filter(({ path }) => path !== was.workspace)

@@ -73,7 +73,7 @@ export function spawnedPage(agent: AgentDetail): string {
 function places({ workspace, folders, sandbox }: AgentDetail): Row[] {
   const given = folders.find(({ path }) => path === workspace)
   return [
-    ['workspace', given ? `${workspace} (${given.access})` : workspace],
+    ['workspace', given ? `${workspace} (${given.purpose ?? given.access})` : workspace],
     ...folders.filter(folder => folder !== given).map(({ path, access }): Row => ['folder', `${path} (${access})`]),
     ...(sandbox ? [['programs', sandboxSentence(sandbox)] satisfies Row] : []),
   ]

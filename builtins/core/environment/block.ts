@@ -35,9 +35,13 @@ function folderLines({ project }: PluginHandle, agent: AgentRow): string[] {
   const { workspace, scratch } = agentReach(project, agent)
   if (agent.folders.length === 0) return ['Workspace: a folder of your own; nothing else of the machine can be reached']
   const access = agent.folders.find(({ path }) => path === workspace)?.access ?? 'your own folder'
-  const further = agent.folders.filter(({ path }) => path !== workspace)
+  const further = agent.folders.filter(({ path, purpose }) => path !== workspace && purpose !== 'objects')
+  const isWorktree = agent.folders.some(({ purpose }) => purpose === 'worktree')
   return [
     `Workspace: ${workspace} (${access})`,
+    ...(isWorktree
+      ? ['It is a git worktree on a branch of its own; the operator reviews what you change, and merges it']
+      : []),
     ...further.map(folder => `Folder: ${folder.path} (${folder.access})`),
     ...(workspace === scratch ? [] : [`Your own folder, for what does not belong there: ${scratch}`]),
   ]

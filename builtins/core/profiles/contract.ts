@@ -95,6 +95,13 @@ export const Profile = z.object({
     .max(20)
     .default([])
     .describe('Further folders that its agents may use; read-only by default'),
+  worktree: z
+    .enum(['agent', 'goal'])
+    .nullable()
+    .default(null)
+    .describe(
+      'Whether its agents work in a git worktree of the workspace: `agent` for all work, `goal` with a branch each',
+    ),
   autonomy: z.string().default('medium').describe('Taken and passed over: persona.autonomy_level is what counts'),
 })
 export type Profile = z.infer<typeof Profile>

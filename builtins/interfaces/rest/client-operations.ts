@@ -17,7 +17,7 @@ export interface Operations {
   /** Resume a paused agent. */
   'agents.resume': { input: { id?: string | undefined; all?: boolean | undefined }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
   /** Spawn an agent from a preset. */
-  'agents.spawn': { input: { preset: string; model?: string | null | undefined; workspace?: string | { path: string; access?: 'read-only' | 'read-write' | undefined } | null | undefined; folders?: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[] | undefined }; output: Agent }
+  'agents.spawn': { input: { preset: string; model?: string | null | undefined; workspace?: string | { path: string; access?: 'read-only' | 'read-write' | undefined } | null | undefined; folders?: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[] | undefined; worktree?: 'agent' | 'goal' | undefined }; output: Agent }
   /** Show an agent's skills. */
   'agents.specialization': { input: { id: string }; output: Specialization }
   /** Show the agents' status. */
@@ -211,7 +211,7 @@ export interface Operations {
   /** Reload changed plugins now. */
   'plugins.reload': { input: { name?: string | undefined }; output: { plugin: string; origin: string; outcome: 'loaded' | 'reloaded' | 'removed' | 'failed' | 'rolled_back'; error: string | null }[] }
   /** List profiles, or show one in full. */
-  'profiles.list': { input: { name?: string | undefined }; output: { name: string; file: string; error: string | null; profile: { name: string; role: string; model: string; fallback: string[]; personality: { traits: string[]; style: string }; persona: { values: string[]; fears: string[]; purpose: string; goals: string[]; risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } | null; inner_life: ('persona' | 'mood' | 'economy')[]; max_steps: number; temperature: number; max_tokens: number; parameters: { reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined; thinking_tokens?: number | undefined; max_tokens?: number | undefined; temperature?: number | undefined; top_p?: number | undefined; stop?: string[] | undefined; seed?: number | undefined; verbosity?: 'low' | 'medium' | 'high' | undefined; extra?: Record<string, unknown> | undefined }; max_cost_usd: number; max_total_cost_usd: number; system_prompt: string; skills: string[]; toolkits: string[] | null; tools: string[] | null; core: string[] | null; workspace: string | string | { path: string; access?: 'read-only' | 'read-write' | undefined }; folders: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[]; autonomy: string } | null }[] }
+  'profiles.list': { input: { name?: string | undefined }; output: { name: string; file: string; error: string | null; profile: { name: string; role: string; model: string; fallback: string[]; personality: { traits: string[]; style: string }; persona: { values: string[]; fears: string[]; purpose: string; goals: string[]; risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } | null; inner_life: ('persona' | 'mood' | 'economy')[]; max_steps: number; temperature: number; max_tokens: number; parameters: { reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined; thinking_tokens?: number | undefined; max_tokens?: number | undefined; temperature?: number | undefined; top_p?: number | undefined; stop?: string[] | undefined; seed?: number | undefined; verbosity?: 'low' | 'medium' | 'high' | undefined; extra?: Record<string, unknown> | undefined }; max_cost_usd: number; max_total_cost_usd: number; system_prompt: string; skills: string[]; toolkits: string[] | null; tools: string[] | null; core: string[] | null; workspace: string | string | { path: string; access?: 'read-only' | 'read-write' | undefined }; folders: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[]; worktree: 'agent' | 'goal' | null; autonomy: string } | null }[] }
   /** Answer a question of an agent. */
   'questions.answer': { input: { question_id: string; answer: string }; output: Question }
   /** Show a question in full. */
@@ -296,6 +296,12 @@ export interface Operations {
   'todos.mark': { input: { todo_id: string; status: 'pending' | 'done' }; output: Todo }
   /** List an agent's tools and their prompt size. */
   'tools.list': { input: { id?: string | undefined }; output: { agent_id: string | null; budget_tokens: number; offered_tokens: number; all_tokens: number; tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; idempotent: boolean; requires_approval: boolean; danger: string | null; description: string }[] } }
+  /** Merge an agent's changes into your repository. */
+  'worktrees.accept': { input: { id: string; goal?: string | undefined; branch?: boolean | undefined }; output: { agent_id: string; repository: string; branch: string; commit: string; merged: boolean } }
+  /** Show what an agent changed in its git worktree. */
+  'worktrees.diff': { input: { id: string; goal?: string | undefined }; output: AgentChanges }
+  /** Discard an agent's changes. */
+  'worktrees.discard': { input: { id: string; goal?: string | undefined }; output: { agent_id: string; branch: string; base: string } }
 }
 
 export type Fleet = { agents: FleetMember[]; matching: number; summary: { total: number; hidden: number; statuses: Record<string, number>; stuck: number; cost_usd: number; tokens: number; next: { agent_id: string; name: string; at: string } | null; asking: { agent_id: string; name: string; held: string }[]; reasons: { reason: string; agents: number; first: { agent_id: string; name: string }[] }[] } }
@@ -304,7 +310,7 @@ export type FleetMember = { agent_id: string; name: string; role: string; model:
 
 export type Agent = { agent_id: string; name: string; role: string; model: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; goal: string | null; preset: string; goal_id: string | null; waiting_for: string | null; error: string | null; persona: Record<string, unknown> | null; suffering: Record<string, unknown> | null; mood: string | null; world: Record<string, unknown> | null; identity: Record<string, unknown> | null; budget: { pursuits: { agent_id: string; limit_usd: number | null; spent_usd: number }; total: { agent_id: string; limit_usd: number | null; spent_usd: number; reserved_usd: number } } | null; parameters: { reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined; thinking_tokens?: number | undefined; max_tokens?: number | undefined; temperature?: number | undefined; top_p?: number | undefined; stop?: string[] | undefined; seed?: number | undefined; verbosity?: 'low' | 'medium' | 'high' | undefined; extra?: Record<string, unknown> | undefined } | null; workspace: string; folders: GivenFolder[]; sandbox: SandboxStatus | null; spawned_by: string | null; created_at: string; last_active: string | null; next_run_at: string | null; next: { at: string | null; reason: string }; cycle_count: number; cost_usd: number; tokens: number }
 
-export type GivenFolder = { path: string; access: 'read-only' | 'read-write' }
+export type GivenFolder = { path: string; access: 'read-only' | 'read-write'; purpose?: 'worktree' | 'objects' | undefined }
 
 export type SandboxStatus = { mode: 'auto' | 'required' | 'off'; wall: 'bubblewrap' | 'none'; network: boolean; reason: string }
 
@@ -401,6 +407,8 @@ export type SwarmEffect = { effect_id: string; report_id: string; kind: 'hint' |
 export type SwarmStatus = { policy: string; acts: boolean; latest: SwarmReport | null; in_force: SwarmEffect[]; specializations: Specialization[] }
 
 export type Todo = { todo_id: string; agent_id: string; description: string; priority: 'high' | 'medium' | 'low'; status: 'pending' | 'done'; due: string | null; created_at: string; completed_at: string | null }
+
+export type AgentChanges = { agent_id: string; repository: string; branch: string; goal_id: string | null; base: string; files: { path: string; status: 'added' | 'changed' | 'removed'; added: number | null; removed: number | null }[]; commits: { commit: string; subject: string }[]; uncommitted: boolean; patch: string; truncated: boolean; others: { branch: string; goal_id: string | null }[] }
 
 /** Where each operation is. */
 export const OPERATIONS = {
@@ -551,4 +559,7 @@ export const OPERATIONS = {
   'todos.list': { method: 'GET', path: '/todos' },
   'todos.mark': { method: 'PATCH', path: '/todos/{todo_id}' },
   'tools.list': { method: 'GET', path: '/agents/{id}/tools' },
+  'worktrees.accept': { method: 'POST', path: '/agents/{id}/diff/accept' },
+  'worktrees.diff': { method: 'GET', path: '/agents/{id}/diff' },
+  'worktrees.discard': { method: 'POST', path: '/agents/{id}/diff/discard' },
 } as const

@@ -40,8 +40,9 @@ export async function sandboxArguments(
     }),
   )
   const readable = [...SYSTEM, ...SETTINGS, ...(network ? NETWORK : []), ...read]
-  const given = areas.filter(area => !area.own).reverse()
-  const own = areas.filter(area => area.own)
+  const shallowFirst = areas.toReversed()
+  const own = shallowFirst.filter(area => area.own || area.purpose === 'worktree')
+  const given = shallowFirst.filter(area => !own.includes(area))
   return [
     ...['--unshare-user', '--unshare-all', ...(network ? ['--share-net'] : [])],
     ...['--die-with-parent', '--cap-drop', 'ALL', '--hostname', 'sandbox'],
@@ -52,8 +53,9 @@ export async function sandboxArguments(
     ...given.flatMap(({ path, access }) => [access === 'read-write' ? '--bind' : '--ro-bind', path, path]),
     ...(await Promise.all(given.map(area => repository(files, area)))).flat(),
     ...(await Promise.all(closed.map(path => coveredPaths(files, path)))).flat(),
-    // After what is covered: in a given project the agent's own folder lies in `.svc`.
+    // After what is covered: the agent's own folder and its worktree lie in the `.svc` of a project that may be given.
     ...own.flatMap(({ path }) => ['--bind', path, path]),
+    ...(await Promise.all(own.filter(area => !area.own).map(area => repository(files, area)))).flat(),
     // A file of the agent's own must not be what we run or read by path.
     ...['--remount-ro', '/'],
     ...['--chdir', cwd, '--'],

@@ -8,6 +8,10 @@ export const GivenFolder = z
   .strictObject({
     path: z.string().meta({ examples: ['/home/ada/project'] }),
     access: z.enum(FOLDER_ACCESS),
+    purpose: z
+      .enum(['worktree', 'objects'])
+      .optional()
+      .describe("Made by the service: the agent's git worktree, or the objects of the repository that it belongs to"),
   })
   .meta({ id: 'GivenFolder' })
 export type GivenFolder = z.infer<typeof GivenFolder>

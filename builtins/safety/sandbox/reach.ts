@@ -37,7 +37,7 @@ export function areaOf(areas: readonly Area[], real: string): Area | undefined {
 
 /** Refuses what is closed to agents in folders that they were given. @throws PathError */
 export async function refuseClosed(files: Files, area: Area, real: string, path: string): Promise<void> {
-  if (!area.own && (await isClosed(files, real))) {
+  if (!area.own && area.purpose !== 'worktree' && (await isClosed(files, real))) {
     throw new PathError({
       path,
       problem: `lies in a folder that is closed to you: ${STATE}, ${CLOSED.join(', ')} of a svc project`,
@@ -62,7 +62,7 @@ const SKIPPED = ['node_modules', '.git']
 
 /** Returns the real paths of closed folders that lie in an area: those that programs must not see. */
 export async function closedIn(files: Files, area: Area): Promise<string[]> {
-  if (area.own) return []
+  if (area.own || area.purpose !== undefined) return []
   const found: string[] = []
   const queue = [area.path]
   for (let searched = 0; searched < Math.min(queue.length, MAX_SEARCHED); searched++) {

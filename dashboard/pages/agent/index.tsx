@@ -18,10 +18,12 @@ import { Overview } from './overview.tsx'
 import { Schedules } from './schedules.tsx'
 import { Tools } from './tools.tsx'
 import type { ViewProps } from './view.ts'
+import { Worktree } from './worktree.tsx'
 
 const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps> }[] = [
   { id: 'overview', name: 'Now', view: Overview },
   { id: 'goals', name: 'Goals', view: Goals },
+  { id: 'worktree', name: 'Changes', view: Worktree },
   { id: 'chat', name: 'Chat', view: Chat },
   { id: 'inner', name: 'Inner life', view: Inner },
   { id: 'identity', name: 'Identity', view: Identity },
@@ -41,7 +43,9 @@ export function AgentPage({ place }: { place: Place }) {
     on: event => event.agent_id === id || event.type === 'status_changed',
   })
   if (!id) return <Empty title="Choose an agent from the fleet." />
-  const tabs = VIEWS.map(({ id: tab, name }) => ({
+  const hasWorktree = query.data?.folders.some(({ purpose }) => purpose === 'worktree')
+  const offered = VIEWS.filter(({ id: tab }) => tab !== 'worktree' || hasWorktree)
+  const tabs = offered.map(({ id: tab, name }) => ({
     id: tab,
     name,
     href: to('agents', tab === 'overview' ? [id] : [id, tab]),

@@ -110,11 +110,11 @@ function Folders({ agent: { folders, workspace, sandbox } }: { agent: Agent }) {
   return (
     <Card title="Folders">
       <ul class="plain list">
-        {folders.map(({ path, access }) => (
+        {folders.map(({ path, access, purpose }) => (
           <li key={path}>
             <Tag kind={access === 'read-write' ? 'warn' : ''}>{access}</Tag>
             <code>{visible(path)}</code>
-            {path === workspace && <small>works here</small>}
+            {path === workspace && <small>works here{purpose === 'worktree' && ', a git worktree'}</small>}
           </li>
         ))}
       </ul>

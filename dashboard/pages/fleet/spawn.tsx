@@ -32,18 +32,25 @@ export function Spawn({ onSpawned }: { onSpawned: () => void }) {
 
 function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
   const profiles = useQuery('profiles', { ask: () => api.profiles.list(), on: never })
-  const spawn = useAction(async (preset: string, model: string, workspace: string) => {
-    const given = { ...(model ? { model } : {}), ...(workspace ? { workspace } : {}) }
-    const { agent_id } = await api.agents.spawn({ preset, ...given })
+  const spawn = useAction(async (wanted: Parameters<typeof api.agents.spawn>[0]) => {
+    const { agent_id } = await api.agents.spawn(wanted)
     onSpawned(agent_id)
-  }, 'It lives.')
+  }, 'Spawned.')
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget as HTMLFormElement)
-    const [preset = '', model = '', workspace = ''] = ['preset', 'model', 'workspace'].map(name =>
-      String(form.get(name)).trim(),
-    )
-    void spawn.run(preset, model, workspace)
+    const textOf = (name: string) => String(form.get(name)).trim()
+    const [model, workspace, worktree] = [textOf('model'), textOf('workspace'), form.get('worktree')]
+    const folders = textOf('folders')
+      .split('\n')
+      .flatMap(line => line.trim() || [])
+    void spawn.run({
+      preset: textOf('preset'),
+      ...(model ? { model } : {}),
+      ...(workspace ? { workspace } : {}),
+      ...(folders.length > 0 ? { folders } : {}),
+      ...(worktree === 'agent' || worktree === 'goal' ? { worktree } : {}),
+    })
   }
   return (
     <Loaded query={profiles}>
@@ -67,6 +74,22 @@ function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
             Folder to work in
             <input name="workspace" placeholder="one of its own, or /home/ada/project" />
             <span class="hint">Read and written by the agent; with :ro at the end only read.</span>
+          </label>
+          <label>
+            Git worktree
+            <select name="worktree">
+              <option value="">as the preset says</option>
+              <option value="agent">one for all its work</option>
+              <option value="goal">a branch for each goal</option>
+            </select>
+            <span class="hint">
+              It changes a copy on a branch; you review and merge. The folder is a git repository.
+            </span>
+          </label>
+          <label>
+            Further folders
+            <textarea name="folders" rows={2} placeholder="/home/ada/papers" />
+            <span class="hint">One a line, only read by the agent; with :rw at the end also written.</span>
           </label>
           <Trouble fault={spawn.fault} />
           <div class="row">

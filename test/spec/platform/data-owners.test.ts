@@ -84,7 +84,8 @@ describe('the owners of tables', () => {
   it("a view reads its owner's tables, and the views of others", () => {
     const current = STEPS.slice(STEPS.indexOf('046-views'))
     const offences = Object.entries(OWNERS).flatMap(([module, steps]) =>
-      tablesIn(current.map(step => steps[step] ?? '').join('\n'))
+      // A foreign key to the agents reads nothing.
+      tablesIn(current.map(step => (steps[step] ?? '').replaceAll('REFERENCES agents (agent_id)', '')).join('\n'))
         .filter(table => !table.endsWith('_view') && owners.get(table) !== module)
         .map(table => `${module}: ${table}`),
     )

@@ -1,6 +1,6 @@
 import { basename, join } from 'node:path'
 import { defineError, type PluginHandle } from '#kernel'
-import { gitRequest } from '#lib/git'
+import { fileLeadingOut, gitRequest, LIST_SETTINGS, unsafeSetting } from '#lib/git'
 import { Jail, type ProcessEnd, type Reach, reachOf, Sandbox } from '#safety/sandbox/contract'
 
 const GitError = defineError({
@@ -11,11 +11,7 @@ const GitError = defineError({
 })
 
 const TIME_LIMIT_MS = 30_000
-/** What a repository may be set to. Most else makes git run a program, or reach for files elsewhere. */
-const HARMLESS =
-  /^(core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|quotepath)|user\.(name|email)|init\.defaultbranch|(branch|remote)\..+\.(remote|merge|rebase|url|fetch)|pull\.(rebase|ff)|push\.default|color\..+|advice\..+)$/
-/** Files with which a repository reaches for objects or settings elsewhere. */
-const LEADING_OUT = ['commondir', 'objects/info/alternates', 'objects/info/http-alternates', 'config.worktree']
+
 /** The repository of one workspace: its own `.git`, and never one of a folder above. */
 export class Repository {
   readonly #svc: PluginHandle
@@ -66,25 +62,13 @@ export class Repository {
     if (kind === 'none')
       throw new GitError({ problem: 'there is no repository in your workspace; make one with git_init' })
     if (kind === 'other') throw new GitError({ problem: '.git is not a folder, so it may lead out of your workspace' })
-    for (const name of [...LEADING_OUT, 'objects', 'refs', 'config', 'HEAD', 'index']) {
-      const path = join(this.#workspace, '.git', name)
-      const found = await this.#svc.ports.files.lstat(path).catch(() => undefined)
-      if (found && (LEADING_OUT.includes(name) || found.isSymbolicLink())) {
-        throw new GitError({ problem: `.git/${name} leads out of the repository; remove it` })
-      }
-    }
+    const borrowed = (this.#reach.folders ?? []).filter(({ purpose }) => purpose === 'objects').map(({ path }) => path)
+    const leading = await fileLeadingOut(this.#svc.ports.files, join(this.#workspace, '.git'), borrowed)
+    if (leading) throw new GitError({ problem: `.git/${leading} leads out of the repository; remove it` })
     if (await this.#isContained()) return
-    const { stdout, code } = await this.#git([
-      'config',
-      '--file',
-      join('.git', 'config'),
-      '--list',
-      '--name-only',
-      '-z',
-    ])
+    const { stdout, code } = await this.#git(LIST_SETTINGS)
     if (code !== 0) throw new GitError({ problem: '.git/config cannot be read' })
-    const names = stdout.head.toString().toLowerCase().split('\0').filter(Boolean)
-    const bad = names.find(name => !HARMLESS.test(name))
+    const bad = unsafeSetting(stdout.head.toString())
     if (bad || stdout.tail.length > 0) {
       throw new GitError({
         problem: `.git/config sets ${bad ?? 'too much'}, which could run programs; it has to go first`,

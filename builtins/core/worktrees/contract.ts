@@ -1,0 +1,116 @@
+import { AgentRef } from '#core/agents/contract'
+import { defineError, z } from '#kernel'
+
+/** What an agent changed on one branch of its worktree. */
+export const AgentChanges = z
+  .object({
+    agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+    repository: z.string().meta({ examples: ['/home/ada/project'] }),
+    branch: z.string().meta({ examples: ['svc/coder-1a2b3c4d'] }),
+    goal_id: z.string().nullable().describe('The goal that the branch is for; null where it is for all work'),
+    base: z.string().describe('Commit of the repository that the changes are compared with'),
+    files: z.array(
+      z.object({
+        path: z.string(),
+        status: z.enum(['added', 'changed', 'removed']),
+        added: z.number().int().nullable().describe('Lines; null for a binary file'),
+        removed: z.number().int().nullable(),
+      }),
+    ),
+    commits: z.array(z.object({ commit: z.string(), subject: z.string() })).describe('Newest first, at most 50'),
+    uncommitted: z.boolean().describe('Whether some of it is not committed yet; accepting commits it'),
+    patch: z.string().describe('The changes line by line, as git prints them'),
+    truncated: z.boolean().describe('Whether the end of `patch` is left out'),
+    others: z
+      .array(z.object({ branch: z.string(), goal_id: z.string().nullable() }))
+      .describe('Further branches of the agent that are neither accepted nor discarded'),
+  })
+  .meta({ id: 'AgentChanges' })
+export type AgentChanges = z.infer<typeof AgentChanges>
+
+export const Accepted = z.object({
+  agent_id: z.string(),
+  repository: z.string(),
+  branch: z.string(),
+  commit: z.string().describe('The newest commit of the changes'),
+  merged: z.boolean().describe('Whether it was merged; else the branch is there to merge'),
+})
+export type Accepted = z.infer<typeof Accepted>
+
+export const ChangesKept = z
+  .object({ agent_id: z.string(), repository: z.string(), branch: z.string() })
+  .describe('Changes of a deleted agent that were not accepted were kept as a branch of the repository')
+
+export const WhichChanges = z.object({
+  id: AgentRef,
+  goal: z
+    .string()
+    .max(128)
+    .optional()
+    .meta({ examples: ['goal-1a2b3c4d5e6f'] })
+    .describe('The goal whose branch is meant; by default the branch in use'),
+})
+
+declare module '#kernel' {
+  interface Events {
+    changes_kept: z.infer<typeof ChangesKept>
+  }
+}
+
+export const NoWorktreeError = defineError({
+  code: 'no_worktree',
+  status: 409,
+  title: 'No worktree',
+  message: (p: { agent_id: string; goal?: string | undefined }) =>
+    p.goal
+      ? `${p.agent_id} has no branch for the goal ${p.goal}; svc diff ${p.agent_id} names those it has.`
+      : `${p.agent_id} has no git worktree. Spawn an agent with one: svc spawn coder --workspace ~/project --worktree agent`,
+})
+export const NoChangesError = defineError({
+  code: 'no_changes',
+  status: 409,
+  title: 'No changes',
+  message: (p: { agent_id: string; branch: string }) => `${p.agent_id} changed nothing on ${p.branch}.`,
+})
+export const DirtyRepositoryError = defineError({
+  code: 'dirty_repository',
+  status: 409,
+  title: 'Uncommitted changes',
+  message: (p: { repository: string; files: string[]; branch: string }) =>
+    `Nothing was merged: ${p.repository} has uncommitted changes (${listed(p.files)}). Commit or stash them and try again, or merge ${p.branch} yourself.`,
+})
+export const BranchExistsError = defineError({
+  code: 'branch_exists',
+  status: 409,
+  title: 'Branch exists',
+  message: (p: { repository: string; branch: string }) =>
+    `${p.repository} has a branch ${p.branch} with other commits, or checked out. Rename or delete it and try again: git branch -m ${p.branch} <new name>`,
+})
+export const MergeConflictError = defineError({
+  code: 'merge_conflict',
+  status: 409,
+  title: 'Merge conflict',
+  message: (p: { repository: string; branch: string; files: string[]; head: string }) =>
+    `Nothing was merged: ${p.branch} conflicts with ${p.repository} in ${listed(p.files)}. Merge the branch yourself, or nudge the agent to merge commit ${p.head} into its work.`,
+})
+export const UnsafeRepositoryError = defineError({
+  code: 'unsafe_repository',
+  status: 409,
+  title: 'Repository runs programs',
+  message: (p: { repository: string; problem: string }) =>
+    `git was not run in ${p.repository}: without a sandbox, ${p.problem} could run programs with your rights. Install bubblewrap, or do it yourself.`,
+})
+export const GitFailedError = defineError({
+  code: 'git_failed',
+  status: 409,
+  title: 'git failed',
+  message: (p: { command: string; folder: string; problem: string }) =>
+    `git ${p.command} failed in ${p.folder}: ${p.problem.replace(/[.\s]*$/, '')}.`,
+})
+
+const LISTED = 5
+
+function listed(files: readonly string[]): string {
+  const more = files.length - LISTED
+  return files.slice(0, LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}

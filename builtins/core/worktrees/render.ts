@@ -1,0 +1,30 @@
+import { columns } from '#lib/columns'
+import { pluralize } from '#lib/pluralize'
+import type { Accepted, AgentChanges } from './contract.ts'
+
+/** Renders the files, the commits, and the patch below them. */
+export function renderChanges(changes: AgentChanges): string {
+  const { agent_id, repository, branch, base, files, commits, uncommitted, patch, truncated, others } = changes
+  const head = `${agent_id}: ${pluralize(files.length, 'file')} changed on ${branch}, since ${base.slice(0, 12)} of ${repository}`
+  const rows = files.map(({ path, status, added, removed }) => [
+    `  ${status}`,
+    added === null ? 'binary' : `+${added} -${removed}`,
+    path,
+  ])
+  const notes = [
+    ...commits.map(({ commit, subject }) => `  ${commit} ${subject}`),
+    ...(uncommitted ? ['  Some of it is not committed; accepting commits it.'] : []),
+    ...others.map(other => `  Also: ${other.branch}${other.goal_id ? ` (--goal ${other.goal_id})` : ''}`),
+  ]
+  const next = `Then: svc changes accept ${agent_id}, svc changes discard ${agent_id}`
+  return [
+    [head, ...columns(rows), ...notes].join('\n'),
+    ...(patch === '' ? [] : [patch.trimEnd() + (truncated ? '\n[The rest is left out.]' : ''), next]),
+  ].join('\n\n')
+}
+
+export function renderAccepted({ agent_id, repository, branch, commit, merged }: Accepted): string {
+  const short = commit.slice(0, 12)
+  if (merged) return `${agent_id}: merged ${short} into ${repository}`
+  return `${agent_id}: branch ${branch} of ${repository} is at ${short}. Merge it: git -C ${repository} merge ${branch}`
+}

@@ -1,0 +1,103 @@
+import { useAction } from '../../api/action.ts'
+import { api } from '../../api/client.ts'
+import { ofAgent, type Query, useQuery } from '../../api/query.ts'
+import { to } from '../../routes.ts'
+import { Card } from '../../ui/card.tsx'
+import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Tag } from '../../ui/status.tsx'
+import { Code } from '../../ui/text/code.tsx'
+import { plural, visible } from '../../ui/text/words.ts'
+import type { Answer } from '../../ui/types.ts'
+import type { ViewProps } from './view.ts'
+
+type Changed = Answer<'worktrees.diff'>
+
+const KINDS = { added: 'good', changed: 'warn', removed: 'bad' } as const
+
+/** What the agent changed in its git worktree: read, then merged into the operator's repository or thrown away. */
+export function Worktree({ agent: { agent_id: id }, place }: ViewProps) {
+  const goal = place.parts[2]
+  const input = goal ? { id, goal } : { id }
+  const query = useQuery(`worktree ${id} ${goal ?? ''}`, { ask: () => api.worktrees.diff(input), on: ofAgent(id) })
+  return (
+    <Loaded query={query}>
+      {changes => (
+        <div class="stack">
+          <Card title="Changes" aside={<code>{visible(changes.branch)}</code>}>
+            <Review changes={changes} input={input} reload={query.reload} />
+          </Card>
+          {changes.patch !== '' && <Code value={changes.patch} label="The changes line by line" />}
+          {changes.truncated && <p class="hint">The rest is left out here; the worktree has all of it.</p>}
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
+interface ReviewProps {
+  changes: Changed
+  input: { id: string; goal?: string }
+  reload: Query<Changed>['reload']
+}
+
+function Review({ changes, input, reload }: ReviewProps) {
+  const { files, commits, repository, uncommitted, others, agent_id } = changes
+  const accept = useAction(async (branch: boolean) => {
+    await api.worktrees.accept({ ...input, branch })
+    await reload()
+  }, 'Accepted.')
+  const discard = useAction(async () => {
+    await api.worktrees.discard(input)
+    await reload()
+  }, 'Discarded.')
+  const isBusy = accept.running || discard.running
+  return (
+    <div class="stack">
+      {files.length === 0 ? <Empty title="Nothing has changed." /> : <Files files={files} />}
+      {commits.length > 0 && (
+        <p class="soft">
+          {plural(commits.length, 'commit')}: {visible(commits.map(each => each.subject).join('; '))}
+        </p>
+      )}
+      {uncommitted && <p class="hint">Some of it is not committed; accepting commits it.</p>}
+      <Trouble fault={accept.fault ?? discard.fault} />
+      {files.length > 0 && (
+        <div class="row">
+          <button type="button" class="primary" disabled={isBusy} onClick={() => void accept.run(false)}>
+            Merge into {visible(repository)}
+          </button>
+          <button type="button" disabled={isBusy} onClick={() => void accept.run(true)}>
+            Make a branch
+          </button>
+          <button type="button" class="quiet" disabled={isBusy} onClick={() => void discard.run()}>
+            Discard
+          </button>
+        </div>
+      )}
+      {others.length > 0 && (
+        <p class="soft">
+          Further branches:{' '}
+          {others.map(({ branch, goal_id }) => (
+            <a key={branch} href={to('agents', [agent_id, 'worktree', ...(goal_id ? [goal_id] : [])])}>
+              {visible(branch)}
+            </a>
+          ))}
+        </p>
+      )}
+    </div>
+  )
+}
+
+function Files({ files }: { files: Changed['files'] }) {
+  return (
+    <ul class="plain list">
+      {files.map(({ path, status, added, removed }) => (
+        <li key={path}>
+          <Tag kind={KINDS[status]}>{status}</Tag>
+          <code>{visible(path)}</code>
+          <small>{added === null ? 'binary' : `+${added} −${removed}`}</small>
+        </li>
+      ))}
+    </ul>
+  )
+}
