@@ -9,6 +9,7 @@ import models from './core/models/index.ts'
 import profiles from './core/profiles/index.ts'
 import runtime from './core/runtime/index.ts'
 import sessions from './core/sessions/index.ts'
+import skills from './core/skills/index.ts'
 import subAgents from './core/sub-agents/index.ts'
 import tasks from './core/tasks/index.ts'
 import worktrees from './core/worktrees/index.ts'
@@ -102,6 +103,7 @@ export const BUILTINS: readonly PluginDefinition[] = [
   goals,
   environment,
   worktrees,
+  skills,
   waking,
   schedules,
   scheduleToolkit,

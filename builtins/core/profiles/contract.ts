@@ -76,7 +76,10 @@ export const Profile = z.object({
       'What may be spent in the name of one agent over its life: goals, chat, tasks, life events and its sub-agents; 0 = unlimited',
     ),
   system_prompt: z.string().default('').describe('Further instructions'),
-  skills: z.array(z.string()).default([]).describe('Names of skills/<name>.md that are added to the prompt'),
+  skills: z
+    .array(z.string())
+    .default([])
+    .describe('Names of skills that its agents may load (svc skills lists them); * for all'),
   toolkits: z.array(z.string()).nullable().default(null).describe('Toolkits that its agents are given; null gives all'),
   tools: z.array(z.string()).nullable().default(null).describe('Tools that its agents are given; null or [] gives all'),
   core: z
@@ -122,7 +125,7 @@ export interface Profiles {
    * @throws ProfileNotFoundError, BadFileError
    */
   get(name: string, when?: 'now' | 'beat'): Promise<Profile>
-  /** The text of the profile's skills, in order; missing ones are left out. */
+  /** The text of the profile's skills in the earlier form `skills/<name>.md`, in order; others are left out. */
   skills(profile: Profile): Promise<string>
   /** Those of all presets, the bad ones too; nothing is read. */
   names(): Promise<string[]>

@@ -15,7 +15,7 @@ const MAX_SKILL_BYTES = 64 * 1024
 /** The package's root: this module runs as source three folders below it, and bundled in `dist/`. */
 const PACKAGE = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../', import.meta.url))
 
-/** The presets and skills of a project, and behind them those that come with the package. */
+/** The presets of a project, and behind them those that come with the package; skills in the earlier form of one text. */
 export class ProfileFiles implements Profiles {
   readonly #svc: PluginHandle
   readonly #profiles: FileCache<Profile>
@@ -46,7 +46,7 @@ export class ProfileFiles implements Profiles {
     })
     this.#skills = new FileCache({
       ...common,
-      folders: [join(root, 'skills'), join(PACKAGE, 'profiles/skills')],
+      folders: [join(root, 'skills')],
       extensions: ['.md'],
       max_bytes: MAX_SKILL_BYTES,
       parse: text => text.trim(),
@@ -101,9 +101,11 @@ export class ProfileFiles implements Profiles {
   async #skillOf(profile: string, skill: string): Promise<string | undefined> {
     try {
       const text = await this.#skill(skill)
-      if (text !== undefined) this.#warned.delete(`skills/${skill}`)
-      else
-        this.#warnOnce(`skills/${skill}`, 'gone', `profile "${profile}" names the skill "${skill}", which is not there`)
+      if (text !== undefined) {
+        const remedy = `give it front matter and move it to skills/${skill.replaceAll('_', '-')}/SKILL.md`
+        const sentence = `profile "${profile}" names skills/${skill}.md, whose form is read for one version more; ${remedy}`
+        this.#warnOnce(`skills/${skill}`, 'earlier form', sentence)
+      }
       return text
     } catch (error) {
       this.#warnOnce(`skills/${skill}`, error, `the skill "${skill}" is left out: ${errorMessage(error)}`)

@@ -24,7 +24,7 @@ const GivenTools = z.object({
 })
 type GivenTools = z.infer<typeof GivenTools>
 
-const EVERYTHING: Wanted = { toolkits: null, tools: null, core: null }
+const EVERYTHING: Wanted = { toolkits: null, tools: null, core: null, skills: [] }
 
 export const toolsList = operation({
   name: 'tools.list',

@@ -11,7 +11,7 @@ import { briefSchemaOf } from './loop/tool-call.ts'
 import { type Candidate, Offer } from './offer.ts'
 
 /** Which tools are given: those of a profile, or all; with `only` those of these toolkits, and no `finish_goal`. */
-export type Wanted = Pick<Profile, 'toolkits' | 'tools' | 'core'>
+export type Wanted = Pick<Profile, 'toolkits' | 'tools' | 'core' | 'skills'>
 
 type Given = Findable & Candidate & { owner: string }
 
@@ -23,6 +23,8 @@ export interface DescribedSet extends ToolSet {
 
 /** What belongs to the runtime itself. */
 const OWN = 'runtime'
+/** The toolkit that is given with the skills of a profile. */
+const SKILLS = 'skills'
 /** The family of the tools that a profile names one by one. */
 const NAMED = 'named'
 
@@ -35,7 +37,10 @@ export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
   svc.onChange(Toolkits, () => made.clear())
   return (profile: Wanted, only?: readonly string[]): DescribedSet => {
     const { tool_prompt_tokens } = config
-    const key = JSON.stringify([profile.toolkits, profile.tools, profile.core, only, tool_prompt_tokens])
+    const key = JSON.stringify([
+      ...[profile.toolkits, profile.tools, profile.core, profile.skills.length > 0],
+      ...[only, tool_prompt_tokens],
+    ])
     let set = made.get(key)
     if (!set) {
       set = build(svc, profile, only, tool_prompt_tokens || Number.POSITIVE_INFINITY)
@@ -88,12 +93,16 @@ function build(svc: PluginHandle, profile: Wanted, only: readonly string[] | und
 
 /** The tools of a profile, those in view first and in the order in which it names them. */
 function givenTools(svc: PluginHandle, profile: Wanted, only: readonly string[] | undefined): Given[] {
-  const { toolkits, tools: names, core } = profile
-  const kits = svc.contributions(Toolkits).filter(({ value }) => isAmong(value, only) && isAmong(value, toolkits))
+  const { toolkits, tools: names, core, skills } = profile
+  // The list of an agent's skills names the tool that loads them.
+  const loadsSkills = ({ name }: Toolkit) => name === SKILLS && skills.length > 0
+  const kits = svc
+    .contributions(Toolkits)
+    .filter(({ value }) => isAmong(value, only) && (isAmong(value, toolkits) || loadsSkills(value)))
   const inView = only ?? core ?? toolkits
   const placeOf = (kit: Toolkit) => {
-    if (inView) return inView.findIndex(name => name === kit.name || name === kit.group)
-    return kit.everyday ? 0 : -1
+    const place = inView?.findIndex(name => name === kit.name || name === kit.group) ?? (kit.everyday ? 0 : -1)
+    return place < 0 && !only && loadsSkills(kit) ? (inView?.length ?? 0) : place
   }
   const ordered = kits.toSorted((a, b) => rank(placeOf(a.value)) - rank(placeOf(b.value)))
   const given = ordered.flatMap(({ value: kit, owner }) => {
@@ -107,7 +116,9 @@ function givenTools(svc: PluginHandle, profile: Wanted, only: readonly string[] 
   })
   // An empty list of tools means all, as in files written for earlier programs.
   if (!names?.length) return given
-  const named = given.filter(({ tool }) => names.includes(tool.name))
+  const named = given.filter(
+    ({ tool, toolkit }) => names.includes(tool.name) || (toolkit === SKILLS && skills.length > 0 && !tool.hidden),
+  )
   return named
     .map(each => ({ ...each, family: NAMED }))
     .sort((a, b) => names.indexOf(a.tool.name) - names.indexOf(b.tool.name))

@@ -258,6 +258,10 @@ export interface Operations {
   'sessions.get': { input: { session_id: string }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null } }
   /** List sessions, newest first. */
   'sessions.list': { input: { limit?: number | undefined; offset?: number | undefined; since?: string | undefined; before?: string | undefined; order?: 'newest' | 'oldest' | undefined; agent_id?: string | undefined; status?: 'running' | 'expired' | 'closed' | undefined }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null }[] }
+  /** Show a skill in full. */
+  'skills.get': { input: { name: string }; output: { name: string; description: string; source: 'project' | 'folder' | 'user' | 'plugin' | 'package'; file: string; license: string | null; allowed_tools: string | null; metadata: Record<string, string>; error: string | null; shadowed_by: string | null; body: string; files: string[] } }
+  /** List skills that profiles may name. */
+  'skills.list': { input: Record<never, never>; output: Skill[] }
   /** Back up the database to a new file in .svc/backups/. */
   'store.backup': { input: Record<never, never>; output: DatabaseBackup }
   /** List an agent's sub-agents and their results. */
@@ -393,6 +397,8 @@ export type Trace = { run_id: string; total_spans: number; complete: boolean; ne
 export type Span = { span_id: string; parent_id: string | null; name: string; kind: 'run' | 'agent' | 'goal' | 'decision' | 'tool'; start_time: string; end_time: string | null; status: 'running' | 'ended' | 'crashed' | 'active' | 'completed' | 'abandoned' | 'ok' | 'error'; tokens: number; cost_usd: number; attributes: Record<string, unknown>; children: Span[] }
 
 export type Schedule = { schedule_id: string; agent_id: string; objective: string; every_n_cycles: number | null; every: number | null; cron: string | null; time_zone: string | null; priority: number; missed: 'once' | 'skip' | null; acceptance: ({ command: string } | { file: string } | { rubric: string; model?: string | undefined } | { operator: true })[]; enabled: boolean; created_by: string; created_at: string; next_at: string | null; next_cycle: number | null; held_by: string | null; fired: number; skipped: number; last_skip: string | null; last_fired_at: string | null; last_goal_id: string | null }
+
+export type Skill = { name: string; description: string; source: 'project' | 'folder' | 'user' | 'plugin' | 'package'; file: string; license: string | null; allowed_tools: string | null; metadata: Record<string, string>; error: string | null; shadowed_by: string | null }
 
 export type DatabaseBackup = { file: string; version: number; bytes: number; faults: string[] }
 
@@ -540,6 +546,8 @@ export const OPERATIONS = {
   'sessions.create': { method: 'POST', path: '/sessions' },
   'sessions.get': { method: 'GET', path: '/sessions/{session_id}' },
   'sessions.list': { method: 'GET', path: '/sessions' },
+  'skills.get': { method: 'GET', path: '/skills/{name}' },
+  'skills.list': { method: 'GET', path: '/skills' },
   'store.backup': { method: 'POST', path: '/database/backup' },
   'sub_agents.list': { method: 'GET', path: '/agents/{id}/sub-agents' },
   'suffering.get': { method: 'GET', path: '/agents/{id}/suffering' },

@@ -1,5 +1,6 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
+import { Skills } from '#core/skills/contract'
 import type { Effect, PluginHandle } from '#kernel'
 import { Recordings } from '#observability/recordings/contract'
 import { type RunBeginning, Runs } from '#observability/runs/contract'
@@ -20,7 +21,8 @@ export function modelOf(agent: AgentRow, profile: Profile): string | null {
 /** What an agent lives by: its preset as that is now, and the preset's skills. */
 export async function workingProfileOf(svc: PluginHandle, agent: AgentRow): Promise<WorkingProfile> {
   const profile = await svc.use(Agents).profileOf(agent)
-  return { profile, skills: await svc.use(Profiles).skills(profile) }
+  const catalogue = svc.has(Skills) ? await svc.use(Skills).catalogue(agent, profile) : undefined
+  return { profile, skills: [catalogue, await svc.use(Profiles).skills(profile)].filter(Boolean).join('\n\n') }
 }
 
 /** What its log and its manifest tell of a task's run. */

@@ -1,0 +1,76 @@
+import { join } from 'node:path'
+import { errorMessage, type PluginHandle, z } from '#kernel'
+import { Questions } from '#safety/questions/contract'
+import { ToolError } from '#tools/toolkits/contract'
+import { parseSkill } from './parse.ts'
+
+const FOLDER = 'skill-drafts'
+const ASKED = 'asked.json'
+const YES = 'Use it'
+/** Characters of the draft that the question shows. */
+const SHOWN = 1_200
+
+const Asked = z.object({ call_id: z.string(), agent_id: z.string(), goal_id: z.string(), name: z.string() })
+
+interface Draft {
+  name: string
+  description: string
+  body: string
+}
+
+/** Keeps a draft of a skill and asks the operator whether it is to be used. @throws ToolError, BadFileError */
+export async function propose(
+  svc: PluginHandle,
+  call: { call_id: string; agent_id: string; goal_id: string | null },
+  { name, description, body }: Draft,
+): Promise<string> {
+  const { call_id, agent_id, goal_id } = call
+  if (goal_id === null || !svc.has(Questions))
+    throw new ToolError({ problem: 'No operator is asked here; put the draft into your answer.' })
+  const text = `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\n---\n\n${body.trim()}\n`
+  parseSkill('The draft', text, name)
+  const { files } = svc.ports
+  const folder = join(svc.project.svc, FOLDER, svc.ports.ids.make(name, 8))
+  await files.mkdir(folder, { recursive: true, mode: 0o700 })
+  await files.writeFile(join(folder, 'SKILL.md'), text)
+  const isThere = await files.access(join(svc.project.root, 'skills', name, 'SKILL.md')).then(
+    () => true,
+    () => false,
+  )
+  const shown = body.length > SHOWN ? `${body.slice(0, SHOWN)}\n[…] All of it: ${join(folder, 'SKILL.md')}` : body
+  const asked = { call_id, agent_id, goal_id }
+  const question = `May I ${isThere ? 'change' : 'add'} the skill "${name}"? ${description}\n\n${shown}`
+  const { question_id } = await svc.use(Questions).ask({ ...asked, question, options: [YES, 'Do not use it'] })
+  await files.writeFile(join(folder, ASKED), JSON.stringify({ ...asked, name }))
+  return `The operator is asked (${question_id}). The skill is in use once they agree; until then your goal waits.`
+}
+
+/** Puts drafts that the operator agreed to into the project's `skills/`, and removes those that were declined. */
+export async function settleProposals(svc: PluginHandle): Promise<void> {
+  const { files } = svc.ports
+  const drafts = join(svc.project.svc, FOLDER)
+  for (const entry of await files.readdir(drafts).catch(() => [])) {
+    const draft = join(drafts, entry)
+    const asked = await readAsked(svc, join(draft, ASKED))
+    if (!asked) continue
+    const { name, ...question } = asked
+    const { status, answer } = await svc.use(Questions).ask({ ...question, question: '', options: [] })
+    if (status === 'open') continue
+    try {
+      if (status === 'answered' && answer === YES) {
+        const folder = join(svc.project.root, 'skills', name)
+        await files.mkdir(folder, { recursive: true })
+        await files.rename(join(draft, 'SKILL.md'), join(folder, 'SKILL.md'))
+        svc.log.info({ agent_id: asked.agent_id, skill: name }, `the skill "${name}" is in use: the operator agreed`)
+      }
+      await files.rm(draft, { recursive: true, force: true })
+    } catch (error) {
+      svc.log.warn({ skill: name }, `Cannot put the skill "${name}" into skills/: ${errorMessage(error)}`)
+    }
+  }
+}
+
+async function readAsked(svc: PluginHandle, file: string) {
+  const text = await svc.ports.files.readFile(file, 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : Asked.safeParse(JSON.parse(text)).data
+}
