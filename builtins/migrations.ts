@@ -63,6 +63,7 @@ export const STEPS = [
   '044-learned-models',
   '046-views',
   '047-goal-totals',
+  '049-fewer-writes',
   '051-worktrees',
   '053-schedule-acceptance',
 ]

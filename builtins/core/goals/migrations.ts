@@ -134,4 +134,11 @@ CREATE VIEW pursuit_transcripts_view AS SELECT goal_id, seq, message, created_at
   '047-goal-totals': `
 CREATE VIEW goal_totals_view AS SELECT count(*) AS active FROM goals WHERE status = 'active';
 `,
+  /** Transcripts of ended goals stay where they are; `ended_at` of the first message says when, for retention. Most goals have no parent. */
+  '049-fewer-writes': `
+ALTER TABLE pursuit_transcripts ADD COLUMN ended_at INTEGER;
+CREATE INDEX pursuit_transcripts_ended ON pursuit_transcripts (ended_at) WHERE ended_at IS NOT NULL;
+DROP INDEX goals_by_parent;
+CREATE INDEX goals_by_parent ON goals (parent_goal_id) WHERE parent_goal_id IS NOT NULL;
+`,
 }

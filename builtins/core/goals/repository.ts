@@ -212,17 +212,16 @@ export const endGoal = defineEffect({
   ],
 })
 
-/** Keeps what was said for a goal that ends, and takes it out of the way of the pursuits that go on. */
-export const archiveTranscript = defineEffect({
-  name: 'goals.archive_transcript',
+/** Marks the transcript of a goal that ends, by its first message, for retention. */
+export const endTranscript = defineEffect({
+  name: 'goals.end_transcript',
   schema: z.object({ goal_id: z.string() }),
   statements: ({ goal_id }, now) => [
     {
-      sql: `INSERT INTO ended_transcripts (goal_id, seq, message, created_at, ended_at, agent_id)
-            SELECT goal_id, seq, message, created_at, ?, agent_id FROM pursuit_transcripts WHERE goal_id = ?`,
-      params: [now, goal_id],
+      sql: `UPDATE pursuit_transcripts SET ended_at = ? WHERE goal_id = ?
+            AND seq = (SELECT min(seq) FROM pursuit_transcripts WHERE goal_id = ?)`,
+      params: [now, goal_id, goal_id],
     },
-    { sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] },
   ],
 })
 
@@ -390,7 +389,7 @@ export const GOAL_EFFECTS = [
   setPriority,
   endGoal,
   markSubgoalsReported,
-  archiveTranscript,
+  endTranscript,
   dropTranscript,
   recordAnswer,
   recordSummary,

@@ -11,7 +11,9 @@ export function goalsForget(svc: PluginHandle): void {
     where: `ended_at < ? AND task_id IS NULL AND NOT EXISTS
       (SELECT 1 FROM goals g WHERE g.goal_id = tool_calls.goal_id AND g.status = 'active')`,
   })
-  // By the first message of each: a transcript goes as a whole.
+  // The first message of each is marked: a transcript goes as a whole.
+  forgets(svc, { name: 'pursuit_transcripts', key: 'goal_id', where: 'ended_at < ?' })
+  // Of goals whose agents were removed, and of goals that ended before transcripts stayed where they are.
   forgets(svc, {
     name: 'ended_transcripts',
     key: 'goal_id',

@@ -9,12 +9,22 @@ export function adoptGoal(parent_goal_id: string, { sql, params = [] }: Statemen
   }
 }
 
-/** Gives the transcripts of an agent's ended goals to the agent at its top, if it has one. */
-export function passTranscripts(agent_id: string): Statement {
-  const top = `SELECT p.agent_id FROM agents_view a JOIN agents_view p ON p.agent_id = a.root_agent_id
-    WHERE a.agent_id = ended_transcripts.agent_id`
-  return {
-    sql: `UPDATE ended_transcripts SET agent_id = (${top}) WHERE agent_id = ? AND EXISTS (${top})`,
-    params: [agent_id],
-  }
+/** Gives the transcripts of an agent's ended goals to the agent at its top, if it has one: its goals go with the agent. */
+export function passTranscripts(agent_id: string): Statement[] {
+  const topOf = (table: string) =>
+    `SELECT p.agent_id FROM agents_view a JOIN agents_view p ON p.agent_id = a.root_agent_id WHERE a.agent_id = ${table}.agent_id`
+  return [
+    {
+      sql: `INSERT INTO ended_transcripts (goal_id, seq, message, created_at, ended_at, agent_id)
+            SELECT t.goal_id, t.seq, t.message, t.created_at, g.completed_at, (${topOf('g')})
+            FROM goals g JOIN pursuit_transcripts t ON t.goal_id = g.goal_id
+            WHERE g.agent_id = ? AND g.completed_at IS NOT NULL AND EXISTS (${topOf('g')})`,
+      params: [agent_id],
+    },
+    {
+      sql: `UPDATE ended_transcripts SET agent_id = (${topOf('ended_transcripts')})
+            WHERE agent_id = ? AND EXISTS (${topOf('ended_transcripts')})`,
+      params: [agent_id],
+    },
+  ]
 }

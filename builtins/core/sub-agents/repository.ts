@@ -264,7 +264,7 @@ export const keepOfRemoved = defineEffect({
   name: 'sub_agents.keep_of_removed',
   schema: z.object({ sub_agent_id: z.string() }),
   statements: ({ sub_agent_id }, now) => [
-    passTranscripts(sub_agent_id),
+    ...passTranscripts(sub_agent_id),
     {
       sql: `UPDATE sub_agents SET told_at = coalesce(told_at, ?) WHERE sub_agent_id = ? AND EXISTS
               (SELECT 1 FROM goals_view g WHERE g.goal_id = sub_agents.goal_id AND g.parent_goal_id IS NOT NULL)`,

@@ -7,7 +7,7 @@ import { appendEvent } from '#platform/store/contract'
 import { AgentBudgetExhaustedError, BudgetExhaustedError, bookSpend, UnknownPriceError } from '#safety/budget/contract'
 import type { GoalsConfig } from '../config.ts'
 import { ActiveAgent } from '../contract.ts'
-import { archiveTranscript, endGoal } from '../repository.ts'
+import { endGoal, endTranscript } from '../repository.ts'
 
 /** The longest that an agent whose model fails stays away, in milliseconds. */
 const LONGEST_REST_MS = 600_000
@@ -22,7 +22,7 @@ export function goalEnding(
   const { goal_id, agent_id } = goal
   return [
     endGoal({ goal_id, status, result, unconfirmed }),
-    archiveTranscript({ goal_id }),
+    endTranscript({ goal_id }),
     appendEvent({ type: `goal_${status}`, agent_id, data: { agent_id, goal_id } }),
   ]
 }

@@ -8,6 +8,9 @@ import { FROM_BACKUP, unusable } from './damage.ts'
 import type { Database } from './database.ts'
 import { lossOf } from './lost.ts'
 
+/** Length of the write-ahead log at which SQLite puts it back into the file. */
+const LOG_BYTES = 2 * 1024 * 1024
+
 interface OpenOptions {
   synchronous: 'normal' | 'full'
   /** Whether to check the integrity of the whole file first. */
@@ -72,8 +75,10 @@ async function prepare(database: Database, { synchronous, check }: OpenOptions):
     }
     // `synchronous` is set in any case: SQLite's default differs between the first connection and later ones.
     // Only a file without anything in it takes this by itself; see `makeShrinkable` for others.
-    if (tables === 0) database.script('PRAGMA auto_vacuum = INCREMENTAL')
+    // A commit writes each page that it changes whole, and changes few bytes of most: smaller pages are less to write.
+    if (tables === 0) database.script('PRAGMA page_size = 1024; PRAGMA auto_vacuum = INCREMENTAL')
     database.script(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};
-      PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 16777216`)
+      PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 16777216;
+      PRAGMA wal_autocheckpoint = ${LOG_BYTES / database.pragma('page_size')}`)
   })
 }

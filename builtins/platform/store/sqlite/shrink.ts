@@ -9,8 +9,8 @@ const SPARE_PAGES = 256
 /** A log that has grown beyond this is put back into the file, in bytes. */
 const LARGE_LOG = 4 * 1024 * 1024
 
-/** Frames of a log that SQLite puts back by itself where no reader is in its way, and those of some more writes. */
-const SHORT_LOG = 1_200
+/** A log is long that is this many times as long as where SQLite puts it back by itself, if no reader is in its way. */
+const LONG_LOG = 1.2
 /** A log that has not become shorter by then will not soon: a reader holds on to what it sees, in milliseconds. */
 const PATIENCE_MS = 10_000
 const LOOK_MS = 50
@@ -54,7 +54,7 @@ export async function shortLog(database: Database, clock: Clock, signal: AbortSi
     database.waiting(() => database.get<{ log: number; checkpointed: number }>(`PRAGMA wal_checkpoint(${how})`)!)
   const isLong = async () => {
     // Only looked at: https://sqlite.org/pragma.html#pragma_wal_checkpoint
-    if ((await log('NOOP')).log <= SHORT_LOG) return false
+    if ((await log('NOOP')).log <= database.pragma('wal_autocheckpoint') * LONG_LOG) return false
     const { log: frames, checkpointed } = await log('PASSIVE')
     return checkpointed < frames
   }

@@ -67,7 +67,7 @@ it('an image that a tool of a plugin gives reaches the model, is kept once, and 
   expect(await rows(home, 'SELECT width, height FROM images')).toEqual([{ width: 16, height: 8 }])
   const said = await rows<{ message: string }>(
     home,
-    `SELECT message FROM ended_transcripts WHERE message LIKE '%images%'`,
+    `SELECT message FROM pursuit_transcripts WHERE message LIKE '%images%'`,
   )
   expect(said).toHaveLength(1)
   expect(said[0]!.message).not.toContain(PNG.slice(0, 20))

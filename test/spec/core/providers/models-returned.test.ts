@@ -175,7 +175,7 @@ test('an answer that is only reasoning is none: it is not stored, and the model 
   home.kernel.heartbeat.start()
   for (let n = 0; n < 8 && replies.length > 0; n++) await runHeartbeat(home)
   expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'completed', result: 'Done.' })
-  const stored = await rows<{ message: string }>(home, 'SELECT message FROM ended_transcripts ORDER BY seq')
+  const stored = await rows<{ message: string }>(home, 'SELECT message FROM pursuit_transcripts ORDER BY seq')
   const answers = stored.map(({ message }) => JSON.parse(message) as Message).filter(({ role }) => role === 'assistant')
   expect(answers.map(({ tool_calls }) => tool_calls?.[0]?.name)).toEqual(['finish_goal'])
   expect(home.server.refusals).toEqual([])

@@ -36,11 +36,12 @@ export const ownInvariants = (): readonly Invariant[] => [
   },
   {
     name: 'no_transcript_after_the_end',
-    promise: 'A goal that has ended, or not begun, has no transcript.',
+    promise: 'A goal that has not begun has no transcript, and a transcript ends exactly when its goal does.',
     tables: ['goals', 'pursuit_transcripts'],
     broken: none(
-      `SELECT goal_id, status, steps_completed FROM goals g WHERE (status <> 'active' OR steps_completed = 0)
-       AND EXISTS (SELECT 1 FROM pursuit_transcripts t WHERE t.goal_id = g.goal_id)`,
+      `SELECT goal_id, status, steps_completed FROM goals g JOIN (SELECT goal_id, max(ended_at) AS ended_at
+         FROM pursuit_transcripts GROUP BY goal_id) t USING (goal_id)
+       WHERE (status = 'active') <> (t.ended_at IS NULL) OR (status = 'active' AND steps_completed = 0)`,
     ),
   },
   {
