@@ -15,6 +15,8 @@ export interface EffectKind<P = unknown> {
   schema: z.ZodType<P>
   /** The statements, in order. `now` is the commit's time in milliseconds. */
   statements(payload: P, now: number): Statement[]
+  /** The events that it appends. All events of a commit are appended before its statements run. */
+  events?(payload: P): AppendedEvent[]
   /** Each statement must change exactly one row; otherwise nothing of the commit is written and it is `refused`. */
   mustChange?: boolean
   /** Written even when the commit is fenced off or refused, for what has happened in any case. */
@@ -90,23 +92,15 @@ const NewEvent = z.object({
   data: z.record(z.string(), z.unknown()),
 })
 
-/** How statements that append an event begin; what follows may be joined by UNION ALL. */
-export const EVENTS_INSERT = 'INSERT INTO events (type, v, at, agent_id, cycle_num, run_id, data)'
-const INSERT_EVENT = `${EVENTS_INSERT} SELECT ?, 1, ?, ?, ?, ${RUN_OF}, ?`
-
-/** Returns the statement that appends an event, for a write that records its own event; `unless` it finds a row. */
-export function eventStatement(event: z.input<typeof NewEvent>, now: number, unless?: Statement): Statement {
-  const { type, agent_id, cycle_num, run_id, data } = event
-  const params = [type, now, agent_id, cycle_num, run_id, JSON.stringify(data)]
-  if (!unless) return { sql: INSERT_EVENT, params }
-  return { sql: `${INSERT_EVENT} WHERE NOT EXISTS (${unless.sql})`, params: [...params, ...(unless.params ?? [])] }
-}
+/** An event to append; `unless` this query finds a row. */
+export type AppendedEvent = z.input<typeof NewEvent> & { unless?: Statement }
 
 /** Appends an event in the same transaction; its hook fires after the commit, in the process that committed. */
 export const appendEvent = defineEffect({
   name: 'events.append',
   schema: NewEvent,
-  statements: (event, now) => [eventStatement(event, now)],
+  statements: () => [],
+  events: event => [event],
 })
 
 /** Makes agents due, in the same transaction as what they are to see. All agents without a list. */
@@ -220,8 +214,9 @@ export interface Store {
 }
 export const Store = token<Store>('store')
 
-/** An effect as the statements that it is, in order; see `EffectKind` for the two marks. */
+/** An effect as the statements that it is, in order, and the rows of its events; see `EffectKind` for the two marks. */
 export interface PlannedEffect {
+  events: readonly Statement[]
   statements: readonly Statement[]
   must: boolean
   always: boolean

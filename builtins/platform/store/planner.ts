@@ -1,6 +1,7 @@
 import { type Effect, type PluginHandle, parse } from '#kernel'
 import { appendEvent, type EffectPlanner, Effects, isOptional, wakeAgents } from './contract.ts'
 import { statementMasker } from './secrets.ts'
+import { eventRow } from './statements.ts'
 
 /** Turns writes into statements by the definitions of their modules, without the secrets that they may hold. */
 export function effectPlanner(svc: PluginHandle): EffectPlanner {
@@ -18,9 +19,12 @@ export function effectPlanner(svc: PluginHandle): EffectPlanner {
       const kind = svc.find(Effects, effect)
       if (!kind && isOptional(each)) return []
       if (!kind) throw new Error(`no plugin knows the effect "${effect}"`)
-      const statements = kind.statements(parse(kind.schema, payload, `The effect ${effect}`) as never, now)
+      const parsed = parse(kind.schema, payload, `The effect ${effect}`) as never
+      const events = (kind.events?.(parsed) ?? []).map(event => eventRow(event, now))
+      const statements = kind.statements(parsed, now)
       return {
-        statements: mask ? statements.map(mask) : statements,
+        events: mask ? events.map(mask.event) : events,
+        statements: mask ? statements.map(mask.statement) : statements,
         must: kind.mustChange ?? false,
         always: kind.always ?? false,
       }

@@ -1,5 +1,5 @@
 /** What the writes of other modules may do to the tables of the store. */
-import type { Condition, Statement } from './contract.ts'
+import { type AppendedEvent, type Condition, type PlannedEffect, RUN_OF, type Statement } from './contract.ts'
 
 /** `run_at` of a lease that is never due by itself. */
 export const NEVER = Number.MAX_SAFE_INTEGER
@@ -95,4 +95,38 @@ export function raiseValue({ namespace, key }: ValueKey, { sql, params = [] }: S
 /** Removes the oldest events, up to and with this seq. */
 export function deleteEvents(upTo: number): Statement {
   return { sql: 'DELETE FROM events WHERE seq <= ?', params: [upTo] }
+}
+
+/** Returns the query of an event's row. */
+export function eventRow({ type, agent_id, cycle_num, run_id, data, unless }: AppendedEvent, now: number): Statement {
+  const params = [type, now, agent_id, cycle_num, run_id, JSON.stringify(data)]
+  const row = `SELECT ?, 1, ?, ?, ?, ${RUN_OF}, ?`
+  if (!unless) return { sql: row, params }
+  return { sql: `${row} WHERE NOT EXISTS (${unless.sql})`, params: [...params, ...(unless.params ?? [])] }
+}
+
+/** A statement of a transaction; `must`: it has to change one row. */
+interface Step {
+  statement: Statement
+  must: boolean
+}
+
+/**
+ * Returns the statements of a transaction in order: first those that append its events.
+ * @param together maximum number of events that one statement appends
+ */
+export function stepsOf(planned: readonly PlannedEffect[], together: number): Step[] {
+  const events = planned.flatMap(effect => effect.events)
+  const steps: Step[] = []
+  for (let at = 0; at < events.length; at += together)
+    steps.push({ statement: insertEvents(events.slice(at, at + together)), must: false })
+  for (const { statements, must } of planned) for (const statement of statements) steps.push({ statement, must })
+  return steps
+}
+
+function insertEvents(rows: readonly Statement[]): Statement {
+  return {
+    sql: `INSERT INTO events (type, v, at, agent_id, cycle_num, run_id, data) ${rows.map(({ sql }) => sql).join(' UNION ALL ')}`,
+    params: rows.flatMap(({ params = [] }) => params),
+  }
 }

@@ -14,14 +14,17 @@ import {
   type Store,
   shownEvent,
 } from './contract.ts'
-import { mergeEvents } from './merge-events.ts'
 import type { Fence, LocalScheduler } from './scheduler.ts'
 import type { Database } from './sqlite/database.ts'
 import { shortLog, shrink, trimLog } from './sqlite/shrink.ts'
+import { stepsOf } from './statements.ts'
 import { WriteNames } from './write-names.ts'
 
 /** A must-change effect changed nothing; rolls the transaction back. */
 class MustChangeRefused extends Error {}
+
+/** SQLite takes 500 at most; more than some save little and make each number of them another statement to prepare. */
+const EVENTS_TOGETHER = 100
 
 /** How long a read is cached while nothing was written, in milliseconds; what depends on the time may change. */
 const KNOWN_MS = 500
@@ -235,7 +238,7 @@ export class SqliteStore implements Store {
   #transact(planned: readonly PlannedEffect[], fence: Fence | undefined): CommitResult {
     const fenced = fence !== undefined && !fence()
     const written = fenced ? planned.filter(({ always }) => always) : planned
-    for (const { statement, must } of mergeEvents(written)) {
+    for (const { statement, must } of stepsOf(written, EVENTS_TOGETHER)) {
       const changes = this.#database.run(statement)
       if (must && changes !== 1) throw new MustChangeRefused()
     }

@@ -1,6 +1,6 @@
 import { ContextUse } from '#core/models/contract'
 import { defineError, token, z } from '#kernel'
-import { defineEffect, eventStatement, RUN_OF, type Statement, usdOf } from '#platform/store/contract'
+import { type AppendedEvent, defineEffect, RUN_OF, type Statement, usdOf } from '#platform/store/contract'
 
 const Amount = z.object({ usd: z.number(), tokens: z.number().int() })
 const Left = z.object({ usd: z.number().nullable(), tokens: z.number().int().nullable() })
@@ -190,7 +190,7 @@ export const ModelCalled = z.object({
   context: ContextUse.optional(),
 })
 
-function modelCalled(spend: z.output<typeof BookedSpend>, now: number): Statement {
+function modelCalled(spend: z.output<typeof BookedSpend>): AppendedEvent {
   const { agent_id, cycle_num, run_id } = spend
   // Each by its name: to put an object together from others takes a hundred times as long.
   const data: z.output<typeof ModelCalled> = {
@@ -211,8 +211,8 @@ function modelCalled(spend: z.output<typeof BookedSpend>, now: number): Statemen
     failover_from: spend.failover_from,
     context: spend.context,
   }
-  const booked = { sql: 'SELECT 1 FROM spend WHERE call_id = ? AND presumed = 0', params: [spend.call_id] }
-  return eventStatement({ type: 'model_called', agent_id, cycle_num, run_id, data }, now, booked)
+  const unless = { sql: 'SELECT 1 FROM spend WHERE call_id = ? AND presumed = 0', params: [spend.call_id] }
+  return { type: 'model_called', agent_id, cycle_num, run_id, data, unless }
 }
 
 const BOOK = `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, run_id, kind, model, cost_micros, input_tokens,
@@ -235,10 +235,10 @@ export const bookSpend = defineEffect({
   always: true,
   optional: true,
   schema: BookedSpend,
+  events: spend => [modelCalled(spend)],
   statements: (spend, now): Statement[] => {
     const { call_id, agent_id, root_agent_id = null, cost_micros, input_tokens, output_tokens } = spend
     return [
-      modelCalled(spend, now),
       {
         sql: `UPDATE budget SET
                 spent_micros = spent_micros + ? - coalesce((SELECT cost_micros FROM spend WHERE call_id = ?

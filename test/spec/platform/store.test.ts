@@ -5,15 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { definePlugin, z } from '#kernel'
 import { MIGRATIONS } from '#migrations'
 import { type Lease, SchedulerToken } from '#platform/heartbeat/contract'
-import {
-  appendEvent,
-  defineEffect,
-  Effects,
-  eventStatement,
-  Store,
-  setValue,
-  wakeAgents,
-} from '#platform/store/contract'
+import { appendEvent, defineEffect, Effects, Store, setValue, wakeAgents } from '#platform/store/contract'
 import store from '#platform/store/index'
 import { APPLICATION_ID } from '#platform/store/schema'
 import { NEVER } from '#platform/store/statements'
@@ -37,11 +29,13 @@ const booked = defineEffect({
 const record = defineEffect({
   name: 'test.record',
   schema: z.object({ key: z.string() }),
-  statements: ({ key }, now) => [
-    eventStatement({ type: 'recorded', agent_id: null, data: { key } }, now, {
-      sql: 'SELECT 1 FROM plugin_values WHERE key = ?',
-      params: [key],
-    }),
+  events: ({ key }) => [
+    {
+      ...{ type: 'recorded', agent_id: null, data: { key } },
+      unless: { sql: 'SELECT 1 FROM plugin_values WHERE key = ?', params: [key] },
+    },
+  ],
+  statements: ({ key }) => [
     {
       sql: "INSERT INTO plugin_values (namespace, key, value) VALUES ('recorded', ?, '1') ON CONFLICT DO NOTHING",
       params: [key],
@@ -196,11 +190,12 @@ describe('a commit', () => {
     expect(events.map(({ seq, data }) => [seq, data.n])).toEqual(Array.from({ length: 2_050 }, (_, n) => [n + 1, n]))
   })
 
-  it('records an event by what the writes before it left, wherever it is between others', async () => {
+  it('appends the events of a commit in order, but for those that what was there before rules out', async () => {
     const { home, db } = await open()
     await using _ = home
     const tested = (n: number) => appendEvent({ type: 'tested', agent_id: 'a', data: { n } })
-    await db.apply([tested(1), record({ key: 'x' }), tested(2), record({ key: 'x' }), record({ key: 'y' }), tested(3)])
+    await db.apply([tested(1), record({ key: 'x' }), tested(2)])
+    await db.apply([record({ key: 'x' }), record({ key: 'y' }), tested(3)])
     const events = await db.events(0, 10)
     expect(events.map(({ data }) => data.n ?? data.key)).toEqual([1, 'x', 2, 'y', 3])
   })

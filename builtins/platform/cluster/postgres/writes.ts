@@ -1,6 +1,7 @@
 import type { Clock } from '#kernel'
 import type { CommitResult } from '#platform/heartbeat/contract'
 import { type PlannedEffect, RemovedMeanwhileError, type Statement } from '#platform/store/contract'
+import { stepsOf } from '#platform/store/statements'
 import { type Connections, codeOf, isSaid, LIMIT_MS } from './connection.ts'
 import { PreparedQuery } from './kept.ts'
 import type { Answer } from './message.ts'
@@ -78,8 +79,9 @@ export class Writes {
   /** @throws RemovedMeanwhileError, and what keeps the database from being written to */
   transact({ planned, fence, notice, patient = false, claims = false }: WriteRequest): Promise<CommitResult> {
     const parts = [
-      ...planned.flatMap(({ statements, must }) =>
-        statements.map(each => (must ? changing(each, 1, REFUSED) : new PreparedQuery(each.sql, each.params))),
+      // It takes the types of parameters from the table, where a statement has one row.
+      ...stepsOf(planned, 1).map(({ statement, must }) =>
+        must ? changing(statement, 1, REFUSED) : new PreparedQuery(statement.sql, statement.params),
       ),
       ...(notice ? [notice] : []),
     ]
