@@ -108,6 +108,12 @@ describe('one daemon for a project', () => {
       'svc: warning: The configuration is not valid: .svc/config.yaml:2: daemon.heartbeat',
     )
     expect(await daemonIn(cwd)).toMatchObject({ pid: daemon.pid, frozen: true })
+    // What is only read is shown without the project being opened.
+    expect(await svc(['status'], { cwd })).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringMatching(/coder-/),
+    })
   })
 
   it('svc status shows a freeze, with a daemon and without one', async () => {

@@ -54,6 +54,7 @@ function kitchen() {
         }),
         output: z.record(z.string(), z.unknown()),
         http: { method: 'GET', path: '/cups/{cup_id}' },
+        render: ({ cup_id }) => `The cup ${cup_id}.`,
         run: input => input,
       })
       svc.operation({
@@ -203,6 +204,15 @@ describe('an operation over HTTP', () => {
     const { ask } = await startKitchenServer()
     const head = await ask('/cups', { method: 'HEAD' })
     expect([head.status, head.text]).toEqual([200, ''])
+  })
+
+  it('answers a client that accepts text only as the command prints it', async () => {
+    const { ask } = await startKitchenServer()
+    const headers = { accept: 'text/plain' }
+    const shown = await ask('/cups/blue', { headers })
+    expect([shown.headers['content-type'], shown.text]).toEqual(['text/plain; charset=utf-8', 'The cup blue.'])
+    expect((await ask('/cups?limit=1', { headers })).json).toHaveLength(1)
+    expect((await ask('/cups/blue', { headers: { accept: '*/*' } })).json).toMatchObject({ cup_id: 'blue' })
   })
 
   it('sends nothing twice to a client that names what it has', async () => {

@@ -28,11 +28,15 @@ export async function runOperation(
   if (name === 'plugins.check' && !isChild(context)) return checkInChild(root, input, context)
   if (name === 'config.set' && (await runsPlugins(root, context))) return setInChild(root, spec, input, context)
   const exit = await interruptible(ports.clock, async signal => {
-    const ask = () => askDaemon(root, spec.operation!, input, context, signal)
+    const isShown = rendered && !json
+    const isReading = spec.operation!.http?.method === 'GET' && narrowing(spec, input) === ''
+    // What is only read the daemon prints as well: this process then loads nothing of the project.
+    const accept = isShown && isReading && !judged ? 'text/plain' : undefined
+    const ask = () => askDaemon(root, spec.operation!, input, context, signal, accept)
     const answer = await whileWaiting(terminal, ports.clock, ask)
     if (!answer) return runHere(root, spec, input, context, signal)
-    const isAsked = (rendered && !json) || judged
-    const as = isAsked ? await shownAs(spec.operation!, root, context) : undefined
+    const isWritten = accept !== undefined && typeof answer.output === 'string'
+    const as = isWritten ? AS_WRITTEN : isShown || judged ? await shownAs(spec.operation!, root, context) : undefined
     const shown = show(answer.output, as, answerContext(spec, input, answer.around), context, signal)
     return await (endless ? shown.catch(error => reportStopped(error, context)) : shown)
   })
@@ -77,6 +81,7 @@ function reportStopped(error: SvcError, { terminal }: Context): number {
 }
 
 type ShownAs = Pick<Operation, 'render' | 'exit'>
+const AS_WRITTEN: ShownAs = { render: String }
 
 const NO_FILTERS = ['limit', 'all']
 

@@ -19,6 +19,7 @@ export interface Surroundings {
 
 /**
  * Sends an operation to the project's daemon, over its socket. Aborting the signal disconnects the client.
+ * @param accept `text/plain` asks for the output as its command prints it
  * @returns undefined when no daemon answers, when the one that might have done so has stalled, or when the operation
  * has no route
  * @throws SvcError, the one that the operation threw in the daemon
@@ -29,6 +30,7 @@ export async function askDaemon(
   input: Readonly<Record<string, unknown>>,
   { program, ports, tree }: Pick<Context, 'program' | 'ports' | 'tree'>,
   signal?: AbortSignal,
+  accept = '*/*',
 ): Promise<{ output: unknown; around?: Surroundings } | undefined> {
   const request = requestOf(operation, input)
   if (!request) return undefined
@@ -37,7 +39,7 @@ export async function askDaemon(
   if (!found?.alive || found.stalled) return undefined
   const isStalled = async () => (await program.findDaemon(ports, svc))?.stalled === true
   const answer = await whileNot(isStalled, ports.clock, signal, ending =>
-    send(resolve(svc, found.holder.socket), request, ending),
+    send(resolve(svc, found.holder.socket), { ...request, accept }, ending),
   ).catch(async error => {
     if (signal?.aborted || !(await isStalled())) throw error
     if (request.method === 'GET') return undefined
@@ -110,12 +112,12 @@ interface Answer {
 
 async function send(
   socketPath: string,
-  { method, path, body }: Request,
+  { method, path, body, accept }: Request & { accept: string },
   signal: AbortSignal,
 ): Promise<Answer | undefined> {
   const { request } = await import('node:http')
   return new Promise((resolve, reject) => {
-    const headers = { host: 'localhost', ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
+    const headers = { host: 'localhost', accept, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
     const sent = request({ socketPath, method, path, headers, signal }, response => {
       const { statusCode: status = 0, headers } = response
       if (headers['content-type']?.startsWith('text/event-stream')) {

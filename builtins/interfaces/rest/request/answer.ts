@@ -3,22 +3,34 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Operation, type OperationCall, parse } from '#kernel'
 import type { HttpFace } from '../contract.ts'
 
-/**
- * Sends an operation's output as its HTTP face says.
- * @param hide takes secrets out of JSON
- */
+interface SendOptions {
+  /** The output as its command prints it, where the client asks for text. */
+  text: string | undefined
+  /** Takes secrets out of JSON. */
+  hide: (json: string) => string
+}
+
+/** Sends an operation's output as its HTTP face says. */
 export function sendOutput(
   reply: FastifyReply,
   http: HttpFace,
   output: unknown,
-  hide: (json: string) => string,
+  { text, hide }: SendOptions,
 ): FastifyReply {
+  const sendText = (plain: string) => reply.send(JSON.parse(hide(JSON.stringify(plain))))
   const status = http.statusOf?.(output as never) ?? http.status ?? 200
   reply.code(status)
   if (http.location) reply.header('location', asHeader(http.location(output as never)))
   if (status === 503) reply.header('retry-after', '1')
   if (status === 204) return reply.send()
-  if (http.produces) return reply.type(http.produces).send(JSON.parse(hide(JSON.stringify(String(output)))))
+  if (http.produces) {
+    reply.type(http.produces)
+    return sendText(String(output))
+  }
+  if (text !== undefined) {
+    reply.type('text/plain; charset=utf-8').header('vary', 'accept')
+    return sendText(text)
+  }
   const { json, tag } = writtenOf(output)
   if (tag && status === 200) reply.header('etag', tag)
   return reply.type('application/json; charset=utf-8').send(json)

@@ -154,7 +154,8 @@ async function answer(
   const notice = await operation.notice?.(svc)
   if (notice) reply.header('x-notice', notice)
   if (operation.http.headers) reply.headers(operation.http.headers(input as never))
-  return sendOutput(reply, operation.http, output, hide)
+  const text = request.headers.accept === 'text/plain' ? operation.render?.(output as never) : undefined
+  return sendOutput(reply, operation.http, output, { text, hide })
 }
 
 /** The answer is written past Fastify, which learns of it only when it is done, or has not begun. */
