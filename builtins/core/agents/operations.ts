@@ -99,9 +99,9 @@ export const agentsSpawn = operation({
       .describe('Name of a profile'),
     model: model.nullish().describe("provider:model, or provider:lite|standard|pro (default: the profile's)"),
     ...given,
-        worktree: WorktreePer.optional().describe(
-          "Work in a git worktree of the workspace: `agent` for all its work, `goal` with a branch for each goal (default: the profile's)",
-        ),
+    worktree: WorktreePer.optional().describe(
+      "Work in a git worktree of the workspace: `agent` for all its work, `goal` with a branch for each goal (default: the profile's)",
+    ),
   }),
   output: AgentDetail,
   http: {

@@ -125,7 +125,7 @@ export const recordingsDiff = operation({
   input: z.object({ a: RunRef, b: RunRef }),
   output: RunDiff,
   http: { method: 'GET', path: '/runs/{a}/diff/{b}' },
-      cli: { usage: 'runs diff <a> <b>' },
+  cli: { usage: 'runs diff <a> <b>' },
   mcp: true,
   errors: MISSING,
   run: ({ a, b }, { svc }) => svc.use(OwnRecordings).diff(a, b),

@@ -382,7 +382,11 @@ describe('terms of a schedule', () => {
     expect((await get(home, made)).acceptance).toEqual([{ file: 'report.md' }])
     await pass(home, 61_000)
     const [goal] = await goalsOf(home, home.id)
-    expect(goal).toMatchObject({ origin: 'schedule', status: 'abandoned', acceptance: [{ file: 'report.md', met: false }] })
+    expect(goal).toMatchObject({
+      origin: 'schedule',
+      status: 'abandoned',
+      acceptance: [{ file: 'report.md', met: false }],
+    })
     expect(goal!.result).toMatch(/^Not accepted after 5 tries/)
   })
 })
