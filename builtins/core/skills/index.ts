@@ -6,7 +6,7 @@ import { catalogueText, skillsFor, skillWarnings } from './catalogue.ts'
 import { Skills } from './contract.ts'
 import { skillOperations } from './operations.ts'
 import { settleProposals } from './proposals.ts'
-import { SkillFiles } from './skill-files.ts'
+import { OwnSkillFiles, SkillFiles } from './skill-files.ts'
 import { skillsToolkit } from './toolkit.ts'
 
 /** After what is the agent's own, before what the project says of itself. */
@@ -33,9 +33,10 @@ export default definePlugin({
       text: catalogue,
     }
     svc.add(PromptSections, section)
+    svc.provide(OwnSkillFiles, files)
     svc.provide(Skills, { catalogue })
     svc.toolkit(skillsToolkit(svc, files))
-    for (const operation of skillOperations(files)) svc.operation(operation)
+    for (const operation of skillOperations) svc.operation(operation)
     svc.add(ConfigChecks, {
       name: 'skills',
       forbids: 'nothing',

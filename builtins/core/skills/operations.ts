@@ -2,51 +2,51 @@ import { operation, z } from '#kernel'
 import { columns } from '#lib/columns'
 import { BadFileError } from '#lib/yaml'
 import { Skill, SkillDetail, SkillNotFoundError } from './contract.ts'
-import type { SkillFiles } from './skill-files.ts'
+import { OwnSkillFiles } from './skill-files.ts'
 
-export function skillOperations(files: SkillFiles) {
-  return [
-    operation({
-      name: 'skills.list',
-      summary: 'List skills that profiles may name',
-      description:
-        'Those of the project, of the user, of plugins and of the package; of two with one name, the first is used.',
-      input: z.object({}),
-      output: z.array(Skill),
-      http: { method: 'GET', path: '/skills' },
-      cli: { usage: 'skills' },
-      mcp: true,
-      reach: 'store',
-      run: () => files.list(),
-      render: asTable,
-    }),
-    operation({
-      name: 'skills.get',
-      summary: 'Show a skill in full',
-      description: 'Its instructions, as an agent reads them, and the files beside them.',
-      input: z.object({
-        name: z
-          .string()
-          .min(1)
-          .max(64)
-          .meta({ examples: ['tdd'] })
-          .describe("A skill's name"),
-      }),
-      output: SkillDetail,
-      http: { method: 'GET', path: '/skills/{name}' },
-      cli: { usage: 'skills show <name>' },
-      mcp: true,
-      reach: 'store',
-      errors: [SkillNotFoundError, BadFileError],
-      async run({ name }) {
-        const skill = await files.find(name)
-        return { ...skill, files: await files.filesOf(skill) }
-      },
-      render: ({ name, description, file, files: beside, body }) =>
-        [`${name}: ${description}`, `  ${file}`, ...beside.map(path => `  ${path}`), '', body].join('\n'),
-    }),
-  ]
-}
+export const skillsList = operation({
+  name: 'skills.list',
+  summary: 'List skills that profiles may name',
+  description:
+    'Those of the project, of the user, of plugins and of the package; of two with one name, the first is used.',
+  input: z.object({}),
+  output: z.array(Skill),
+  http: { method: 'GET', path: '/skills' },
+  cli: { usage: 'skills' },
+  mcp: true,
+  reach: 'store',
+  run: (_, { svc }) => svc.use(OwnSkillFiles).list(),
+  render: asTable,
+})
+
+export const skillsGet = operation({
+  name: 'skills.get',
+  summary: 'Show a skill in full',
+  description: 'Its instructions, as an agent reads them, and the files beside them.',
+  input: z.object({
+    name: z
+      .string()
+      .min(1)
+      .max(64)
+      .meta({ examples: ['tdd'] })
+      .describe("A skill's name"),
+  }),
+  output: SkillDetail,
+  http: { method: 'GET', path: '/skills/{name}' },
+  cli: { usage: 'skills show <name>' },
+  mcp: true,
+  reach: 'store',
+  errors: [SkillNotFoundError, BadFileError],
+  async run({ name }, { svc }) {
+    const files = svc.use(OwnSkillFiles)
+    const skill = await files.find(name)
+    return { ...skill, files: await files.filesOf(skill) }
+  },
+  render: ({ name, description, file, files: beside, body }) =>
+    [`${name}: ${description}`, `  ${file}`, ...beside.map(path => `  ${path}`), '', body].join('\n'),
+})
+
+export const skillOperations = [skillsList, skillsGet]
 
 function asTable(skills: readonly Skill[]): string {
   if (skills.length === 0) return 'There are no skills; a skill is a file skills/<name>/SKILL.md'

@@ -1,6 +1,6 @@
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { errorMessage, type PluginHandle } from '#kernel'
+import { errorMessage, type PluginHandle, token } from '#kernel'
 import { readRegular } from '#lib/regular'
 import { BadFileError } from '#lib/yaml'
 import { type Skill, SkillFolders, SkillNotFoundError } from './contract.ts'
@@ -26,6 +26,9 @@ interface Place {
   source: Skill['source']
   folder: string
 }
+
+/** The files of skills, for the operations of this module. */
+export const OwnSkillFiles = token<SkillFiles>('skills/files')
 
 /** Finds skills, those of earlier places first. What a file held is kept until the file changes. */
 export class SkillFiles {

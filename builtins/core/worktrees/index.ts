@@ -16,7 +16,7 @@ export default definePlugin({
   setup(svc) {
     for (const effect of [enterBranch, moveBase, forgetBranch]) svc.add(Effects, effect.kind)
     svc.provide(Worktrees, worktreesFor(svc))
-    for (const operation of worktreeOperations(svc)) svc.operation(operation)
+    for (const operation of worktreeOperations) svc.operation(operation)
     svc.event('changes_kept', ChangesKept)
     svc.add(DeleteHooks, { name: 'worktrees', part: agent => keepUnmerged(svc, agent) })
     svc.tap('goal_pursuit', { name: 'worktrees', stage: -100, hasWork: neverHasWork }, async (cycle: Cycle) => {
