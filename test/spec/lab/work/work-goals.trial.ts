@@ -20,6 +20,9 @@ describe('all 60 work goals, over real HTTP', () => {
       expect(host.server.refusals).toEqual([])
       expect(host.models.stumbles).toEqual([])
       if (behaviour === 'careful') expect(model).toMatchObject({ passed: model!.runs, failures: [] })
+      // The answer to a mistake names the way on.
+      for (const [mistake, { made, helped }] of host.models.ledger)
+        expect(helped / made, mistake).toBeGreaterThanOrEqual(0.8)
       expect(model!.per_run!.calls.median).toBeLessThanOrEqual(TURNS[behaviour] ?? 8)
     },
     LONG,
