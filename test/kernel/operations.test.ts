@@ -1,5 +1,15 @@
 import { expect, it } from 'vitest'
-import { definePlugin, InvalidInputError, UnknownOperationError, z } from '#kernel'
+import {
+  definePlugin,
+  InvalidInputError,
+  type OperationCall,
+  Operations,
+  operation,
+  type PluginHandle,
+  token,
+  UnknownOperationError,
+  z,
+} from '#kernel'
 import { testHost } from '../support/index.ts'
 
 const calls: unknown[] = []
@@ -59,4 +69,28 @@ it('an unknown operation is named, also after its plugin left', async () => {
   await home.kernel.host.remove('greeter')
   await expect(home.kernel.invoke('greeter.greet', { name: 'ada' })).rejects.toBeInstanceOf(UnknownOperationError)
   await expect(home.kernel.invoke('greeter.greet')).rejects.toThrow('There is no operation "greeter.greet".')
+})
+
+const noCall = {} as OperationCall
+
+it('one operation that several plugins register runs and counts with the handle of each', async () => {
+  const Size = token<number>('size/own')
+  const sizeShow = operation({
+    name: 'size.show',
+    summary: 'Show the size',
+    input: z.object({}),
+    output: z.string(),
+    run: (_, { svc, request_id }) => `${svc.name} ${svc.use(Size)} ${request_id}`,
+    count: (_, { svc }) => svc.use(Size),
+  })
+  const setup = (size: number) => (svc: PluginHandle) => {
+    svc.provide(Size, size)
+    svc.operation(sizeShow)
+  }
+  await using small = await testHost({ builtins: [definePlugin({ name: 'small', setup: setup(1) })] })
+  await using large = await testHost({ builtins: [definePlugin({ name: 'large', setup: setup(9) })] })
+  const shown = [small, large].map(({ kernel }) => kernel.invoke('size.show', {}, { request_id: 'req-1' }))
+  expect(await Promise.all(shown)).toEqual(['small 1 req-1', 'large 9 req-1'])
+  const counts = [small, large].map(({ kernel }) => kernel.points.find(Operations, 'size.show')?.count?.({}, noCall))
+  expect(counts).toEqual([1, 9])
 })
