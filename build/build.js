@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Makes dist/: the program, the package's entry points and their types, and the commands as data.
 import { spawn } from 'node:child_process'
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -143,12 +143,14 @@ async function copyLifeEvents() {
 }
 
 /**
- * The builtins' commands and exit codes, so that the command line needs neither zod nor any module to parse its words; and the
- * schemas of the configuration and of profiles, for editors of people who have made no project.
+ * The builtins' commands and exit codes, so that the command line needs neither zod nor any module to parse its words; the
+ * schemas of the configuration and of profiles, for editors of people who have made no project; and hashes of the sources, by
+ * which a running program knows which of its modules were changed.
  */
 async function writeCommands() {
   const { Svc, Operations, errorCatalogue } = await import(pathToFileURL(join(made, 'index.js')))
   const { commandsOf, configSchema, profileSchema } = await import(pathToFileURL(join(made, 'commands.js')))
+  const { SourceHashes } = await import(pathToFileURL(join(made, 'source-hashes.js')))
   const project = await mkdtemp(join(tmpdir(), 'svc-build-'))
   try {
     const svc = await Svc.open(project, { create: true, roles: [], log: { level: 'warn' } })
@@ -161,6 +163,8 @@ async function writeCommands() {
     for (const [name, schema] of Object.entries(schemas)) {
       await writeFile(join(made, 'schema', `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`)
     }
+    const hashes = await new SourceHashes(root, { readdir, readFile, stat }).read()
+    await writeFile(join(made, 'sources.json'), JSON.stringify(Object.fromEntries(hashes)))
     await svc.close()
   } finally {
     await rm(project, { recursive: true, force: true })

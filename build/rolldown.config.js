@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { lazySchemas } from './lazy-schemas.js'
 import { MODULES } from './modules.js'
+import { runningModules } from './running-modules.js'
 
 /** Cannot be bundled: has a binary, loads its own files, or is optional. */
 const EXTERNAL = ['better-sqlite3', 'jiti', 'pg', 'sharp', '@anthropic-ai/sdk', /^@opentelemetry\//, /^vitest(\/|$)/]
@@ -34,6 +35,7 @@ export default {
     index: 'index.ts',
     testing: 'test/support/index.ts',
     commands: 'builtins/interfaces/cli/built.ts',
+    'source-hashes': 'builtins/platform/plugin-files/checkout/sources.ts',
     watchdog: 'builtins/platform/watchdog/thread.ts',
     'schema-thread': 'builtins/core/runtime/schema-thread.js',
     ...Object.fromEntries(Object.entries(MODULES).map(([name, file]) => [`module-${name}`, file])),
@@ -42,7 +44,7 @@ export default {
   external: EXTERNAL,
   transform: { target: 'node20' },
   resolve: { conditionNames: ['svc-source', 'import', 'node', 'default'] },
-  plugins: [lazySchemas, unused],
+  plugins: [runningModules, lazySchemas, unused],
   logLevel: 'warn',
   output: {
     format: 'esm',

@@ -16,6 +16,7 @@ import { systemPorts } from '#lib/system-ports'
 import { HeartbeatConfig } from '#platform/heartbeat/contract'
 import { installHeartbeat } from '#platform/heartbeat/install'
 import { ModuleSource } from '#platform/module-source/module-source'
+import type { CheckoutModules, CheckoutParts } from '#platform/plugin-files/checkout/checkout'
 import { DisabledPlugins, PluginsConfig } from '#platform/plugin-files/config'
 import { RestartToken } from '#platform/plugin-files/contract'
 import { hindranceOf, type PluginFilesAllowed } from '#platform/plugin-files/hindrance'
@@ -72,7 +73,9 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
   const settings = keysOf(config, 'plugins', PluginsConfig)
   const disabled = disabledPlugins(config, options)
   const hindrance = hindranceOf(pluginFiles, { project, ports: machine, log })
-  const files = { settings, modules: shared, hindrance, dev, meter: machine.clock, before: [modules] }
+  const checkout = dev ? await checkoutModulesOf({ ports: machine, project, log, modules }) : undefined
+  const sources = { before: [checkout ?? modules], fileOf: (builtin: string) => checkout?.fileOf(builtin) }
+  const files = { settings, modules: shared, hindrance, dev, meter: machine.clock, ...sources }
   const daemon = keysOf(config, 'daemon', HeartbeatConfig)
   const support = (kernel: Kernel) => pluginFilesOf(kernel, files)
   const seams = { boundary: recordingBoundary, support }
@@ -100,6 +103,12 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
     throw error
   }
   return kernel
+}
+
+/** Loaded only by those who change the program itself. */
+async function checkoutModulesOf(parts: CheckoutParts): Promise<CheckoutModules | undefined> {
+  const { checkoutModules } = await import('#platform/plugin-files/checkout/checkout')
+  return checkoutModules(parts)
 }
 
 function pluginFilesOf(kernel: Kernel, options: PluginFilesOptions): PluginFiles {

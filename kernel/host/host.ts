@@ -47,8 +47,7 @@ export class Host {
       const { name } = each.definition
       const hindered = this.#needsError(each.definition)
       if (hindered) throw this.#parts.support.explain(name, each.origin, hindered)
-      const version = this.#declare(each)
-      this.#swapper.live.set(name, version)
+      this.#swapper.live.set(name, this.#declare(each))
     }
     // Together, because builtins may name each other's points whichever comes first.
     for (const rank of [0, 1] as const) for (const version of this.live.values()) version.show(rank)
@@ -91,10 +90,9 @@ export class Host {
   /** Returns the plugins of sources that are not live as they are there, by how people call them. */
   async changed(): Promise<string[]> {
     const found = await this.#find()
-    const changed = found.filter(({ plugin }) => this.#wants(plugin))
     const here = new Set(found.map(({ plugin }) => plugin.origin))
     const gone = [...this.#seen.values()].filter(({ plugin }) => !here.has(plugin.origin))
-    return [...changed, ...gone].map(({ plugin }) => plugin.stem)
+    return [...found.filter(({ plugin }) => this.#wants(plugin)), ...gone].map(({ plugin }) => plugin.stem)
   }
 
   /** Has changes of the sources applied as they report them. @returns its end */
@@ -177,8 +175,7 @@ export class Host {
     for (const each of order(loaded)) outcomes.push(await this.#bring(each))
     // Unless it could not be.
     outcomes.push(...(await this.#clear(found, new Set(), only)))
-    outcomes.push(...(await this.#settle(outcomes)))
-    return outcomes
+    return [...outcomes, ...(await this.#settle(outcomes))]
   }
 
   /** Whether a plugin is to be loaded: it changed, or it is the one that was asked for. */
@@ -213,11 +210,9 @@ export class Host {
     const here = new Set(found.map(({ plugin }) => plugin.origin))
     for (const [id, { plugin }] of this.#seen) if (!here.has(plugin.origin)) this.#seen.delete(id)
     const gone = [...this.live.values()].filter(version => {
-      const { name, origin, stem } = version
+      const { name, origin, stem, place } = version
       const named = only === undefined || [name, origin, stem].includes(only)
-      return (
-        !isOfProgram(origin) && !here.has(origin) && !arriving.has(name) && named && !this.#needsRestart(version.place)
-      )
+      return !isOfProgram(origin) && !here.has(origin) && !arriving.has(name) && named && !this.#needsRestart(place)
     })
     return this.#leave(new Set(gone))
   }
@@ -250,26 +245,30 @@ export class Host {
   async #bring(loaded: LoadedPlugin): Promise<Outcome> {
     const { definition, origin } = loaded
     const { name, replaces } = definition
+    const place = replaces ?? name
     const { clock } = this.#parts.ports
     const began = clock.monotonic()
+    const module = origin === 'builtin' ? this.#builtins.get(name) : undefined
     let [old, next]: (Version | undefined)[] = []
     try {
+      // Another plugin has its place until that one leaves; or an edit was taken back.
+      const isReplaced = module && !module.isShown
+      if (isReplaced) this.#declare(loaded)
+      if (isReplaced || module?.definition === definition)
+        return await this.#report({ plugin: name, origin, outcome: 'reloaded', error: null })
       const isMoved = (each: Version) =>
-        each.origin === origin &&
-        each.place !== (replaces ?? name) &&
-        (replaces ?? each.definition.replaces) !== undefined
-      const moved = origin === 'builtin' ? undefined : [...this.live.values()].find(isMoved)
+        each.origin === origin && each.place !== place && (replaces ?? each.definition.replaces) !== undefined
+      const moved = module ? undefined : [...this.live.values()].find(isMoved)
       if (moved && !(await this.#giveBack(moved))) await this.#swapper.remove(moved)
       old = this.#placeOf(loaded)
       next = this.#declare(loaded, old)
       await this.#swapper.replace(old, next, this.#isStarted)
       if (old?.origin !== 'builtin') next.previous = old
     } catch (error) {
+      if (module) this.#builtins.set(name, module)
       loaded.remains?.close()
       return this.#failure(name, origin, error)
     }
-    const seen = this.#seen.get(idOf(origin, name))
-    delete seen?.error
     if (old) {
       old.previous = undefined
       const [swap_ms, swapped_at] = [Math.round(clock.monotonic() - began), clock.now().toISOString()]
@@ -296,7 +295,7 @@ export class Host {
   }
 
   /** The module that comes back when a version leaves its place. */
-  #moduleBehind({ definition: { replaces } }: Version): Version | undefined {
+  #moduleBehind({ definition: { replaces } }: LoadedPlugin): Version | undefined {
     return replaces === undefined ? undefined : this.#builtins.get(replaces)
   }
 
@@ -328,7 +327,7 @@ export class Host {
     const { replaces } = loaded.definition
     const hindered = this.#needsError(loaded.definition)
     if (hindered) throw hindered
-    const replaced = replaces === undefined ? undefined : this.#builtins.get(replaces)
+    const replaced = this.#moduleBehind(loaded)
     if (replaces !== undefined && !replaced)
       throw new TypeError(`replaces no module; ${didYouMean(replaces, [...this.#builtins.keys()])}`)
     const interceptor = this.#parts.support.intercept(loaded)
@@ -354,8 +353,7 @@ export class Host {
       await this.#swapper.replace(version, previous, true)
       this.#parts.log.error({ plugin: name }, `fails since it was replaced; the version before is back: ${problem}`)
       const error = `The newest version failed and was taken back: ${problem}`
-      const seen = this.#seen.get(idOf(origin, name))
-      if (seen) seen.error = error
+      Object.assign(this.#seen.get(idOf(origin, name)) ?? {}, { error })
       await this.#report({ plugin: name, origin, outcome: 'rolled_back', error })
     }).catch(() => {})
   }
@@ -374,7 +372,8 @@ export class Host {
   }
 
   async #report(outcome: Outcome): Promise<Outcome> {
-    const { plugin, origin } = outcome
+    const { plugin, origin, error } = outcome
+    if (error === null) delete this.#seen.get(idOf(origin, plugin))?.error
     if (outcome.outcome !== 'failed') this.#parts.log.info({ plugin }, `${outcome.outcome} (${origin})`)
     await this.#parts.hooks.emit('plugin_reloaded', { plugin, outcome: outcome.outcome })
     return outcome

@@ -36,6 +36,7 @@ export async function runInProcess(words: readonly string[], cwd: string): Promi
       databaseFiles: none,
       databaseServer: none,
       doctor: none,
+      checkout: none,
       simulate: none,
       peek: none,
     })

@@ -46,6 +46,11 @@ export interface CliProgram {
   databaseServer(): Promise<LocalServers>
   /** How the machine, the project and its processes are looked at. */
   doctor(): Promise<DoctorModule>
+  /** The sources of the program, where it runs in a checkout. */
+  checkout(): Promise<{
+    /** Returns those that a process takes only when it starts. */
+    sourcesOfStart(root: string, files: Ports['files'], isBuilt: boolean): Promise<string[]>
+  }>
   /** `svc simulate`, which is part of `svc/testing`. */
   simulate(): Promise<{ default: HandWritten }>
   /** How a database is read at each Tab. Gives no rows when it cannot be read. */

@@ -33,6 +33,7 @@ const program: CliProgram = {
   databaseFiles: () => import('#platform/store/sqlite/files'),
   databaseServer: () => import('#platform/cluster/postgres/server'),
   doctor: () => import('#interfaces/doctor/examine'),
+  checkout: () => import('#platform/plugin-files/checkout/sources'),
   simulate: () => import('../../../test/support/simulation/command.ts'),
   peek: () => import('#platform/store/sqlite/peek'),
 }

@@ -76,12 +76,13 @@ async function agents(svc: PluginHandle) {
 
 /** Files that this process has not run are only counted. */
 async function plugins(svc: PluginHandle) {
-  const foreign = svc
-    .use(HostToken)
-    .list()
-    .filter(({ origin, state }) => origin !== 'builtin' && origin !== 'code' && state !== 'unloaded')
-  const bad = foreign.filter(({ state, error }) => state === 'failed' || state === 'suspended' || error !== null)
-  const [first] = bad
+  const all = svc.use(HostToken).list()
+  const foreign = all.filter(({ origin, state }) => origin !== 'builtin' && origin !== 'code' && state !== 'unloaded')
+  const [first] = all.filter(each => {
+    const { state, error } = each
+    if (state === 'live') return error !== null
+    return foreign.includes(each) && (state === 'failed' || state === 'suspended' || error !== null)
+  })
   if (first)
     return warn(`${first.name} is ${first.state}: ${first.error ?? first.last_failure}`, 'svc plugins says more')
   const [left] = svc.use(HostToken).leftTimers()

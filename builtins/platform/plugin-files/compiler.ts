@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { isAbsolute } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Jiti, TransformOptions } from 'jiti'
 import { didYouMean } from '#kernel'
@@ -44,7 +45,7 @@ export interface Runner {
 
 /**
  * @param fsCache the folder where what is compiled is kept
- * @param modules what files import by these names
+ * @param modules what files import by these names, and by these absolute paths
  * @param onMoved called with a file that takes a name from where it no longer is, and with the module that has it
  */
 export async function openRunner(
@@ -60,11 +61,14 @@ export async function openRunner(
   return {
     async import(file, sources, timers) {
       const virtualModules: Record<string, unknown> = { [SCOPE]: scopeOf(timers) }
+      const begun = new Map<string, { exports: unknown }>()
       for (const name of Object.keys(modules)) {
-        virtualModules[name] = strict(name, modules, (key, place) => onMoved(file, key, place))
+        const module = strict(name, modules, (key, place) => onMoved(file, key, place))
+        if (isAbsolute(name)) begun.set(name, { exports: module })
+        else virtualModules[name] = module
       }
       const options = { ...OPTIONS, fsCache: false, transform, virtualModules }
-      return modulesOf(createJiti(import.meta.url, options), sources)[file]?.exports
+      return modulesOf(createJiti(import.meta.url, options), sources, begun)[file]?.exports
     },
   }
 }
@@ -97,10 +101,14 @@ function scopeOf({ globals, modules }: PluginTimers): (require: Import, load: Im
 /**
  * Returns the modules of one run, each run at its first import. Without this, jiti would leave plain JavaScript to Node, whose
  * cache returns the version that was imported first.
+ * @param begun those that are there already
  */
-function modulesOf(jiti: Jiti, sources: readonly Source[]): Record<string, { exports: unknown }> {
+function modulesOf(
+  jiti: Jiti,
+  sources: readonly Source[],
+  begun: Map<string, { exports: unknown }>,
+): Record<string, { exports: unknown }> {
   const known = new Map(sources.map(each => [each.filename, each]))
-  const begun = new Map<string, { exports: unknown }>()
   const cache: Record<string, { exports: unknown }> = new Proxy<Record<string, { exports: unknown }>>(
     {},
     {

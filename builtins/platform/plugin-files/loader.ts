@@ -21,7 +21,7 @@ import { packageTimers } from './package-timers.ts'
 import { packagesOf } from './packages.ts'
 import { PluginTimers } from './plugin-timers.ts'
 
-/** How long a file may take to load, in milliseconds. */
+/** How long a plugin file may take to load, in milliseconds. */
 const LOAD_LIMIT_MS = 5_000
 /** A folder plugin's own files count up to here; more than that is data, not source. */
 const MAX_FILES = 500
@@ -35,12 +35,14 @@ export interface LoaderParts {
   project: Project
   log: Log
   allowlist: () => readonly string[]
-  /** Modules that plugin files import by name, such as `svc`. */
+  /** Modules that plugin files import by name, such as `svc`, or by the absolute path of their file. */
   modules: () => Promise<Record<string, object>>
   /** Why no plugin file may run now; undefined where they may. Asked where there are some. */
   hindrance: (found?: number) => Promise<string | undefined>
   /** Called with what code is about to run, and when it gave back control. */
   watch: Supervisor['watch']
+  /** How long a file may take to load, in milliseconds. */
+  limit_ms?: number
 }
 
 /** What is compiled and run. */
@@ -86,19 +88,6 @@ export class Loader {
     const reason = found.length > 0 ? await this.#parts.hindrance(found.length) : undefined
     this.unloaded = reason === undefined ? [] : found.map(({ stem, file }) => absent(stem, file, 'unloaded', reason))
     return reason === undefined ? found : []
-  }
-
-  /** Returns the same, once the files that `concerns` picks out are written to their end. */
-  async waitUntilSettled(concerns: (each: PluginFile) => boolean): Promise<PluginFile[]> {
-    const { clock } = this.#parts.ports
-    for (let looks = 1; ; looks++) {
-      const found = await this.find()
-      const ages = found.filter(concerns).map(each => clock.ms() - each.written_ms)
-      // Ages far from now mean nothing, such as those under a clock that a test holds.
-      const young = ages.filter(age => Math.abs(age) < SETTLE_MS)
-      if (young.length === 0 || looks === LOOKS) return found
-      await clock.sleep(SETTLE_MS - Math.max(0, Math.min(...young)))
-    }
   }
 
   /** A plugin file wherever it lies, as it stands now. */
@@ -167,13 +156,14 @@ export class Loader {
   }
 
   async #run(file: string, stem: string, run: () => Promise<unknown>): Promise<unknown> {
+    const { ports, limit_ms = LOAD_LIMIT_MS } = this.#parts
     // Data that plugins import is read by Node itself, which would give it again as it was.
     const { cache } = createRequire(import.meta.url)
     for (const path of Object.keys(cache)) if (this.#folderOf(path)) delete cache[path]
     // To its end, since a module's code does not run in the first turn.
     this.#parts.watch(stem, file, 'loading')
     try {
-      return await within(this.#parts.ports.clock, LOAD_LIMIT_MS, `Loading ${file}`, run())
+      return await within(ports.clock, limit_ms, `Loading ${file}`, run())
     } finally {
       this.#parts.watch(stem, file, undefined)
     }
@@ -245,6 +235,22 @@ export class Loader {
       this.#parts.log.warn({}, `${file}: ${name} has moved; import it from '${module}'`)
     this.#runner ??= this.#parts.modules().then(modules => openRunner(this.#cache, modules, onMoved))
     return this.#runner
+  }
+}
+
+/** Returns what `find` finds, once the files that `concerns` picks out are written to their end. */
+export async function waitUntilSettled<P extends Pick<PluginFile, 'written_ms'>>(
+  find: () => Promise<P[]>,
+  concerns: (each: P) => boolean,
+  clock: Ports['clock'],
+): Promise<P[]> {
+  for (let looks = 1; ; looks++) {
+    const found = await find()
+    const ages = found.filter(concerns).map(each => clock.ms() - each.written_ms)
+    // Ages far from now mean nothing, such as those under a clock that a test holds.
+    const young = ages.filter(age => Math.abs(age) < SETTLE_MS)
+    if (young.length === 0 || looks === LOOKS) return found
+    await clock.sleep(SETTLE_MS - Math.max(0, Math.min(...young)))
   }
 }
 

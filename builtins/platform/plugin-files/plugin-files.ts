@@ -20,7 +20,7 @@ import type { PluginsConfig } from './config.ts'
 import { type DryRun, type PluginFile, type Supervisor, SupervisorToken } from './contract.ts'
 import { dryRun } from './dry-run.ts'
 import { PluginInterceptor } from './interceptor.ts'
-import { Loader, type LoaderParts } from './loader.ts'
+import { Loader, type LoaderParts, waitUntilSettled } from './loader.ts'
 import { packageTimers } from './package-timers.ts'
 import { failureOf, whereOf } from './plugin-failure.ts'
 import { retryAfter } from './retry.ts'
@@ -37,6 +37,8 @@ export interface PluginFilesOptions extends Pick<LoaderParts, 'modules' | 'hindr
   dev: boolean
   /** Sources that are asked before the files. */
   before: readonly PluginSource[]
+  /** Returns the file of a builtin that was loaded from its sources. */
+  fileOf?: ((builtin: string) => string | undefined) | undefined
 }
 
 /** The plugins of files: found, loaded and watched; their calls counted; their failures explained. */
@@ -46,18 +48,20 @@ export class PluginFiles implements PluginSource, PluginSupport {
   readonly #kernel: Kernel
   readonly #settings: PluginsConfig
   readonly #meter: PluginFilesOptions['meter']
+  readonly #fileOf: PluginFilesOptions['fileOf']
   readonly #loader: Loader
   readonly #watch: PluginWatch
   /** What takes the calls of each plugin now, by name. */
   readonly #taking = new Map<string, PluginInterceptor>()
 
-  constructor(kernel: Kernel, { settings, meter, modules, hindrance, dev, before }: PluginFilesOptions) {
+  constructor(kernel: Kernel, { settings, meter, modules, hindrance, dev, before, fileOf }: PluginFilesOptions) {
     this.#kernel = kernel
     this.sources = [...before, this]
     this.hindrance = hindrance
     const { config, ports, project, log } = kernel
     this.#settings = settings
     this.#meter = meter
+    this.#fileOf = fileOf
     const allowlist = () => settings.allowlist
     const watch: Supervisor['watch'] = (...code) => this.#supervisor?.watch(...code)
     this.#loader = new Loader({ ports, project, log, modules, hindrance, watch, allowlist })
@@ -95,7 +99,8 @@ export class PluginFiles implements PluginSource, PluginSupport {
 
   async find(concerns?: (file: PluginFile) => boolean): Promise<PluginFile[]> {
     if (!this.#settings.enabled) return []
-    return concerns ? this.#loader.waitUntilSettled(concerns) : this.#loader.find()
+    const find = () => this.#loader.find()
+    return concerns ? waitUntilSettled(find, concerns, this.#kernel.ports.clock) : find()
   }
 
   async load(file: PluginFile, asked: boolean): Promise<LoadedPlugin> {
@@ -118,7 +123,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
   }
 
   explain(plugin: string, origin: string, cause: unknown): SvcError {
-    return failureOf(plugin, origin, cause)
+    return failureOf(plugin, (origin === 'builtin' && this.#fileOf?.(plugin)) || origin, cause)
   }
 
   intercept({ definition: { name }, origin }: LoadedPlugin): PluginInterceptor | undefined {

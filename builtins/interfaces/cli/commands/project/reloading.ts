@@ -1,21 +1,20 @@
 import { join } from 'node:path'
-import type { Context } from '../../context.ts'
+import type { Ports } from '#kernel'
+import type { CliProgram, Context } from '../../context.ts'
 import { SPAWNED } from '../../project/trust.ts'
 
 const LOOK_MS = 500
-/** What a checkout's program is made of. */
-const SOURCES = /^(kernel|builtins|embed|[\w-]+\.ts)/
 
 /**
- * Runs a command in a process of its own, and anew whenever the code that it runs has changed: the bundle, or in a checkout
- * the sources. Changes of plugins it takes by itself.
+ * Runs a command in a process of its own, and anew whenever code has changed that it takes only at its start: the bundle, and
+ * in a checkout those sources that cannot be reloaded. Changes of plugins, and of most modules, it takes by itself.
  * @returns its exit code, once a signal has ended it
  */
 export async function reloading(words: readonly string[], { program, ports, terminal }: Context): Promise<number> {
   const { clock } = ports
   const stop = new AbortController()
   const { signal } = stop
-  const stamp = () => stampOf(program.packageRoot, ports)
+  const stamp = () => stampOf(program, ports)
   const begin = () => {
     const begun = run(words, ports)
     void begun.ended.then(code => {
@@ -80,28 +79,19 @@ function run(words: readonly string[], ports: Context['ports']): Running {
   return running
 }
 
-/** Changes when the code does: the times of its files, and how many there are. */
-async function stampOf(packageRoot: string, { files }: Context['ports']): Promise<string> {
-  const isBundle = !process.argv[1]!.endsWith('.ts')
-  const names = isBundle ? ['dist/svc.js', 'dist/commands.json'] : await sourcesOf(packageRoot, files)
+/** Changes when the code does that a process takes at its start: the times of its files, and how many there are. */
+async function stampOf({ packageRoot, checkout }: CliProgram, { files }: Ports): Promise<string> {
+  const isBuilt = !process.argv[1]!.endsWith('.ts')
+  const built = isBuilt ? ['svc.js', 'commands.json'].map(name => join(packageRoot, 'dist', name)) : []
+  const { sourcesOfStart } = await checkout()
+  const names = [...built, ...(await sourcesOfStart(packageRoot, files, isBuilt))]
   const times = await Promise.all(
     names.map(name =>
-      files.stat(join(packageRoot, name)).then(
+      files.stat(name).then(
         ({ mtimeMs }) => mtimeMs,
         () => 0,
       ),
     ),
   )
   return `${names.length} ${times.reduce((sum, time) => sum + time, 0)}`
-}
-
-async function sourcesOf(packageRoot: string, files: Context['ports']['files']): Promise<string[]> {
-  const top = (await files.readdir(packageRoot)).filter(name => SOURCES.test(name))
-  const below = await Promise.all(
-    top.map(async name => {
-      const found = await files.readdir(join(packageRoot, name), { recursive: true }).catch(() => undefined)
-      return found ? found.map(each => join(name, each)) : [name]
-    }),
-  )
-  return below.flat().filter(name => name.endsWith('.ts'))
 }
