@@ -252,9 +252,8 @@ export class Host {
     let [old, next]: (Version | undefined)[] = []
     try {
       // Another plugin has its place until that one leaves; or an edit was taken back.
-      const isReplaced = module && !module.isShown
-      if (isReplaced) this.#declare(loaded)
-      if (isReplaced || module?.definition === definition)
+      if (module && !module.isShown) this.#declare(loaded)
+      if (module && (!module.isShown || module.definition === definition))
         return await this.#report({ plugin: name, origin, outcome: 'reloaded', error: null })
       const isMoved = (each: Version) =>
         each.origin === origin && each.place !== place && (replaces ?? each.definition.replaces) !== undefined
@@ -302,9 +301,8 @@ export class Host {
   /** Brings back the module whose place a version has taken. @returns whether there is one */
   async #giveBack(version: Version): Promise<boolean> {
     const module = this.#moduleBehind(version)
-    if (!module) return false
-    await this.#swapper.replace(version, this.#declare(module, version), this.#isStarted)
-    return true
+    if (module) await this.#swapper.replace(version, this.#declare(module, version), this.#isStarted)
+    return module !== undefined
   }
 
   #needsRestart(place: string): boolean {
@@ -381,8 +379,8 @@ export class Host {
 
   #isDisabled(name: string, origin: string): boolean {
     const need = this.#parts.disabled().get(name)
-    if (need === undefined) return false
-    this.#off.set(name, absent(name, origin, 'disabled', need && `needs "${need}", which is switched off`))
-    return true
+    if (need !== undefined)
+      this.#off.set(name, absent(name, origin, 'disabled', need && `needs "${need}", which is switched off`))
+    return need !== undefined
   }
 }

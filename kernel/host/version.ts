@@ -88,7 +88,12 @@ export class Version implements LoadedPlugin {
     const lacking = replaced ? replaced.provides.filter(label => !this.provides.includes(label)) : []
     if (lacking.length > 0)
       throw new TypeError(`lacks what "${replaced!.name}" ${lacking.join(', ')}; return it from setup`)
-    ;(replaced ?? this).definition.base?.(...(replaced ? handleOf(replaced) : own))
+    const { base } = (replaced ?? this).definition
+    const [svc, values] = base && replaced ? handleOf(replaced) : own
+    // What this version provides is not covered by what stays of the module.
+    const covers = (name: string) => this.provides.includes(`provides ${name}`)
+    if (svc !== own[0]) svc.provide = (token, value) => (covers(token.name) ? () => {} : own[0].provide(token, value))
+    base?.(svc, values)
   }
 
   /** The name under which it is needed: its own, or that of the module whose place it takes. */

@@ -71,8 +71,14 @@ async function serving(program: string, words: readonly string[]) {
       return (await this.plugins()).find(each => each.name === name)?.error ?? ''
     },
     async [Symbol.asyncDispose]() {
-      await running[Symbol.asyncDispose]()
+      // With --reload it is the parent of the service.
+      await running.end('SIGTERM')
       await dir[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Waits until it holds, as long as the test may take: compiling a module on a busy machine takes minutes. */
+export async function eventually(holds: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await holds())) await new Promise(resolve => setTimeout(resolve, 200))
 }

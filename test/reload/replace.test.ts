@@ -264,6 +264,55 @@ describe('a plugin that takes the place of a module', () => {
     expect([stateOf(host, 'memory'), stateOf(host, 'first')]).toEqual(['live', 'live'])
   })
 
+  it('goals: a replacement may provide the service too, and the routes use it', async () => {
+    const host = await testHostWithModel(finishes)
+    open.push(host)
+    const agent_id = await spawn(host)
+    const before = facesOf(host)
+    await host.write({
+      'plugins/quiet.ts': `import { Goals } from 'svc'
+        const never = async () => []
+        export default { name: 'quiet', replaces: 'goals', setup: () => ({
+          goals: { added: () => { throw new Error('no more goals') }, completed: () => [], abandoned: never, active: never },
+        }) }`,
+    })
+    expect(await host.kernel.host.apply()).toMatchObject([{ plugin: 'quiet', outcome: 'reloaded' }])
+    expect(facesOf(host)).toEqual(before)
+    const add = () => host.kernel.invoke('goals.add', { id: agent_id, objective: 'Look at the tide' })
+    await expect(add()).rejects.toThrow('no more goals')
+    await rm(join(host.root, 'plugins/quiet.ts'))
+    await host.kernel.host.apply()
+    expect(await add()).toMatchObject({ objective: 'Look at the tide' })
+  })
+
+  it('modules that change at a start only are replaced at a start, by files', async () => {
+    const fixed = BUILTINS.filter(module => module.fixed)
+    expect(fixed.map(({ name }) => name)).toContain('store')
+    const shared = globalThis as { modules?: unknown }
+    shared.modules = Object.fromEntries(fixed.map(module => [module.name, module]))
+    // Each works as the module does, in its own name.
+    const plugins = fixed.map(({ name }): [string, string] => [
+      `other-${name}.ts`,
+      `const { needs, config, section, setup } = globalThis.modules['${name}']
+       export default { name: 'other-${name}', replaces: '${name}', needs, config, section: section ?? '${name}', setup }`,
+    ])
+    const host = await testHost({
+      ...{ builtins: BUILTINS, roles: ['server', 'daemon'], clock: 'system' },
+      plugins: Object.fromEntries(plugins),
+    })
+    open.push(host)
+    delete shared.modules
+    expect(host.log.filter(({ level }) => level >= 50)).toEqual([])
+    const states = fixed.map(({ name }) => [name, stateOf(host, name), stateOf(host, `other-${name}`)])
+    expect(states).toEqual(fixed.map(({ name }) => [name, 'replaced', 'live']))
+    const agent_id = await spawn(host, 'coder')
+    expect(await host.kernel.invoke('agents.get', { id: agent_id })).toMatchObject({ agent_id })
+    // They stay until the next start, too.
+    await rm(join(host.root, 'plugins/other-store.ts'))
+    await host.kernel.host.apply()
+    expect(stateOf(host, 'other-store')).toBe('live')
+  })
+
   it('each module can be replaced, or says that it changes at a start only', async () => {
     const host = await testHost({ builtins: BUILTINS, roles: ['server'], clock: 'system' })
     open.push(host)

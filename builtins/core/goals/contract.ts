@@ -213,6 +213,10 @@ export const GoalStrategies = point<GoalStrategy & { name: string }>('goal_strat
 })
 
 declare module '#kernel' {
+  interface Replaceable {
+    /** Without a service of its own, goals are added and ended as before. */
+    goals: { goals: Goals } | void
+  }
   interface Events {
     goal_refused: z.infer<typeof GoalRefused>
     tool_result: z.infer<typeof ToolResult>
