@@ -4,12 +4,12 @@ import type { Clock } from '#kernel'
 export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve()
   return new Promise(resolve => {
-    const done = () => {
+    const finish = () => {
       cancel()
-      signal?.removeEventListener('abort', done)
+      signal?.removeEventListener('abort', finish)
       resolve()
     }
-    const cancel = clock.after(ms, done)
-    signal?.addEventListener('abort', done, { once: true })
+    const cancel = clock.after(ms, finish)
+    signal?.addEventListener('abort', finish, { once: true })
   })
 }

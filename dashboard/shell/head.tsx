@@ -90,7 +90,7 @@ function Freeze() {
   const trouble = act.fault?.code === 'unreachable' ? fault : act.fault
   return (
     <>
-      {!data.running && <span class="notice bad">No daemon runs: svc start</span>}
+      {!data.running && <span class="notice bad">No daemon is running. Start it with: svc start</span>}
       {data.health === 'stalled' && <span class="notice bad">The daemon is stalled</span>}
       {trouble && (
         <span class="notice bad" role="alert">

@@ -36,7 +36,7 @@ export default definePlugin({
       cycle.run_at = undefined
       // Written in the transaction that ends the cycle: a crash before it leaves the goal active.
       cycle.effects.push(bookSpend({ ...whose, kind: 'goal_pursuit', ...spend }))
-      cycle.effects.push(...svc.use(Goals).completed(goal, text))
+      cycle.effects.push(...svc.use(Goals).complete(goal, text))
       cycle.result = 'completed'
     })
   },

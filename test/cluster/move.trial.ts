@@ -110,7 +110,7 @@ it.skipIf(!server)('a move that is killed goes on, there and back; a backup is p
 
     await stdoutOf('spawn', 'writer')
     expect(await stdoutOf('db', 'backup', 'copy.db')).toContain('checked')
-    expect(await stdoutOf('db', 'check')).toContain('is whole')
+    expect(await stdoutOf('db', 'check')).toContain('is intact')
     await stdoutOf('spawn', 'tester')
     expect(await stdoutOf('db', 'restore', 'copy.db')).toContain('is kept as')
     expect(await names()).toEqual(['coder', 'writer'])

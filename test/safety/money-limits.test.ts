@@ -56,7 +56,7 @@ const outcomes = (calls: Promise<unknown>[]) =>
 /** An agent that another one made. */
 async function child({ kernel }: TestHost, spawned_by: string, agent_id: string, preset = 'worker') {
   const agent = { agent_id, name: agent_id, role: 'helps', model: '', preset, spawned_by }
-  await kernel.use(Store).apply(kernel.use(Agents).born(agent))
+  await kernel.use(Store).apply(kernel.use(Agents).create(agent))
   return agent_id
 }
 

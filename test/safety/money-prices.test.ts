@@ -283,7 +283,7 @@ models:
     await using home = await local('', { 'models.yaml': models })
     const { stdout, code } = await home.run('models', '--stale')
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^\d+ prices older than 90 days; write what is right now into models\.yaml:$/m)
+    expect(stdout).toMatch(/^\d+ prices older than 90 days; update them in models\.yaml:$/m)
     expect(stdout).toMatch(/^office:old +1 +– +2 +32768 +8192 +\d{4}-\d{2}-\d{2} +https:\/\/office\.example\/prices$/m)
     expect(stdout).toMatch(/^fireworks:accounts\/fireworks\/models\/deepseek-v4-pro /m)
     expect(stdout).not.toMatch(/office:new|office:undated/)

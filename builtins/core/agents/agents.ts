@@ -116,7 +116,7 @@ export class AgentDirectory implements Agents {
   async freezeNotice(): Promise<string | undefined> {
     const since = await frozenSince(this.#svc)
     if (since === null) return undefined
-    return `The daemon has been frozen since ${isoTime(since)}: no agent works. Go on with: svc daemon resume`
+    return `The daemon has been frozen since ${isoTime(since)}: no agent works. Resume it with: svc daemon resume`
   }
 
   async #summaries(limit: number, offset: number, filter: AgentFilter): Promise<AgentSummary[]> {
@@ -142,7 +142,7 @@ export class AgentDirectory implements Agents {
   /** Returns the number of agents that match. */
   async number({ status, all = true }: AgentFilter = {}): Promise<number> {
     const matching = status === undefined ? await this.#number() : (await this.counts())[status]
-    return matching - (await this.hidden({ status, all }))
+    return matching - (await this.countHidden({ status, all }))
   }
 
   #number(): Promise<number> {
@@ -150,7 +150,7 @@ export class AgentDirectory implements Agents {
   }
 
   /** Returns the number of ended sub-agents that a list leaves out. */
-  async hidden({ status, all = true }: AgentFilter): Promise<number> {
+  async countHidden({ status, all = true }: AgentFilter): Promise<number> {
     if (all || (status !== undefined && status !== 'dead')) return 0
     return this.#store.unchanged('ended sub-agents', () => countEndedSubAgents(this.#store))
   }
@@ -189,7 +189,7 @@ export class AgentDirectory implements Agents {
     return shapeProfile(this.#svc.list(ProfileShapes), agent, await this.#svc.use(Profiles).get(agent.preset, when))
   }
 
-  born(agent: NewAgent) {
+  create(agent: NewAgent) {
     const { agent_id, name, preset } = agent
     return [
       insertAgent(agent),
@@ -198,7 +198,7 @@ export class AgentDirectory implements Agents {
     ]
   }
 
-  died(agent_id: string) {
+  markDead(agent_id: string) {
     return [agentDied({ agent_id }), appendEvent({ type: 'agent_died', agent_id, data: { agent_id } })]
   }
 
@@ -216,7 +216,7 @@ export class AgentDirectory implements Agents {
     const { effects, ...folders } = per ? await worktreeFor(this.#svc, agent_id, given, per) : { ...given, effects: [] }
     const { name, role } = profile
     const agent = { agent_id, name, role, model: model ?? profile.model, preset, spawned_by: null, ...folders }
-    await this.#store.apply([...this.born(agent), ...effects, ...also])
+    await this.#store.apply([...this.create(agent), ...effects, ...also])
     return this.find(agent_id)
   }
 

@@ -265,10 +265,14 @@ export interface Agents {
   fared?: Agents['recordOutcome']
   /** The profile that an agent lives by: its preset, as those shape it that have a say in it; for a cycle, as of this `beat`. */
   profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<Profile>
-  /** The writes that make an agent, with what it is made for in the same commit. It is due at once. */
-  born(agent: NewAgent): Effect[]
-  /** The writes that end an agent for good; its row stays. A cycle that runs ends before its next model call. */
-  died(agent_id: string): Effect[]
+  /** Returns the writes that create an agent. It is due at once. */
+  create(agent: NewAgent): Effect[]
+  /** @deprecated Use `create`. */
+  born?: Agents['create']
+  /** Returns the writes that end an agent for good; its row stays. A running cycle ends before its next model call. */
+  markDead(agent_id: string): Effect[]
+  /** @deprecated Use `markDead`. */
+  died?: Agents['markDead']
   /** Removes an agent with all of its rows, and moves its files to the trash. @throws AgentNotFoundError */
   delete(agent_id: string): Promise<void>
 }
@@ -348,7 +352,7 @@ export const AgentDeadError = defineError({
   code: 'agent_dead',
   status: 409,
   title: 'Agent dead',
-  message: (p: { agent_id: string }) => `Agent ${p.agent_id} is dead and stays so; it can only be deleted.`,
+  message: (p: { agent_id: string }) => `Agent ${p.agent_id} is dead. A dead agent can only be removed.`,
 })
 
 /** The agent of the running cycle, as it was when the cycle began. */

@@ -19,11 +19,11 @@ const OfAgent = z.object({ agent_id: z.string() })
 
 export default definePlugin({
   name: 'agents',
-  description: 'Who lives here: spawn, edit, nudge, pause, resume, kill, and the status of each.',
+  description: 'Agents: spawn, edit, nudge, pause, resume and kill them, and show the status of each.',
   needs: ['store', 'profiles', 'models'],
   setup(svc) {
     const agents = new AgentDirectory(svc)
-    svc.provide(Agents, withEarlierNames(agents, { fared: 'recordOutcome' }))
+    svc.provide(Agents, withEarlierNames(agents, { fared: 'recordOutcome', born: 'create', died: 'markDead' }))
     const current = currentService(svc, Agents, agents)
     for (const effect of AGENT_EFFECTS) svc.add(Effects, effect.kind)
     svc.provide(OwnAgents, current)

@@ -8,7 +8,7 @@ import { agentHeld, crowd } from './repository.ts'
 /** When this agent does something again, and what keeps it from that until then. */
 export async function nextOf(svc: PluginHandle, agent: AgentRow): Promise<NextRun> {
   const held = await svc.ask<Hold, AgentRow, { reason: string; at: number | null }>(Holds, agent)
-  const { reason, at } = held ?? { reason: 'Its next heartbeat.', at: timeOf(agent) }
+  const { reason, at } = held ?? { reason: 'It waits for its next heartbeat.', at: timeOf(agent) }
   return { reason, at: at === null ? null : isoTime(at) }
 }
 
@@ -32,13 +32,14 @@ export function ownHolds(svc: PluginHandle): Hold[] {
     {
       name: 'dead',
       stage: 0,
-      why: async ({ died_at }) => (died_at === null ? undefined : { reason: 'It is dead, and stays so.', at: null }),
+      why: async ({ died_at }) =>
+        died_at === null ? undefined : { reason: 'It is dead. A dead agent can only be removed.', at: null },
     },
     {
       name: 'paused',
       stage: 1,
       why: async ({ agent_id, paused_at }) =>
-        paused_at === null ? undefined : { reason: `It is paused; svc resume ${agent_id}`, at: null },
+        paused_at === null ? undefined : { reason: `It is paused. Resume it with: svc resume ${agent_id}`, at: null },
     },
     {
       name: 'working',
@@ -55,12 +56,12 @@ export function ownHolds(svc: PluginHandle): Hold[] {
       async why() {
         const { live, fault } = svc.heartbeat
         if (live)
-          return fault === undefined ? undefined : { reason: `The rounds of the daemon fail: ${fault}`, at: null }
+          return fault === undefined ? undefined : { reason: `The daemon's heartbeats fail: ${fault}`, at: null }
         if (!svc.has(Daemon)) return undefined
         const found = await svc.use(Daemon).find()
-        if (!found?.alive) return { reason: 'No daemon runs; svc start', at: null }
+        if (!found?.alive) return { reason: 'No daemon is running. Start it with: svc start', at: null }
         const stalled = found.stalled || found.failing
-        return stalled ? { reason: 'The daemon is stalled; if it stays so: svc restart', at: null } : undefined
+        return stalled ? { reason: 'The daemon is stalled. If it does not recover: svc restart', at: null } : undefined
       },
     },
     {
@@ -69,7 +70,10 @@ export function ownHolds(svc: PluginHandle): Hold[] {
       async why() {
         const since = await frozenSince(svc)
         if (since === null) return undefined
-        return { reason: `The daemon is frozen since ${isoTime(since)}; svc daemon resume`, at: null }
+        return {
+          reason: `The daemon has been frozen since ${isoTime(since)}. Resume it with: svc daemon resume`,
+          at: null,
+        }
       },
     },
     {
@@ -91,7 +95,7 @@ export function ownHolds(svc: PluginHandle): Hold[] {
       why: async agent =>
         agent.held_by === null
           ? undefined
-          : { reason: `The guard "${agent.held_by}" kept its last cycle from its work.`, at: timeOf(agent) },
+          : { reason: `The guard "${agent.held_by}" skipped the work of its last cycle.`, at: timeOf(agent) },
     },
     {
       name: 'crowded',
@@ -101,8 +105,11 @@ export function ownHolds(svc: PluginHandle): Hold[] {
         if (run_at === null || run_at > now) return undefined
         const { running, due } = await crowd(svc.use(Store), now)
         const cap = Number(svc.config.get('daemon.max_concurrent_agents'))
-        if (running < cap) return { reason: 'It is due, and begins at once.', at: now }
-        return { reason: `It is due with ${due} others; daemon.max_concurrent_agents is ${cap}.`, at: null }
+        if (running < cap) return { reason: 'It is due and starts at once.', at: now }
+        return {
+          reason: `It is due, like ${due} others, and waits for a free slot: daemon.max_concurrent_agents is ${cap}.`,
+          at: null,
+        }
       },
     },
   ]

@@ -83,7 +83,7 @@ async function each(svc: PluginHandle, verb: 'pause' | 'resume', { id, all }: z.
 
 const hidden: HiddenRows<typeof Listed> = {
   name: 'ended sub-agent',
-  count: (wanted, services) => services.use(OwnAgents).hidden(wanted),
+  count: (wanted, services) => services.use(OwnAgents).countHidden(wanted),
 }
 
 export const agentsSpawn = operation({
@@ -191,7 +191,7 @@ export const agentsWhy = operation({
     const { agent_id, status, next } = await svc.use(OwnAgents).detail(id)
     return { agent_id, status, ...next }
   },
-  render: ({ agent_id, status, ...next }) => `${agent_id} is ${status}. ${nextSentence(next)}`,
+  render: ({ agent_id, status, ...next }) => `${agent_id} (${status}): ${nextSentence(next)}`,
 })
 
 export const agentsUpdate = operation({
@@ -262,7 +262,7 @@ export const agentsNudge = operation({
   run: async ({ id, message, images }, { svc, effects }) => ({
     nudge_id: await svc.use(OwnAgents).nudge(id, message, effects, images),
   }),
-  render: ({ nudge_id }) => `${nudge_id}: it reads it before its next model call`,
+  render: ({ nudge_id }) => `${nudge_id}: the agent reads it before its next model call`,
 })
 
 export const agentsPause = operation({

@@ -141,14 +141,14 @@ export function listFleet(
   after: Pick<FleetRow, 'created_at' | 'n'>,
   limit: number,
 ): Promise<FleetRow[]> {
-  const spent = (what: string) =>
+  const sumOf = (what: string) =>
     `(SELECT coalesce(sum(${what}), 0) FROM spend_view spend WHERE spend.agent_id = a.agent_id)`
   return store.many<FleetRow>(
     `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, g.objective AS goal, g.steps_completed AS steps,
        a.failures, a.error, a.waiting_for, a.held_by, a.spawned_by,
        (SELECT count(*) FROM approvals_view p WHERE p.agent_id = a.agent_id AND p.status = 'pending' AND p.task_id IS NULL) AS approvals,
        ask.tool_name AS asks_for, substr(ask.arguments, 1, ${GLANCE}) AS asks_with, length(ask.arguments) AS asks_chars,
-       ${spent('cost_micros')} AS cost_micros, ${spent('input_tokens + output_tokens')} AS tokens,
+       ${sumOf('cost_micros')} AS cost_micros, ${sumOf('input_tokens + output_tokens')} AS tokens,
        coalesce(l.cycle_num, 0) AS cycle_count, l.run_at, nullif(l.claimed_at, 0) AS last_active,
        a.spawned_at AS created_at, a.rowid AS n
      FROM agents a LEFT JOIN leases_view l ON l.id = a.agent_id

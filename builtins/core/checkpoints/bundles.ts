@@ -121,7 +121,7 @@ export class Bundles {
     const ids = new Map([[agent.agent_id, agent_id]])
     const { name, role, given_role = null } = agent
     const born = { agent_id, name, role, given_role, model, preset, spawned_by: null }
-    const effects: Effect[] = agents.born(born)
+    const effects: Effect[] = agents.create(born)
     for (const [part, value] of values) {
       const unpacked = await part.unpack(agent_id, value, ids)
       effects.push(...unpacked.effects)

@@ -199,7 +199,7 @@ export const BadBundleError = defineError({
   code: 'bad_bundle',
   status: 422,
   title: 'Bad bundle',
-  message: (p: { problem: string }) => `This is no bundle that can be imported, and nothing was: ${p.problem}.`,
+  message: (p: { problem: string }) => `The bundle cannot be imported, and nothing was changed: ${p.problem}.`,
 })
 export const BundleTooLargeError = defineError({
   code: 'bundle_too_large',

@@ -14,7 +14,7 @@ import { checkpointsForget } from './retention.ts'
 
 export default definePlugin({
   name: 'checkpoints',
-  description: 'Agents as they stood at a moment, to be put back to; and as bundles, of which others are made.',
+  description: 'Saves agents as checkpoints, restores them, and exports and imports agents as bundles.',
   needs: ['store', 'agents', 'profiles', 'models'],
   section: 'checkpoints',
   config: CheckpointsConfig,

@@ -9,7 +9,7 @@ const LAST = 1_000
 
 export default definePlugin({
   name: 'environment',
-  description: 'What prompts say of the date, the machine, the folders of an agent, and the project in them.',
+  description: "Adds date, machine, an agent's folders and the project's instructions to prompts.",
   needs: ['agents', 'runtime', 'sandbox'],
   setup(svc) {
     const sections: PromptSection[] = [

@@ -248,13 +248,19 @@ export interface NewGoal {
 export interface Goals {
   /** Refuses terms that could never be checked. @throws CommandError, ConflictError */
   refuseUncheckable(acceptance: readonly Acceptance[]): Promise<void>
-  /** The writes that give an agent a goal; refused when its parent is not active any more. */
-  added(goal: NewGoal): { goal_id: string; effects: Effect[] }
-  /** The writes that end an active goal as reached. */
-  completed(goal: { goal_id: string; agent_id: string }, result: string): Effect[]
-  /** The writes that give up an active goal, and what is done for it alone; refused when it is not active any more. */
-  abandoned(goal: { goal_id: string; agent_id: string }, reason: string): Promise<Effect[]>
-  /** The active goals of an agent, oldest first. */
+  /** Returns the writes that add a goal to an agent; refused when its parent is no longer active. */
+  add(goal: NewGoal): { goal_id: string; effects: Effect[] }
+  /** @deprecated Use `add`. */
+  added?: Goals['add']
+  /** Returns the writes that complete an active goal. */
+  complete(goal: { goal_id: string; agent_id: string }, result: string): Effect[]
+  /** @deprecated Use `complete`. */
+  completed?: Goals['complete']
+  /** Returns the writes that abandon an active goal and its dependants; refused when it is no longer active. */
+  abandon(goal: { goal_id: string; agent_id: string }, reason: string): Promise<Effect[]>
+  /** @deprecated Use `abandon`. */
+  abandoned?: Goals['abandon']
+  /** Returns the active goals of an agent, oldest first. */
   active(agent_id: string): Promise<{ goal_id: string; agent_id: string; objective: string }[]>
 }
 export const Goals = token<Goals>('goals')

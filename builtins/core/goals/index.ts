@@ -1,6 +1,7 @@
 import { Holds } from '#core/agents/contract'
 import { BundleParts, CheckpointParts } from '#core/checkpoints/contract'
 import { definePlugin } from '#kernel'
+import { withEarlierNames } from '#lib/earlier-names'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Cycle, type HasWork, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
@@ -40,7 +41,7 @@ import { goalHolds } from './views/why.ts'
 
 export default definePlugin({
   name: 'goals',
-  description: 'What agents want: goals are generated, pursued step by step over heartbeats, and brought to an end.',
+  description: 'Goals of agents: generated, pursued step by step over heartbeats, completed or abandoned.',
   needs: ['store', 'agents', 'profiles', 'runtime'],
   section: 'daemon',
   config: GoalsConfig,
@@ -75,13 +76,14 @@ export default definePlugin({
       insertHistory,
     ]
     for (const effect of effects) svc.add(Effects, effect.kind)
-    svc.provide(Goals, {
+    const goals: Goals = {
       refuseUncheckable: acceptance => refuseUncheckable(svc, acceptance),
-      added: goal => addGoal(svc, goal),
-      completed: (goal, result) => goalEnding(goal, 'completed', result),
-      abandoned: (goal, reason) => abandonGoal(svc, goal, reason),
+      add: goal => addGoal(svc, goal),
+      complete: (goal, result) => goalEnding(goal, 'completed', result),
+      abandon: (goal, reason) => abandonGoal(svc, goal, reason),
       active: agent_id => activeGoals(svc.use(Store), agent_id),
-    })
+    }
+    svc.provide(Goals, withEarlierNames(goals, { added: 'add', completed: 'complete', abandoned: 'abandon' }))
     goalsForget(svc)
     svc.add(CheckpointParts, goalsCheckpoint(svc))
     svc.add(BundleParts, goalsBundle(svc))

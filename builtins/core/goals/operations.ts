@@ -60,7 +60,7 @@ async function abandon(
   goal: { goal_id: string; agent_id: string },
   reason = 'Abandoned by the operator.',
 ) {
-  const effects = await svc.use(Goals).abandoned(goal, reason)
+  const effects = await svc.use(Goals).abandon(goal, reason)
   return svc.use(Store).apply([...effects, wakeAgents({ agents: [goal.agent_id], reason: 'goal abandoned' })])
 }
 
@@ -180,7 +180,7 @@ export const goalsAdd = operation({
     for (const each of after) await goalOf(svc, each)
     await refuseUncheckable(svc, acceptance)
     const added = { ...goal, acceptance, parent_goal_id: parent_goal_id ?? null }
-    const { goal_id, effects } = svc.use(Goals).added(added)
+    const { goal_id, effects } = svc.use(Goals).add(added)
     const wake = wakeAgents({ agents: [agent_id], reason: 'goal' })
     const deadline_at = deadline === undefined ? null : Date.parse(deadline)
     if (deadline_at !== null || after.length > 0) effects.push(setTerms({ goal_id, deadline_at, after }))

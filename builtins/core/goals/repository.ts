@@ -88,9 +88,12 @@ function condition(agent_id: string, { status, ...dates }: GoalFilter): Conditio
 }
 
 /** Those of one agent, or of all. */
-export function activeGoals(store: Store, agent_id?: string): Promise<{ goal_id: string; agent_id: string }[]> {
+export function activeGoals(
+  store: Store,
+  agent_id?: string,
+): Promise<{ goal_id: string; agent_id: string; objective: string }[]> {
   return store.all(
-    "SELECT goal_id, agent_id FROM goals WHERE status = 'active' AND agent_id = coalesce(?, agent_id) ORDER BY created_at, goal_id",
+    "SELECT goal_id, agent_id, objective FROM goals WHERE status = 'active' AND agent_id = coalesce(?, agent_id) ORDER BY created_at, goal_id",
     [agent_id],
   )
 }

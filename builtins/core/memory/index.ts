@@ -11,7 +11,7 @@ import { memoryOperations } from './operations.ts'
 
 export default definePlugin({
   name: 'memory',
-  description: 'What agents remember: found again by its words, over restarts and for as long as it is of use.',
+  description: 'What agents remember: records that are found by their words and kept across restarts.',
   needs: ['store', 'agents'],
   config: MemoryConfig,
   state: MemoryState,

@@ -36,7 +36,7 @@ import { timeLimitsCheck, warnOfTimeLimits } from './time-limits.ts'
 
 export default definePlugin({
   name: 'models',
-  description: 'Model providers, their prices, and the one way to call them.',
+  description: 'Model providers, their prices, and all model calls.',
   section: 'model',
   config: ModelConfig,
   setup(svc) {
@@ -90,7 +90,7 @@ export default definePlugin({
         : null
     const resolveDefault = () => current.resolve(null)
     const now = () => svc.clock.ms()
-    const taught = async () => (svc.has(Store) ? listLearned(svc.use(Store)) : [])
+    const learnedModels = async () => (svc.has(Store) ? listLearned(svc.use(Store)) : [])
     const view = {
       providers,
       catalogue,
@@ -98,7 +98,7 @@ export default definePlugin({
       resolveDefault,
       inUse: () => current.inUse(),
       unknownPrice,
-      learned: taught,
+      learned: learnedModels,
       now,
     }
     svc.provide(ModelsView, view)

@@ -40,7 +40,7 @@ function renderStale(prices: readonly Listed[]): string {
   if (prices.length === 0) return `no price is older than ${STALE_DAYS} days`
   const rows = prices.map(entry => [...entryOf(entry), entry.source ?? ''])
   return [
-    `${pluralize(prices.length, 'price')} older than ${STALE_DAYS} days; write what is right now into models.yaml:`,
+    `${pluralize(prices.length, 'price')} older than ${STALE_DAYS} days; update them in models.yaml:`,
     ...columns([[...ENTRY, 'SOURCE'], ...rows]),
   ].join('\n')
 }

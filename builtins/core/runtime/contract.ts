@@ -64,9 +64,9 @@ export function isEmptyAnswer({ role, content, tool_calls = [], dropped_calls = 
 
 /** One text for one value, however its keys are ordered: what arguments are compared and hashed by. Numbers are as JSON has them (1.0 is 1), text is taken as it is, so that two Unicode forms of a letter differ. */
 export function canonicalJson(value: unknown): string {
-  const sorted = (_: string, each: unknown) =>
+  const sortKeys = (_: string, each: unknown) =>
     isTree(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each
-  return JSON.stringify(value, sorted) ?? 'null'
+  return JSON.stringify(value, sortKeys) ?? 'null'
 }
 
 /** What an agent says it achieved. */

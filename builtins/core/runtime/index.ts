@@ -14,7 +14,7 @@ import { ToolSets, toolSets } from './tools.ts'
 
 export default definePlugin({
   name: 'runtime',
-  description: 'The ReAct loop: asks the model, runs its tool calls, until the work is done.',
+  description: 'The ReAct loop: calls the model, runs its tool calls, and repeats until the work is done.',
   needs: ['models'],
   section: 'daemon',
   config: RuntimeConfig,

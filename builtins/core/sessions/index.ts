@@ -11,7 +11,7 @@ import { OwnSessions, SessionBook } from './sessions.ts'
 
 export default definePlugin({
   name: 'sessions',
-  description: 'Groups the tasks of one user with one agent: their conversation and what they cost.',
+  description: 'Groups the tasks of one user with one agent: their conversation and their cost.',
   needs: ['store', 'agents'],
   section: 'server',
   config: SessionsConfig,

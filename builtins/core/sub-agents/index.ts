@@ -16,8 +16,7 @@ import { subAgentsToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'sub-agents',
-  description:
-    'Agents that others make for one task: bounded in number, depth, tools and time, and ended with the task.',
+  description: 'Agents that other agents create for one task, with limits of number, depth, tools and time.',
   needs: ['store', 'agents', 'goals', 'profiles', 'runtime'],
   setup(svc) {
     const config = svc.section('tools', SubAgentsConfig)

@@ -82,10 +82,10 @@ export class SubAgents {
     for (const text of [role, task]) await this.#check(text, parent_agent_id)
     const sub_agent_id = this.#svc.ports.ids.make(`sub-${name.toLowerCase()}`, 8)
     const goal = { agent_id: sub_agent_id, objective: task, priority: 4, origin: 'sub_agent' as const }
-    const { goal_id, effects } = this.#svc.use(Goals).added({ ...goal, parent_goal_id: null })
+    const { goal_id, effects } = this.#svc.use(Goals).add({ ...goal, parent_goal_id: null })
     const profile = wanted.profile ?? null
     const data = { agent_id: parent_agent_id, sub_agent_id, name }
-    const born = this.#svc.use(Agents).born({
+    const born = this.#svc.use(Agents).create({
       ...{ agent_id: sub_agent_id, name, role, spawned_by: parent_agent_id },
       preset: profile ?? parent.preset,
       model: await this.#modelOf(parent),
@@ -182,8 +182,8 @@ export class SubAgents {
     return false
   }
 
-  /** What passes between agents, as it may be read. */
-  async passed(text: string, agent_id: string): Promise<string> {
+  /** Returns text between agents as guardrails let it pass. */
+  async redact(text: string, agent_id: string): Promise<string> {
     if (!this.#svc.has(Guardrails)) return text
     const { action, text: clean } = await this.#svc.use(Guardrails).check('peer', text, { agent_id })
     return action === 'block' ? '[This was withheld by a guardrail.]' : clean
@@ -214,9 +214,9 @@ export class SubAgents {
       )
     }
     if (!isGone) {
-      effects.push(...agents.died(sub_agent_id))
+      effects.push(...agents.markDead(sub_agent_id))
       for (const goal of await goals.active(sub_agent_id))
-        effects.push(...(await goals.abandoned(goal, ending?.ending ?? 'Its agent has ended.')))
+        effects.push(...(await goals.abandon(goal, ending?.ending ?? 'Its agent has ended.')))
     }
     effects.push(wakeAgents({ agents: [parent], reason: 'sub-agent' }))
     await this.#store.apply(effects)

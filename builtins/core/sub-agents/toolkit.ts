@@ -76,7 +76,7 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
             const came = outcome === null ? 'not finished' : `${is_error ? 'failed: ' : ''}${cut(sanitize(outcome))}`
             return `- ${tool} ${cut(args)} → ${came}`
           })
-          return subAgents.passed(lines.join('\n') || 'It has done nothing yet.', agent_id)
+          return subAgents.redact(lines.join('\n') || 'It has done nothing yet.', agent_id)
         },
       }),
       tool({
@@ -99,7 +99,7 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
           const found = await subAgents.find(call.agent_id, sub_agent_id)
           if (found.status === 'running') return `${found.sub_agent_id} is not done yet.`
           call.effect(markReported({ sub_agent_ids: [found.sub_agent_id] }))
-          return subAgents.passed(outcomeOf(found), call.agent_id)
+          return subAgents.redact(outcomeOf(found), call.agent_id)
         },
       }),
       tool({

@@ -11,7 +11,7 @@ import { speaker } from './speak.ts'
 export default definePlugin({
   name: 'a2a-protocol',
   description:
-    'Lets agents of others find ours and give them tasks, by the Agent2Agent protocol; off unless configured.',
+    'Lets agents of other systems find our agents and give them tasks, by the Agent2Agent protocol. Off by default.',
   needs: ['agents', 'sessions', 'tasks'],
   section: 'a2a.public',
   config: PublicConfig,

@@ -3,7 +3,7 @@ import { pluginsCheck } from './operations.ts'
 
 export default definePlugin({
   name: 'authoring',
-  description: 'Helps those who write plugins: says what a file would register.',
+  description: 'Checks plugin files and reports what they would register.',
   setup(svc) {
     svc.operation(pluginsCheck)
   },

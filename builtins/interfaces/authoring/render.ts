@@ -14,7 +14,7 @@ export function renderCheck(check: PluginCheck): string {
     '',
     ...(table.length > 0 ? ['It would register', ...table] : ['It would register nothing.']),
     '',
-    'Nothing of it would be refused. Types are not looked at here; npx tsc --noEmit does that.',
+    'A reload would accept it. Types are not checked here: run npx tsc --noEmit.',
   ].join('\n')
 }
 

@@ -6,7 +6,7 @@ import { commandsOf } from './parsing/tree.ts'
 
 export default definePlugin({
   name: 'cli',
-  description: 'The command line. In a running process it keeps the list of the plugins’ own commands.',
+  description: 'The command line, including commands of plugins.',
   fixed: true,
   setup(svc) {
     // One after another: several plugins may come at once, and the file is written beside itself first.

@@ -4,7 +4,7 @@ import { pageRoutes } from './page.ts'
 
 export default definePlugin({
   name: 'dashboard',
-  description: 'The page at / that shows agents and their goals live.',
+  description: 'The dashboard at /, which shows agents and their goals live.',
   setup(svc) {
     for (const route of pageRoutes(svc.ports.files)) svc.add(StaticRoutes, route)
   },

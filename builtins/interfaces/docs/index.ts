@@ -4,7 +4,7 @@ import { explorerRoutes } from './explorers.ts'
 
 export default definePlugin({
   name: 'docs',
-  description: 'The explorers of the API at /docs and /redoc.',
+  description: 'API explorers at /docs and /redoc.',
   setup(svc) {
     for (const route of explorerRoutes(svc.ports.files)) svc.add(StaticRoutes, route)
   },

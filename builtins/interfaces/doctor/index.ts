@@ -5,7 +5,7 @@ import { doctorChecks } from './operations.ts'
 
 export default definePlugin({
   name: 'doctor',
-  description: 'Says what is wrong with the machine, the project and its processes, and what to do about it.',
+  description: 'Diagnoses problems of the machine, the project and its processes, and suggests fixes.',
   setup(svc) {
     for (const check of ownChecks(svc)) svc.add(DoctorChecks, check)
     svc.operation(doctorChecks)

@@ -157,7 +157,7 @@ export async function port(ports: Ports, servers: readonly TcpAddress[]): Promis
   const urls = [...new Set(servers.map(urlOf))]
   for (const url of urls) {
     if (await answers(url, ports)) continue
-    const remedy = 'look into svc logs; if it stays so, start it again: svc restart, or svc serve'
+    const remedy = 'see svc logs; if it does not recover, restart it: svc restart, or svc serve'
     return warn(`This project's server does not answer at ${url}`, remedy)
   }
   if (urls.length > 0) return ok(`this project's server answers at ${urls.join(' and ')}`)

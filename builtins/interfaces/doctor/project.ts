@@ -72,7 +72,7 @@ export async function daemon(found: readonly FoundDaemon[], { clock }: Ports): P
   }
   const failing = alive.find(each => each.failing)
   if (failing) {
-    return fail(`The rounds of the daemon (PID ${failing.holder.pid}) fail`, 'see why in svc logs')
+    return fail(`Heartbeats of the daemon (PID ${failing.holder.pid}) fail`, 'see why in svc logs')
   }
   if (dead) {
     const { name, holder } = dead

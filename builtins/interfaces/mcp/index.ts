@@ -9,7 +9,7 @@ import { Sessions } from './transport/http.ts'
 
 export default definePlugin({
   name: 'mcp',
-  description: 'Offers operations, resources and prompts to MCP clients, over standard input and output and on /mcp.',
+  description: 'Offers operations, resources and prompts to MCP clients, over standard input and output and at /mcp.',
   fixed: true,
   config: McpConfig,
   setup(svc, config) {

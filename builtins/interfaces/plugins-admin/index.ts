@@ -4,7 +4,7 @@ import { pluginsToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'plugins-admin',
-  description: 'Shows the plugins of a process and what each registered, and reloads them.',
+  description: 'Lists plugins with what each registered, reloads them, and manages trust.',
   setup(svc) {
     for (const operation of [pluginsList, pluginsReload]) svc.operation(operation)
     svc.toolkit(pluginsToolkit(svc))

@@ -7,7 +7,7 @@ import { BUILT_IN } from './scenarios/index.ts'
 
 export default definePlugin({
   name: 'benchmark',
-  description: 'Puts models to scenarios and says how they did, with error bars.',
+  description: 'Benchmarks models on scenarios, with error bars.',
   needs: ['models', 'trials'],
   setup(svc) {
     const benchmark = benchmarkOf(svc)

@@ -13,7 +13,7 @@ export const EventsGoneError = defineError({
   status: 410,
   title: 'Events gone',
   message: (p: { after: number; oldest: number }) =>
-    `The events after ${p.after} are not kept any more, the oldest is ${p.oldest}; go on with after=${p.oldest - 1}, or with after=0 for all that there are.`,
+    `The events after ${p.after} are no longer kept; the oldest is ${p.oldest}. Continue with after=${p.oldest - 1}, or with after=0 for all that are kept.`,
 })
 
 export interface FollowOptions extends EventFilter {

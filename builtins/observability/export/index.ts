@@ -3,7 +3,7 @@ import { exportOperations } from './operations.ts'
 
 export default definePlugin({
   name: 'export',
-  description: 'A run as one HTML page that needs nothing else.',
+  description: 'Exports a run as one self-contained HTML page.',
   needs: ['store', 'runs'],
   setup(svc) {
     for (const operation of exportOperations) svc.operation(operation)

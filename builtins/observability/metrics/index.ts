@@ -17,7 +17,7 @@ const SAVE_EVERY = 30
 
 export default definePlugin({
   name: 'metrics',
-  description: 'What operators watch, for Prometheus: agents, cycles, models, tools, money, and the process itself.',
+  description: 'Prometheus metrics of agents, cycles, models, tools, cost and the process.',
   needs: ['store'],
   setup(svc) {
     const counts = new Counts(svc)

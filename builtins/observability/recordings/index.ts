@@ -10,7 +10,7 @@ import { OwnRecordings, RecordingService } from './recording-service.ts'
 
 export default definePlugin({
   name: 'recordings',
-  description: 'What a run cannot repeat by itself is recorded, so that it can be repeated, taken apart and compared.',
+  description: 'Records runs, so that they can be replayed, forked and compared.',
   needs: ['store', 'runs'],
   section: 'recordings',
   config: RecordingsConfig,

@@ -42,7 +42,7 @@ const Replayed = z.object({
 /** Returns what is known of a recording without reading its log. */
 function sizeOf({ within, ended_at, cycles, steps }: z.infer<typeof Shown>): string {
   if (within !== null) return `in ${within}`
-  return ended_at === null ? 'has not ended' : `${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}`
+  return ended_at === null ? 'still running' : `${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}`
 }
 
 export const recordingsList = operation({

@@ -7,8 +7,7 @@ export function renderVerdict(verdict: ReplayVerdict): string {
   const { run_id, same, events, cycles, steps, hash, replayed_hash, duration_ms, divergence, notes } = verdict
   const size = `${pluralize(events, 'event')}, ${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}`
   const lines = notes.map(note => `note: ${note}`)
-  if (same)
-    return [`${run_id}: the same again (${size}, ${duration_ms / 1000} s)`, `sha256 ${hash}`, ...lines].join('\n')
+  if (same) return [`${run_id}: identical (${size}, ${duration_ms / 1000} s)`, `sha256 ${hash}`, ...lines].join('\n')
   const { agent_id, cycle_num, step, what, expected, got } = divergence!
   const where = [agent_id, cycle_num === null ? null : `cycle ${cycle_num}`, `after step ${step}`].filter(Boolean)
   return [
@@ -36,7 +35,7 @@ export function renderDiff({ same, common, divergence, a, b }: RunDiff): string 
   return [
     `A  ${a.run_id}`,
     `B  ${b.run_id}`,
-    `alike for ${pluralize(common, 'event')}; then${agent_id ? ` in ${agent_id}` : ''}${cycle_num === null ? '' : `, cycle ${cycle_num}`}:`,
+    `identical for ${pluralize(common, 'event')}; then${agent_id ? ` in ${agent_id}` : ''}${cycle_num === null ? '' : `, cycle ${cycle_num}`}:`,
     `A  ${divergence!.a.slice(0, LONGEST)}`,
     `B  ${divergence!.b.slice(0, LONGEST)}`,
     '',

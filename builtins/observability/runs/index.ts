@@ -16,7 +16,7 @@ import { recordOf } from './traces/tracing.ts'
 
 export default definePlugin({
   name: 'runs',
-  description: 'What happened, run by run: a log and a manifest on disk, totals, and traces.',
+  description: 'Runs of the daemon and of tasks: logs in files, totals and traces.',
   needs: ['store'],
   config: RunsSection,
   section: 'runs',

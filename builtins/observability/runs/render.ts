@@ -10,7 +10,7 @@ export function renderRuns(runs: readonly Run[]): string {
     ...[run.run_id, run.kind, run.status, duration(run.duration_s), String(run.agents)],
     ...[`${run.goals_completed}/${run.goals_generated}`, String(run.tool_calls), String(run.tokens), usd(run.cost_usd)],
   ])
-  const head = ['RUN', 'KIND', 'STATUS', 'LASTED', 'AGENTS', 'GOALS', 'TOOLS', 'TOKENS', 'COST']
+  const head = ['RUN', 'KIND', 'STATUS', 'DURATION', 'AGENTS', 'GOALS', 'TOOLS', 'TOKENS', 'COST']
   return columns([head, ...rows]).join('\n')
 }
 
@@ -37,7 +37,7 @@ export function renderRun(run: RunDetail): string {
 export function renderTrace({ root, run_id, next_after, next_before, left_out, broken_lines }: Trace): string {
   const notes = [
     next_before !== null && `what happened before: svc trace ${run_id} --before ${next_before}`,
-    next_after !== null && `this is a part; go on with: svc trace ${run_id} --after ${next_after}`,
+    next_after !== null && `this is a part; see the rest with: svc trace ${run_id} --after ${next_after}`,
     left_out > 0 && `${left_out} decisions and tool calls are not shown`,
     broken_lines > 0 && `${pluralize(broken_lines, 'line')} of the log could not be read`,
   ].filter(note => note !== false)

@@ -6,7 +6,7 @@ import { beginTelemetry, isOn } from './telemetry.ts'
 
 export default definePlugin({
   name: 'telemetry',
-  description: 'OpenTelemetry traces and metrics for a collector; off unless it is switched on.',
+  description: 'OpenTelemetry traces and metrics for a collector. Off by default.',
   section: 'telemetry',
   config: TelemetrySection,
   setup(svc, config) {

@@ -5,7 +5,7 @@ export const NoClusterError = defineError({
   status: 409,
   title: 'No cluster',
   message: () =>
-    'This project keeps what it knows in a file of its own, on this machine; several machines need store.url or SVC_STORE_URL, as in postgres://user@host/svc.',
+    'This project uses an SQLite file on this machine. To use several machines, set store.url or SVC_STORE_URL to a PostgreSQL address, such as postgres://user@host/svc.',
 })
 export const NodeNotFoundError = defineError({
   code: 'node_not_found',

@@ -8,7 +8,7 @@ export function clusterCheck(nodes: () => Nodes | undefined): DoctorCheck {
     name: 'cluster',
     async run() {
       const known = nodes()
-      if (!known) return finding.ok('one machine: what agents know is in a file of its own')
+      if (!known) return finding.ok('one machine, with an SQLite file')
       const rows = await known.list()
       const [warning, ...more] = warningsOf(rows)
       if (!warning) return finding.ok(`${rows.length} nodes are at work, and agree`)

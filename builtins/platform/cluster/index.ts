@@ -12,7 +12,7 @@ import { clusterOperations } from './operations.ts'
 
 export default definePlugin({
   name: 'cluster',
-  description: 'PostgreSQL as the database: the same agents on several machines.',
+  description: 'PostgreSQL as the database, for several machines with the same agents.',
   fixed: true,
   config: ClusterConfig,
   setup(svc, config) {

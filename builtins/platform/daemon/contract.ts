@@ -133,7 +133,7 @@ export const DaemonFrozenError = defineError({
   code: 'daemon_frozen',
   status: 409,
   title: 'Daemon frozen',
-  message: () => 'The daemon is frozen, so no model is called for its agents; go on with: svc daemon resume',
+  message: () => 'The daemon is frozen, so no model is called for its agents; resume it with: svc daemon resume',
 })
 export const DaemonRunningError = defineError({
   code: 'daemon_running',

@@ -13,7 +13,7 @@ import { daemonStatus } from './status.ts'
 
 export default definePlugin({
   name: 'daemon',
-  description: 'One process of the project drives the agents: its lock, its files, its socket, its health.',
+  description: 'The process that drives the agents: its lock, files, socket and health.',
   fixed: true,
   needs: ['store', 'agents'],
   setup(svc) {

@@ -38,7 +38,7 @@ export const daemonPause = operation({
     const since = await freeze(svc.use(Store))
     return { status: 'paused' as const, frozen_since: isoTime(since) }
   },
-  render: ({ frozen_since }) => `frozen since ${frozen_since}; go on with: svc daemon resume`,
+  render: ({ frozen_since }) => `frozen since ${frozen_since}; resume it with: svc daemon resume`,
 })
 
 export const daemonResume = operation({
@@ -66,7 +66,7 @@ function render(status: DaemonStatus): string {
     ...status.joined.map(
       each => ['joined', `${each.health} (PID ${each.pid}, moved ${each.last_tick_age_s} s ago)`] as const,
     ),
-    ...(status.frozen ? [['frozen', `since ${status.frozen_since}; go on with: svc daemon resume`] as const] : []),
+    ...(status.frozen ? [['frozen', `since ${status.frozen_since}; resume it with: svc daemon resume`] as const] : []),
     ['heartbeat', `${status.heartbeat_s} s`],
     ['in flight', pluralize(status.in_flight, 'cycle')],
     ['agents', agents.map(([name, count]) => `${count} ${name}`).join(', ') || 'none; spawn one with: svc spawn coder'],
@@ -80,7 +80,7 @@ function headline({ health, problem, pid, uptime_s, last_tick_age_s, last_tick_a
   if (health === 'dead') return `dead: it ended without saying so, last seen ${last_tick_at}; start it with: svc start`
   const moved = `PID ${pid}, up ${duration(uptime_s ?? 0)}, moved ${last_tick_age_s} s ago`
   if (health === 'healthy') return `healthy (${moved})`
-  return `stalled (${moved}): ${problem ?? 'if it stays so: svc restart'}`
+  return `stalled (${moved}): ${problem ?? 'if it does not recover: svc restart'}`
 }
 
 function duration(seconds: number): string {

@@ -8,7 +8,7 @@ import { retentionOperations } from './operations.ts'
 
 export default definePlugin({
   name: 'retention',
-  description: 'The janitor: what is old and of no use any more goes, in small pieces; the database file stays small.',
+  description: 'Removes old rows and files in small steps, and keeps the database file small.',
   needs: ['store'],
   section: 'retention',
   config: RetentionConfig,

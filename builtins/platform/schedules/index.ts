@@ -28,7 +28,7 @@ import { scheduleWakeSource } from './wake-source.ts'
 
 export default definePlugin({
   name: 'schedules',
-  description: 'What comes at its time: goals by cycle, interval or calendar, and alarms that message an agent.',
+  description: 'Recurring goals by cycle, interval or cron expression, and alarms that message an agent.',
   needs: ['store', 'agents', 'goals'],
   section: 'schedules',
   config: SchedulesConfig,

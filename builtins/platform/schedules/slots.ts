@@ -115,7 +115,7 @@ async function outcome(
   const goal =
     objective === undefined
       ? undefined
-      : svc.use(Goals).added({
+      : svc.use(Goals).add({
           ...{ agent_id, objective, priority, origin: 'schedule', parent_goal_id: null },
           acceptance: readAcceptance(row.acceptance),
         })

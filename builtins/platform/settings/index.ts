@@ -7,7 +7,7 @@ import { settingsOperations } from './operations.ts'
 
 export default definePlugin({
   name: 'settings',
-  description: 'The configuration, shown and changed: three views of it, and patches that keep what people wrote.',
+  description: 'Shows, checks and changes the configuration. Changes keep your comments and formatting.',
   setup(svc) {
     for (const operation of settingsOperations) svc.operation(operation)
     svc.add(ConfigChecks, disabledNamesCheck(svc))

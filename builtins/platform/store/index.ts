@@ -22,7 +22,7 @@ import { effectPlanner } from './planner.ts'
 
 export default definePlugin({
   name: 'store',
-  description: 'The database: one SQLite file, leases, and the one way to write.',
+  description: 'The database: one SQLite file, with leases and transactions.',
   fixed: true,
   config: StoreConfig,
   setup(svc, config) {

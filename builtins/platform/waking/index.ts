@@ -8,7 +8,7 @@ import { FolderWatcher } from './watcher.ts'
 
 export default definePlugin({
   name: 'waking',
-  description: 'What ends the rest between two heartbeats: nudges from any process, and files that are watched.',
+  description: 'Wakes agents between heartbeats, on nudges of any process and on changes of watched files.',
   needs: ['store', 'agents'],
   section: 'daemon',
   config: WakingConfig,

@@ -6,7 +6,7 @@ import { Guard } from './guard.ts'
 
 export default definePlugin({
   name: 'watchdog',
-  description: 'Keeps a plugin that goes wrong beyond catching from taking the process with it, and says which it was.',
+  description: 'Detects plugins that hang or end the process, quarantines them and restarts the service.',
   fixed: true,
   config: WatchdogConfig,
   setup(svc, config) {

@@ -107,8 +107,10 @@ export type Permit =
   | { state: 'denied'; approval_id: string; by: string; reason: string | null }
 
 export interface Approvals {
-  /** Whether calls of this tool need an approval, as things are configured: their intent is then journalled as `planned`. */
-  needed(tool: Tool): boolean
+  /** Returns whether calls of this tool need an approval, by the configuration. Their intent is then recorded as `planned`. */
+  needsApproval(tool: Tool): boolean
+  /** @deprecated Use `needsApproval`. */
+  needed?: Approvals['needsApproval']
   /**
    * Whether the call runs, waits or is refused. An approval that lets it run is taken by that, once and for all, in the
    * transaction that writes `started` into the journal; a call that waits is `parked` there.

@@ -34,7 +34,7 @@ export class Gate {
     this.#config = config
   }
 
-  needed({ name, requires_approval, danger }: Tool): boolean {
+  needsApproval({ name, requires_approval, danger }: Tool): boolean {
     const { enabled, auto_approve, require_for } = this.#config
     if (!enabled || auto_approve.includes(name)) return false
     return require_for.includes(name) || requires_approval === true || danger !== undefined
@@ -51,11 +51,11 @@ export class Gate {
   /** One look at how things stand; undefined when they changed before the decision was written. */
   async #decide(call: GatedCall): Promise<Verdict | undefined> {
     const { call_id } = call
-    if (call.isNew && !this.needed(call.tool)) return run(call.arguments)
+    if (call.isNew && !this.needsApproval(call.tool)) return run(call.arguments)
     const { state, approval } = await callBefore(this.#store, call_id)
     if (approval && approval.used_by !== call_id) return this.#goOn(call, approval)
     // No approval yet; or one that this very call has used up, in a process that died: its outcome is unknown.
-    if (!approval && !this.needed(call.tool)) {
+    if (!approval && !this.needsApproval(call.tool)) {
       const begun = state !== 'planned' || (await this.#store.apply([beginCall({ call_id })]))
       return begun ? run(call.arguments) : undefined
     }

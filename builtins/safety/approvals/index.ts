@@ -1,5 +1,6 @@
 import { ActiveAgent, Holds } from '#core/agents/contract'
 import { definePlugin, errorMessage, type PluginHandle, z } from '#kernel'
+import { withEarlierNames } from '#lib/earlier-names'
 import { eachRound } from '#lib/poller'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Cycle, type HasWork, idsOf } from '#platform/heartbeat/contract'
@@ -18,18 +19,19 @@ import { RULE_EFFECTS } from './rules/repository.ts'
 
 export default definePlugin({
   name: 'approvals',
-  description: 'Tool calls that wait for the operator: asked for once, decided once, used once.',
+  description: 'Tool calls that wait for approval. Each approval is decided once and used once.',
   needs: ['store', 'agents'],
   section: 'approval',
   config: ApprovalConfig,
   setup(svc, config) {
     const gate = new Gate(svc, config)
-    svc.provide(Approvals, {
-      needed: tool => gate.needed(tool),
+    const approvals: Approvals = {
+      needsApproval: tool => gate.needsApproval(tool),
       gate: call => gate.gate(call),
       permit: request => permit(svc, config, request),
       holding: agent_id => holding(svc.use(Store), agent_id),
-    })
+    }
+    svc.provide(Approvals, withEarlierNames(approvals, { needed: 'needsApproval' }))
     for (const effect of [...APPROVAL_EFFECTS, ...RULE_EFFECTS]) svc.add(Effects, effect.kind)
     svc.provide(ApprovalSettings, config)
     for (const operation of [...approvalOperations, ...ruleOperations]) svc.operation(operation)
@@ -42,7 +44,7 @@ export default definePlugin({
         const [first, ...more] = await svc.use(Approvals).holding(agent_id)
         if (!first) return undefined
         const others = more.length > 0 ? ` and ${more.length} more` : ''
-        return { reason: `It waits for a decision on ${first}${others}; svc approvals`, at: null }
+        return { reason: `It waits for a decision on ${first}${others}. List them with: svc approvals`, at: null }
       },
     })
 

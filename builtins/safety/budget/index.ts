@@ -19,7 +19,7 @@ import { pricesFinding } from './warnings.ts'
 
 export default definePlugin({
   name: 'budget',
-  description: 'What all agents and tasks together may spend: held before each model call, booked after it.',
+  description: 'Limits what all agents and tasks spend together: reserved before each model call, booked after it.',
   needs: ['store', 'models'],
   section: 'daemon',
   config: BudgetConfig,

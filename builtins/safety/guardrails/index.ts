@@ -11,7 +11,7 @@ import { ownSecrets } from './secrets.ts'
 export default definePlugin({
   name: 'guardrails',
   description:
-    'Looks at what comes in, passes between agents and goes out: personal data, secrets, orders to the model.',
+    'Checks text for personal data, secrets and injected instructions, on input, between agents and on output.',
   needs: ['store'],
   section: 'guardrails',
   config: GuardrailsConfig,

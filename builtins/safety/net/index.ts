@@ -6,7 +6,7 @@ import { webPages } from './pages.ts'
 
 export default definePlugin({
   name: 'net',
-  description: 'The one way out to the network for addresses that agents choose: public ones only, checked and pinned.',
+  description: 'Network access for addresses that agents choose: public addresses only, checked and pinned.',
   section: 'tools',
   config: NetConfig,
   setup(svc, config) {

@@ -13,7 +13,7 @@ const LOOK_MS = 5_000
 
 export default definePlugin({
   name: 'questions',
-  description: 'Questions of agents to the operator: asked by a tool, answered once, by a person or a stated default.',
+  description: 'Questions of agents to the operator, answered once, by a person or by a stated default.',
   needs: ['store', 'agents'],
   setup(svc) {
     for (const effect of [insertQuestion, parkAskingCall, beginAskingCall, answerQuestion])

@@ -7,7 +7,7 @@ import { Processes } from './sandbox.ts'
 
 export default definePlugin({
   name: 'sandbox',
-  description: 'What agents reach of the machine: the files of their workspace, and programs behind a wall.',
+  description: 'Limits what agents reach on the machine: their folders, and programs in a sandbox.',
   section: 'tools',
   config: SandboxConfig,
   setup(svc, config) {

@@ -14,7 +14,7 @@ import { forgetMessages } from './retention.ts'
 
 export default definePlugin({
   name: 'a2a',
-  description: 'Messages between agents: typed, in threads, sent exactly once, with a mailbox in files for others.',
+  description: 'Messages between agents: typed, in threads, delivered exactly once, with a mailbox in files.',
   needs: ['store', 'agents', 'goals'],
   section: 'a2a',
   config: A2AConfig,

@@ -95,7 +95,7 @@ export class DelegationService implements Delegations {
     const why = tooOld ? `Not done within ${this.#config.timeout} s.` : `The agent ${to_agent} is gone.`
     const status = goal_status === 'completed' ? 'completed' : 'failed'
     const result = (goal_status === null || tooOld ? why : (goal_result ?? '')).slice(0, LONGEST_RESULT)
-    const given = tooOld ? await this.#svc.use(Goals).abandoned({ goal_id, agent_id: to_agent }, why) : []
+    const given = tooOld ? await this.#svc.use(Goals).abandon({ goal_id, agent_id: to_agent }, why) : []
     const resultEffects = await this.#resultEffects(row, status, result, goal_status === null)
     await this.#svc.use(Store).apply([...given, ...resultEffects])
   }

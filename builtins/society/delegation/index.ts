@@ -12,7 +12,7 @@ import { DELEGATION_EFFECTS } from './repository.ts'
 
 export default definePlugin({
   name: 'delegation',
-  description: 'Agents hand goals on to each other, taken or declined by policy, and hear what became of them.',
+  description: 'Goals that agents delegate to each other, accepted or rejected by policy, with their results.',
   needs: ['a2a', 'goals'],
   section: 'delegation',
   config: DelegationConfig,

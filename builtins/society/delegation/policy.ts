@@ -26,7 +26,7 @@ export function delegationPolicy(svc: PluginHandle, config: DelegationConfig): A
       const reason = await reasonAgainst(svc, config, message, recipient, from_goal_id)
       if (reason) return { type: 'reject', body: reason }
       const objective = objectiveOf(message.body)
-      const { goal_id, effects } = svc.use(Goals).added({
+      const { goal_id, effects } = svc.use(Goals).add({
         ...{ agent_id: recipient.agent_id, objective, priority: PRIORITY, origin: 'delegated' },
         parent_goal_id: waits ? from_goal_id : null,
       })

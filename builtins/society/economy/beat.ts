@@ -65,7 +65,7 @@ function dayEffects(svc: PluginHandle, config: EconomyConfig, citizen: CitizenRo
       ? changeEffects('insolvent', 'Became insolvent: the bank took over the debt, and it lives in a shelter.')
       : []),
     ...(collapsed && !dies ? changeEffects('collapsed', 'Collapsed and was taken to the clinic.') : []),
-    ...(dies ? svc.use(Agents).died(agent_id) : []),
+    ...(dies ? svc.use(Agents).markDead(agent_id) : []),
   ]
 }
 

@@ -24,7 +24,7 @@ import { worldFacet, worldPart, worldSections } from './views/sections.ts'
 
 export default definePlugin({
   name: 'economy',
-  description: 'A small world with money, jobs, skills and a market, in which things happen to agents.',
+  description: 'A simulated world for agents with money, jobs, skills, a market and events.',
   needs: ['store', 'agents', 'models', 'profiles', 'goals'],
   section: 'economy',
   config: EconomyConfig,

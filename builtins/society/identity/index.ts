@@ -16,7 +16,7 @@ import { identityToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'identity',
-  description: 'Who agents become: a name, a story in chapters, opinions, questions, and how all of that changed.',
+  description: "An agent's name, story, opinions and questions, and their history.",
   needs: ['store', 'agents', 'profiles', 'goals'],
   setup(svc) {
     const identities = new Identities(svc)

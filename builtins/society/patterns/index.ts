@@ -12,7 +12,7 @@ import { patternsToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'patterns',
-  description: 'Ways of working together: review, mentor, debate, chain and swarm, run to their end by messages.',
+  description: 'Procedures for working together: review, mentor, debate, chain and swarm.',
   needs: ['a2a', 'delegation'],
   section: 'patterns',
   config: PatternsConfig,

@@ -258,7 +258,7 @@ export class PatternRunner {
   async #abandonGoals(pattern_id: string, status: string): Promise<Effect[]> {
     const goals = await openGoals(this.#svc.use(Store), pattern_id)
     const why = `The pattern ${pattern_id} that it belonged to has ended: ${status}.`
-    const given = await Promise.all(goals.map(goal => this.#svc.use(Goals).abandoned(goal, why)))
+    const given = await Promise.all(goals.map(goal => this.#svc.use(Goals).abandon(goal, why)))
     return [withdraw({ pattern_id }), ...given.flat()]
   }
 

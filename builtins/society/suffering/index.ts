@@ -20,7 +20,7 @@ import { OwnSuffering, SufferingService } from './suffering-service.ts'
 
 export default definePlugin({
   name: 'suffering',
-  description: 'How agents fare: stressors that rise and fade, personas that move and return, moods that follow.',
+  description: 'Stressors, persona and mood of agents, and how they change over time.',
   needs: ['store', 'agents', 'profiles', 'goals'],
   section: 'suffering',
   config: SufferingConfig,

@@ -15,7 +15,7 @@ import { SWARM_EFFECTS } from './writes.ts'
 
 export default definePlugin({
   name: 'swarm',
-  description: 'What agents are good at, what all of them can learn from that, and what is done about it.',
+  description: 'Learns from all agents who is good at what, and acts on it by a policy.',
   needs: ['store', 'agents', 'goals'],
   section: 'swarm',
   config: SwarmConfig,

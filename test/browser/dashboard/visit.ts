@@ -287,7 +287,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   it('says in a sentence what a server without a daemon cannot know', async () => {
     const id = await still.spawn('oracle')
     const page = await reader.at('#/spend')
-    await page.getByText('No daemon runs: svc start').waitFor()
+    await page.getByText('No daemon is running. Start it with: svc start').waitFor()
     await page.getByText('The budget is kept by the daemon').waitFor()
     for (const hash of ['#/spend', '#/', `#/agents/${id}`, '#/runs', '#/approvals', '#/models']) {
       await reader.at(hash)

@@ -65,7 +65,7 @@ describe('a daemon that joins', () => {
     }[]
     const { run_id } = recordings.find(({ pid }) => pid === first.pid)!
     const replay = await svc(['replay', run_id], { cwd })
-    expect([replay.code, replay.stdout]).toEqual([0, expect.stringContaining(`${run_id}: the same again (`)])
+    expect([replay.code, replay.stdout]).toEqual([0, expect.stringContaining(`${run_id}: identical (`)])
     expect(replay.stdout).not.toContain('note:')
   })
 

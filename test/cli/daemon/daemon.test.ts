@@ -124,7 +124,7 @@ describe('one daemon for a project', () => {
     const status = async (...words: string[]) => (await svc(['status', ...words], { cwd })).stdout
     expect(await status()).not.toContain('frozen')
     await svc(['daemon', 'pause'], { cwd })
-    const said = /^The daemon has been frozen since \S+Z: no agent works\. Go on with: svc daemon resume\n.*coder-/
+    const said = /^The daemon has been frozen since \S+Z: no agent works\. Resume it with: svc daemon resume\n.*coder-/
     expect(await status()).toMatch(said)
     expect(JSON.parse(await status('--json'))).toMatchObject([{ frozen_since: expect.stringMatching(/Z$/) }])
     await daemon.end('SIGTERM')
@@ -193,7 +193,9 @@ describe('what does not end in order', () => {
     await daemon.end('SIGKILL')
     expect(await statuses()).toEqual(['idle'])
     expect(await daemonIn(dir.path)).toMatchObject({ health: 'dead', in_flight: 0 })
-    expect((await svc(['why', 'coder'], options)).stdout).toMatch(/is idle\. No daemon runs; svc start/)
+    expect((await svc(['why', 'coder'], options)).stdout).toMatch(
+      /\(idle\): No daemon is running\. Start it with: svc start/,
+    )
   })
 
   it('what one that was killed left keeps no one from starting; only the daemon is signalled, and killed if it must be', async () => {

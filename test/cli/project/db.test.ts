@@ -31,7 +31,7 @@ describe('svc db', () => {
     const backup = join(cwd, 'copy.db')
     expect(await svc(['db', 'backup', backup], { cwd })).toMatchObject({ code: 0, stderr: '' })
     expect((await stat(backup)).mode & 0o777).toBe(0o600)
-    expect((await svc(['db', 'check', backup], { cwd })).stdout).toContain('is whole')
+    expect((await svc(['db', 'check', backup], { cwd })).stdout).toContain('is intact')
     await svc(['spawn', 'writer'], { cwd })
     expect(await agentsOf(cwd)).toEqual(['coder', 'writer'])
 
@@ -67,7 +67,7 @@ describe('svc db', () => {
     expect((await svc(['doctor'], { cwd })).stdout).toMatch(/^fail +database +\.svc\/svc\.db is gone, /m)
     expect((await readFile(`${at(cwd)}-wal`)).equals(wal)).toBe(true)
     expect((await svc(['db', 'restore', 'copy.db'], { cwd })).code).toBe(0)
-    expect((await svc(['db', 'check'], { cwd })).stdout).toContain('is whole')
+    expect((await svc(['db', 'check'], { cwd })).stdout).toContain('is intact')
     expect(await agentsOf(cwd)).toEqual(['coder'])
     expect((await readdir(at(cwd, 'backups'))).some(name => name.endsWith('.db-wal'))).toBe(true)
   })

@@ -76,7 +76,7 @@ describe('svc new plugin', () => {
     for (const name of ['here', 'folder', 'hidden', 'tested']) {
       await expect(newPlugin({ name }, context(dir.path))).rejects.toMatchObject({
         exit: 1,
-        message: expect.stringContaining('is there already and stays as it is'),
+        message: expect.stringContaining('already exists and was not changed'),
       })
     }
     expect(await readdir(join(dir.path, 'plugins'))).toEqual(['folder', 'here.mjs', 'tested.test.ts'])
@@ -151,7 +151,7 @@ describe('schemas for editors', () => {
     await svc(['new', 'plugin', 'counter'], { cwd: dir.path })
     expect((await svc(['init'], { cwd: dir.path })).stdout).toMatch(/made +\.svc\/schema\//)
     const learnt = (await read(dir, 'config.json')).properties!.plugins!
-    expect(learnt.properties!.config!.properties!.counter!.properties!.tell_every).toMatchObject({ type: 'integer' })
+    expect(learnt.properties!.config!.properties!.counter!.properties!.log_every).toMatchObject({ type: 'integer' })
     expect((await svc(['init'], { cwd: dir.path })).stdout).toMatch(/kept +\.svc\/schema\//)
 
     // A bad configuration keeps it as it was.

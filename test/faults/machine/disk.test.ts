@@ -77,11 +77,11 @@ describe('a full disk', () => {
     expect((await health()).problem).toMatch(/^The disk that holds the project's database is full; make space/)
     await until(async () => (await health(other)).health === 'stalled')
     expect((await health(other)).problem).toBe('its rounds fail; svc logs says why')
-    expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/The rounds of the daemon \(PID \d+\) fail/)
+    expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/Heartbeats of the daemon \(PID \d+\) fail/)
     expect((await svc(['daemon'], { cwd: dir.path })).stdout).toMatch(/^daemon +stalled \(PID .*\): The disk /m)
     expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/^fail +disk +Only 0 MiB free/m)
     const why = async () => (await svc(['why', 'coder'], { cwd: dir.path })).stdout
-    await until(async () => (await why()).includes('The rounds of the daemon fail: The disk '))
+    await until(async () => (await why()).includes("The daemon's heartbeats fail: The disk "))
     expect((await fetch(`${url}/healthz`)).status).toBeLessThan(600)
     expect(daemon.process.exitCode).toBeNull()
     await rm(join(dir.path, '.svc/filler'))

@@ -109,7 +109,7 @@ test('a one-shot task is a run that replays: in a process of its own, in the dae
   const { within: daemon } = await home.ask('GET', `/runs/${beside.runs[0]}/recording`)
   const list = home.kernel.points.find(Operations, 'recordings.list')!
   const renderList = async () => list.render?.((await home.ask('GET', '/recordings')) as never)
-  expect(await renderList()).toContain(`${daemon}  daemon  has not ended`)
+  expect(await renderList()).toContain(`${daemon}  daemon  still running`)
   expect(await renderList()).toContain(`${beside.runs[0]}  task  in ${daemon}`)
   const [{ approval_id }] = await home.ask('GET', '/approvals?status=pending')
   await home.ask('POST', `/approvals/${approval_id}`, { decision: 'approve' })

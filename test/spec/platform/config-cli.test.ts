@@ -111,7 +111,7 @@ it.each([
   [['set', 'model.providers.office', 'x'], 2, 'office: must be a mapping, such as { base_url: http'],
   [['set', 'mcp.servers.files', 'x'], 2, 'files: must be a mapping, such as { command: npx'],
   [['set', 'daemon.heartbeat'], 2, '<value> is missing'],
-  [['set', 'seed', '-5'], 2, 'words that begin with "-" stand behind --, as in: -- -5'],
+  [['set', 'seed', '-5'], 2, 'to pass it as a value, put -- before it: -- -5'],
 ])('a mistake says what would be right: svc config %j', async (words, code, sentence) => {
   await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 7\n' })
   const ran = await runner(dir)('config', ...words)

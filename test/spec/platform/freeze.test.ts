@@ -259,7 +259,7 @@ describe('from the command line', () => {
   it('it is set and cleared with nothing running, and holds in the daemon that starts then', async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0\n' })
     const run = (...words: string[]) => svc(words, { cwd: dir.path })
-    expect((await run('daemon', 'pause')).stdout).toMatch(/^frozen since .*; go on with: svc daemon resume\n$/)
+    expect((await run('daemon', 'pause')).stdout).toMatch(/^frozen since .*; resume it with: svc daemon resume\n$/)
     expect((await run('daemon')).stdout).toMatch(/frozen +since/)
     await using running = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
     await running.says(/Agents/)

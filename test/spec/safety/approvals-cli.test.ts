@@ -91,7 +91,7 @@ describe('svc approvals, approve and deny', () => {
     }
     // Nothing runs now: the decision waits in the database.
     expect((await json<Approval>('deny', denied, '--reason', 'not Bob')).resolved_by).toBe('cli')
-    expect((await svc(['why', 'p'], options)).stdout).toMatch(/No daemon runs; svc start/)
+    expect((await svc(['why', 'p'], options)).stdout).toMatch(/No daemon is running. Start it with: svc start/)
     await using _again = new RunningSvc(['start'], options)
     await svc(['approve', await waiting('cy')], options)
     await find("SELECT 1 FROM goals WHERE status = 'completed'")

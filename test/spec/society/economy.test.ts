@@ -66,13 +66,13 @@ describe('a beat', () => {
       await home.use('apply_job', { job_id }, id)
     await home.kernel.invoke('agents.pause', { id: bob })
     const store = home.kernel.use(Store)
-    await store.apply(agentsOf(home).died(cleo))
+    await store.apply(agentsOf(home).markDead(cleo))
     await store.all(
       `INSERT INTO approvals (approval_id, agent_id, tool_name, arguments, args_hash, created_at) VALUES ('ap-1', ?, 't', '{}', 'h', 1) RETURNING 1`,
       [dan],
     )
     const child = { agent_id: 'sub-1', name: 'child', role: 'r', model: '', preset: 'worker', spawned_by: ann }
-    await store.apply(agentsOf(home).born(child))
+    await store.apply(agentsOf(home).create(child))
     await home.runBeats(2)
     expect((await entries(home, 'salary')).map(({ payee }) => payee)).toEqual([`agent:${ann}`, `agent:${ann}`])
     await expect(citizen(home, 'sub-1')).rejects.toThrow('has no place in the world')
@@ -137,7 +137,7 @@ describe('jobs and skills', () => {
     expect(await take(tries[0]!.startsWith('You are') ? bob : ann)).toContain('the job analyst is taken')
     for (const id of home.ids) await home.use('quit_job', {}, id)
     expect(await take(ann)).toContain('You are Analyst')
-    await home.kernel.use(Store).apply(agentsOf(home).died(ann))
+    await home.kernel.use(Store).apply(agentsOf(home).markDead(ann))
     expect(await take(bob)).toContain('You are Analyst')
     await home.kernel.invoke('agents.delete', { id: bob })
     expect(await take(cleo)).toContain('You are Analyst')

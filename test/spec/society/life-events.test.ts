@@ -364,7 +364,7 @@ describe('a life', () => {
     await home.use('apply_job', { job_id: 'analyst' })
     await home.use('gamble')
     await home.runBeats(6)
-    await home.kernel.use(Store).apply(home.kernel.use(Agents).died(bob))
+    await home.kernel.use(Store).apply(home.kernel.use(Agents).markDead(bob))
     await home.runBeats(1)
     await read(home.root, bob, 'biography.md')
     await home.kernel.invoke('agents.delete', { id: cleo })

@@ -374,7 +374,7 @@ class Pursuit {
 
   #intent(call: PlannedCall) {
     const tool = this.#svc.use(Runtime).toolsFor(assemblyOf(this.#cycle).profile).find(call.name)
-    const needsApproval = tool !== undefined && this.#svc.has(Approvals) && this.#svc.use(Approvals).needed(tool)
+    const needsApproval = tool !== undefined && this.#svc.has(Approvals) && this.#svc.use(Approvals).needsApproval(tool)
     const isGated = needsApproval || call.name === ASK_OPERATOR
     const args_hash = hash('sha256', canonicalJson(call.arguments))
     const state = isGated ? ('planned' as const) : ('started' as const)

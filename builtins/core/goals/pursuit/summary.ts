@@ -81,7 +81,7 @@ export class Summaries {
   get #remembers(): boolean {
     const tool = this.#svc.use(Runtime).toolsFor(assemblyOf(this.#cycle).profile).find(SAVE_NOTE)
     if (!tool || !this.#svc.has(Memory)) return false
-    return !this.#svc.has(Approvals) || !this.#svc.use(Approvals).needed(tool)
+    return !this.#svc.has(Approvals) || !this.#svc.use(Approvals).needsApproval(tool)
   }
 }
 

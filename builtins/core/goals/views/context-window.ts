@@ -86,7 +86,12 @@ const HOW = {
   cut: 'by cutting long messages',
 }
 
-const SECTIONS = { system: 'system prompt', tools: 'tools', messages: 'conversation', answer: 'kept for the answer' }
+const SECTIONS = {
+  system: 'system prompt',
+  tools: 'tools',
+  messages: 'conversation',
+  answer: 'reserved for the answer',
+}
 
 function render(context: Context): string {
   const { agent_id, goal_id, model, window, sections, total, last_room_made } = context

@@ -26,7 +26,7 @@ const ToolCall = z
   })
   .meta({ id: 'ToolCall' })
 
-async function known(svc: PluginHandle, goal_id: string) {
+async function ensureKnown(svc: PluginHandle, goal_id: string) {
   if (!(await findGoal(svc.use(Store), goal_id))) throw new GoalNotFoundError({ ref: goal_id })
 }
 
@@ -42,7 +42,7 @@ export const goalsTranscript = operation({
   errors: [GoalNotFoundError],
   async run({ goal_id }, { svc }) {
     const rows = await goalMessages(svc.use(Store), goal_id)
-    if (rows.length === 0) await known(svc, goal_id)
+    if (rows.length === 0) await ensureKnown(svc, goal_id)
     return rows.map(({ message, created_at }) => ({
       ...Message.parse(JSON.parse(message)),
       at: isoTime(created_at),
@@ -64,7 +64,7 @@ export const goalsCalls = operation({
   mcp: true,
   errors: [GoalNotFoundError],
   async run({ goal_id, limit, offset }, { svc }) {
-    await known(svc, goal_id)
+    await ensureKnown(svc, goal_id)
     const rows = await goalCalls(svc.use(Store), goal_id, SHOWN, limit ?? -1, offset)
     return rows.map(({ is_error, started_at, ended_at, ...row }) => ({
       ...row,

@@ -58,7 +58,7 @@ interface Talk {
   settings: CallSettings
   shown: Shown
   /** An answer has begun: the time that the call may take counts from here. */
-  begun: () => void
+  onBegin: () => void
 }
 
 /** What one attempt has brought so far. */
@@ -89,7 +89,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
   const until_begun = Math.max(settings.first_byte_timeout, settings.share)
   const total = limit(ports.clock, signal, until_begun * 1000, () => tookTooLong(to, settings))
   let hasBegun = false
-  const begun = () => {
+  const onBegin = () => {
     if (!hasBegun) total.restart(settings.share * 1000)
     hasBegun = true
   }
@@ -101,7 +101,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
     ...(failover_from === undefined ? {} : { failover_from }),
     ...(context ? { context } : {}),
   })
-  const talk: Talk = { to, request, settings, shown, begun }
+  const talk: Talk = { to, request, settings, shown, onBegin }
   const giveUp = (failure: ModelError) =>
     Object.assign(failure, { spend: attempts.length > 0 ? spend() : null, text: shown.text })
   let form: 'stream' | 'plain' = 'stream'
@@ -162,7 +162,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
 
 /** Follows a stream to its end. Rejects as soon as nothing came for the idle limit, or the signal is aborted. */
 async function hearStream(
-  { to, request, settings, shown, begun }: Talk,
+  { to, request, settings, shown, onBegin }: Talk,
   signal: AbortSignal,
   received: ReceivedCall,
   pass: Pass,
@@ -176,7 +176,7 @@ async function hearStream(
   try {
     await to.stream(request, idle.signal, event => {
       pass.accepted()
-      begun()
+      onBegin()
       limited = 'idle_timeout'
       take(to, received, event)
       if (event.type === 'text' && event.text) shown.show(event.text)

@@ -72,11 +72,11 @@ export class Caller {
   async measure(call: MeasuredCall): Promise<ContextReport> {
     const name = modelOf(call, this.#parts.config.planning_model)
     const target = await this.#parts.resolve(name)
-    return this.#context.measure(target, await this.#parametrized(target, call))
+    return this.#context.measure(target, await this.#withParameters(target, call))
   }
 
   /** Returns a call with what task and profile say of how the model answers, over what is configured for the model. */
-  async #parametrized<T extends MeasuredCall>(target: Target, call: T): Promise<T & { parameters: ModelParameters }> {
+  async #withParameters<T extends MeasuredCall>(target: Target, call: T): Promise<T & { parameters: ModelParameters }> {
     const { catalogue, config } = this.#parts
     const merged = mergeParameters(call.parameters, parametersOf(target, await catalogue(), config))
     const parameters = call.purpose.kind === 'summary' ? plainly(merged) : merged
@@ -89,7 +89,7 @@ export class Caller {
     if (!config.summary) return null
     const target = await resolve(modelOf(call, config.planning_model))
     const writer = config.summary_model ? await resolve(config.summary_model) : target
-    return this.#context.summaryDue({ target, writer }, await this.#parametrized(target, call), keeps)
+    return this.#context.summaryDue({ target, writer }, await this.#withParameters(target, call), keeps)
   }
 
   /** @throws ModelError, MissingDependencyError, ModelNameError, or what a limit on calls refuses the call with */
@@ -109,7 +109,7 @@ export class Caller {
         // The last one may use all the time that is left; the others leave half of it.
         const share = next ? left / 2 : left
         const stands_for = silent[0]?.model
-        const parametrized = await this.#parametrized(target, call)
+        const parametrized = await this.#withParameters(target, call)
         const asked = { ...parametrized, temperature: parametrized.parameters.temperature ?? call.temperature }
         return await this.#context.call(target, asked, sent => this.#ask(target, sent, shown, share, stands_for))
       } catch (error) {

@@ -74,13 +74,13 @@ export function eachOrAbort<T>(signal: AbortSignal, pieces: Pieces<T>, hear: (pi
       settle()
     }
     const abort = () => end(() => reject(signal.reason))
-    const failed = (error: unknown) => end(() => reject(error))
+    const fail = (error: unknown) => end(() => reject(error))
     const onPiece = (piece: T) => {
       if (over) return
       try {
         hear(piece)
       } catch (error) {
-        failed(error)
+        fail(error)
       }
     }
     const came = (next: IteratorResult<T>) => {
@@ -90,10 +90,10 @@ export function eachOrAbort<T>(signal: AbortSignal, pieces: Pieces<T>, hear: (pi
     }
     const go = () => {
       try {
-        if (pieces.each) pieces.each(onPiece).then(() => end(resolve), failed)
-        else pieces.next().then(came, failed)
+        if (pieces.each) pieces.each(onPiece).then(() => end(resolve), fail)
+        else pieces.next().then(came, fail)
       } catch (error) {
-        failed(error)
+        fail(error)
       }
     }
     signal.addEventListener('abort', abort, { once: true })

@@ -73,7 +73,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       abort.abort()
     }
   }
-  const remembered = () => {
+  const cachedProbe = () => {
     if (!asked || clock.monotonic() - asked.at > REMEMBERED_MS) asked = { at: clock.monotonic(), found: ask() }
     return asked.found
   }
@@ -81,7 +81,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
   const availability = async (asks: boolean): Promise<{ available: boolean; reason: string | null }> => {
     if (needs_key && !key) return { available: false, reason: `${key_env} is not set` }
     if (!asks) return { available: true, reason: null }
-    const { available, reason } = await remembered()
+    const { available, reason } = await cachedProbe()
     return { available, reason }
   }
 
@@ -110,7 +110,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
         const running = RunningModels.safeParse(await beside('/api/ps')).data?.models ?? []
         return running.find(each => each.name === model || each.model === model)?.context_length ?? null
       }
-      const listed = (await remembered()).models?.find(({ id }) => id === model)
+      const listed = (await cachedProbe()).models?.find(({ id }) => id === model)
       const window = listed?.max_model_len ?? listed?.context_length ?? listed?.max_context_length
       if (window !== undefined || needs_key) return window ?? null
       return Props.safeParse(await beside('/props')).data?.default_generation_settings?.n_ctx ?? null
@@ -125,7 +125,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
     reach: () => availability(true),
     /** What the server serves, never empty. @throws ModelError */
     async models(): Promise<string[]> {
-      const { models, reason } = await remembered()
+      const { models, reason } = await cachedProbe()
       if (models?.length) return models.map(({ id }) => id)
       asked = undefined
       const problem = reason ?? `${base_url} serves no model; load one, or name it as ${name}:<model>`

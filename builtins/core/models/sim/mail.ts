@@ -1,5 +1,5 @@
 import { capitalise, fill, tradeOf } from './lore.ts'
-import { oneLine, quoted, type Scene } from './scene.ts'
+import { oneLine, quote, type Scene } from './scene.ts'
 import { act, callsOf, end, type Step } from './step.ts'
 
 /** How a message of another agent that waits for an answer is put before the model. */
@@ -32,7 +32,7 @@ function reply({ role, draw }: Scene, id: string, asked: string): Step {
   const { topics, thoughts } = tradeOf(role)
   const topic = topics[Math.floor(draw(`topic ${id}`) * topics.length)]!
   const thought = fill(thoughts[Math.floor(draw(`thought ${id}`) * thoughts.length)]!, { topic })
-  const body = `You wrote ${quoted(asked)}. ${capitalise(thought)} (Simulated by rules, not an AI model.)`
+  const body = `You wrote ${quote(asked)}. ${capitalise(thought)} (Simulated by rules, not an AI model.)`
   return act('Someone waits for an answer.', 'reply', { id, body })
 }
 

@@ -1,5 +1,5 @@
 import { capitalise, fill, QUESTIONS, STEPS, slug, tradeOf } from './lore.ts'
-import { pathIn, quoted, type Scene } from './scene.ts'
+import { pathIn, quote, type Scene } from './scene.ts'
 
 /** Kinds of pages, by the words of the goal: the pool of lines, and the mark before each. */
 const KINDS = [
@@ -17,7 +17,7 @@ export function pageFor(scene: Scene): string {
   if (kind === 'task' && given) return `${given}\n`
   const { mark } = KINDS.find(({ words }) => words.test(objective))!
   const read = acts.find(act => act.tool === 'file_read' && !act.failed)
-  const source = read ? [`Read: ${String(read.args.path)}, which says ${quoted(read.result)}`, ''] : []
+  const source = read ? [`Read: ${String(read.args.path)}, which says ${quote(read.result)}`, ''] : []
   const lines = linesFor(scene, 3).map((line, at) => mark(at + 1) + line)
   const heading = `# ${capitalise(topicOf(objective))}`
   return [heading, '', `Goal: ${objective}`, '', ...source, ...lines, '', footerOf(scene), ''].join('\n')

@@ -107,8 +107,8 @@ export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-/** Text in quotation marks, short enough to be read over. */
-export function quoted(text: string, limit = 120): string {
+/** Returns text on one line in quotation marks, cut at `limit` characters. */
+export function quote(text: string, limit = 120): string {
   const line = oneLine(text)
   return `“${line.length > limit ? `${line.slice(0, limit - 1)}…` : line}”`
 }

@@ -1,4 +1,4 @@
-import { type Act, quoted, type Scene } from './scene.ts'
+import { type Act, quote, type Scene } from './scene.ts'
 
 /** What to say next, and at most one tool to call. */
 export interface Step {
@@ -46,7 +46,7 @@ export function end(scene: Scene): Step {
   const objection = sentBack.at(-1)
   const path = pageIn(acts)
   return act('That is done.', 'finish_goal', {
-    summary: objection ? `${summary} To the objection ${quoted(objection.result)}: that is all I have.` : summary,
+    summary: objection ? `${summary} To the objection ${quote(objection.result)}: that is all I have.` : summary,
     ...(path ? { evidence: [path] } : {}),
   })
 }
@@ -55,14 +55,14 @@ export function end(scene: Scene): Step {
 function summaryOf({ objective, acts, remarks }: Scene): string {
   const options = acts.filter(({ tool }) => tool !== 'finish_goal')
   const results = options.map(
-    ({ tool, failed, result }) => `${tool} ${failed ? 'failed with' : 'returned'} ${quoted(result)}`,
+    ({ tool, failed, result }) => `${tool} ${failed ? 'failed with' : 'returned'} ${quote(result)}`,
   )
-  const mentions = remarks.filter(remark => !isQuestionOfEnd(remark)).map(remark => `A message said ${quoted(remark)}`)
+  const mentions = remarks.filter(remark => !isQuestionOfEnd(remark)).map(remark => `A message said ${quote(remark)}`)
   const simulated = 'Simulated by rules, not an AI model.'
   const account = [...results, ...mentions].join('; ')
-  if (cameToNothing(acts)) return `I am not able to reach ${quoted(objective)}: ${account}. ${simulated}`
-  if (account) return `Done: ${quoted(objective)}. Step by step: ${account}. ${simulated}`
-  return `You asked ${quoted(objective)}. ${simulated} I can use tools step by step and quote what they return, but I cannot reason about this.`
+  if (cameToNothing(acts)) return `I am not able to reach ${quote(objective)}: ${account}. ${simulated}`
+  if (account) return `Done: ${quote(objective)}. Step by step: ${account}. ${simulated}`
+  return `You asked ${quote(objective)}. ${simulated} I can use tools step by step and quote what they return, but I cannot reason about this.`
 }
 
 /** Whether all that was tried failed, looking around aside. */

@@ -2,7 +2,7 @@ import { argumentsFor } from './arguments.ts'
 import { slug } from './lore.ts'
 import { answer } from './mail.ts'
 import { afterthoughtFor, footerOf, pageFor, pathOf } from './page.ts'
-import { type Act, pathIn, quoted, type Scene } from './scene.ts'
+import { type Act, pathIn, quote, type Scene } from './scene.ts'
 import { act, callsOf, end, isQuestionOfEnd, own, pageIn, REMARK_FOLDER, REMARK_NOTE, type Step } from './step.ts'
 import { live } from './world.ts'
 
@@ -46,7 +46,7 @@ function endWhenAsked(scene: Scene): Step | undefined {
 function heedRemark({ unread: unheard, tools, objective }: Scene): Step | undefined {
   const remark = unheard.at(-1)
   if (!remark) return undefined
-  const say = `I have read ${quoted(remark)} and take it into account.`
+  const say = `I have read ${quote(remark)} and take it into account.`
   if (tools.has('write_notepad')) return act(say, 'write_notepad', { text: REMARK_NOTE + remark })
   if (!tools.has('file_write')) return undefined
   const content = `# A remark of the operator\n\n> ${remark}\n\nHeeded while working on: ${objective}\n`
@@ -88,7 +88,7 @@ function writeDown(scene: Scene): Step | undefined {
   }
   if (tools.has('file_write') && tries.length < MAX_TRIES) {
     const path = failure && !isUnread(failure) ? `${slug(objective)}.md` : pathOf(objective)
-    const say = failure ? `That failed (${quoted(failure.result)}), so I try ${path}.` : `Now I write ${path}.`
+    const say = failure ? `That failed (${quote(failure.result)}), so I try ${path}.` : `Now I write ${path}.`
     return act(say, 'file_write', { path, content: pageFor(scene) })
   }
   if (!tools.has('write_notepad') || own(callsOf(acts, 'write_notepad')).length > 0) return undefined

@@ -1,4 +1,4 @@
-import { itemsUnder, quoted, type Scene } from './scene.ts'
+import { itemsUnder, quote, type Scene } from './scene.ts'
 
 type Schema = Record<string, unknown>
 
@@ -45,7 +45,7 @@ export function verdictOn({ properties = {} }: Schema, { prompt, role, draw }: S
   for (const [field, schema] of Object.entries(properties as Record<string, Schema>)) {
     if (schema.type === 'number' && schema.maximum === 1)
       verdict[field] = Math.round(100 * Math.min(0.95, 0.3 + 0.12 * lead)) / 100
-    if (schema.type === 'string' && !schema.enum) verdict[field] = `What decides it for me: ${quoted(decided, 300)}`
+    if (schema.type === 'string' && !schema.enum) verdict[field] = `What decides it for me: ${quote(decided, 300)}`
   }
   return verdict
 }

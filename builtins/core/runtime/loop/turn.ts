@@ -84,7 +84,7 @@ async function* runAll(
 ): AsyncGenerator<RunEvent, TurnEnd> {
   const note = dropNote(messages)
   const results = new Map<PlannedCall, Message>()
-  const shown = () => calls.flatMap(call => results.get(call) ?? [])
+  const shownResults = () => calls.flatMap(call => results.get(call) ?? [])
   const finishing: PlannedCall[] = []
   const parked = new Set<string>()
   const failures: unknown[] = []
@@ -113,7 +113,7 @@ async function* runAll(
       else {
         const result = note(end.message)
         results.set(call, result)
-        repeating = results.size === calls.length && isRepeating([...messages, ...shown()])
+        repeating = results.size === calls.length && isRepeating([...messages, ...shownResults()])
         const message = repeating ? addNotice(result) : result
         results.set(call, message)
         yield { type: 'outcome', call, message, effects: end.effects }
@@ -136,7 +136,7 @@ async function* runAll(
     results.set(call, message)
     yield { type: 'outcome', call, message, effects: [] }
   }
-  showResults(messages, shown())
+  showResults(messages, shownResults())
   if (parked.size > 0) return { status: 'parked', approval_ids: [...parked] }
   if (repeating) return { status: 'repeating', calls: [...new Set(calls.map(call => call.name))].join(', ') }
   return { status: 'on' }

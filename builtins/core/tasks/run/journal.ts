@@ -134,8 +134,8 @@ export class TaskJournal {
     await this.#save([recordOutcome({ task_id, call_id: call.call_id, row }), event, ...effects])
   }
 
-  /** A model was asked for a summary. @param summary null where its answer was none @throws LostTask */
-  async summarized(spend: Spend, summary: Message | null): Promise<void> {
+  /** Saves a summary and what it cost. @param summary null if the model's answer was no summary @throws LostTask */
+  async saveSummary(spend: Spend, summary: Message | null): Promise<void> {
     const { agent_id, task_id, session_id } = this.#row
     const used = usedOf(spend)
     const row = summary && this.#transcript.add(summary)

@@ -205,7 +205,7 @@ export class TaskRun {
       save: async (spend, message) => {
         delete prepared.keeps
         this.#cost_micros += spend.cost_micros
-        await this.journal.summarized(spend, message ?? null)
+        await this.journal.saveSummary(spend, message ?? null)
       },
     })
     return summary?.message
@@ -257,7 +257,7 @@ export class TaskRun {
       const approvals = this.#svc.has(Approvals) ? this.#svc.use(Approvals) : undefined
       const planned = calls.map(call => {
         const tool = tools().find(call.name)
-        return { ...call, state: tool && approvals?.needed(tool) ? ('planned' as const) : ('started' as const) }
+        return { ...call, state: tool && approvals?.needsApproval(tool) ? ('planned' as const) : ('started' as const) }
       })
       await this.journal.goesOn(planned)
     }

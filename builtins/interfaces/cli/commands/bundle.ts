@@ -40,8 +40,8 @@ export const exportAgent: HandWritten = async ({ id, output, force }, context) =
   })
   const summary = { agent_id: agent.agent_id, file, bytes: Buffer.byteLength(text) + 1 }
   const size = `${(summary.bytes / 1024).toFixed(1)} KiB`
-  const next = 'It holds what the agent wrote and read. To make another from it: svc agent import <file>'
-  terminal.out(json ? JSON.stringify(summary, null, 2) : printable(`${file}: ${size}, readable by you alone.\n${next}`))
+  const next = 'It contains what the agent wrote and read. To create an agent from it: svc agent import <file>'
+  terminal.out(json ? JSON.stringify(summary, null, 2) : printable(`${file}: ${size}, readable only by you.\n${next}`))
   return 0
 }
 

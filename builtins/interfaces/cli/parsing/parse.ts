@@ -125,7 +125,7 @@ function problemOf(spec: CommandSpec, error: unknown): string {
     return `there is no option ${named}${closest ? `; did you mean --${closest}?` : ''}`
   }
   if (named !== undefined && /^Invalid option name/.test(reason)) {
-    return `there is no option ${named}; words that begin with "-" stand behind --, as in: -- ${named}`
+    return `there is no option ${named}; to pass it as a value, put -- before it: -- ${named}`
   }
   const starved = /Not enough arguments to option ([\w-]+)/.exec(reason)?.[1]
   if (starved) return `the option ${starved} needs a value`

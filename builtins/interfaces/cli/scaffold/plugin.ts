@@ -32,14 +32,14 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
         name: 'NAME',
         description: 'Counts the cycles of each agent.',
         config: z.object({
-          tell_every: z.number().int().min(1).default(10).meta({ reload: 'applied' }).describe('Cycles between two log lines'),
+          log_every: z.number().int().min(1).default(10).meta({ reload: 'applied' }).describe('Cycles between two log lines'),
         }),
         setup(svc, config) {
           const cycles = new Map<string, number>()
           svc.on('cycle_end', ({ agent_id }) => {
             const count = (cycles.get(agent_id) ?? 0) + 1
             cycles.set(agent_id, count)
-            if (count % config.tell_every === 0) svc.log.info({ agent_id }, \`\${count} cycles\`)
+            if (count % config.log_every === 0) svc.log.info({ agent_id }, \`\${count} cycles\`)
           })
           svc.operation({
             name: 'NAME.show',
@@ -60,7 +60,7 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
 
       it('counts the cycles of each agent, and logs them now and then', async () => {
         const agents = memoryScheduler()
-        const config = { plugins: { config: { 'NAME': { tell_every: 2 } } } }
+        const config = { plugins: { config: { 'NAME': { log_every: 2 } } } }
         await using host = await testHost({ builtins: [agents.plugin], config })
         await host.kernel.host.add(plugin)
         agents.add('ada')

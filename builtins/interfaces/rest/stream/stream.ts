@@ -130,14 +130,14 @@ class EventSource {
     try {
       for (let step = this.#first; !this.isClosed; step = await this.#next()) {
         if (!step) {
-          yield* this.#sent({ comment: COMMENT })
+          yield* this.#send({ comment: COMMENT })
         } else if (step.done) {
           // One that ends because the server stops has not come to its end.
           if (this.#isStopping && last !== 'done' && last !== 'error') throw new ServerStoppingError()
           return
         } else {
           last = step.value.event
-          yield* this.#sent(messageOf(step.value, this.#parts.hide))
+          yield* this.#send(messageOf(step.value, this.#parts.hide))
           this.#step = this.#events!.next()
         }
       }
@@ -177,7 +177,7 @@ class EventSource {
     })
   }
 
-  *#sent(message: EventMessage): Generator<EventMessage> {
+  *#send(message: EventMessage): Generator<EventMessage> {
     const { svc, config } = this.#parts
     const cancel = this.#after(config.stream_stall_s * 1000, () => {
       svc.log.info({ request_id: this.#request.id }, 'a stream was closed: its reader reads nothing')

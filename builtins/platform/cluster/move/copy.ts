@@ -136,12 +136,12 @@ export const FILES_IN_SQLITE = [
 ]
 
 function selection({ name, columns, key }: Table, after: Row | undefined, value: (of: unknown) => string): string {
-  const order = key.map(quoted).join(', ')
+  const order = key.map(quoteColumn).join(', ')
   const where = after ? `WHERE (${order}) > (${key.map(column => value(after[column])).join(', ')})` : ''
-  return `SELECT ${columns.map(quoted).join(', ')} FROM ${name} ${where} ORDER BY ${order} LIMIT ${ROWS}`
+  return `SELECT ${columns.map(quoteColumn).join(', ')} FROM ${name} ${where} ORDER BY ${order} LIMIT ${ROWS}`
 }
 
-const quoted = (column: string) => (column === 'rowid' ? column : `"${column}"`)
+const quoteColumn = (column: string) => (column === 'rowid' ? column : `"${column}"`)
 
 /** @param source what the copy is of */
 export function postgresEnd(query: Query, source: string): Target {
@@ -152,7 +152,7 @@ export function postgresEnd(query: Query, source: string): Target {
     rows: async (table, after) => (await query(selection(table, after, literal))).rows,
     async add(table, rows, progress) {
       const { name, columns } = table
-      const into = `INSERT INTO ${name} (${columns.map(quoted).join(', ')}) OVERRIDING SYSTEM VALUE VALUES `
+      const into = `INSERT INTO ${name} (${columns.map(quoteColumn).join(', ')}) OVERRIDING SYSTEM VALUE VALUES `
       const messages: string[] = []
       let values: string[] = []
       let size = 0
@@ -187,7 +187,7 @@ export async function numberOn(query: Query, tables: readonly Table[]): Promise<
       const { rows } = await query(`SELECT ${sequence} AS sequence`)
       if (rows[0]?.sequence)
         await query(
-          `SELECT setval(${sequence}, greatest(1, (SELECT coalesce(max(${quoted(column)}), 1) FROM ${name})))`,
+          `SELECT setval(${sequence}, greatest(1, (SELECT coalesce(max(${quoteColumn(column)}), 1) FROM ${name})))`,
         )
     }
   }
@@ -211,7 +211,7 @@ export function sqliteEnd(image: DatabaseImage, source: string): Target {
   return {
     ...sqliteSource(async (sql, params) => image.all(sql, params)),
     async add({ name, columns }, rows, progress) {
-      const sql = `INSERT INTO ${name} (${columns.map(quoted).join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+      const sql = `INSERT INTO ${name} (${columns.map(quoteColumn).join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
       const statements: Statement[] = rows.map(row => ({ sql, params: columns.map(column => row[column]) }))
       await image.write([
         ...statements,

@@ -3,7 +3,7 @@ import { a2aToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-a2a',
-  description: 'Tools with which agents ask, answer and review each other, in typed messages and threads.',
+  description: 'Tools for typed messages between agents: ask, answer, review and thread.',
   needs: ['a2a'],
   setup(svc) {
     svc.toolkit(a2aToolkit(svc))

@@ -3,7 +3,7 @@ import { alarmToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-alarm',
-  description: 'Tools with which an agent sets its own reminders.',
+  description: "Tools for an agent's reminders.",
   needs: ['schedules'],
   setup: svc => void svc.toolkit(alarmToolkit(svc)),
 })

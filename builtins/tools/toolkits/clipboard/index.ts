@@ -6,7 +6,7 @@ import { clipboardToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-clipboard',
-  description: 'Tools with which an agent puts a text aside and takes it up again.',
+  description: "Tools for an agent's clipboard: copy a text, and paste it later.",
   needs: ['memory'],
   setup(svc) {
     const config = svc.section('tools', ClipboardConfig)

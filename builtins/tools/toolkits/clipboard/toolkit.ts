@@ -10,7 +10,7 @@ const PART = 10_000
 
 /** A place for one text. */
 export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: string) => Clipboard): Toolkit {
-  const copied = async (agent_id: string, text: string) => {
+  const copy = async (agent_id: string, text: string) => {
     const clipboard = clipboardOf(agent_id)
     await clipboard.write(text)
     return `Copied ${text.length} characters to ${clipboard.name}.`
@@ -31,7 +31,7 @@ export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: stri
         const text = await source.text(agent_id, id)
         return text === undefined
           ? `[You have no ${what} ${JSON.stringify(id)}; ${lists} shows the ids.]`
-          : copied(agent_id, text)
+          : copy(agent_id, text)
       },
     })
   return {
@@ -42,7 +42,7 @@ export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: stri
         description: 'Put a text on the clipboard, in place of what is there.',
         parameters: z.object({ text: z.string().min(1).max(LONGEST).describe('The text to put aside') }),
         idempotent: true,
-        execute: ({ text }, { agent_id }) => copied(agent_id, text),
+        execute: ({ text }, { agent_id }) => copy(agent_id, text),
       }),
       tool({
         name: 'read_clipboard',

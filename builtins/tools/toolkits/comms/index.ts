@@ -3,7 +3,7 @@ import { commsToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-comms',
-  description: 'The two plainest tools for messages between agents: send one, read those that came.',
+  description: 'Tools for simple messages between agents: send one, and read the inbox.',
   needs: ['a2a'],
   setup(svc) {
     svc.toolkit(commsToolkit(svc))

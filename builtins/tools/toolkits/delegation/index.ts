@@ -3,7 +3,7 @@ import { delegationToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-delegation',
-  description: 'Tools with which an agent hands a task on to another and asks what became of it.',
+  description: 'Tools to delegate a goal to another agent and to follow its result.',
   needs: ['delegation'],
   setup(svc) {
     svc.toolkit(delegationToolkit(svc))

@@ -6,7 +6,7 @@ import { knowledgeToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-knowledge',
-  description: 'Tools with which an agent writes notes down and finds them again by their words.',
+  description: 'Tools for notes that an agent saves and finds by their words.',
   needs: ['memory'],
   setup(svc) {
     svc.toolkit(knowledgeToolkit(svc))

@@ -5,8 +5,7 @@ import { linksToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-links',
-  description:
-    'Tools with which an agent keeps addresses of the web, with what stands there and under names of its own.',
+  description: 'Tools for web addresses that an agent saves, under names and with their content.',
   needs: ['memory'],
   setup(svc) {
     svc.toolkit(linksToolkit(svc))

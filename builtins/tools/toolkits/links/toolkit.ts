@@ -38,7 +38,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
           const origin = await svc.use(Memory).origin(call, 'save_link')
           await memoryOf(agent_id).put(id, thought, { kind: LINK, url: address, ...(tags ? { tags } : {}), ...origin })
           if (typeof page === 'string') return `Saved as ${id}, without title and summary. ${page}`
-          return `Saved as ${id}.\n${quoted([page.title, page.summary].filter(Boolean).join('\n') || 'The page is empty.')}`
+          return `Saved as ${id}.\n${quote([page.title, page.summary].filter(Boolean).join('\n') || 'The page is empty.')}`
         },
       }),
       tool({
@@ -53,7 +53,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
           const hits = await memoryOf(agent_id).search(query, limit, { kind: LINK })
           if (hits.length === 0) return '[No link that you saved holds these words. Try others, or list_links.]'
           const more = hits.length === limit && limit < 50 ? ['[There may be more; ask with a higher limit.]'] : []
-          return [quoted(hits.map(linkLine).join('\n')), ...more].join('\n')
+          return [quote(hits.map(linkLine).join('\n')), ...more].join('\n')
         },
       }),
       tool({
@@ -65,7 +65,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
           const found = await memoryOf(agent_id).recent(limit + 1, { only: { kind: LINK }, offset })
           if (found.length === 0) return offset > 0 ? '[There are no older links.]' : '[You have saved no links yet.]'
           const more = found.length > limit ? [`[Older ones with offset=${offset + limit}.]`] : []
-          return [quoted(found.slice(0, limit).map(linkLine).join('\n')), ...more].join('\n')
+          return [quote(found.slice(0, limit).map(linkLine).join('\n')), ...more].join('\n')
         },
       }),
       tool({
@@ -77,7 +77,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
           const page = await visit(svc, addressOf(url), signal)
           if (typeof page === 'string') return `[${page}]`
           const title = offset === 0 && page.title ? `${lineOf(page.title, 200)}\n\n` : ''
-          return quoted(title + (partOf(page.text, offset, PART) || 'The page holds no text.'))
+          return quote(title + (partOf(page.text, offset, PART) || 'The page holds no text.'))
         },
       }),
       ...namedLinkTools(svc),
@@ -86,6 +86,6 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
 }
 
 /** What others wrote, as such. */
-function quoted(text: string): string {
+function quote(text: string): string {
   return markUntrusted('what pages say', text)
 }

@@ -3,7 +3,7 @@ import { memoryToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-memory',
-  description: 'Tools with which an agent keeps values under keys, and has them for good.',
+  description: 'Tools for values that an agent stores under keys, permanently.',
   needs: ['memory'],
   setup(svc) {
     svc.toolkit(memoryToolkit(svc))

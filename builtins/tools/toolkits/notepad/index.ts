@@ -6,7 +6,7 @@ import { notepadToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-notepad',
-  description: 'Tools with which an agent keeps notes from one goal to the next.',
+  description: 'Tools for a notepad that an agent keeps from one goal to the next.',
   setup(svc) {
     const config = svc.section('tools', NotepadConfig)
     const journals = join(svc.project.svc, 'journals')

@@ -6,7 +6,7 @@ import { orchestratorToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-orchestrator',
-  description: 'Tools that hand work to coding programs, where the machine has them: claude and codex.',
+  description: 'Tools that give work to installed coding programs: claude and codex.',
   needs: ['agents', 'sandbox'],
   section: 'tools',
   config: OrchestratorConfig,

@@ -3,7 +3,7 @@ import { scheduleToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-schedule',
-  description: 'Tools with which an agent gives itself goals that come again and again.',
+  description: "Tools for an agent's recurring goals.",
   needs: ['schedules'],
   setup: svc => void svc.toolkit(scheduleToolkit(svc)),
 })

@@ -19,8 +19,8 @@ export class BackgroundLog {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Resolves when something is there to be read. */
-  async filled(signal: AbortSignal): Promise<void> {
+  /** Resolves when there is unread output. */
+  async waitForOutput(signal: AbortSignal): Promise<void> {
     if (this.#unread !== '' || signal.aborted) return
     await new Promise<void>(resolve => {
       const done = () => {

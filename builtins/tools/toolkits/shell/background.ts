@@ -77,7 +77,7 @@ export class BackgroundProcesses {
     const over = new AbortController()
     const either = AbortSignal.any([signal, over.signal])
     const timer = this.#svc.clock.sleep(wait_ms, either).catch(() => {})
-    await Promise.race([each.log.filled(either), each.ended, timer])
+    await Promise.race([each.log.waitForOutput(either), each.ended, timer])
     over.abort()
     return this.#render(each, result_tokens)
   }

@@ -42,11 +42,11 @@ export class Programs implements Shell {
 
   /** Runs one program with its arguments. */
   async exec(line: CommandLine, at: At): Promise<ProcessEnd> {
-    return this.start(await this.checked(line, at), at)
+    return this.start(await this.requestFor(line, at), at)
   }
 
-  /** Returns what a command line starts. @throws CommandError when the rules forbid it */
-  async checked({ command, cwd, input }: CommandLine, at: At) {
+  /** Returns the process request of a command line. @throws CommandError when the rules forbid it */
+  async requestFor({ command, cwd, input }: CommandLine, at: At) {
     const place = await this.place(at, cwd)
     const allowed = this.#allowedPrograms(place.walled)
     const { argv, env } = await checkWords(wordsOf(command, allowed === 'any'), allowed, place)

@@ -33,7 +33,7 @@ export function shellToolkit(
       inTurn(call.workspace, async () => {
         call.signal.throwIfAborted()
         if (isBackground) {
-          const request = await programs.checked({ command, cwd, input }, call)
+          const request = await programs.requestFor({ command, cwd, input }, call)
           const { shell_pass_env: pass_env } = config
           return background.start(call.agent_id, command, { ...request, ...reachOf(call), pass_env })
         }

@@ -7,7 +7,7 @@ import { taskToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-task',
-  description: 'Tools with which an agent keeps a list of what it has to do.',
+  description: "Tools for an agent's to-do list.",
   needs: ['store', 'agents'],
   setup(svc) {
     for (const effect of TODO_EFFECTS) svc.add(Effects, effect.kind)

@@ -6,7 +6,7 @@ import { webToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-web',
-  description: 'Tools with which an agent reads pages of the web and searches it.',
+  description: 'Tools to search the web and to read its pages.',
   needs: ['net'],
   setup(svc) {
     const config = svc.section('tools', WebConfig)

@@ -17,7 +17,7 @@ const KEPT_MS = 600_000
 export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
   const allowance = new Allowance(config.web_requests_per_cycle)
   const kept = new Map<string, { page: WebPage; until: number }>()
-  const spent = (call: ToolCall) => {
+  const countRequest = (call: ToolCall) => {
     if (allowance.take(call)) return
     throw new Error(
       `you have asked the web ${config.web_requests_per_cycle} times already, which is all for now. Go on with what you know; in your next cycle you can ask again`,
@@ -27,7 +27,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
   const pageAt = async (url: string, offset: number, call: ToolCall): Promise<WebPage> => {
     const known = kept.get(url)
     if (offset > 0 && known && svc.clock.monotonic() < known.until) return known.page
-    spent(call)
+    countRequest(call)
     const page = await svc.use(WebPages).read(url, { signal: call.signal })
     kept.delete(url)
     kept.set(url, { page, until: svc.clock.monotonic() + KEPT_MS })
@@ -62,7 +62,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
         }),
         idempotent: true,
         async execute({ query, limit }, call) {
-          spent(call)
+          countRequest(call)
           const hits = await search(svc, config, query, call.signal)
           if (hits.length === 0) return '[Nothing was found. Try fewer or other words.]'
           const lines = hits

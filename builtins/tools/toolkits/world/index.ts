@@ -3,7 +3,7 @@ import { worldToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-world',
-  description: 'Tools with which an agent earns, learns, spends and bets in the simulated world.',
+  description: 'Tools to earn, learn, spend and bet in the simulated world.',
   needs: ['economy'],
   setup(svc) {
     const { tools, ...kit } = worldToolkit(svc)

@@ -5,7 +5,7 @@ import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 const money = z.number().min(0.01).max(1_000_000)
 const credits = (value: number) => amount(centsOf(value))
 const percent = (part: number) => `${Math.round(part * 100)} %`
-const deed = ({ agent_id, call_id }: ToolCall): CitizenAction => ({ agent_id, key: call_id })
+const actionOf = ({ agent_id, call_id }: ToolCall): CitizenAction => ({ agent_id, key: call_id })
 
 /** An agent's place in the world. Each call counts once, however often it is run: it is idempotent by the call's id. */
 export function worldToolkit(svc: PluginHandle): Toolkit {
@@ -30,7 +30,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         parameters: z.object({}),
         idempotent: true,
         async execute(_, call) {
-          const { pay, balance, energy, left } = await svc.use(World).work(deed(call))
+          const { pay, balance, energy, left } = await svc.use(World).work(actionOf(call))
           return `You earned ${credits(pay)} and have ${credits(balance)}. Energy ${percent(energy)}; you can work ${left} more times in this beat.`
         },
       }),
@@ -40,7 +40,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         parameters: z.object({ job_id: z.string().min(1).max(64) }),
         idempotent: true,
         async execute({ job_id }, call) {
-          const { title, salary } = await svc.use(World).apply(deed(call), job_id)
+          const { title, salary } = await svc.use(World).apply(actionOf(call), job_id)
           return `You are ${title} now and are paid ${credits(salary)} at each payday.`
         },
       }),
@@ -50,7 +50,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         parameters: z.object({}),
         idempotent: true,
         async execute(_, call) {
-          return `You are no longer ${(await svc.use(World).quit(deed(call))).title}.`
+          return `You are no longer ${(await svc.use(World).quit(actionOf(call))).title}.`
         },
       }),
       tool({
@@ -59,7 +59,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         parameters: z.object({ skill_name: z.string().min(1).max(64) }),
         idempotent: true,
         async execute({ skill_name }, call) {
-          const { level, cost, balance } = await svc.use(World).learn(deed(call), skill_name)
+          const { level, cost, balance } = await svc.use(World).learn(actionOf(call), skill_name)
           return `You paid ${credits(cost)}. Your ${skill_name} is at ${percent(level)}, and you have ${credits(balance)}.`
         },
       }),
@@ -73,7 +73,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         }),
         idempotent: true,
         async execute({ game, wager }, call) {
-          const { won, stake, balance, odds } = await svc.use(World).gamble(deed(call), game, wager)
+          const { won, stake, balance, odds } = await svc.use(World).gamble(actionOf(call), game, wager)
           const outcome = won > 0 ? `You won ${credits(won)}` : 'You lost'
           return `${outcome} with a stake of ${credits(stake)} and have ${credits(balance)}. The odds: ${odds}.`
         },
@@ -88,7 +88,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         }),
         idempotent: true,
         async execute({ to, amount: value, note }, call) {
-          const paid = await svc.use(World).transfer(deed(call), to, value, note)
+          const paid = await svc.use(World).transfer(actionOf(call), to, value, note)
           return `You paid ${credits(value)} to ${paid.to} and have ${credits(paid.balance)}.`
         },
       }),
@@ -103,11 +103,11 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         idempotent: true,
         async execute({ title, price, withdraw }, call) {
           if (withdraw) {
-            await svc.use(World).withdraw(deed(call), withdraw)
+            await svc.use(World).withdraw(actionOf(call), withdraw)
             return `${withdraw} is taken back.`
           }
           if (title.length < 3) throw new Error('say in `title` what you offer, in a few words')
-          const { offer_id } = await svc.use(World).offer(deed(call), title, price)
+          const { offer_id } = await svc.use(World).offer(actionOf(call), title, price)
           return `On the market as ${offer_id} for ${credits(price)}. You will get a message when it is bought.`
         },
       }),
@@ -121,7 +121,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         }),
         idempotent: true,
         async execute({ offer_id, request }, call) {
-          const { order_id, seller, balance } = await svc.use(World).buy(deed(call), offer_id, request)
+          const { order_id, seller, balance } = await svc.use(World).buy(actionOf(call), offer_id, request)
           return `Ordered as ${order_id} from ${seller}; you have ${credits(balance)}. You will get a message when it is delivered.`
         },
       }),
@@ -134,7 +134,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         }),
         idempotent: true,
         async execute({ order_id, result }, call) {
-          const { price, balance } = await svc.use(World).deliver(deed(call), order_id, result)
+          const { price, balance } = await svc.use(World).deliver(actionOf(call), order_id, result)
           return `Delivered. You were paid ${credits(price)} and have ${credits(balance)}.`
         },
       }),

@@ -252,7 +252,7 @@ describe('a checkpoint', () => {
     expect((await detail(home, id)).status).toBe('paused')
     await home.kernel.invoke('agents.resume', { id })
     expect((await detail(home, id)).status).toBe('idle')
-    await home.kernel.use(Store).apply(home.kernel.use((await import('#core/agents/contract')).Agents).died(id))
+    await home.kernel.use(Store).apply(home.kernel.use((await import('#core/agents/contract')).Agents).markDead(id))
     await expect(checkpointsOf(home).restore(id, checkpoint)).rejects.toMatchObject({ code: 'agent_dead' })
   })
 

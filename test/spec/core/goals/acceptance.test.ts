@@ -20,12 +20,12 @@ async function accepting(list: Step[], acceptance: readonly unknown[], options: 
   const given = await home.request(`/agents/${id}/goals`, { objective: 'Write the report of today', acceptance })
   const goal_id: string = given.json.goal_id
   const goal = async () => (await home.request(`/goals/${goal_id}`)).json as Goal
-  const ended = async () => {
+  const waitForEnd = async () => {
     await until(async () => (await goal()).status !== 'active')
     return goal()
   }
   home.kernel.heartbeat.start()
-  return Object.assign(home, { id, given, goal_id, goal, ended })
+  return Object.assign(home, { id, given, goal_id, goal, waitForEnd })
 }
 
 describe('acceptance', () => {
@@ -38,7 +38,7 @@ describe('acceptance', () => {
       { file: 'report.md', met: null, problem: null },
       { command: 'grep -q well report.md', met: null, problem: null },
     ])
-    const goal = await home.ended()
+    const goal = await home.waitForEnd()
     expect(goal).toMatchObject({ status: 'completed', refusals: 1, acceptance: [{ met: true }, { met: true }] })
     expect(home.server.requests[0]?.prompt).toContain('- the command `grep -q well report.md` exits with 0')
     expect(shown(home)[0]).toMatch(/the goal goes on: it is not accepted yet \(1 of 5 tries\)/)
@@ -50,7 +50,7 @@ describe('acceptance', () => {
     await using home = await accepting([finish('it is done')], [{ file: 'report.md' }], {
       config: { daemon: { max_refusals: 3 } },
     })
-    const goal = await home.ended()
+    const goal = await home.waitForEnd()
     expect(goal).toMatchObject({ status: 'abandoned', refusals: 3, acceptance: [{ met: false }] })
     expect(goal.result).toMatch(/^Not accepted after 3 tries.*report\.md.*\nThe agent said: it is done/)
     expect(await eventsOf(home, 'goal_not_accepted')).toMatchObject([{ refusals: 1 }, { refusals: 2 }, { refusals: 3 }])
@@ -72,7 +72,7 @@ describe('acceptance', () => {
       ],
       [{ rubric: 'The report names its author' }],
     )
-    expect(await home.ended()).toMatchObject({ status: 'completed', refusals: 1 })
+    expect(await home.waitForEnd()).toMatchObject({ status: 'completed', refusals: 1 })
     expect(judged[0]).toContain('Rubric: The report names its author')
     expect(judged[0]).toContain('All is well.')
     const results = home.server.requests.flatMap(({ body }) => body.messages.map(({ content }) => String(content)))
@@ -90,7 +90,7 @@ describe('acceptance', () => {
     const second = await home.asked()
     expect(second.question_id).not.toBe(first.question_id)
     await home.answer(second.question_id, 'accept')
-    expect(await home.ended()).toMatchObject({ status: 'completed', refusals: 1, result: 'second' })
+    expect(await home.waitForEnd()).toMatchObject({ status: 'completed', refusals: 1, result: 'second' })
     expect(shown(home)[0]).toContain('The operator does not accept it: Add the date')
   })
 
@@ -141,12 +141,12 @@ describe('what an agent claims', () => {
       ],
       [],
     )
-    expect(await home.ended()).toMatchObject({ status: 'completed' })
+    expect(await home.waitForEnd()).toMatchObject({ status: 'completed' })
     expect(shown(home)[0]).toContain(
       'there is no file "report.md" in your workspace; `grep -c well report.md` was not run for this goal. Do what is missing',
     )
     await using stubborn = await accepting([claim(['none.md'])], [])
-    expect(await stubborn.ended()).toMatchObject({ status: 'completed', result: 'done\n- none.md' })
+    expect(await stubborn.waitForEnd()).toMatchObject({ status: 'completed', result: 'done\n- none.md' })
   })
 })
 
@@ -156,7 +156,7 @@ describe('finish_goal with reached false', () => {
       [toolCall('finish_goal', { reached: false, summary: 'The numbers of today are not published.' })],
       [{ file: 'report.md' }],
     )
-    const goal = await home.ended()
+    const goal = await home.waitForEnd()
     expect(goal).toMatchObject({ status: 'abandoned', result: 'Declined: The numbers of today are not published.' })
     const reason = 'The numbers of today are not published.'
     expect(await eventsOf(home, 'goal_declined')).toMatchObject([{ goal_id: home.goal_id, reason }])

@@ -209,7 +209,7 @@ describe('why an agent does nothing', () => {
     await waitUntilIdle(home)
     expect(await why(home, id)).toMatchObject({
       at: new Date(home.clock.ms() + 10_000).toISOString(),
-      reason: 'Its next heartbeat.',
+      reason: 'It waits for its next heartbeat.',
     })
   })
 

@@ -21,7 +21,7 @@ export const backup: HandWritten = async ({ file }, context) => {
   if (await isShared(context)) {
     const input = file === undefined ? {} : { file: resolve(String(file)) }
     const report = await invokeInProject<DatabaseReport>(context, 'cluster.backup', input)
-    return print(context, report, `${report.file}: ${facts(report)}, checked. Put it back with: svc db restore <file>`)
+    return print(context, report, `${report.file}: ${facts(report)}, checked. Restore it with: svc db restore <file>`)
   }
   const { database, backups, files } = await place(context)
   const target = file === undefined ? join(backups, `svc-${stamp(context)}.db`) : resolve(String(file))
@@ -32,10 +32,10 @@ export const backup: HandWritten = async ({ file }, context) => {
   })
   if (saved) await context.ports.files.rm(saved)
   if (lost) {
-    const next = `To go on with it, end the processes of the project (svc stop, and svc serve), then: svc db restore ${report.file}`
+    const next = `To use it, stop the project's processes (svc stop, and svc serve), then: svc db restore ${report.file}`
     return print(context, report, `${report.file}: ${facts(report)}, checked. ${next}`)
   }
-  return print(context, report, `${report.file}: ${facts(report)}, checked. Put it back with: svc db restore <file>`)
+  return print(context, report, `${report.file}: ${facts(report)}, checked. Restore it with: svc db restore <file>`)
 }
 
 async function backUp(files: DatabaseFiles, database: string, target: string, ports: Ports): Promise<DatabaseReport> {
@@ -89,7 +89,7 @@ export const check: HandWritten = async ({ file }, context) => {
       {},
     )
     const { at, version, rows, faults } = report
-    const whole = `The database at ${at} is whole: schema version ${version}, ${pluralize(rows, 'row')}.`
+    const whole = `The database at ${at} is intact: schema version ${version}, ${pluralize(rows, 'row')}.`
     print(
       context,
       report,
@@ -99,7 +99,7 @@ export const check: HandWritten = async ({ file }, context) => {
   }
   const { database, files } = await place(context)
   const report = await files.checkDatabase(file === undefined ? database : resolve(String(file)), context.ports)
-  const whole = `${report.file} is whole: ${facts(report)}.`
+  const whole = `${report.file} is intact: ${facts(report)}.`
   const damaged = `${report.file} is damaged: ${report.faults.join('; ')}. ${MENDED}`
   print(context, report, report.faults.length > 0 ? damaged : whole)
   return report.faults.length > 0 ? 1 : 0

@@ -51,7 +51,7 @@ const init: HandWritten = async ({ quiet }, context) => {
   if (quiet === true) return 0
   if (json) terminal.out(JSON.stringify({ root, ...result }, null, 2))
   else {
-    const lines = [...result.parts.map(({ name, made }) => `  ${made ? 'made' : 'kept'}  ${name}`), '']
+    const lines = [...result.parts.map(({ name, made }) => `  ${made ? 'created' : 'kept   '}  ${name}`), '']
     terminal.out([`Project: ${root}`, ...lines, ...NEXT].join('\n'))
   }
   return 0

@@ -16,7 +16,7 @@ const AlreadyThereError = defineError({
   code: 'already_there',
   status: 409,
   title: 'Already there',
-  message: (p: { path: string }) => `${p.path} is there already and stays as it is; take another name, or edit it.`,
+  message: (p: { path: string }) => `${p.path} already exists and was not changed; choose another name, or edit it.`,
 })
 
 /** Writes a plugin that does something, and a test of it. */
@@ -37,10 +37,10 @@ export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, cont
   const root = await findProject(context.ports, context.named)
   const made = await writePlugin(root, String(name), kind, context)
   print(context, made, [
-    `What it registers:  svc plugins check plugins/${name}.ts`,
-    `Its test:           npx vitest run plugins/${name}.test.ts${needsForTests(root, context)}`,
-    `Live at once:       svc plugins reload ${name}   (by itself every tenth heartbeat; as you save with svc start --dev)`,
-    `How to go on:       ${nearest(join(context.program.packageRoot, 'plugins', 'README.md'))}`,
+    `Check it:   svc plugins check plugins/${name}.ts`,
+    `Test it:    npx vitest run plugins/${name}.test.ts${needsForTests(root, context)}`,
+    `Load it:    svc plugins reload ${name}   (otherwise at every tenth heartbeat, or on each save with svc start --dev)`,
+    `Read on:    ${nearest(join(context.program.packageRoot, 'plugins', 'README.md'))}`,
   ])
   return 0
 }

@@ -111,12 +111,12 @@ StartLimitBurst=10
 [Service]
 Type=exec
 WorkingDirectory=${percent(root)}
-Environment=${quoted(`PATH=${ports.env.PATH ?? '/usr/local/bin:/usr/bin:/bin'}`, percent)}
+Environment=${quote(`PATH=${ports.env.PATH ?? '/usr/local/bin:/usr/bin:/bin'}`, percent)}
 # V8's threads share their memory, most of which is free at any time: some megabytes less.
 Environment=MALLOC_ARENA_MAX=2
-# Keys, as NAME=value; readable by you alone.
+# Keys, as NAME=value; readable only by you.
 EnvironmentFile=-${percent(literal(join(root, '.svc', 'service.env')))}
-ExecStart=${command.map(word => quoted(word, text => percent(text).replaceAll('$', '$$$$'))).join(' ')}
+ExecStart=${command.map(word => quote(word, text => percent(text).replaceAll('$', '$$$$'))).join(' ')}
 # The daemon ends its tools itself; what is left after it is killed.
 KillMode=mixed
 TimeoutStopSec=40
@@ -141,7 +141,7 @@ function literal(path: string): string {
 }
 
 /** systemd.syntax(7): C-style escapes within double quotes. */
-function quoted(word: string, inside: (text: string) => string): string {
+function quote(word: string, inside: (text: string) => string): string {
   return `"${inside(word).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }
 
