@@ -1,6 +1,6 @@
 const BRAND = Symbol.for('svc.error')
 
-/** One thing that is wrong in some input: where (`daemon.heartbeat`, `body.preset`) and in what way. */
+/** One error in some input: its path (`daemon.heartbeat`, `body.preset`) and what is wrong there. */
 export interface Issue {
   path: string
   message: string
@@ -13,7 +13,7 @@ export interface SvcErrorOptions {
   status: number
   /** Exit code of the command line. */
   exit?: number
-  /** A few words, the same for every error of this code. */
+  /** Short title, the same for every error of this code. */
   title?: string
   errors?: readonly Issue[]
   /** Seconds after which a retry makes sense. */
@@ -42,7 +42,7 @@ export class SvcError extends Error {
   }
 }
 
-// A plugin may carry its own copy of this class: the brand, not the prototype, says what an SvcError is.
+// A plugin may bundle its own copy of this class, so instanceof checks the brand and not the prototype.
 Object.defineProperty(SvcError, Symbol.hasInstance, {
   value(this: unknown, value: unknown): boolean {
     if (this === SvcError) return typeof value === 'object' && value !== null && BRAND in value
@@ -70,7 +70,7 @@ export interface ErrorClass<P> {
 
 const catalogue = new Map<string, { code: string; status: number; exit: number; title: string }>()
 
-/** Every error that was defined, by code: what the catalogue page, the types and OpenAPI are checked against. */
+/** Returns every defined error, sorted by code. Tests compare it with the reference page, the types and OpenAPI. */
 export function errorCatalogue() {
   return [...catalogue.values()].sort((a, b) => a.code.localeCompare(b.code))
 }
@@ -102,7 +102,7 @@ function endedOnce(message: string): string {
   return message.replace(/(?<!\.)([.?!])\.$/, '$1')
 }
 
-/** `AgentNotFoundError` for `agent_not_found`. */
+/** Returns the class name of a code: `AgentNotFoundError` for `agent_not_found`. */
 function nameOf(code: string): string {
   const stem = code.replace(/_error$/, '')
   return `${stem.replace(/(^|_)(\w)/g, (_, _bar, letter: string) => letter.toUpperCase())}Error`

@@ -24,13 +24,13 @@ export interface HandleParts {
   roles: ReadonlySet<Role>
   invoke: Invoke
   extensions: readonly Extension[]
-  /** Stands around the plugin's code, which is called as it is without one. */
+  /** Wraps the plugin's functions; without it they are called directly. */
   interceptor: Interceptor | undefined
-  /** What the version before handed over. */
+  /** State that the previous version handed over. */
   previous: unknown
 }
 
-/** Adds members to the handle of one version of a plugin; a module says what they are by merging into `PluginHandle`. */
+/** Adds members to the handle of a plugin; a module declares their types by merging into `PluginHandle`. */
 export type Extension = (handle: PluginHandle, parts: HandleParts) => Partial<PluginHandle>
 
 const EMITTED = Promise.resolve()
@@ -44,9 +44,9 @@ export class PluginHandle {
   readonly project: Project
   /** The roles of this process. */
   readonly roles: ReadonlySet<Role>
-  /** Runs an operation by name, as a face would. */
+  /** Runs an operation by name, with the checks that HTTP, CLI and MCP have. */
   readonly invoke: Invoke
-  /** What the version before this one handed over, where it fits `state`; else undefined. */
+  /** State that the previous version handed over; undefined if it does not match `state`. */
   readonly previous: unknown
   readonly #parts: HandleParts
   readonly #listening = new Map<unknown, Map<string, Undo>>()
@@ -65,49 +65,49 @@ export class PluginHandle {
       Object.defineProperties(this, Object.getOwnPropertyDescriptors(extend(this, parts)))
   }
 
-  /** Says what the next version of this plugin gets as `svc.previous`, asked at the moment in which it takes over. */
+  /** Sets the function whose result the next version gets as `svc.previous`. It is called during the swap. */
   handOver(state: () => unknown): void {
     this.#parts.registrations.handOver = state
   }
 
-  /** Records during `setup`, does at once afterwards; the result takes it back before the plugin leaves. */
+  /** Records a registration during `setup`, applies it at once afterwards. The result undoes it. */
   #declare(label: string, apply: () => Undo, rank: 0 | 1 = 0): Undo {
     const { builtin, registrations } = this.#parts
     return registrations.add(label, apply, rank, builtin ? {} : new Error(label))
   }
 
-  /** Adds a contribution to a point; like everything here it leaves with the scope, or earlier by the undoing returned. */
+  /** Adds a contribution to a point. It is removed with the plugin, or earlier by the returned function. */
   add<C>(point: Point<C>, contribution: C): Undo {
     const label = this.#parts.points.label(point, contribution, this.name)
     return this.#declare(label, () => this.#parts.points.add(point, contribution, this.name, this.#parts))
   }
 
-  /** What all plugins contributed to a point, now. */
+  /** Returns the current contributions to a point. */
   list<C>(point: Point<C>): readonly C[] {
     return this.#parts.points.list(point).map(contribution => contribution.value)
   }
 
-  /** The same with who contributed it. */
+  /** Returns the current contributions with their owners. */
   contributions<C>(point: Point<C>): readonly Contribution<C>[] {
     return this.#parts.points.list(point)
   }
 
-  /** What was contributed to a point under this key, now. */
+  /** Returns the current contribution with this key. */
   find<C>(point: Point<C>, key: string): C | undefined {
     return this.#parts.points.find(point, key)
   }
 
-  /** Puts a question to a point whose contributions answer; undefined when none did. */
+  /** Calls the contributions of a point in order; returns the first answer, or undefined. */
   async ask<C, Q, A>(point: Point<C>, question: Q): Promise<A | undefined> {
     return this.#parts.points.ask(point, question)
   }
 
-  /** Calls back when contributions to a point came or went. */
+  /** Calls back after contributions to a point were added or removed. */
   onChange<C>(point: Point<C>, listener: () => void): Undo {
     return this.#declare(`watches ${point.name}`, () => this.#parts.points.onChange(point, listener), 1)
   }
 
-  /** Listens to an event, once for each handler; sync or async. What it throws is logged and stops nothing. */
+  /** Subscribes a handler, sync or async, to an event, once. What it throws is logged and stops nothing. */
   on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
     checkFields(event, { handler: 'function' }, { handler }, this.name)
     this.off(event, handler)
@@ -120,7 +120,7 @@ export class PluginHandle {
     )
   }
 
-  /** Stops listening. A handler that does not listen is passed over. */
+  /** Unsubscribes a handler; does nothing if it is not subscribed. */
   off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
     const byEvent = this.#listening.get(handler)
     void byEvent?.get(event)?.()
@@ -170,17 +170,17 @@ export class PluginHandle {
     return this.#declare(`provides ${token.name}`, () => this.#parts.services.provide(token, value, this.name))
   }
 
-  /** The service's current provider. Cheap: call it where the service is needed and do not keep the result. */
+  /** Returns the service's current provider. Call it where you need the service and do not keep the result. */
   use<T>(token: Token<T>): T {
     return this.#parts.services.use(token)
   }
 
-  /** Whether anybody provides the service. */
+  /** Returns whether a plugin provides the service. */
   has(token: Token<unknown>): boolean {
     return this.#parts.services.has(token)
   }
 
-  /** Adds keys to a section of the configuration; the result is read anew at each access. */
+  /** Adds keys to a section of the configuration. The result reads current values at each access. */
   section<S extends z.ZodObject>(section: string, shape: S): z.output<S> {
     const { view, add } = this.#parts.config.section(section, shape, this.name)
     this.#declare(`config ${section || '(top level)'}`, add)
@@ -191,7 +191,7 @@ export class PluginHandle {
     return this.#parts.config
   }
 
-  /** Holds a resource (socket, timer, child process) while the plugin is live, in processes of these roles. Returns its undoing. */
+  /** Starts a resource (socket, timer, child process) once the plugin is live, in these roles; `fn` returns its cleanup. */
   start(fn: Resource['start'], options: { in?: readonly Role[] } = {}): void {
     checkFields('resources', { start: 'function' }, { start: fn }, this.name)
     this.#parts.registrations.resources.push({ start: fn, in: options.in ?? ['daemon'] })

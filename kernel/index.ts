@@ -1,4 +1,4 @@
-/** The kernel's public face: what a plugin, builtin or not, is written against. */
+/** Public exports of the kernel, for modules and plugin files. */
 
 export { z } from 'zod'
 export * from './configuration.ts'

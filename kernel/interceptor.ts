@@ -1,19 +1,19 @@
 /** A function of a plugin that the program calls. */
 export interface PluginCall<A extends unknown[]> {
   /**
-   * What the function is for, which decides what its failure does: that of a handler, a tap or a goal strategy stops nothing
-   * else and counts as no answer.
+   * Kind of the function, which decides what a failure does: one of a handler, a tap or a goal strategy stops nothing else
+   * and counts as no answer.
    */
   kind: 'handler' | 'tap' | 'goal_strategy' | 'guard' | 'tool' | 'operation' | 'wake_source'
-  /** Its name among those of its kind: the event, the tool. */
+  /** Name within its kind, such as that of the event or the tool. */
   name: string
-  /** Checks arguments that were made for another version. @throws when they do not fit this one */
+  /** Checks arguments that were parsed by another version. @throws if they do not match this one */
   fit?: (...args: A) => A
-  /** Whether it answers with a stream, and so runs until that has ended. */
+  /** Whether it returns a stream. It then runs until the stream ends. */
   streams?: boolean
 }
 
-/** Returns the function with which the program calls one of a plugin; the same where nothing stands between them. */
+/** Returns the wrapped function of a plugin; without an interceptor, the function itself. */
 export function intercept<A extends unknown[], R>(
   interceptor: Interceptor | undefined,
   call: PluginCall<A>,
@@ -22,23 +22,23 @@ export function intercept<A extends unknown[], R>(
   return interceptor?.wrap(call, fn) ?? fn
 }
 
-/** Stands between the program and the code of one version of a plugin. */
+/** Wraps the calls of one version of a plugin: counts, limits and suspends them. */
 export interface Interceptor {
-  /** Returns a function with which the program calls the plugin's. */
+  /** Returns a function that calls the plugin's function. */
   wrap<A extends unknown[], R>(call: PluginCall<A>, fn: (...args: A) => R): (...args: A) => R | Promise<Awaited<R>>
-  /** Runs code that the host alone calls, such as `setup`. */
+  /** Runs code that only the host calls, such as `setup`. */
   run<R>(what: string, fn: () => R): R
-  /** Takes calls, for the first time or again. */
+  /** Accepts calls, for the first time or again. */
   open(): void
-  /** Takes no new calls; those that run go on. */
+  /** Refuses new calls; running ones continue. */
   close(): void
-  /** Holds calls back until the result is called: while the plugin's resources change hands. */
+  /** Delays new calls until the returned function is called, while the plugin's resources are swapped. */
   hold(): () => void
-  /** Resolves when no call runs any more; undefined when none runs now. */
+  /** Resolves when all running calls have ended; undefined when none runs. */
   idle(): Promise<void> | undefined
-  /** Ends the calls that still run, for their callers. */
+  /** Rejects the running calls for their callers. */
   dispose(): void
-  /** Returns how its calls went. */
+  /** Returns the numbers of calls and failures. */
   report(): CallReport
 }
 
@@ -50,10 +50,10 @@ export interface CallReport {
   last_failure: string | null
 }
 
-/** The boundary of a cycle, where what records it listens. Without one, events are emitted and answers taken as they are. */
+/** The boundary of a cycle, through which a recording sees events and answers. Without one, they pass unchanged. */
 export interface CycleBoundary {
-  /** Emits an event, which changes nothing for the cycle itself. */
+  /** Emits an event. Handlers do not change the cycle. */
   emit(event: string, work: () => void | Promise<void>): void | Promise<void>
-  /** Asks for an answer of a plugin's file, which comes from outside the cycle. @param what the contribution that answers */
+  /** Gets an answer of a plugin file, which is an input of the cycle. @param what the contribution that answers */
   ask<T>(what: string, work: () => Promise<T>): Promise<T>
 }

@@ -1,4 +1,4 @@
-/** The names that someone who wrote `word` may have meant, nearest first, at most two. */
+/** Returns at most two names that are close to `word`, closest first. */
 export function near(word: string, names: readonly string[]): string[] {
   const limit = Math.ceil(word.length / 3)
   return names
@@ -9,12 +9,12 @@ export function near(word: string, names: readonly string[]): string[] {
     .map(({ name }) => name)
 }
 
-/** Whether a name was left unfinished, or its section was. */
+/** Returns whether `word` is the beginning of a name, or its last part. */
 function isPart(word: string, name: string): boolean {
   return word.length > 2 && (name.startsWith(word) || name.endsWith(`.${word}`))
 }
 
-/** Letters to add, drop, change or swap with their neighbour: the restricted Damerau–Levenshtein distance. */
+/** Returns the restricted Damerau–Levenshtein distance of two words. */
 function distance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, at) => at)]
   for (let i = 1; i <= a.length; i++) {
@@ -32,7 +32,7 @@ function distance(a: string, b: string): number {
   return rows[a.length]![b.length]!
 }
 
-/** The end of a sentence about a name that no one knows: what was meant, or all there are. @param list where they are listed, if too many */
+/** Returns the end of a message about an unknown name: the closest matches, or all. @param list where to find too many */
 export function didYouMean(word: string, names: readonly string[], list?: string): string {
   const [first, second] = near(word, names)
   if (first === undefined && list) return `${list} lists them`

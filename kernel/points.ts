@@ -6,24 +6,24 @@ import type { Undo } from './scope.ts'
 
 /** What the contributions of a point must be. */
 export interface PointRules<C> {
-  /** What a contribution must be: zod's, or what else throws. Those of the builtins are looked at by their tests, and by no start. */
+  /** Schema of a contribution: zod's, or a function that throws. Contributions of modules are checked in tests only. */
   shape?: { parse: (contribution: C) => unknown }
-  /** What else no other contribution may have, of this point or another, as an error names it: `GET /agents/{}`. */
+  /** Further names that must be unique across points, as errors show them: `GET /agents/{}`. */
   claims?: (contribution: C) => readonly string[]
-  /** Refuses a bad contribution, also beside those that are there, by throwing. */
+  /** Throws for a bad contribution, or for one that conflicts with the present ones. */
   check?: (contribution: C, others: readonly Contribution<C>[]) => void
 }
 
 export interface PointOptions<C> extends PointRules<C> {
   /** The name that must be unique among the contributions. */
   key: (contribution: C) => string
-  /** How a contribution takes part when the point's hook is asked; without it the point only lists. The first answer wins. */
+  /** Calls a contribution when the point is asked; the first answer wins. Without it the point only lists. */
   ask?: (contribution: C, question: never) => unknown
   /** Ordering of a contribution among the others; see `TapOptions`. */
   stage?: (contribution: C) => number | undefined
-  /** What a contribution must have, each of this kind. Those of the builtins are looked at by the compiler, and by no start. */
+  /** Fields that a contribution must have, with their kinds. Contributions of modules are checked by the compiler only. */
   has?: Fields
-  /** The function that cycles ask for an answer: what a plugin's file answers is recorded, for what it rests on is not. */
+  /** Name of the function that cycles call. Answers of plugin files are recorded, because their inputs are not. */
   asked?: keyof C & string
 }
 
@@ -45,12 +45,12 @@ export interface Contribution<C> {
 }
 
 interface Registry {
-  /** Frozen once they have been returned; then a change begins with a copy. */
+  /** Becomes immutable once it has been returned; a later change copies it. */
   contributions: Contribution<unknown>[]
   byKey: Map<string, Contribution<unknown>>
   hook: Hook<unknown, unknown>
   listeners: Set<() => void>
-  /** The point's own, and those that modules have added. */
+  /** Rules of the point, and those that modules have added. */
   rules: PointRules<never>[]
 }
 
@@ -67,8 +67,8 @@ export class Points {
   }
 
   /**
-   * @param from a builtin's shape was looked at before; what a file answers is recorded
-   * @throws ConflictError naming both owners when the key or a claim is taken; TypeError for what it lacks; what the point's shape throws
+   * @param from whether the owner is a module, whose shape is not checked, or a file, whose answers are recorded
+   * @throws ConflictError that names both owners if the key or a claim is taken; TypeError for a missing field
    */
   add<C>(point: Point<C>, given: C, owner: string, from: { builtin?: boolean; ofFile?: boolean } = {}): Undo {
     const registry = this.#registry(point)
@@ -116,7 +116,7 @@ export class Points {
     }
   }
 
-  /** How a contribution is listed. @throws TypeError for none, and for no point */
+  /** Returns the key of a contribution. @throws TypeError if it has none, or if the point is unknown */
   label<C>(point: Point<C>, contribution: C, owner: string): string {
     const { name, options } = Object(point) as Partial<Point<C>>
     if (!options)
@@ -126,17 +126,17 @@ export class Points {
     return `${name}: ${options.key(contribution)}`
   }
 
-  /** Makes points known, whose hooks are then there to be tapped before anything is contributed. */
+  /** Registers points, so that their hooks can be tapped before anything is contributed. */
   open(...points: readonly Point<never>[]): void {
     for (const point of points) this.#registry(point)
   }
 
-  /** Adds rules to a point, for what is contributed from now on: of the interfaces of operations, say. */
+  /** Adds rules to a point for later contributions. Interfaces add theirs to operations, for example. */
   restrict<C>(point: Point<C>, rules: PointRules<C>): void {
     this.#registry(point).rules.push(rules)
   }
 
-  /** All contributions, in the order in which they were added. */
+  /** Returns all contributions, in the order in which they were added. */
   list<C>(point: Point<C>): readonly Contribution<C>[] {
     return Object.freeze(this.#registry(point).contributions) as readonly Contribution<C>[]
   }
@@ -145,17 +145,17 @@ export class Points {
     return this.#registry(point).byKey.get(key)?.value as C | undefined
   }
 
-  /** Asks the contributions; the first answer that is not undefined wins, and is returned at once where all answer at once. Rethrows errors. */
+  /** Calls the contributions; returns the first answer that is not undefined, synchronously if all are synchronous. Rethrows errors. */
   ask<C, Q, A>(point: Point<C>, question: Q): A | undefined | Promise<A | undefined> {
     return this.#registry(point).hook.call(question) as A | undefined | Promise<A | undefined>
   }
 
-  /** Every point that is in use, by name, with its contributions. */
+  /** Returns every point that is in use, by name, with its contributions. */
   all(): ReadonlyMap<string, readonly Contribution<unknown>[]> {
     return new Map([...this.#registries].map(([name, { contributions }]) => [name, Object.freeze(contributions)]))
   }
 
-  /** Calls back when contributions came or went. */
+  /** Calls back after contributions were added or removed. */
   onChange<C>(point: Point<C>, listener: () => void): Undo {
     const { listeners } = this.#registry(point)
     listeners.add(listener)
@@ -177,7 +177,7 @@ export class Points {
   }
 }
 
-/** Returns a contribution whose answers to cycles go through their boundary. */
+/** Wraps a contribution, so that its answers pass the boundary of the cycle. */
 function answering<C>({ name, options: { asked, key } }: Point<C>, contribution: C, boundary: CycleBoundary): C {
   const answer = asked && contribution?.[asked]
   if (!asked || typeof answer !== 'function') return contribution
@@ -187,7 +187,7 @@ function answering<C>({ name, options: { asked, key } }: Point<C>, contribution:
   return new Proxy(contribution as object, { get }) as C
 }
 
-/** Kinds of what plugins give, each with how an error asks for it. */
+/** Kinds of fields, each with the words of its error. */
 const KINDS = {
   text: (field: string) => `${field}, a text`,
   number: (field: string) => `${field}, a number`,
@@ -196,10 +196,10 @@ const KINDS = {
   function: (field: string) => `${field}()`,
 }
 
-/** What something must have, each of its kind. */
+/** Names and kinds of required fields. */
 export type Fields = Readonly<Record<string, keyof typeof KINDS>>
 
-/** Looks at what a plugin adds to a place, before it is wrapped in anything. @throws TypeError that says what it lacks */
+/** Checks the fields of a contribution before it is wrapped. @throws TypeError that names the missing field */
 export function checkFields(place: string, has: Fields = {}, value: unknown, owner: string): void {
   const given = Object(value) as Record<string, unknown>
   const lacking = Object.entries(has).filter(([field, kind]) => !isOfKind(given[field], kind))

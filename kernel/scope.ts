@@ -7,7 +7,7 @@ interface Held {
   undo: Undo
 }
 
-/** All that one plugin registered, and its undoing in reverse order. */
+/** Everything that one plugin registered; closing undoes it in reverse order. */
 export class Scope {
   readonly owner: string
   readonly #held = new Set<Held>()
@@ -27,9 +27,9 @@ export class Scope {
   }
 
   /**
-   * Takes over something that was just done, with its undoing.
+   * Holds something that was just done, with the function that undoes it.
    * @returns the undoing, which runs at most once however often it is called.
-   * @throws ScopeClosedError after `close`; the thing is undone first.
+   * @throws ScopeClosedError after `close`, once it has been undone.
    */
   hold(label: string, undo: Undo): Undo {
     const held = { label, undo }
@@ -48,7 +48,7 @@ export class Scope {
     for (const held of [...this.#held].reverse()) {
       if (!this.#held.delete(held)) continue
       try {
-        // No turn of the event loop where there is nothing to wait for: what left together is gone together.
+        // Awaits only promises: synchronous removals happen in one turn of the event loop.
         const undone = held.undo()
         if (undone instanceof Promise) await undone
       } catch (error) {

@@ -5,20 +5,20 @@ export interface PluginState {
   /** `builtin`, `code`, or the file that it was loaded from. */
   origin: string
   /**
-   * `live` with an error: an older version lives on, because the newest could not take its place. `unloaded`: no plugin file
-   * may run in this process, and the error says why. `replaced`: another plugin has its place.
+   * `live` with an error: an older version stays active, because the newest could not replace it. `unloaded`: plugin files
+   * may not run in this process, and the error says why. `replaced`: another plugin replaces it.
    */
   state: 'live' | 'suspended' | 'failed' | 'disabled' | 'unloaded' | 'replaced'
   /** What it registered: the labels of its scope. */
   registered: string[]
   error: string | null
-  /** How often its code was called and failed since it went live. */
+  /** Number of calls and failures of its code since it went live. */
   calls: number
   failures: number
-  /** The latest failure of its code: file, line and sentence. */
+  /** The latest failure of its code: file, line and message. */
   last_failure: string | null
   load_ms: number
-  /** How often it was replaced, and how long the last time took in milliseconds; null before the first. */
+  /** Number of replacements, and the duration of the last one in milliseconds; null before the first. */
   swaps: number
   swap_ms: number | null
   /** When it was replaced last, as ISO 8601. */
@@ -32,7 +32,7 @@ export interface Outcome {
   error: string | null
 }
 
-/** The state of a plugin that is not live. */
+/** Returns the state of a plugin that is not live. */
 export function absent(
   name: string,
   origin: string,

@@ -42,13 +42,13 @@ const Content = z.strictObject({
   parts: z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/), z.unknown()),
 })
 
-/** How the bundle is to be taken in. */
+/** Options of an import. */
 export interface ImportOptions {
   preset?: string | undefined
   model?: string | undefined
 }
 
-/** Agents as files that go from project to project. */
+/** Exports agents to files and imports them, also in other projects. */
 export class Bundles {
   readonly #svc: PluginHandle
 
@@ -56,7 +56,7 @@ export class Bundles {
     this.#svc = svc
   }
 
-  /** An agent, without the values of secrets. @throws AgentNotFoundError, BundleTooLargeError */
+  /** Exports an agent, without the values of secrets. @throws AgentNotFoundError, BundleTooLargeError */
   async pack(ref: string): Promise<Bundle> {
     const agent = await this.#svc.use(Agents).find(ref)
     const { agent_id, name, role, given_role, model, preset, cycle_num } = agent
@@ -71,7 +71,7 @@ export class Bundles {
         ...{ agent_id, name, role, given_role, model, preset },
         ...{ created_at: isoTime(agent.created_at), cycle_count: cycle_num },
       },
-      // A preset that is broken or gone must not keep the agent here.
+      // A broken or missing preset must not prevent the export.
       profile: await this.#svc
         .use(Profiles)
         .get(preset)
@@ -87,8 +87,8 @@ export class Bundles {
   }
 
   /**
-   * Makes an agent of a bundle, with an id of its own: each time another. All of it or nothing.
-   * @param bundle parsed JSON, from a stranger
+   * Creates an agent from a bundle, with a new id, in one transaction.
+   * @param bundle parsed JSON, not trusted
    * @throws BadBundleError, ProfileNotFoundError, ModelNameError, GuardrailBlockedError where guardrails watch the memory
    */
   async unpack(bundle: unknown, options: ImportOptions = {}, also: readonly Effect[] = []): Promise<ImportedAgent> {
@@ -142,7 +142,7 @@ export class Bundles {
     }
   }
 
-  /** Where there is no preset of this name, the bundle's own is written. @throws ProfileNotFoundError */
+  /** Writes the bundle's preset if the project has none of this name. @throws ProfileNotFoundError */
   async #profile(preset: string, profile: Profile | null, undo: (() => Promise<void>)[]): Promise<string | null> {
     try {
       await this.#svc.use(Profiles).read(preset)
@@ -154,7 +154,7 @@ export class Bundles {
     const folder = resolve(project.root, String(config.get('profiles_dir') || 'profiles'))
     const file = join(folder, `${preset}.yaml`)
     await ports.files.mkdir(folder, { recursive: true })
-    // JSON is YAML. Nothing is ever overwritten.
+    // JSON is valid YAML. An existing file is not overwritten.
     await ports.files.writeFile(file, `${JSON.stringify(profile, null, 2)}\n`, { flag: 'wx' })
     undo.push(() => ports.files.rm(file, { force: true }))
     await this.#svc.use(Profiles).read(preset)
@@ -198,10 +198,10 @@ function parsePart(part: BundlePart, value: unknown): unknown {
   }
 }
 
-/** As SQLite and PostgreSQL say it (https://www.postgresql.org/docs/current/errcodes-appendix.html, class 23), and the store. */
+/** Codes of constraint errors: SQLite's, PostgreSQL's (https://www.postgresql.org/docs/current/errcodes-appendix.html, class 23), the store's. */
 const CONTRADICTIONS = /^(SQLITE_CONSTRAINT|23\d{3}$|removed_meanwhile$)/
 
-/** What rows cannot hold, such as two chapters of one number. @throws BadBundleError */
+/** Refuses a bundle after a constraint error, such as two chapters with one number; rethrows other errors. @throws BadBundleError */
 function contradiction(error?: { code?: string }): never {
   if (error && !CONTRADICTIONS.test(error.code ?? '')) throw error
   const problem = 'what it says contradicts itself, or what is here'

@@ -26,7 +26,7 @@ const QUESTION = `(SELECT question_id FROM questions_view q WHERE q.goal_id = g.
 const UNREPORTED = "sub.status <> 'active' AND sub.told_at IS NULL"
 const FIRST = 'ORDER BY blocked, priority DESC, created_at, goal_id LIMIT 1'
 
-/** What a pursuit asks of its goal before each step. */
+/** State of a goal that a pursuit reads before each step. */
 const NOW = `${BLOCKED} AS blocked,
   EXISTS (SELECT 1 FROM nudges_view n WHERE n.agent_id = g.agent_id AND delivered_at IS NULL) AS nudged,
   EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNREPORTED}) AS unreported,
@@ -40,15 +40,15 @@ const AT_HAND = `SELECT goal_id, ${NOW}
 const ONE = `SELECT ${COLUMNS} FROM goals WHERE goal_id = ?`
 const UNREPORTED_OF = `SELECT ${COLUMNS} FROM goals sub WHERE parent_goal_id = ? AND ${UNREPORTED} ORDER BY completed_at, goal_id LIMIT 20`
 
-/** The goal to pursue: highest priority first, then the oldest. A blocked one only when all are. */
+/** Returns the goal to pursue: highest priority first, then the oldest. A blocked one only if all are blocked. */
 export function activeGoal(store: Store, agent_id: string): Promise<PursuedGoal | undefined> {
   return store.get(ACTIVE, [agent_id])
 }
 
-/** What the agent would pursue if it began a cycle now, and whether it has unread messages. */
+/** The goal that the agent would pursue now, and whether it has unread messages. */
 export type AtHand = Pick<PursuedGoal, 'goal_id' | 'blocked' | 'nudged' | 'unreported' | 'wakes'>
 
-/** undefined when there is nothing to pursue, or when the agent is paused or dead. */
+/** Returns undefined when there is nothing to pursue, or when the agent is paused or dead. */
 export function goalAtHand(store: Store, agent_id: string): Promise<AtHand | undefined> {
   return store.get<AtHand>(AT_HAND, [agent_id])
 }
@@ -57,7 +57,7 @@ export function findGoal(store: Store, goal_id: string): Promise<GoalRow | undef
   return store.get<GoalRow>(ONE, [goal_id])
 }
 
-/** Which goals of an agent a list shows. */
+/** Filter of a list of goals. */
 export interface GoalFilter extends Dates {
   status?: Goal['status'] | undefined
 }
@@ -87,7 +87,7 @@ function condition(agent_id: string, { status, ...dates }: GoalFilter): Conditio
   return allOf([{ where: 'agent_id = ?', params: [agent_id] }, ...ofStatus, ...datesIn('created_at', dates)])
 }
 
-/** Those of one agent, or of all. */
+/** Returns the active goals of one agent, or of all agents. */
 export function activeGoals(
   store: Store,
   agent_id?: string,
@@ -98,7 +98,7 @@ export function activeGoals(
   )
 }
 
-/** Of all agents but those that wait for an approval, and not those that wait for an answer. */
+/** Returns active goals that wait neither for an approval nor for an answer. */
 export function unheldGoals(store: Store): Promise<{ goal_id: string; agent_id: string }[]> {
   return store.all(
     `SELECT goal_id, agent_id FROM goals g WHERE status = 'active' AND NOT EXISTS (SELECT 1 FROM approvals_view p
@@ -107,7 +107,7 @@ export function unheldGoals(store: Store): Promise<{ goal_id: string; agent_id: 
   )
 }
 
-/** A goal's active subgoals, theirs too, however deep. */
+/** Returns all active goals below a goal, at any depth. */
 export function activeBelow(store: Store, goal_id: string): Promise<{ goal_id: string; agent_id: string }[]> {
   return store.all(
     `WITH RECURSIVE below (goal_id, agent_id, status) AS (
@@ -118,7 +118,7 @@ export function activeBelow(store: Store, goal_id: string): Promise<{ goal_id: s
   )
 }
 
-/** How many goals stand above this one. */
+/** Returns the number of goals above this one. */
 export async function depthOf(store: Store, goal_id: string): Promise<number> {
   const row = await store.get<{ n: number }>(
     `WITH RECURSIVE above (goal_id, parent_goal_id) AS (
@@ -135,7 +135,7 @@ export function unreportedSubgoals(store: Store, goal_id: string): Promise<GoalR
   return store.all<GoalRow>(UNREPORTED_OF, [goal_id])
 }
 
-/** Belongs into the commit that records the model's answer to the prompt that contained them. */
+/** Marks subgoals as read, in the commit that records the model's answer to the prompt that contained them. */
 export const markSubgoalsReported = defineEffect({
   name: 'goals.mark_reported',
   schema: z.object({ goal_ids: z.array(z.string()) }),
@@ -143,7 +143,7 @@ export const markSubgoalsReported = defineEffect({
     goal_ids.map(goal_id => ({ sql: 'UPDATE goals SET told_at = ? WHERE goal_id = ?', params: [now, goal_id] })),
 })
 
-/** An agent has at most one active generated goal: refused when there is one. A subgoal's parent must be active. */
+/** Inserts a goal. Refused if the agent already has an active generated goal, or if the parent of a subgoal is not active. */
 export const insertGoal = defineEffect({
   name: 'goals.insert',
   mustChange: true,
@@ -179,7 +179,7 @@ export const insertGoal = defineEffect({
   ],
 })
 
-/** Images that the messages showed which led to a goal: its first message shows them again. */
+/** Attaches to a goal the images of the messages that led to it; its first message shows them again. */
 export const goalShows = defineEffect({
   name: 'goals.shows',
   schema: z.object({ goal_id: z.string(), images: z.array(ImageRef) }),
@@ -250,7 +250,7 @@ export async function loadTranscript(store: Store, goal_id: string): Promise<Tra
   return rows.map(({ seq, message }) => ({ seq, message: JSON.parse(message) as Message }))
 }
 
-/** What was said for a goal, oldest first; also for one that has ended, and for that of a sub-agent that was removed. */
+/** Returns the messages of a goal, oldest first, also of an ended goal and of a removed sub-agent. */
 export function goalMessages(store: Store, goal_id: string) {
   return store.all<{ message: string; created_at: number }>(
     `SELECT message, created_at FROM (SELECT seq, message, created_at FROM pursuit_transcripts WHERE goal_id = ?
@@ -260,7 +260,7 @@ export function goalMessages(store: Store, goal_id: string) {
   )
 }
 
-/** The newest event that says how room was made in a conversation of the agent. */
+/** Returns the newest event about shortening a conversation of the agent. */
 export function lastCompaction(store: Store, agent_id: string): Promise<{ at: number; data: string } | undefined> {
   return store.get(
     "SELECT at, data FROM events_view WHERE agent_id = ? AND type = 'context_compacted' ORDER BY seq DESC LIMIT 1",
@@ -281,7 +281,7 @@ export interface CallRow {
   ended_at: number | null
 }
 
-/** The journal of a goal, newest first; texts are cut after `longest` characters. */
+/** Returns the journal of a goal, newest first; strings are cut after `longest` characters. */
 export function goalCalls(store: Store, goal_id: string, longest: number, limit: number, offset: number) {
   return store.all<CallRow>(
     `SELECT call_id, step, tool, substr(arguments, 1, ?) AS arguments, state, substr(outcome, 1, ?) AS output, is_error,
@@ -297,7 +297,7 @@ export async function numberOfCalls(store: Store, goal_id: string): Promise<numb
   )
 }
 
-/** This goal's calls whose outcome was never written: the journal's ids by the id that the model knows, and which of them never began. */
+/** Returns the goal's calls without an outcome: journal ids by the model's call ids, and which of them never started. */
 export async function unansweredCalls(store: Store, goal_id: string) {
   const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(
     "SELECT model_call_id, call_id, state FROM tool_calls_view WHERE goal_id = ? AND state <> 'done' ORDER BY started_at, call_id",
@@ -311,7 +311,7 @@ export async function unansweredCalls(store: Store, goal_id: string) {
 
 const Rows = z.array(z.object({ seq: z.number().int(), message: MessageSchema }))
 
-/** The model's answer: the messages before it, its text and its calls. */
+/** Records a model's answer: the messages before it, its text and its calls. */
 export const recordAnswer = defineEffect({
   name: 'goals.record_answer',
   schema: z.object({
@@ -341,7 +341,7 @@ export const recordAnswer = defineEffect({
   ],
 })
 
-/** A summary of what was said so far. */
+/** Records a summary of the conversation so far. */
 export const recordSummary = defineEffect({
   name: 'goals.record_summary',
   schema: z.object({ goal_id: z.string(), agent_id: z.string(), epoch: z.number().int(), row: Rows.element }),
@@ -351,13 +351,13 @@ export const recordSummary = defineEffect({
   ],
 })
 
-/** A tool's outcome, in the journal and in the transcript. */
+/** Records a tool's outcome in the journal and the transcript. */
 export const recordOutcome = defineEffect({
   name: 'goals.record_outcome',
   schema: z.object({
     goal_id: z.string(),
     agent_id: z.string(),
-    /** Of a cycle's first write to the transcript; null of later ones. */
+    /** Set for a cycle's first write to the transcript, null for later ones. */
     epoch: z.number().int().nullable(),
     call_id: z.string(),
     row: Rows.element,

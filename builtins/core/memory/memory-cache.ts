@@ -32,9 +32,9 @@ const SNIPPET = 500
 export class MemoryCache implements Memory {
   readonly #svc: PluginHandle
   readonly #config: MemoryConfig
-  /** The last used is the last. */
+  /** In order of use, most recent last. */
   readonly #held = new Map<string, Memories>()
-  /** What is still being written of those that were let go. */
+  /** Pending writes of evicted memories. */
   readonly #leaving = new Set<Promise<void>>()
 
   constructor(svc: PluginHandle, config: MemoryConfig) {
@@ -94,7 +94,7 @@ export class MemoryCache implements Memory {
     await this.#svc.ports.files.rm(this.#folder(agent_id), { recursive: true, force: true })
   }
 
-  /** The memories of all agents that there are, for the memory that takes the place of this one. */
+  /** Returns the memories of all agents, for a module that replaces this one. */
   async *records() {
     for (const { agent_id } of await this.#svc.use(Agents).list({ limit: Number.MAX_SAFE_INTEGER })) {
       const records = await this.of(agent_id).recent(Number.POSITIVE_INFINITY)
@@ -102,13 +102,13 @@ export class MemoryCache implements Memory {
     }
   }
 
-  /** Holds nothing of an agent that is gone. */
+  /** Evicts a deleted agent. */
   drop(agent_id: string): void {
     this.#held.get(agent_id)?.drop()
     this.#held.delete(agent_id)
   }
 
-  /** Everything that is known here is in the files after it. */
+  /** Writes everything to the files, and evicts it. */
   async flush(): Promise<void> {
     for (const [agent_id, each] of this.#held) this.#letGo(agent_id, each)
     await Promise.all(this.#leaving)
@@ -141,7 +141,7 @@ export class MemoryCache implements Memory {
     })
   }
 
-  /** In the file, or where several machines share it. */
+  /** Returns the storage: a file, or the database of several machines. */
   #lines(file: string): Lines {
     const shared = this.#sharedFiles
     return shared ? new SharedJournal(shared, relative(this.#svc.project.svc, file)) : new Journal(file, this.#parts)
@@ -167,7 +167,7 @@ export class MemoryCache implements Memory {
   }
 }
 
-/** Ids are ours; whatever is not is no place in the file system. */
+/** Returns the id. @throws TypeError if it is no agent id, so that it cannot be a path */
 function checkId(id: string): string {
   if (!/^[\w-]{1,128}$/.test(id)) throw new TypeError(`"${id}" is no agent's id`)
   return id

@@ -3,18 +3,17 @@ import type { Effect } from '#kernel'
 interface Kinds {
   text: string
   next: Map<string, Kinds>
-  /** With the call that they are of. */
+  /** Names by the tool call that they belong to. */
   calls: Map<string, string>
 }
 
-/** Number of names kept; writes of changing kinds make new ones without end. */
+/** Maximum number of cached names, because kinds of writes vary without limit. */
 const KEPT = 2_000
 const kindsOf = (text: string): Kinds => ({ text, next: new Map(), calls: new Map() })
 
 /**
- * Names of writes for recording and replay: the kinds of its effects, and the tool call that it belongs to, of several
- * that run
- * concurrently. Each is made once: making it anew would cost a concatenation and a hash for every write.
+ * Names of writes for recording and replay: the kinds of its effects, and the tool call that it belongs to.
+ * Names are cached, because each would cost a concatenation and a hash for every write.
  */
 export class WriteNames {
   #root = kindsOf('write')

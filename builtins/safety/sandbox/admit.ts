@@ -3,12 +3,12 @@ import { errorMessage, type Ports } from '#kernel'
 import { FOLDER_ACCESS, FolderError, type FolderInput, type GivenFolder } from './contract.ts'
 import { isClosed, isInside } from './reach.ts'
 
-/** The machine's own folders. */
+/** Folders of the system. */
 const SYSTEM = [
   ...['/bin', '/boot', '/dev', '/etc', '/lib', '/lib32', '/lib64', '/proc', '/run', '/sbin', '/sys', '/usr'],
   ...['/Library', '/System', '/private/etc'],
 ]
-/** Folders that hold those of everyone, and of every program. */
+/** Shared folders, which contain those of all users and programs. */
 const SHARED = [
   ...['/', '/home', '/media', '/mnt', '/opt', '/srv', '/tmp', '/var', '/var/lib', '/var/log'],
   ...['/Users', '/Volumes', '/private', '/private/tmp', '/private/var'],

@@ -27,7 +27,7 @@ const GIVEN_MODES = { folder: 0o777, file: 0o666 }
 /** What git keeps in a repository can make it run programs; only git itself writes there. */
 const GIT = /^\.git$/i
 
-/** The files within reach of agents, by paths that cannot lead elsewhere, through whatever links. */
+/** Opens files in the folders of an agent. No link can lead outside them. */
 export class FileJail implements Jail {
   readonly #ports: Pick<Ports, 'files' | 'ids' | 'env'>
   readonly #files: Files
@@ -117,12 +117,12 @@ class Folder implements JailFolder {
     }
   }
 
-  /** The path of an entry, good while the folder is open. */
+  /** Returns the path of an entry, valid while the folder is open. */
   at(name: string): string {
     return LINUX ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.path, name)
   }
 
-  /** The folder of this name in this one; a link is not followed. */
+  /** Opens the subfolder of this name; a link is not followed. */
   below(name: string, asked: string): Promise<Folder> {
     return Folder.open(this.#files, this.#areas, this.at(name), asked)
   }

@@ -19,36 +19,34 @@ import {
   prunedBefore,
 } from './repository.ts'
 
-/** How often the mailboxes are looked at until something else is configured, in seconds. */
+/** Default interval for polling the mailboxes, in seconds. */
 const LOOK_S = 1
 /** Number of messages written at a time. */
 const PIECE = 500
 /** Maximum number of folders watched with file events; beyond that, lines are found by polling. */
 const WATCHED = 64
 const CURSOR = { namespace: 'a2a', key: 'mailboxes' }
-/** Who writes from outside and does not say who. */
+/** Sender of a foreign line that names none. */
 const OUTSIDE = 'outside'
 const BOXES: readonly Box[] = ['inbox', 'outbox']
-/** What may be a folder's name: an agent's id never needs more. */
+/** Pattern of a mailbox folder's name: an agent's id. */
 const FOLDER = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
-/** Held by the process that writes. Its name is no folder's. */
+/** Lock file of the writing process. Its name cannot be an agent's id. */
 const LOCK = '.lock'
 
 /**
- * Mirrors messages in `.svc/a2a/<agent_id>/inbox.jsonl` and `outbox.jsonl`. The rows are the source of truth: each
- * message is written to its file
- * once, with its id, by one process at a time, also after a crash. Lines that other programs append are imported once,
- * by
- * their ids, and wake their recipients.
+ * Mirrors messages in `.svc/a2a/<agent_id>/inbox.jsonl` and `outbox.jsonl`. The rows are the source of truth:
+ * one process at a time writes each message to its file once, with its id, also after a crash. Lines that other programs
+ * append are imported once, by their ids, and wake their recipients.
  */
 export class Mailboxes {
   readonly #svc: PluginHandle
   readonly #folder: string
   readonly #boxes = new Map<string, Mailbox>()
-  /** One at a time: who writes knows then what is its own. */
+  /** Serializes writing and reading, so that own lines are not imported. */
   readonly #inTurn = keyedMutex()
   #problem: string | undefined
-  /** The newest message that is known to be written down. */
+  /** Newest message that is in its file. */
   #newest: number | undefined
 
   constructor(svc: PluginHandle) {
@@ -74,7 +72,7 @@ export class Mailboxes {
 
   /** Where the system would tell of a new line: the folder of folders, and each of them while they are few. */
   async #places(): Promise<WatchedPath[]> {
-    // A folder that is not there could not be watched.
+    // A missing folder cannot be watched.
     await this.#svc.ports.files.mkdir(this.#folder, { recursive: true, mode: 0o700 }).catch(() => {})
     const folders = await this.#folders()
     const isMany = folders.length > WATCHED
@@ -87,7 +85,7 @@ export class Mailboxes {
     return names.filter(name => FOLDER.test(name))
   }
 
-  /** Writes messages down until the signal is aborted, and then what is left. */
+  /** Writes messages until the signal is aborted, then the remaining ones. */
   async project(signal: AbortSignal): Promise<void> {
     let seen = ''
     for (let ending = false; !ending; ) {
@@ -116,7 +114,7 @@ export class Mailboxes {
   async #writeLocked(store: Store): Promise<void> {
     const { files } = this.#svc.ports
     await files.mkdir(this.#folder, { recursive: true, mode: 0o700 })
-    // A daemon that joined the project's own writes too.
+    // Another daemon of the project may write too.
     const release = await lockFile(join(this.#folder, LOCK), this.#svc.ports)
     try {
       await this.#writeAll(store)
@@ -133,7 +131,7 @@ export class Mailboxes {
       if (!last) return
       const taken: Effect[] = []
       for (const { agent_id, box, lines } of linesOf(rows)) {
-        // Those of an agent that is gone went with it.
+        // Messages of a deleted agent were deleted with it.
         if (!(await this.#isAgent(agent_id))) continue
         const place = await (await this.#box(agent_id, box)).append(lines)
         if (place) taken.push(mailboxTaken({ agent_id, box, ...place }))
@@ -166,7 +164,7 @@ export class Mailboxes {
     for (const message of await this.#unknownMessages(lines, mailbox)) {
       try {
         const { message: sent, effects } = await this.#svc.use(Mail).post(draftOf(message, agent_id, box))
-        // Those whom it reached are woken by the source.
+        // The wake source wakes the recipients.
         if (!(await store.apply(effects.filter(({ effect }) => effect !== wakeAgents.kind.name)))) continue
         if (!sent.read) reached.push(sent.to_agent)
       } catch (error) {
@@ -180,8 +178,8 @@ export class Mailboxes {
   }
 
   /**
-   * Returns the messages of these lines that are not known yet. A line that is no message is set aside and blocks no
-   * other.
+   * Returns the messages of these lines that are not known yet. An invalid line is moved aside and does not
+   * block others.
    */
   async #unknownMessages(lines: readonly string[], mailbox: Mailbox): Promise<ForeignLine[]> {
     const store = this.#svc.use(Store)
@@ -214,7 +212,7 @@ export class Mailboxes {
     return mailbox
   }
 
-  /** A folder is a mailbox only under the id of an agent. */
+  /** Returns whether an agent has this id. Only then a folder is a mailbox. */
   async #isAgent(id: string): Promise<boolean> {
     const agent = await this.#svc
       .use(Agents)
@@ -231,7 +229,7 @@ export class Mailboxes {
   }
 }
 
-/** What goes into which mailbox. */
+/** Groups the lines of messages by mailbox. */
 function linesOf(rows: readonly MessageRow[]) {
   const boxes = new Map<string, { agent_id: string; box: Box; lines: Line[] }>()
   for (const row of rows) {
@@ -246,7 +244,7 @@ function linesOf(rows: readonly MessageRow[]) {
   return boxes.values()
 }
 
-/** An outbox can only send in its own agent's name, and no file can send in the operator's. */
+/** Returns the message of a line. An outbox sends only for its own agent, and no file sends for the operator. */
 function draftOf(line: ForeignLine, agent_id: string, box: Box): Draft {
   const { from_agent, to_agent, ts: _, reply_to, ...rest } = line
   const from = box === 'outbox' ? agent_id : (from_agent ?? OUTSIDE)

@@ -7,7 +7,7 @@ interface ModulePart {
   fields: Record<string, unknown> | undefined
 }
 
-/** A life as a page of Markdown. */
+/** Renders an agent's life as Markdown. */
 export function biographyOf(
   identity: IdentityRecord,
   agent: AgentRow,
@@ -17,7 +17,7 @@ export function biographyOf(
   const { display_name, traits, domains, chapters, narrative, worldview, opinions, open_questions, evolution } =
     identity
   const died = agent.died_at === null ? '' : ` and died ${isoTime(agent.died_at)}`
-  // The first of its domains is how its role begins, which stands above already.
+  // The first domain is the beginning of the role, which is already shown above.
   const home = domains.filter(domain => !agent.role.startsWith(domain))
   const born = `Born ${isoTime(agent.created_at)}${died}; cycles: ${agent.cycle_num}, goals completed: ${facts.goals_completed}, given up: ${facts.goals_abandoned}.`
   return `${[

@@ -14,7 +14,7 @@ export const PersonaFields = z.object({
 })
 export type PersonaFields = Readonly<z.infer<typeof PersonaFields>>
 
-/** What is known of an agent's lot; hours are hours of its waking time, times `suffering.time_scale`. */
+/** Facts about an agent that stressors are computed from; hours are hours of its waking time, times `suffering.time_scale`. */
 export interface LotFacts {
   agent_id: string
   /** Of the last ten goals that ended. */
@@ -27,7 +27,7 @@ export interface LotFacts {
   hours_unheard: number
   /** Number of messages that it sent since then, of the last twenty. */
   unanswered: number
-  /** What it was not allowed to do, or declined to: one more each time, fading with a time constant of four hours. */
+  /** Refused or declined actions: each adds 1, and fades with a time constant of four hours. */
   refusals: number
   /** Failures of its cycles in a row. */
   failures: number
@@ -35,7 +35,7 @@ export interface LotFacts {
   budget_left: number | null
 }
 
-/** `raise`: its condition holds. `resolve`: it no longer does. Nothing: what was so goes on. */
+/** `raise`: its condition holds. `resolve`: it no longer does. undefined: unchanged. */
 export type StressorVerdict = 'raise' | 'resolve' | undefined
 
 /** A kind of stressor. While its condition holds its severity rises; afterwards it fades. */
@@ -49,10 +49,10 @@ export interface Stressor {
   rate?: number
   /** What it adds to the fields of the persona at severity 1; in proportion below. Each adds less to concentration besides. */
   effects?: Partial<PersonaFields>
-  /** Reads the facts at each heartbeat. Without it others say when it is there, through `Suffering`. */
+  /** Reads the facts at each heartbeat. Without it other modules set the stressor through `Suffering`. */
   sense?(facts: LotFacts): StressorVerdict | Promise<StressorVerdict>
 }
-/** It stands in prompts and lists as it is. */
+/** Name of a stressor, which prompts and lists show unchanged. */
 export const StressorName = z
   .string()
   .regex(/^[a-z][a-z0-9_-]{0,63}$/i, 'must be a letter, then at most 63 letters, digits, "_" or "-"')
@@ -62,7 +62,7 @@ export const Stressors = point<Stressor>('stressors', {
   check: ({ name }) => void parse(StressorName, name, 'The name of a stressor'),
 })
 
-/** What moods are made from. */
+/** Inputs of a mood model. */
 export interface InnerState {
   agent_id: string
   /** happiness - load, from -1 to 1 */
@@ -120,24 +120,24 @@ export const StressorAdded = Outside.describe(
 )
 export const StressorEased = Outside.omit({ severity: true }).describe('Something outside took a stressor off an agent')
 
-/** What others may say of an agent's suffering. Each write belongs into the commit of what causes it, and counts once. */
+/** Sets and resolves stressors of agents. Add each write to the commit of its cause; it counts once. */
 export interface Suffering {
-  /** Lays a stressor on an agent. One that it has grows to at least this severity, and rises again. @throws InvalidInputError */
+  /** Adds a stressor to an agent. An existing one gets at least this severity and rises again. @throws InvalidInputError */
   add(agent_id: string, stressor: string, options?: { severity?: number; note?: string }): Effect
-  /** Its condition holds no longer: it loses half of its severity at once, and fades from then on. */
+  /** Resolves a stressor: its severity is halved at once and fades from then on. */
   resolve(agent_id: string, stressor: string, options?: { note?: string }): Effect
   /** As it stands now. */
   state(agent: AgentRow): Promise<SufferingState>
 }
 export const Suffering = token<Suffering>('suffering')
 
-/** One point of an agent's past. */
+/** State of an agent at one time in the past. */
 export const SufferingMoment = z.object({
   at: z.iso.datetime(),
   load: unit,
   crisis: z.boolean(),
   mood: z.string(),
-  severities: z.record(z.string(), unit).describe('By stressor'),
+  severities: z.record(z.string(), unit).describe('Severity by stressor'),
   persona: PersonaFields.describe('As it was in effect'),
   base: PersonaFields.describe('The same without what stressors add'),
 })

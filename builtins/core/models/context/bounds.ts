@@ -22,7 +22,7 @@ export function boundMessage(message: Message, limit: number): Message {
   return { ...message, content: shorten(message.content, limit, WAYS[message.role]) }
 }
 
-/** The same for a system prompt that may be made of parts: the longest parts are cut, and the others stay whole. */
+/** Bounds a system prompt of several parts: the longest parts are cut, the others are kept whole. */
 export function boundedSystem(
   messages: readonly Message[],
   parts: readonly string[] | undefined,
@@ -36,7 +36,7 @@ export function boundedSystem(
   return kept
 }
 
-/** Texts that take `limit` tokens together at most. What the shorter ones leave of their shares is for the longer ones. */
+/** Cuts strings to `limit` tokens in total. Shares that short strings do not use go to the longer ones. */
 function inShares(texts: readonly string[], limit: number, tally: CutTally): string[] {
   const sizes = texts.map(textTokens)
   const shortestFirst = texts.map((_, at) => at).sort((a, b) => sizes[a]! - sizes[b]!)

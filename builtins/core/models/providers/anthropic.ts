@@ -8,16 +8,16 @@ import { faultOf } from './faults.ts'
 import { capBody } from './fetch.ts'
 
 const PACKAGE = '@anthropic-ai/sdk'
-/** Pieces of a stream that are read at once. */
+/** Number of chunks read in one turn of the event loop. */
 const BURST = 200
 
-/** More than `model.total_timeout` will ever be: the time limits are the caller's. */
+/** Effectively no time limit, in milliseconds: the caller sets `model.total_timeout`. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
 /** Loads the optional package. */
 export type LoadAnthropic = () => Promise<{ Anthropic: typeof Anthropic }>
 
-/** Anthropic's models, which have a protocol and a package of their own. */
+/** Provider of Anthropic's models, through Anthropic's own package. */
 export function anthropic(
   endpoint: Endpoint,
   ports: Pick<Ports, 'fetch' | 'clock'>,
@@ -66,7 +66,7 @@ export function anthropic(
       const events = new AnthropicStream()
       let count = 0
       for await (const piece of pieces.data) {
-        // An answer may come in one burst: the rest of the process has a turn in between.
+        // An answer may arrive in one burst: yields to the event loop in between.
         if (++count % BURST === 0) await ports.clock.yield()
         yield* events.take(piece)
       }

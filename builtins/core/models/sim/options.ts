@@ -1,19 +1,19 @@
 import { lineOf, type Scene } from './scene.ts'
 
-/** What a tenth of a stat is worth, in hundreds of credits. */
+/** Value of a tenth of a stat, in hundreds of credits. */
 const WORTH = { health: 0.6, happiness: 0.5, reputation: 0.4, energy: 0.25 }
-/** What is said of a choice in words, and its worth. */
+/** Phrases in the text of a choice, with their value. */
 const WORDS: readonly (readonly [RegExp, number])[] = [
   [/\bskill\b/, 0.8],
   [/better-paid job/, 2],
   [/lose your job/, -2],
 ]
 const RISK = 0.4
-/** A stat below this many percent counts twice, so much money makes more of it worth half. */
+/** Percentage below which a stat counts twice, and credits above which further money counts half. */
 const LOW = 40
 const ENOUGH = 300
 
-/** One of numbered choices, if the prompt ends in some: the best by what is said of them, else any. */
+/** Chooses one of the numbered choices at the end of a prompt: the one of the highest value, else any. */
 export function chooseOption(scene: Scene): string {
   const options = [...scene.prompt.matchAll(/^\s*(\d+)[.)]\s+(\S.*)$/gm)].map(([, number, text]) => ({
     number: number!,
@@ -26,7 +26,7 @@ export function chooseOption(scene: Scene): string {
   return options[worths.indexOf(Math.max(...worths))]!.number
 }
 
-/** What a choice is worth by its effects as they are written, `money -50.00, health +5 %`. */
+/** Returns the value of a choice by its written effects, such as `money -50.00, health +5 %`. */
 function worthOf(said: string, { prompt, role }: Scene): number {
   const money = Number(/\byou have (-?[\d,.]*\d) credits/i.exec(prompt)?.[1]?.replaceAll(',', '') ?? 0)
   let worth = 0

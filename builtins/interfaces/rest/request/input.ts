@@ -5,9 +5,9 @@ import { pathNames } from './routes.ts'
 type Texts = Readonly<Record<string, unknown>>
 
 /**
- * One object out of what a request says in its path, its query and its body: the input of an operation, not yet parsed.
- * Texts of path and query become numbers, booleans and lists where the schema asks for them.
- * @throws InvalidInputError for query parameters and body fields that have no place; MalformedRequestError for control characters in the path
+ * Merges path, query and body of a request into the input of an operation, before it is parsed.
+ * Strings of path and query become numbers, booleans and arrays where the schema requires them.
+ * @throws InvalidInputError for query parameters and body fields that the operation does not have; MalformedRequestError for control characters in the path
  */
 export function inputOf(
   operation: Operation,
@@ -56,7 +56,7 @@ function fromText(text: unknown, schema: z.core.$ZodType, path: string, issues: 
   return text
 }
 
-/** The kind of value that a schema asks for, below what makes it optional. */
+/** Returns the kind of value of a schema, without its optional and nullable wrappers. */
 function typeOf(schema: z.core.$ZodType): string {
   const { type, innerType } = schema._zod.def as z.core.$ZodTypeDef & { innerType?: z.core.$ZodType }
   return innerType ? typeOf(innerType) : type

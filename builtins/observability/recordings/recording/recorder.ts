@@ -10,23 +10,23 @@ import { Digester } from './digest.ts'
 import { type Entry, type ErrorRecord, MODEL, recordOf } from './entries.ts'
 import { type Earlier, RecordedContext } from './recorded-context.ts'
 
-/** Shorter values stand where they are used, in characters. */
+/** Length below which a value is written inline instead of by reference, in characters. */
 const LONG = 512
-/** Shorter values that never change get a name too: they are asked for in each cycle. */
+/** The same limit for immutable values, which are read in every cycle. */
 const WORTH_A_NAME = 96
-/** Answers of models are hardly ever given twice: to look whether one was costs more than to write one of usual length. */
+/** The same limit for model answers. They rarely repeat, so looking one up costs more than writing it. */
 const LONG_ANSWER = 8_000
 const SELECT = /^\s*SELECT/i
 /** Number of values remembered as written; older ones are written again. */
 const KNOWN = 500
-/** Entries become texts when they are so long together, in characters. */
+/** Total length at which pending entries are joined to a string, in characters. */
 const TOGETHER = 500_000
-/** A text ends where it is so long, in characters. */
+/** Maximum length of such a string, in characters. */
 const TEXT = 80_000
-/** So much what becomes a text only then is taken for. */
+/** Estimated length of an entry that is serialized later, in characters. */
 const LATE_LENGTH = 500
 
-/** JSON of a list without its brackets, with one more: an array of numbers takes longer to become a text than to be gathered. */
+/** Appends a number to a JSON list without brackets, which is faster than serializing an array. */
 function appendToList(json: string, more: number): string {
   return json ? `${json},${more}` : `${more}`
 }
@@ -36,33 +36,32 @@ function sha1(text: string): string {
 }
 
 /**
- * An entry, or a value in one, that is serialized together with the others: alone, in the middle of a cycle, it costs
- * ten times as much.
+ * An entry, or a value in one, that is serialized later with others: in the middle of a cycle it would cost ten times as
+ * much.
  * @param before entries that must be written before it
  */
 export type Late = (before: string[]) => string
 
 /**
- * Records what happens in one process until it is handed to the writer. It runs in every cycle: values that are small,
- * or that others may
- * change, are serialized at once, all else later.
+ * Records what happens in one process until it is handed to the writer. It runs in every cycle.
+ * Small or mutable values are serialized at once, all others later.
  */
 export class Recorder implements RecordingBackend {
   readonly pretends = false
   readonly repeats = false
   readonly digester: Digester
-  /** Cycles that have begun, and answers of models. */
+  /** Numbers of started cycles and of model answers. */
   readonly counts = { cycles: 0, steps: 0 }
-  /** Entries of what is to be written next, several in each text, and the newest by themselves. */
+  /** Pending entries: joined strings, and the newest ones separately. */
   #texts: string[] = []
   #lines: (string | Late)[] = []
   #length = 0
-  /** What happened in direct succession and is not recorded yet, as JSON, and the context of the last entry. */
+  /** Consecutive entries that are not recorded yet, as JSON, and the context of the last entry. */
   #turns = ''
   #turning: number | undefined
   readonly #named = new Map<string, number>()
   readonly #selects = new Set<number>()
-  /** Their numbers, by their digests or, where they are short, themselves. */
+  /** Reference numbers of values, by digest, or by the value itself if it is short. */
   readonly #long = new Map<string, number>()
   /** The same for values that are serialized later. */
   readonly #longLate = new Map<string, number>()
@@ -72,10 +71,10 @@ export class Recorder implements RecordingBackend {
   #actors = 0
   #names = 0
   #values = 0
-  /** Set once nothing more is wanted. */
+  /** Whether recording has ended. */
   #over = false
 
-  /** @param mask takes the values of secrets out of a text */
+  /** @param mask removes the values of secrets from a string */
   constructor(mask: (text: string) => string) {
     this.digester = new Digester(mask)
   }
@@ -86,7 +85,7 @@ export class Recorder implements RecordingBackend {
     const id = this.#actors++
     const cycle = [id, agent, kind, owner, epoch, cycle_num] as const
     this.add(right.kind === 'task' ? ['b', ...cycle, right.task_id] : ['b', ...cycle])
-    // While it waited for the previous cycle, another process may have taken it over.
+    // While it waited for the previous cycle, another process may have taken the agent over.
     if (end.signal.aborted) this.add(['a', id, recordOf(end.signal.reason)])
     return this.openContext(id, end)
   }
@@ -137,14 +136,14 @@ export class Recorder implements RecordingBackend {
     this.line(() => JSON.stringify(entry))
   }
 
-  /** Adds an entry, as its JSON or as what makes it later. */
+  /** Adds an entry: its JSON, or a function that returns it later. */
   line(entry: string | Late): void {
     if (this.#over) return
     this.#flushTurns()
     this.#push(entry)
   }
 
-  /** An actor wrote, or failed to do what it wanted with the database. */
+  /** Records a write of a context, or a failed one. */
   turn(actor: number, name: number, failure?: ErrorRecord): void {
     if (this.#over) return
     this.#readBefore()
@@ -152,17 +151,17 @@ export class Recorder implements RecordingBackend {
     else this.#next(actor, 3 * name)
   }
 
-  /** An actor was given nothing. */
+  /** Records that a context got no result. */
   nothing(actor: number, name: number): void {
     if (!this.#over) this.#next(actor, 3 * name + 1)
   }
 
-  /** What everybody has read until now, which is about to change. */
+  /** Records the number of reads of all contexts so far, before their data change. */
   #readBefore(): void {
     for (const actor of this.#acting) this.readBefore(actor)
   }
 
-  /** What an actor has read until now, when something comes to it from outside. */
+  /** Records the number of reads of a context so far, before an input from outside. */
   readBefore(actor: RecordedContext): void {
     const reads = actor.readsSince()
     if (reads > 0 && !this.#over) this.#next(actor.id, 3 * reads + 2)
@@ -212,7 +211,7 @@ export class Recorder implements RecordingBackend {
     this.#acting.delete(actor)
   }
 
-  /** All entries since the last time, as JSON with commas between them: texts, each of some entries. */
+  /** Returns all entries since the last call, as strings of comma-separated JSON. */
   take(): string[] {
     this.#flushTurns()
     for (const actor of this.#acting) actor.writeReadValues()
@@ -222,14 +221,14 @@ export class Recorder implements RecordingBackend {
     return texts
   }
 
-  /** What still runs goes on without a context: on the next recording its writes are those of another process. */
+  /** Detaches running cycles. In the next recording their writes count as those of another process. */
   stop(): void {
     this.#over = true
     for (const actor of this.#acting) actor.over = true
     this.#acting.clear()
   }
 
-  /** The number of a text that comes again and again. */
+  /** Returns the reference number of a repeated string. */
   name(text: string): number {
     let name = this.#named.get(text)
     if (name === undefined) {
@@ -248,7 +247,7 @@ export class Recorder implements RecordingBackend {
     const object = typeof value === 'object' && value !== null ? value : undefined
     const known = object && this.#packed.get(object)
     if (known !== undefined) return known
-    // Only what is fixed is known to be the same again without being looked at.
+    // Only immutable values can be reused without comparing them.
     const isFixed = object !== undefined && Object.isFrozen(object)
     const json = JSON.stringify(value) ?? 'null'
     const packed = json.length < (isFixed ? WORTH_A_NAME : LONG) ? `{"$j":${json}}` : this.#longOne(json)
@@ -261,7 +260,7 @@ export class Recorder implements RecordingBackend {
     return Object.isFrozen(value) ? this.#later(value, LONG_ANSWER) : this.value(value)
   }
 
-  /** @param long what is as long stands apart, in characters */
+  /** @param long length from which a value is written by reference, in characters */
   #later(value: unknown, long: number): Late {
     return before => {
       const json = JSON.stringify(value)

@@ -65,7 +65,7 @@ export const insertRule = defineEffect({
   ],
 })
 
-/** Uses a rule once; refused when it is no longer in force. */
+/** Counts one use of a rule; refused when it is no longer in force. */
 export const useRule = defineEffect({
   name: 'approval_rules.use',
   mustChange: true,

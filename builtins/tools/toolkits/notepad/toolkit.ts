@@ -9,7 +9,7 @@ const window = {
   offset: z.coerce.number().int().min(0).default(0).describe('Newest entries to leave out'),
 }
 
-/** What an agent writes down for itself, from one goal to the next. */
+/** Tools for a notepad that an agent keeps from one goal to the next. */
 export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: NotepadConfig): Toolkit {
   return {
     name: 'notepad',
@@ -68,7 +68,7 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
   }
 }
 
-/** The id of an agent that there is. @throws NotepadError */
+/** Returns the id of an existing agent. @throws NotepadError */
 async function idOf(svc: PluginHandle, asked: string): Promise<string> {
   const agent = await svc
     .use(Agents)

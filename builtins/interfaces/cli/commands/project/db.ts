@@ -44,8 +44,8 @@ async function backUp(files: DatabaseFiles, database: string, target: string, po
 }
 
 /**
- * The daemon still has the data of a database whose files are lost: it writes them out itself.
- * @returns the file; undefined when no daemon can, and the files have to do
+ * Asks the daemon for the backup, because it still has the data of a database whose files were removed.
+ * @returns the file; undefined if no daemon can do it, so that the files are copied
  */
 async function savedByDaemon(context: Context): Promise<string | undefined> {
   const root = await findProject(context.ports, context.named)
@@ -56,7 +56,7 @@ async function savedByDaemon(context: Context): Promise<string | undefined> {
   return (answer?.output as DatabaseReport | undefined)?.file
 }
 
-/** A backup in the place of the database; the one before is kept. */
+/** Replaces the database by a backup, and keeps the replaced one. */
 export const restore: HandWritten = async ({ file }, context) => {
   if (await isShared(context)) {
     const input = { file: resolve(String(file)) }
@@ -66,21 +66,21 @@ export const restore: HandWritten = async ({ file }, context) => {
   }
   const { database, backups, files, svc } = await place(context)
   const found = await context.program.findDaemon(context.ports, svc)
-  // What it still has open would be lost with it.
+  // Ending the daemon would lose the data of removed files that it still has open.
   const lost = found?.alive ? await files.lossOf(database, context.ports) : undefined
   if (lost) throw lost
   if (found?.alive) throw new DaemonRunningError({ pid: found.holder.pid })
   const keep = join(backups, `svc-replaced-${stamp(context)}.db`)
   const report = await files.restoreDatabase(database, resolve(String(file)), keep, context.ports)
   const { peek } = await context.program.peek()
-  // It is of a database of several machines, which holds what is in files here.
+  // A backup of a PostgreSQL database also contains what is in files here.
   if ((await peek(database, 'SELECT 1 FROM svc_files', context.ports)).length > 0)
     await invokeInProject(context, 'cluster.unpack', {})
   const before = report.kept ? ` What was there is kept as ${report.kept}.` : ''
   return print(context, report, `${report.file} is now ${resolve(String(file))}: ${facts(report)}.${before}`)
 }
 
-/** Looks a database through. */
+/** Checks the integrity of a database. */
 export const check: HandWritten = async ({ file }, context) => {
   if (file === undefined && (await isShared(context))) {
     const report = await invokeInProject<{ at: string; version: number; rows: number; faults: string[] }>(
@@ -110,16 +110,16 @@ async function place({ ports, named, program }: Context) {
   return { svc, database, backups: join(svc, 'backups'), files: await program.databaseFiles() }
 }
 
-/** Whether the project keeps what it knows in a database of several machines. */
+/** Returns whether the project uses PostgreSQL. */
 async function isShared({ ports, named }: Context): Promise<boolean> {
   if (ports.env.SVC_STORE_URL !== undefined) return ports.env.SVC_STORE_URL !== ''
   const { config } = projectAt(await findProject(ports, named))
-  // A file that is there to be mended is not read for it.
+  // A configuration file with errors counts as empty.
   const { values } = await readYaml(ports.files, config).catch(() => ({ values: {} as Record<string, unknown> }))
   return Boolean((values.store as { url?: unknown } | undefined)?.url)
 }
 
-/** What a process of the project answers. */
+/** Runs an operation of the project in this process. */
 async function invokeInProject<R>({ ports, named, program }: Context, operation: string, input: object): Promise<R> {
   const root = await findProject(ports, named)
   const kernel = await program.open({ root, roles: ['cli'], log: { level: 'error' } })
@@ -139,7 +139,7 @@ function facts({ version, bytes }: DatabaseReport): string {
   return `schema version ${version}, ${(bytes / 1024 / 1024).toFixed(1)} MiB`
 }
 
-/** The moment, as part of a file's name: to the millisecond, so that the next one has another. */
+/** Returns the time for a file name, in milliseconds, so that names differ. */
 function stamp({ ports }: Context): string {
   return ports.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
 }
