@@ -5,7 +5,7 @@ import type { CheckpointService } from './checkpoint-service.ts'
 import type { CheckpointsConfig } from './config.ts'
 import { liveAgents } from './repository.ts'
 
-/** Maximum number of agents saved at a stop, which must not take long. */
+/** Maximum number of agents saved at a stop, so that stopping stays fast. */
 const MOST_AT_ONCE = 10_000
 
 /** Saves an agent after every given number of cycles, once the cycle's writes are committed. */
@@ -21,7 +21,7 @@ export function afterCycle(
     .catch(error => svc.log.warn({ agent_id, cycle_num }, errorMessage(error)))
 }
 
-/** Once the last cycle has ended: of each living agent, as far as the grace reaches; the latest active ones first. */
+/** Saves living agents after the last cycle, most recently active first, until `daemon.stop_grace` is over. */
 export async function atShutdown(
   svc: PluginHandle,
   config: CheckpointsConfig,

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** The part of the section `daemon` that is about goals. */
+/** Keys of the section `daemon` that concern goals. */
 export const GoalsConfig = z.object({
   max_steps_policy: z
     .enum(['continue', 'abandon'])

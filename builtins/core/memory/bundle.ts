@@ -2,7 +2,7 @@ import type { BundlePart } from '#core/checkpoints/contract'
 import { z } from '#kernel'
 import { type Memory, MemoryRecord } from './contract.ts'
 
-/** The newest go into a bundle, and no more are taken out of one. */
+/** Maximum number of memories in a bundle; the newest are exported. */
 const MOST_RECORDS = 100_000
 
 const Records = z
@@ -17,7 +17,7 @@ const Records = z
   .refine(all => new Set(all.map(({ memory_id }) => memory_id)).size === all.length, 'has a memory_id twice')
 type Records = z.infer<typeof Records>
 
-/** What an agent remembers, the oldest first. It is in the file before the agent is there, so that no agent is without it. */
+/** Memories of an agent, oldest first. An import writes the file before the agent exists, so that no agent lacks it. */
 export function memoryBundle(memory: Memory): BundlePart {
   const part: BundlePart<Records> = {
     name: 'memory',
@@ -42,7 +42,7 @@ export function memoryBundle(memory: Memory): BundlePart {
   return part as BundlePart
 }
 
-/** Where it came from, by the ids of here. */
+/** Returns the source of a memory with the ids of this project. */
 function renameIds(metadata: MemoryRecord['metadata'], ids: ReadonlyMap<string, string>): MemoryRecord['metadata'] {
   return Object.fromEntries(
     Object.entries(metadata).map(([key, value]) => [

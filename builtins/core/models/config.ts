@@ -113,7 +113,7 @@ export const RetryConfig = z.object({
     .min(0)
     .default(2)
     .meta({ reload: 'restart_required', env: 'SVC_MAX_RETRIES' })
-    .describe('How often a failed model call is tried again'),
+    .describe('Number of retries of a failed model call'),
 })
 
 /** Servers of the user's own may have to load the model, or read a long prompt slowly, before they answer. */

@@ -13,6 +13,6 @@ export const TasksConfig = z.object({
     .min(0)
     .max(5)
     .default(1)
-    .describe('How often the model may mend an answer that does not fit response_schema'),
+    .describe('Number of attempts of the model to repair an answer that does not match response_schema'),
 })
 export type TasksConfig = z.infer<typeof TasksConfig>

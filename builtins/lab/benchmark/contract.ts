@@ -71,7 +71,10 @@ const Reply = z.strictObject({
 const ScenarioTool = z.strictObject({
   name: z.string().regex(/^[a-z][a-z0-9_]{0,39}$/),
   description: z.string().min(1).max(1_000),
-  parameters: z.record(z.string(), z.string().max(300)).default({}).describe('What each parameter, a text, is for'),
+  parameters: z
+    .record(z.string(), z.string().max(300))
+    .default({})
+    .describe('Description of each parameter, which is a string'),
   replies: z.array(Reply).min(1),
 })
 export type ScenarioTool = z.infer<typeof ScenarioTool>

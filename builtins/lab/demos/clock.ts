@@ -1,15 +1,15 @@
 import type { Clock } from '#kernel'
 
 const DAY_MS = 86_400_000
-/** Where time begins in every demo: the same seed gives the same dates. */
+/** Start time of every demo, so that the same seed gives the same dates. */
 const BEGIN_MS = Date.UTC(2030, 0, 1)
 
-/** The day of a moment on such a clock, from 1. */
+/** Returns the day of a time on such a clock, from 1. */
 export function dayOf(at: string): number {
   return Math.round((Date.parse(at) - BEGIN_MS) / DAY_MS)
 }
 
-/** A clock on which only days pass, and those by hand. What waits, such as for a model's answer, waits in the machine's time. */
+/** A clock that moves by whole days, on request. Timers, such as limits of model calls, use the machine's time. */
 export class DayClock implements Clock {
   readonly #machine: Clock
   #days = 0

@@ -11,7 +11,7 @@ export interface NodeRow {
   pid: number
   version: string
   schema_version: number
-  /** A hash of the configuration that counts for all; nodes are to agree. */
+  /** Hash of the shared configuration, which must be equal on all nodes. */
   config: string
   in_flight: number
   /** Lateness of the agent that waits longest. */
@@ -33,7 +33,7 @@ export interface NodesParts {
   connections: Connections
   time: DatabaseClock
   about: Pick<NodeRow, 'owner' | 'place' | 'host' | 'pid' | 'schema_version'>
-  /** What may change while it runs. */
+  /** Values that may change while it runs. */
   state: () => Promise<Pick<NodeRow, 'version' | 'config' | 'in_flight'>>
   /** Silence after which a node counts as dead, in milliseconds. */
   silent_ms: number
@@ -48,7 +48,7 @@ export class Nodes {
     this.#parts = parts
   }
 
-  /** Says that this process drives agents. @returns whether it is to take no more of them */
+  /** Registers this process as a node. @returns whether it is draining, so that it takes no more agents */
   async appear(): Promise<boolean> {
     const { connections, time, about, state } = this.#parts
     const { version, config, in_flight } = await state()
@@ -63,7 +63,7 @@ export class Nodes {
     return written!.rows[0]?.draining === 1
   }
 
-  /** Takes its row back, and those of others that fell silent long ago. */
+  /** Removes its row, and rows of nodes that have been silent for long. */
   async leave(): Promise<void> {
     if (this.#started_at === undefined) return
     const { connections, about, time, silent_ms } = this.#parts
@@ -72,7 +72,7 @@ export class Nodes {
     )
   }
 
-  /** Whether nodes of other machines, or of other projects on this one, are at work; or those of one place. */
+  /** Returns whether nodes of other machines or projects are active, or those of one place. */
   async elsewhere(place?: string): Promise<boolean> {
     const { connections, about, time, silent_ms } = this.#parts
     const text = `SELECT 1 FROM svc_nodes WHERE place ${place === undefined ? `<> ${literal(about.place)}` : `= ${literal(place)}`} AND seen_at > ${time.sql} - ${silent_ms} LIMIT 1`
@@ -91,7 +91,7 @@ export class Nodes {
     }))
   }
 
-  /** Has a node take no more agents, or take them again. @returns whether there is such a node */
+  /** Starts or ends draining of a node. @returns whether the node exists */
   async drain(owner: string, draining: boolean): Promise<boolean> {
     const { connections } = this.#parts
     const text = `UPDATE svc_nodes SET draining = ${literal(draining)} WHERE owner = ${literal(owner)}`

@@ -16,25 +16,25 @@ import { PreparedQuery } from './postgres/kept.ts'
 import { type Fence, type WriteRequest, Writes } from './postgres/writes.ts'
 import type { ClusterScheduler } from './scheduler.ts'
 
-/** How long a read is cached while nothing was written, in milliseconds; what depends on the time may change. */
+/** Maximum age of a cached read without writes in between, in milliseconds, because reads may depend on the time. */
 const KNOWN_MS = 500
-/** Polling interval of followers, in milliseconds: here other nodes write all the time. */
+/** Polling interval of followers, in milliseconds. Other nodes write all the time. */
 const LOOK_MS = 1_000
-/** Number of answers kept. */
+/** Maximum number of cached answers. */
 const KNOWN = 50
 const WAKE = wakeAgents.kind.name
 
 interface StoreParts {
   connections: Connections
   planner: EffectPlanner
-  /** This process, and the machine and project that it is of. */
+  /** Name of this process, and of its machine and project. */
   owner: string
   place: string
-  /** Milliseconds of the wall clock of the database. */
+  /** Time of the database's clock, in milliseconds. */
   now: () => number
 }
 
-/** Writes effects in one message: one round trip, in which all happens or nothing. */
+/** Writes effects atomically, in one round trip. */
 export class ClusterStore implements Store {
   readonly owner: string
   readonly place: string
@@ -42,7 +42,7 @@ export class ClusterStore implements Store {
   readonly #parts: StoreParts
   readonly #known = new Map<string, { state: string; at: number; value: unknown }>()
   readonly #writes: Writes
-  /** Set right after construction: the two know each other. */
+  /** Set right after construction, because the two reference each other. */
   scheduler!: ClusterScheduler
 
   constructor(svc: PluginHandle, parts: StoreParts) {
@@ -65,8 +65,8 @@ export class ClusterStore implements Store {
   }
 
   /**
-   * @param fence what holds only as long as the lease is held
-   * @param how as `Wanted` says of it
+   * @param fence the lease that must still be held
+   * @param how see `Wanted`
    */
   async write(
     effects: readonly Effect[],
@@ -85,7 +85,7 @@ export class ClusterStore implements Store {
     }
     const notice = effects.some(({ effect }) => effect === WAKE) ? this.scheduler.notice() : undefined
     let result = await this.#writes.transact({ planned, fence, notice, ...how })
-    // What has happened in any case is booked, and a lease that was to be given back is.
+    // Facts that happened anyway are booked, and a lease that was to be released is released.
     const booked = planned.filter(({ always }) => always)
     if (result === 'refused' && (fence || booked.length > 0)) {
       if ((await this.#writes.transact({ planned: booked, fence })) === 'fenced') result = 'fenced'
@@ -161,7 +161,7 @@ export class ClusterStore implements Store {
     return this.scheduler.free(owners)
   }
 
-  /** The same string again means that nothing was written in between. */
+  /** Returns a string that changes with each write. */
   async #state(): Promise<string> {
     return (await this.get<{ state: string }>('SELECT CAST(pg_current_snapshot() AS text) AS state'))!.state
   }

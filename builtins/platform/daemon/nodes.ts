@@ -5,8 +5,8 @@ import type { Holder } from './contract.ts'
 import { findDaemons, isAlive, parseHolder } from './holder.ts'
 
 /**
- * Rows of the processes that drive agents: by the name in their leases, with the lock that shows whether they live. It
- * shows that on its own machine only.
+ * Rows of the processes that drive agents: the name in their leases, and the lock that shows whether they are alive, on
+ * the same machine only.
  */
 const namespaceOf = ({ place }: Store) => (place ? `daemon_processes ${place}` : 'daemon_processes')
 
@@ -17,7 +17,7 @@ interface Node {
   holder: Holder
 }
 
-/** Makes known that this process drives agents from now on. @returns its end */
+/** Registers this process as one that drives agents. @returns a function that removes it */
 export async function enter(svc: PluginHandle, holder: Holder): Promise<Undo> {
   const store = svc.use(Store)
   const key = store.owner
@@ -26,7 +26,7 @@ export async function enter(svc: PluginHandle, holder: Holder): Promise<Undo> {
   return async () => void (await store.apply([setValue({ namespace, key, value: undefined })]))
 }
 
-/** The others that drive agents of the project now. */
+/** Returns the other processes that drive agents of the project. */
 export async function others(svc: PluginHandle): Promise<Node[]> {
   return (await nodesByState(svc)).living
 }
@@ -41,7 +41,7 @@ export async function isDriven(svc: PluginHandle): Promise<boolean> {
   return svc.use(Store).elsewhere()
 }
 
-/** Whether other processes have registered as drivers of agents; they may be dead by now. */
+/** Returns whether other processes have registered; they may be dead. */
 export async function isAccompanied(svc: PluginHandle): Promise<boolean> {
   const store = svc.use(Store)
   return (await store.get(`${OTHERS} LIMIT 1`, [namespaceOf(store), store.owner])) !== undefined

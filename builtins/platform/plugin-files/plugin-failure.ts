@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import { describeIssues, errorMessage, issuesOf, SvcError, z } from '#kernel'
 import { PluginError } from './contract.ts'
 
-/** The place in the plugin's own files that an error points at: the file, with the line where that is known. */
+/** Returns the place in the plugin's files that an error points at: the file, and the line if it is known. */
 export function whereOf(error: unknown, origin: string): string {
   if (origin === 'builtin') return origin
   const text = error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : ''
@@ -13,12 +13,12 @@ export function whereOf(error: unknown, origin: string): string {
   return own[0] ?? beside[0] ?? origin
 }
 
-/** What a plugin's code threw, with the place where it did. */
+/** Returns the message of what a plugin threw, with its place. */
 export function failureOf(plugin: string, origin: string, cause: unknown): SvcError {
   return new PluginError({ plugin, where: whereOf(cause, origin), problem: problemOf(cause) }, { cause })
 }
 
-/** What is wrong, without the place that a parser puts at the end of it, and without what is for those who build parsers. */
+/** Returns a parser's message without its place and its internal details. */
 function problemOf(error: unknown): string {
   const sentence = error instanceof z.ZodError ? describeIssues(issuesOf(error)) : errorMessage(error)
   const missing = missingIn(sentence)
@@ -32,12 +32,12 @@ function problemOf(error: unknown): string {
     )
 }
 
-/** What an import leads nowhere by. */
+/** Returns the specifier of an import that was not found. */
 function missingIn(sentence: string): string | undefined {
   return /^Cannot find (?:module|package) '([^']+)'/.exec(sentence)?.[1]
 }
 
-/** What would be right where an import leads nowhere. */
+/** Suggests what to import instead of a specifier that was not found. */
 function remedyOf(specifier: string): string {
   if (/^[./]/.test(specifier)) return 'there is no such file'
   const name = packageOf(specifier)
@@ -45,7 +45,7 @@ function remedyOf(specifier: string): string {
   return `install it with npm install ${name}; it is tried again then, at once with svc plugins reload`
 }
 
-/** None for names that a tsconfig.json or a package.json may give to folders. */
+/** Returns undefined for names that a tsconfig.json or a package.json may map to folders. */
 function packageOf(specifier: string): string | undefined {
   return /^(?!@\/|[./~#])(@[^/]+\/)?[^/]+/.exec(specifier)?.[0]
 }
@@ -55,7 +55,7 @@ export function lackingPackage(error: unknown): string | undefined {
   return packageOf(missingIn(errorMessage(error)) ?? '')
 }
 
-/** The places that a stack or a message names, as `file:line`. */
+/** Returns the places in a stack or message, as `file:line`. */
 function placesIn(text: string): string[] {
   return [...text.matchAll(/(\/[^\s()'"]+?):(\d+)(?::\d+)?/g)].map(([, file, line]) => `${file}:${line}`)
 }

@@ -32,7 +32,7 @@ export class Guard implements Supervisor, Watchdog {
     })
   }
 
-  /** @throws Error with the reason for the file's quarantine, which ends when it was changed or an operator names it */
+  /** @throws Error with the reason of the quarantine, which ends when the file changes or an operator reloads it */
   async admit(plugin: PluginFile, asked: boolean): Promise<void> {
     const { stem, file, fingerprint } = plugin
     const { files } = this.#svc.ports
@@ -52,7 +52,7 @@ export class Guard implements Supervisor, Watchdog {
     else this.#pulse?.enter(plugin, origin, what)
   }
 
-  /** Begins with the first plugin's file, before it is run, or with a lasting process's resources, whichever is first. */
+  /** Starts watching before the first plugin file runs, or with the resources of a long-running process. */
   begin(): void {
     const svc = this.#svc
     if (this.#pulse || !svc.has(RestartToken)) return
@@ -63,7 +63,7 @@ export class Guard implements Supervisor, Watchdog {
       () => pulse.stop(),
       refuseExit(svc, () => pulse.running),
     )
-    // A command has its own way of telling them.
+    // A command reports them itself.
     if (lasts) this.#undo.push(watchStrays(svc, error => this.#break(error)))
   }
 

@@ -59,7 +59,7 @@ export const ApprovalRule = z.object({
   tool_name: z.string(),
   arguments: ArgumentMatches.nullable().describe('null: any arguments'),
   until: z.iso.datetime().nullable(),
-  uses: z.number().int().nullable().describe('How often it may be used in all'),
+  uses: z.number().int().nullable().describe('Maximum number of uses'),
   used: z.number().int(),
   active: z.boolean().describe('Not revoked, not expired, not used up'),
   reason: z.string().nullable(),

@@ -28,7 +28,7 @@ export const DelegationConfig = z.object({
     .max(20)
     .default(3)
     .meta({ reload: 'applied' })
-    .describe('How often a task may be passed on'),
+    .describe('Number of times that a task may be delegated further'),
   timeout: z
     .number()
     .min(0)

@@ -12,7 +12,7 @@ export interface LearnedParts {
   catalogue(): Promise<ProjectCatalogue>
 }
 
-/** What another process learned, or the operator made it forget, counts after this time. */
+/** Interval after which changes of other processes and of the operator take effect, in milliseconds. */
 const LOOK_AGAIN_MS = 10_000
 
 interface Known {
@@ -25,8 +25,8 @@ interface Known {
 export const OwnLearned = token<LearnedModels>('models/learned')
 
 /**
- * What refusals taught of models: windows, parameters that they do not take, abilities that they lack. It is kept in the
- * database, so that no restart asks again for what was refused, and forgotten when the configuration of the model changes.
+ * Limits of models learned from refusals: context windows, unsupported parameters, missing abilities. They are stored in
+ * the database, so that a restart does not repeat refused requests, and removed when the configuration of the model changes.
  */
 export class LearnedModels {
   readonly #svc: PluginHandle
@@ -49,7 +49,7 @@ export class LearnedModels {
     return facts
   }
 
-  /** Adds to what is known of a model. A store that cannot take it keeps no model from being asked. */
+  /** Stores what was learned about a model. A failed write does not prevent model calls. */
   async learn(target: Target, more: Partial<LearnedFacts>): Promise<void> {
     const before = await this.of(target)
     const facts: LearnedFacts = {
@@ -66,7 +66,7 @@ export class LearnedModels {
       .catch(error => this.#svc.log.error({}, `Cannot keep what was learned of ${target.id}: ${errorMessage(error)}`))
   }
 
-  /** Lets this process look again at once. */
+  /** Makes this process read the stored facts again at its next call. */
   lookAgain(): void {
     this.#known.clear()
   }
@@ -82,7 +82,7 @@ export class LearnedModels {
     }
   }
 
-  /** A fingerprint of what the operator says of a model: its limits, its parameters and how it calls tools. */
+  /** Returns a fingerprint of the configuration of a model: its limits, parameters and way of calling tools. */
   async #configurationOf(target: Target): Promise<string> {
     const { config } = this.#parts
     const catalogue = await this.#parts.catalogue()

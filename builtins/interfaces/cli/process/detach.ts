@@ -5,16 +5,16 @@ import { makeFolder } from '../project/making.ts'
 import { SPAWNED } from '../project/trust.ts'
 import { DETACHED, type Message } from './detached.ts'
 
-/** Time that the successor of a killed process has to start, in milliseconds. */
+/** Time limit for the start of the process that replaces a killed one, in milliseconds. */
 const SUCCESSOR_MS = 30_000
 const LOOK_MS = 100
 
-/** Starts a command in a process of its own, and returns once that is up. @throws SvcError, the one that it failed with */
+/** Starts a command in a separate process, and returns once it is ready. @throws SvcError with the error of that process */
 export async function detach(root: string, words: readonly string[], context: Context): Promise<number> {
   const { ports, terminal } = context
   const logs = join(root, 'logs')
   await makeFolder(ports.files, logs, 0o700)
-  // What the runtime itself says when it breaks down; all else is logged. Not the log, which is replaced when it is full.
+  // Output of the runtime when it crashes; everything else is logged. It is not the log file, which is rotated.
   const log = await ports.files.open(join(logs, 'stderr.log'), 'a', 0o600)
   const child = ports.spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...words, '--root', root], {
     cwd: root,
@@ -43,7 +43,7 @@ export async function detach(root: string, words: readonly string[], context: Co
   return 0
 }
 
-/** A process that a plugin held up while it came up is killed by its watchdog, and started again without that plugin. */
+/** A plugin that blocks the start gets the process killed by its watchdog, which starts another one without the plugin. */
 async function successor(root: string, { program, ports }: Context): Promise<Message | undefined> {
   const until = ports.clock.monotonic() + SUCCESSOR_MS
   while (ports.clock.monotonic() < until) {

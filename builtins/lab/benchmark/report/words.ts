@@ -1,6 +1,6 @@
 import type { ModelResult, ShareInterval } from '../contract.ts'
 
-/** How figures are said, in the table and on the page alike. */
+/** Formats of figures, for the table and the page. */
 export const percent = (share: number | null) => (share === null ? '-' : `${Math.round(share * 100)} %`)
 
 export function interval(value: ShareInterval | null): string {

@@ -8,13 +8,13 @@ import {
 } from '#lib/recording-context'
 import type { ReadValues } from './score.ts'
 
-/** What a context waits for, until the recording has it. */
+/** A value that a context waits for until the recording provides it. */
 export interface Waiting {
   kind: 't' | 'v'
   what: string
   isRead?: boolean
   asked?: (() => Asked) | undefined
-  /** Does for real what is waited for. */
+  /** Performs the call for real. */
   work: () => unknown
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
@@ -23,27 +23,27 @@ export interface Waiting {
 export interface ReplayedContextParts {
   drawn: ReadValues
   abort: CycleEnd
-  /** Called when it waits or has ended. */
+  /** Called when the context waits or has ended. */
   onMove: () => void
-  /** Resolves when every context that could go on has done so. */
+  /** Resolves when every context that could continue has done so. */
   rest: () => Promise<void>
   /** Whether it is not given something by that name, but works it out itself. */
   worksOut: (what: string) => boolean
 }
 
-/** A cycle that is repeated. */
+/** The context of a replayed cycle. */
 export class ReplayedContext implements RecordingContext {
   readonly waiting: Waiting[] = []
-  /** What it set timers for, in their order. */
+  /** Pending timers, in the order in which they were set. */
   readonly timers: (() => void)[] = []
   readonly abort: CycleEnd
   over = false
   readonly #parts: ReplayedContextParts
   readonly #drawn: ReadValues
   readonly last = { ms: 0, monotonic: 0 }
-  /** How much of the recorded values it has read. */
+  /** Number of recorded values that it has read. */
   readonly used = { ms: 0, monotonic: 0, ids: 0 }
-  /** Number of reads that it has had, that it may have by now, and that the recording has reported so far. */
+  /** Number of its reads so far, of the reads allowed so far, and of those that the recording has reported. */
   #reads = 0
   #readable = 0
   #reportedReads = 0
@@ -70,7 +70,7 @@ export class ReplayedContext implements RecordingContext {
 
   turn<T>(what: string, work: () => T): T | Promise<T> {
     if (this.#live) return this.#live.turn(what, work)
-    // Done by the playback, in the name of this context.
+    // The playback does this for the context.
     return this.#wait({ kind: 't', what, work: () => inContext(this, work) }) as Promise<T>
   }
 
@@ -107,7 +107,7 @@ export class ReplayedContext implements RecordingContext {
     if (this.#live) return this.#live.timer(fn)
     this.timers.push(fn)
     this.#parts.onMove()
-    // Time stands still, until all is live.
+    // Time does not move before the fork.
     return fn
   }
 
@@ -116,7 +116,7 @@ export class ReplayedContext implements RecordingContext {
     // The end of a cycle is known to those that keep its state; all else that they do is recorded.
     if (what !== 'cycle_end') return undefined
     const result = withoutRecording(work)
-    // Who then waits for a time does so for ever: it stands still.
+    // A timer set now never fires, because time does not move.
     return result instanceof Promise ? Promise.race([result, this.#parts.rest().then(() => undefined)]) : result
   }
 

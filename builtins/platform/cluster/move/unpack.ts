@@ -2,13 +2,13 @@ import { dirname, join, sep } from 'node:path'
 import type { PluginHandle } from '#kernel'
 import type { DatabaseImage } from '#platform/store/contract'
 
-/** Folders of `.svc/` whose files are rows where several machines share them. */
+/** Folders of `.svc/` whose files are rows in a PostgreSQL database. */
 export const FOLDERS = ['memory', 'agent_memory', 'checkpoints']
 
 export const PACKED_GONE = ['DROP TABLE svc_lines', 'DROP TABLE svc_files']
 
 /**
- * Makes files of what a database's file holds of them; `PACKED_GONE` takes it out of there. What was in their folders is kept.
+ * Writes the files that a database contains as rows; `PACKED_GONE` removes these rows. Previous contents of the folders are kept.
  * @returns how many files
  */
 export async function unpack({ ports, project }: PluginHandle, image: DatabaseImage, keep: string): Promise<number> {

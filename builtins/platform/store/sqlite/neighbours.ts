@@ -38,12 +38,12 @@ export class Neighbours implements NeighbourWrites {
   readonly #clock: Clock
   readonly #owner: string
   #records = false
-  /** Others are there: each step of this process is taken with a look at what they have written. */
+  /** Whether other processes exist. Each step of this process then checks what they have written. */
   #near = false
   #version = 0
   #last = 0
   #forgotten = 0
-  /** Who recorded when it was looked last, and when that was. */
+  /** The recorder at the last check, and the time of that check. */
   #known: { recorder: Recorder | undefined; version: number } | undefined
   /** Whether the recorder knows of this process. */
   #knownTo = ''
@@ -55,7 +55,7 @@ export class Neighbours implements NeighbourWrites {
     this.#owner = owner
   }
 
-  /** Has all others tell of what they write from this very moment on. */
+  /** Makes all other processes report their writes from now on. */
   async overhear(): Promise<void> {
     this.#version = this.#database.dataVersion()
     await this.#database.unseen(() => {
@@ -75,7 +75,7 @@ export class Neighbours implements NeighbourWrites {
     return this.#recorder?.owner !== this.#owner || found === 'silence' || (found === 'writes' && !wasNear)
   }
 
-  /** What was taken in needs no telling any more. */
+  /** Removes reports that were read. */
   async #forget(): Promise<void> {
     const upTo = this.#last
     await this.#database.unseen(() => this.#database.run({ sql: 'DELETE FROM svc_told WHERE n <= ?', params: [upTo] }))
@@ -95,7 +95,7 @@ export class Neighbours implements NeighbourWrites {
     this.#database.run({ sql: 'DELETE FROM svc_told' })
   }
 
-  /** Whether this process has to look at what others write. */
+  /** Returns whether this process must check the writes of others. */
   get isNear(): boolean {
     return this.#near && this.#records
   }
@@ -135,7 +135,7 @@ export class Neighbours implements NeighbourWrites {
   async #introduce(): Promise<void> {
     const { listener } = this
     if (!listener) return
-    // It was killed.
+    // The recorder was killed.
     if (!isAlive(listener.pid)) return this.#database.unseen(() => this.#deafen())
     const n = await this.#database.unseen(() => {
       this.announce([])
@@ -168,7 +168,7 @@ export class Neighbours implements NeighbourWrites {
         if (news === 'silence') news = 'words'
         if (this.#hear(statements)) news = 'writes'
       }
-      // Nothing else can write inside a transaction; outside of one another process may have, between the two.
+      // Inside a transaction no other process can write; outside, one may have written in between.
       version = this.#database.dataVersion()
     }
     return news
@@ -189,7 +189,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A parameter of a statement as JSON holds it. */
+/** Returns a parameter of a statement in its JSON form. */
 type PackedParam = string | number | null | { $b: string } | { $n: string }
 
 function packParam(param: unknown): PackedParam {

@@ -50,12 +50,12 @@ export async function search(svc: PluginHandle, config: WebConfig, query: string
 }
 
 const REASONS: Readonly<Record<number, string>> = {
-  // How DuckDuckGo asks whether a person is there.
+  // DuckDuckGo's bot check.
   202: ', as it does when it takes the asker for a machine',
   401: ', so tools.web_search_key is missing or not right',
   403: ', so it does not let this machine ask',
   429: ', so it was asked too often',
-  // Tavily, when the limit of the plan, or of what may be spent beyond it, is reached.
+  // Tavily's status when the plan's limit or the pay-as-you-go limit is reached.
   432: ', so the plan of tools.web_search_key is used up',
   433: ', so the spending limit of tools.web_search_key is reached',
 }

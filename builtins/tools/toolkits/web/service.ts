@@ -1,12 +1,12 @@
 import type { FetchRequest } from '#safety/net/contract'
 import type { WebConfig } from './config.ts'
 
-/** A search service, as the configuration chooses it. */
+/** The configured search service. */
 export interface SearchService {
   name: string
-  /** Why it is this one: the rest of a sentence that begins with "because". */
+  /** Why it was chosen: the end of a message after "because". */
   reason: string
-  /** Whether it cannot be asked, as a sentence that says what to do; undefined when it can. */
+  /** Why it cannot be used and what to do; undefined if it can. */
   problem?: string
   /** Returns the request for a query. */
   request(query: string): { url: string } & Pick<FetchRequest, 'method' | 'headers' | 'body'>
@@ -22,7 +22,7 @@ const NAMES: Record<Provider, string> = {
 }
 
 /**
- * Addresses by default, in front of what `web_search_url` names.
+ * Default addresses, which `web_search_url` overrides.
  * https://api-dashboard.search.brave.com/app/documentation/web-search/get-started
  * https://docs.tavily.com/documentation/api-reference/endpoint/search
  * https://duckduckgo.com/duckduckgo-help-pages/get-duckduckgo/non-javascript
@@ -39,7 +39,7 @@ const TAVILY_KEY = /^tvly-/
 /** Maximum number of results that `web_search` shows. */
 const MAX_RESULTS = 10
 
-/** Returns the service that answers searches: the one that is named, or else by address and key, the keyless one last. */
+/** Returns the service to use: the configured provider, else by address and key, else the one without a key. */
 export function serviceOf(config: WebConfig): SearchService {
   const { web_search_key: key, web_search_url: url } = config
   const { provider, reason } = choose(config)
@@ -70,7 +70,7 @@ export function serviceOf(config: WebConfig): SearchService {
   }
 }
 
-/** Without a provider the address alone says where to search, and the answer is read by its form. */
+/** Makes a service of an address without a provider; the form of the answer tells how to read it. */
 function choose(config: WebConfig): { provider?: Provider; reason: string } {
   const { web_search_provider: named, web_search_url: url, web_search_key: key } = config
   if (named !== 'auto') return { provider: named, reason: 'tools.web_search_provider names it' }
