@@ -70,7 +70,7 @@ export function serviceOf(config: WebConfig): SearchService {
   }
 }
 
-/** Makes a service of an address without a provider; the form of the answer tells how to read it. */
+/** Makes a service of an address without a provider; the form of the answer shows how to read it. */
 function choose(config: WebConfig): { provider?: Provider; reason: string } {
   const { web_search_provider: named, web_search_url: url, web_search_key: key } = config
   if (named !== 'auto') return { provider: named, reason: 'tools.web_search_provider names it' }
