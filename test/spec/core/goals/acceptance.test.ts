@@ -124,7 +124,11 @@ describe('terms of an agent', () => {
 
   it('are refused for a goal of the operator', async () => {
     await using home = await accepting([plan(['true']), REPORT, finish()], [{ file: 'report.md' }])
-    expect(await home.waitForEnd()).toMatchObject({ status: 'completed', acceptance: [{ file: 'report.md' }], plan: [] })
+    expect(await home.waitForEnd()).toMatchObject({
+      status: 'completed',
+      acceptance: [{ file: 'report.md' }],
+      plan: [],
+    })
     expect(home.server.requests.at(-1)!.prompt).toContain('leave done_when out')
   })
 })
