@@ -136,6 +136,16 @@ describe('who may import whom', () => {
       return !type && name !== '#kernel' && !name.startsWith('#lib/') && basename(file ?? '') !== 'contract.ts'
     })
     expect(strangers).toEqual([])
+    // What is longer than a conversion or a question is in a file of its own.
+    const functions = /^(?:export )?(?:async )?function (\w+)[\s\S]*?^\}$/gm
+    const long = contracts.flatMap(({ path, text }) =>
+      [...text.matchAll(functions)]
+        .filter(([body]) => body.split('\n').length > 6)
+        .map(([, name]) => `${path}: ${name}`),
+    )
+    expect(long).toEqual([])
+    const sql = /`?(?:SELECT [\w*(]|INSERT INTO |DELETE FROM |UPDATE \w+ SET )/
+    expect(contracts.filter(({ text }) => sql.test(text)).map(({ path }) => path)).toEqual([])
   })
 
   it('plugins and examples know svc only, and what lies in their own folder', () => {

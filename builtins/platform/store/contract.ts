@@ -2,49 +2,23 @@ import { defineError, type Effect, type Ports, point, type SvcError, token, z } 
 import { Page } from '#lib/list'
 import type { CommitResult, Lease, Next, Scheduler } from '#platform/heartbeat/contract'
 
+export { AMONG, allOf, type Condition, type Dates, datesIn, isoTime, jsonList, usdOf } from './sql/columns.ts'
+export { defineEffect, type EffectKind, Effects, isOptional } from './sql/effects.ts'
+export {
+  type AppendedEvent,
+  appendEvent,
+  EVENT_COLUMNS,
+  newestSeq,
+  RUN_OF,
+  shownEvent,
+  wakeAgents,
+} from './sql/events.ts'
+export { getValue, setValue } from './sql/values.ts'
+
 /** One SQL statement with its positional parameters. */
 export interface Statement {
   sql: string
   params?: readonly unknown[]
-}
-
-/** How a module turns one kind of write into statements. */
-export interface EffectKind<P = unknown> {
-  /** `module.verb`, as in `goals.complete`. */
-  name: string
-  schema: z.ZodType<P>
-  /** The statements, in order. `now` is the commit's time in milliseconds. */
-  statements(payload: P, now: number): Statement[]
-  /** The events that it appends. All events of a commit are appended before its statements run. */
-  events?(payload: P): AppendedEvent[]
-  /** Each statement must change exactly one row; otherwise nothing of the commit is written and it is `refused`. */
-  mustChange?: boolean
-  /** Written even when the commit is fenced off or refused, for what has happened in any case. */
-  always?: boolean
-  /** Left out of the commit where its module is switched off. */
-  optional?: boolean
-}
-
-/** A write that says what becomes of it without its module. */
-type OptionalEffect = Effect & Pick<EffectKind, 'optional'>
-
-export const Effects = point<EffectKind<never>>('effects', {
-  key: kind => kind.name,
-  has: { name: 'text', schema: 'schema', statements: 'function' },
-})
-
-/** Defines a kind of write; the result makes writes of that kind, and its `kind` is what a module adds to `Effects`. */
-export function defineEffect<S extends z.ZodType>(
-  kind: Omit<EffectKind<z.output<S>>, 'schema'> & { schema: S },
-): ((payload: z.output<S>) => Effect) & { kind: EffectKind<never> } {
-  const { name, optional } = kind
-  const write = (payload: z.output<S>): OptionalEffect => ({ effect: name, payload, ...(optional ? { optional } : {}) })
-  return Object.assign(write, { kind: kind as unknown as EffectKind<never> })
-}
-
-/** Returns whether a write is left out where its module is switched off. */
-export function isOptional(effect: OptionalEffect): boolean {
-  return effect.optional === true
 }
 
 /** What an event is, wherever it is stored or streamed. */
@@ -62,94 +36,6 @@ export type EventEnvelope = z.infer<typeof EventEnvelope>
 
 /** An event as it is stored: its time in milliseconds, its data as JSON. */
 export type EventRow = Omit<EventEnvelope, 'at' | 'data'> & { at: number; data: string }
-
-/** In SQL: the columns of an `EventRow`. */
-export const EVENT_COLUMNS = 'seq, type, v, at, agent_id, cycle_num, run_id, data'
-
-/** Returns a stored event in its public form: its time as a string and its data as an object. */
-export function shownEvent(row: EventRow): EventEnvelope {
-  return { ...row, at: isoTime(row.at), data: JSON.parse(row.data) as Record<string, unknown> }
-}
-
-/** The seq of the newest event; 0 when there is none. A look at the end of one index. */
-export async function newestSeq(store: Pick<Store, 'get'>): Promise<number> {
-  return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM events'))?.seq ?? 0
-}
-
-/** In SQL: the run that a row belongs to, the given one (its one parameter) or else the open daemon run of this process or the project. */
-export const RUN_OF = `coalesce(?, ${newestRun(`AND pid = ${process.pid}`)}, ${newestRun('')})`
-
-/** Sorts by a column with an index: another order would make SQLite sort in a temporary table for each row that is written. */
-function newestRun(and: string): string {
-  return `(SELECT run_id FROM runs_view WHERE kind = 'daemon' AND ended_at IS NULL ${and} ORDER BY started_at DESC LIMIT 1)`
-}
-
-const NewEvent = z.object({
-  type: z.string(),
-  agent_id: z.string().nullable(),
-  cycle_num: z.number().int().nullable().optional(),
-  run_id: z.string().nullable().optional().describe("Run (default: the project's open daemon run)"),
-  data: z.record(z.string(), z.unknown()),
-})
-
-/** An event to append; `unless` this query finds a row. */
-export type AppendedEvent = z.input<typeof NewEvent> & { unless?: Statement }
-
-/** Appends an event in the same transaction; its hook fires after the commit, in the process that committed. */
-export const appendEvent = defineEffect({
-  name: 'events.append',
-  schema: NewEvent,
-  statements: () => [],
-  events: event => [event],
-})
-
-/** Makes agents due, in the same transaction as what they are to see. All agents without a list. */
-export const wakeAgents = defineEffect({
-  name: 'leases.wake',
-  schema: z.object({ agents: z.array(z.string()).readonly().optional(), reason: z.string() }),
-  statements: ({ agents }, now) => {
-    const wake = `UPDATE leases SET wakes = wakes + 1, woken = 1,
-      run_at = CASE WHEN owner IS NULL THEN min(run_at, max(?, rested_at)) ELSE run_at END WHERE kind = 'agent'`
-    if (!agents) return [{ sql: wake, params: [now] }]
-    return agents.map(agent => ({ sql: `${wake} AND id = ?`, params: [now, agent] }))
-  },
-})
-
-/**
- * `agent_id ${AMONG}` holds for those of a list, which is one parameter however long it is: `jsonList(…)`. A place for each would make
- * another statement of each length.
- */
-export const AMONG = 'IN (SELECT value FROM json_each(?))'
-/** The parameter of `AMONG`. */
-export function jsonList(values: readonly (string | number)[]): string {
-  return JSON.stringify(values)
-}
-
-/** A value of a plugin that has no tables of its own; `undefined` removes it. */
-export const setValue = defineEffect({
-  name: 'values.set',
-  schema: z.object({ namespace: z.string(), key: z.string(), value: z.unknown() }),
-  statements: ({ namespace, key, value }) => [
-    value === undefined
-      ? { sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ?', params: [namespace, key] }
-      : {
-          sql: 'INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value',
-          params: [namespace, key, JSON.stringify(value)],
-        },
-  ],
-})
-
-/** What `setValue` wrote under a key; undefined when there is nothing. */
-export async function getValue(
-  store: Pick<Store, 'get'>,
-  { namespace, key }: { namespace: string; key: string },
-): Promise<unknown> {
-  const row = await store.get<{ value: string }>('SELECT value FROM plugin_values WHERE namespace = ? AND key = ?', [
-    namespace,
-    key,
-  ])
-  return row && (JSON.parse(row.value) as unknown)
-}
 
 /** Writes that other processes report. */
 export interface NeighbourWrites {
@@ -438,41 +324,6 @@ export interface ListWindow {
   offset?: number | undefined
   order?: 'newest' | 'oldest' | undefined
 }
-/** Dates in ISO 8601. */
-export interface Dates {
-  since?: string | undefined
-  before?: string | undefined
-}
-
-/** A part of a WHERE, with its parameters. */
-export interface Condition {
-  where: string
-  params: unknown[]
-}
-
-/** The parts that limit a column of milliseconds to the dates of a list. */
-export function datesIn(column: string, { since, before }: Dates) {
-  const parts: Condition[] = []
-  if (since !== undefined) parts.push({ where: `${column} >= ?`, params: [Date.parse(since)] })
-  if (before !== undefined) parts.push({ where: `${column} < ?`, params: [Date.parse(before)] })
-  return parts
-}
-
-/** All parts as one condition. */
-export function allOf(parts: readonly Condition[]): Condition {
-  const where = parts.length === 0 ? '1 = 1' : parts.map(part => part.where).join(' AND ')
-  return { where, params: parts.flatMap(part => part.params) }
-}
-
-/** ISO 8601 UTC of stored milliseconds, as on the wire. */
-export function isoTime(ms: number): string {
-  return new Date(ms).toISOString()
-}
-/** Dollars of stored integer micro-dollars. */
-export function usdOf(micros: number): number {
-  return micros / 1e6
-}
-
 /** The database, as an invariant reads it. */
 export interface Look {
   all<R>(sql: string, params?: readonly unknown[]): R[]

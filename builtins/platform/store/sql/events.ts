@@ -1,0 +1,56 @@
+import { z } from '#kernel'
+import type { EventEnvelope, EventRow, Statement, Store } from '../contract.ts'
+import { isoTime } from './columns.ts'
+import { defineEffect } from './effects.ts'
+
+/** In SQL: the columns of an `EventRow`. */
+export const EVENT_COLUMNS = 'seq, type, v, at, agent_id, cycle_num, run_id, data'
+
+/** Returns a stored event in its public form: its time as a string and its data as an object. */
+export function shownEvent(row: EventRow): EventEnvelope {
+  return { ...row, at: isoTime(row.at), data: JSON.parse(row.data) as Record<string, unknown> }
+}
+
+/** The seq of the newest event; 0 when there is none. A look at the end of one index. */
+export async function newestSeq(store: Pick<Store, 'get'>): Promise<number> {
+  return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM events'))?.seq ?? 0
+}
+
+/** In SQL: the run that a row belongs to, the given one (its one parameter) or else the open daemon run of this process or the project. */
+export const RUN_OF = `coalesce(?, ${newestRun(`AND pid = ${process.pid}`)}, ${newestRun('')})`
+
+/** Sorts by a column with an index: another order would make SQLite sort in a temporary table for each row that is written. */
+function newestRun(and: string): string {
+  return `(SELECT run_id FROM runs_view WHERE kind = 'daemon' AND ended_at IS NULL ${and} ORDER BY started_at DESC LIMIT 1)`
+}
+
+const NewEvent = z.object({
+  type: z.string(),
+  agent_id: z.string().nullable(),
+  cycle_num: z.number().int().nullable().optional(),
+  run_id: z.string().nullable().optional().describe("Run (default: the project's open daemon run)"),
+  data: z.record(z.string(), z.unknown()),
+})
+
+/** An event to append; `unless` this query finds a row. */
+export type AppendedEvent = z.input<typeof NewEvent> & { unless?: Statement }
+
+/** Appends an event in the same transaction; its hook fires after the commit, in the process that committed. */
+export const appendEvent = defineEffect({
+  name: 'events.append',
+  schema: NewEvent,
+  statements: () => [],
+  events: event => [event],
+})
+
+/** Makes agents due, in the same transaction as what they are to see. All agents without a list. */
+export const wakeAgents = defineEffect({
+  name: 'leases.wake',
+  schema: z.object({ agents: z.array(z.string()).readonly().optional(), reason: z.string() }),
+  statements: ({ agents }, now) => {
+    const wake = `UPDATE leases SET wakes = wakes + 1, woken = 1,
+      run_at = CASE WHEN owner IS NULL THEN min(run_at, max(?, rested_at)) ELSE run_at END WHERE kind = 'agent'`
+    if (!agents) return [{ sql: wake, params: [now] }]
+    return agents.map(agent => ({ sql: `${wake} AND id = ?`, params: [now, agent] }))
+  },
+})
