@@ -3,7 +3,7 @@ import { BUILTINS } from '../../builtins/index.ts'
 import { spawn } from '../spec/core/models/model-host.ts'
 import { testHost } from '../support/index.ts'
 
-/** For each service: an operation that uses it, mostly of its own module, its input (`AGENT` stands for an agent's id), and the method that it calls. */
+/** For each service: an operation that uses it, mostly of its own module, its input (`AGENT` stands for an agent's id, `FOLDER` for a folder), and the method that it calls. */
 const USED: Record<string, readonly [operation: string, input: object, method: string]> = {
   agents: ['memory.list', { id: 'AGENT' }, 'find'],
   alarms: ['alarms.all', {}, 'list'],
@@ -11,9 +11,12 @@ const USED: Record<string, readonly [operation: string, input: object, method: s
   budget: ['budget.status', {}, 'status'],
   checkpoints: ['checkpoints.list', { id: 'AGENT' }, 'list'],
   daemon: ['daemon.status', {}, 'isDriven'],
-  goals: ['goals.add', { id: 'AGENT', objective: 'Look at the tide' }, 'added'],
+  environment: ['tasks.run', { id: 'AGENT', instruction: 'Say how you are' }, 'parts'],
+  freeze: ['agents.status', {}, 'since'],
+  goals: ['goals.add', { id: 'AGENT', objective: 'Look at the tide' }, 'add'],
   host: ['plugins.list', {}, 'list'],
   identity: ['identity.get', { id: 'AGENT' }, 'of'],
+  jail: ['agents.spawn', { preset: 'coder', workspace: '/' }, 'admit'],
   mail: ['messages.list', { id: 'AGENT' }, 'list'],
   memory: ['memory.list', { id: 'AGENT' }, 'of'],
   model_caller: ['models.list', {}, 'inUse'],
@@ -21,12 +24,19 @@ const USED: Record<string, readonly [operation: string, input: object, method: s
   profiles: ['profiles.list', {}, 'list'],
   recordings: ['recordings.list', {}, 'list'],
   retention: ['retention.run', { dry_run: true }, 'run'],
+  run_records: ['runs.export', { id: 'run-1' }, 'read'],
+  runs: ['tasks.run', { id: 'AGENT', instruction: 'Say how you are' }, 'recordStart'],
+  runtime: ['goals.context', { id: 'AGENT' }, 'toolsFor'],
   sandbox: ['sandbox.status', {}, 'status'],
   schedules: ['schedules.all', {}, 'list'],
+  schemas: ['tasks.run', { id: 'AGENT', instruction: 'Say how you are', response_schema: { type: 'object' } }, 'check'],
   sessions: ['sessions.get', { session_id: 'session-1' }, 'get'],
+  shell: ['goals.add', { id: 'AGENT', objective: 'Look at the moon', acceptance: [{ command: 'ls' }] }, 'check'],
+  skills: ['tasks.run', { id: 'AGENT', instruction: 'Say how you are' }, 'catalogue'],
   specialists: ['swarm.route', { task: 'write a poem' }, 'candidates'],
   store: ['agents.list', {}, 'many'],
   suffering: ['agents.get', { id: 'AGENT' }, 'state'],
+  worktrees: ['agents.spawn', { preset: 'coder', workspace: 'FOLDER', worktree: 'agent' }, 'create'],
   world: ['economy.citizen', { id: 'AGENT' }, 'citizen'],
 }
 
@@ -34,15 +44,15 @@ const USED: Record<string, readonly [operation: string, input: object, method: s
 const EXCEPTIONS: Record<string, readonly string[]> = {
   'of the program, or of a module that is replaced at a start only': [
     ...['plugins off', 'opener', 'supervisor', 'watchdog', 'store_schema', 'scheduler'],
-    ...['database_images', 'rest', 'daemon_listener', 'mcp', 'freeze'],
+    ...['database_images', 'rest', 'daemon_listener', 'mcp'],
   ],
   'for other modules: its own has no operations, or these read and write the tables of the module': [
-    ...['approvals', 'delegations', 'demos', 'environment', 'guarded_fetch', 'images', 'jail', 'peers', 'questions'],
-    ...['reminders', 'run_records', 'runs', 'schemas', 'session_tasks', 'shell', 'task-driver', 'tool_names', 'trials'],
+    ...['approvals', 'delegations', 'demos', 'guarded_fetch', 'images', 'peers', 'questions'],
+    ...['reminders', 'session_tasks', 'task-driver', 'tool_names', 'trials'],
     ...['watcher', 'web_pages'],
   ],
   'its operations need more than its contract has: the identity of the caller, each finding, the source of each tool': [
-    ...['tasks', 'guardrails', 'runtime'],
+    ...['tasks', 'guardrails'],
   ],
 }
 
@@ -75,8 +85,8 @@ describe('a service that a plugin provides in place of a module', () => {
         },
       })
       // What the operation answers makes no difference: a session that is not found was looked for.
-      const invoke = () =>
-        kernel.invoke(operation, JSON.parse(JSON.stringify(input).replace('AGENT', agent_id))).catch(() => {})
+      const given = JSON.stringify(input).replace('AGENT', agent_id).replace('FOLDER', host.root)
+      const invoke = () => kernel.invoke(operation, JSON.parse(given)).catch(() => {})
       await kernel.host.add({ name: 'other', setup: svc => void svc.provide({ name }, other) })
       await invoke()
       if (!calls.includes(method)) unused.push(`${name}: ${operation} called ${calls.join(', ') || 'nothing'}`)

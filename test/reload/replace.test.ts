@@ -8,6 +8,7 @@ import memory from '#core/memory/index'
 import { Models } from '#core/models/contract'
 import pluginsAdmin from '#interfaces/plugins-admin/index'
 import { Operations } from '#kernel'
+import type { IdentityRecord } from '#society/identity/contract'
 import { Toolkits } from '#tools/toolkits/contract'
 import knowledge from '#tools/toolkits/knowledge/index'
 import memoryTools from '#tools/toolkits/memory/index'
@@ -270,11 +271,9 @@ describe('a plugin that takes the place of a module', () => {
     const agent_id = await spawn(host)
     const before = facesOf(host)
     await host.write({
-      'plugins/quiet.ts': `import { Goals } from 'svc'
-        const never = async () => []
-        export default { name: 'quiet', replaces: 'goals', setup: () => ({
-          goals: { added: () => { throw new Error('no more goals') }, completed: () => [], abandoned: never, active: never },
-        }) }`,
+      'plugins/quiet.ts': `export default { name: 'quiet', replaces: 'goals', setup: () => ({
+        goals: { add: () => { throw new Error('no more goals') } },
+      }) }`,
     })
     expect(await host.kernel.host.apply()).toMatchObject([{ plugin: 'quiet', outcome: 'reloaded' }])
     expect(facesOf(host)).toEqual(before)
@@ -283,6 +282,60 @@ describe('a plugin that takes the place of a module', () => {
     await rm(join(host.root, 'plugins/quiet.ts'))
     await host.kernel.host.apply()
     expect(await add()).toMatchObject({ objective: 'Look at the tide' })
+  })
+
+  it('budget: its guard, routes and status use the service of the replacement', async () => {
+    const host = await testHostWithModel(finishes)
+    open.push(host)
+    const agent_id = await spawn(host)
+    const before = facesOf(host)
+    const status = await host.kernel.invoke('budget.status', {})
+    await host.write({
+      'plugins/closed-budget.ts': `let spent = 3
+        const status = async () => ({ ...${JSON.stringify(status)}, message: spent + ' spent', exceeded: spent > 0 })
+        export default { name: 'closed-budget', replaces: 'budget', setup: () => ({
+          budget: { status, warnings: async () => [], isExceeded: async () => spent > 0, reset: () => { spent = 0; return status() } },
+        }) }`,
+    })
+    expect(await host.kernel.host.apply()).toMatchObject([{ plugin: 'closed-budget', outcome: 'reloaded' }])
+    expect(facesOf(host)).toEqual(before)
+    expect(await host.kernel.invoke('budget.status', {})).toMatchObject({ message: '3 spent' })
+    host.kernel.heartbeat.start()
+    expect(await promptsOf(host, agent_id)).toEqual([])
+    expect(await host.kernel.invoke('budget.reset', {})).toMatchObject({ message: '0 spent', exceeded: false })
+    await runHeartbeat(host)
+    expect((await goalsOf(host, agent_id)).at(-1)).toMatchObject({ status: 'completed' })
+    await rm(join(host.root, 'plugins/closed-budget.ts'))
+    await host.kernel.host.apply()
+    expect(await host.kernel.invoke('budget.status', {})).toMatchObject({
+      message: expect.stringMatching(/^unlimited/),
+    })
+  })
+
+  it('identity, retention and benchmark: routes, prompts and the toolkit stay and use the replacement', async () => {
+    const host = await testHost({ builtins: BUILTINS, roles: ['server'], clock: 'system' })
+    open.push(host)
+    const agent_id = await spawn(host, 'coder')
+    const before = facesOf(host)
+    const identity = (await host.kernel.invoke('identity.get', { id: agent_id })) as IdentityRecord
+    const report = await host.kernel.invoke('retention.run', { dry_run: true })
+    const plugin = (module: string, service: string) =>
+      `export default { name: 'other-${module}', replaces: '${module}', setup: () => ({ ${module}: ${service} }) }`
+    const record = JSON.stringify({ ...identity, worldview: 'All is water' })
+    await host.write({
+      'plugins/a.ts': plugin(
+        'identity',
+        `{ of: async () => (${record}), biography: async () => 'short', summary: async () => ({}) }`,
+      ),
+      'plugins/b.ts': plugin('retention', `{ run: async () => ({ ...${JSON.stringify(report)}, rows: { dust: 7 } }) }`),
+      'plugins/c.ts': plugin('benchmark', `{ scenarios: () => [] }`),
+    })
+    expect((await host.kernel.host.apply()).map(({ outcome }) => outcome)).toEqual(['reloaded', 'reloaded', 'reloaded'])
+    expect(facesOf(host)).toEqual(before)
+    expect(await host.kernel.invoke('identity.biography', { id: agent_id })).toBe('short')
+    expect((await sectionsOf(host, agent_id)).join()).toContain('All is water')
+    expect(await host.kernel.invoke('retention.run', {})).toMatchObject({ rows: { dust: 7 } })
+    expect(await host.kernel.invoke('benchmark.scenarios', {})).toEqual([])
   })
 
   it('modules that change at a start only are replaced at a start, by files', async () => {

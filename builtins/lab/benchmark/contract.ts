@@ -252,3 +252,9 @@ export interface Benchmark {
   html(report: BenchmarkReport): string
 }
 export const Benchmark = token<Benchmark>('benchmark')
+
+declare module '#kernel' {
+  interface Replaceable {
+    benchmark: { benchmark: Benchmark }
+  }
+}

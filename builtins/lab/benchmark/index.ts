@@ -10,8 +10,9 @@ export default definePlugin({
   description: 'Benchmarks models on scenarios, with error bars.',
   needs: ['models', 'trials'],
   setup(svc) {
-    const benchmark = benchmarkOf(svc)
-    svc.provide(Benchmark, benchmark)
+    svc.provide(Benchmark, benchmarkOf(svc))
+  },
+  base(svc) {
     for (const scenario of [...BUILT_IN, ...WORK_GOALS]) svc.add(Scenarios, scenario)
     for (const operation of benchmarkOperations) svc.operation(operation)
   },

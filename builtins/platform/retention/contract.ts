@@ -29,6 +29,9 @@ export interface Retention {
 export const Retention = token<Retention>('retention')
 
 declare module '#kernel' {
+  interface Replaceable {
+    retention: { retention: Retention }
+  }
   interface Events {
     /** Something went. */
     retention_done: Omit<RetentionReport, 'dry_run'>

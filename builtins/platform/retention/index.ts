@@ -15,11 +15,6 @@ export default definePlugin({
   setup(svc, config) {
     const janitor = new Janitor(svc, config)
     svc.provide(Retention, janitor)
-    for (const operation of retentionOperations) svc.operation(operation)
-    svc.event(
-      'retention_done',
-      RetentionReport.omit({ dry_run: true }).describe('What was old and of no use was removed'),
-    )
 
     const isIdle = () => svc.heartbeat.inFlight.every(id => id.startsWith('sys:'))
     svc.on('beat', async ({ beat }) => {
@@ -33,5 +28,12 @@ export default definePlugin({
       },
     })
     svc.start(() => () => janitor.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+  },
+  base(svc) {
+    for (const operation of retentionOperations) svc.operation(operation)
+    svc.event(
+      'retention_done',
+      RetentionReport.omit({ dry_run: true }).describe('What was old and of no use was removed'),
+    )
   },
 })

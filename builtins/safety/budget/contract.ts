@@ -43,6 +43,8 @@ export interface Budget {
   warnings(): Promise<BudgetWarning[]>
   /** Whether a limit is reached, so that nothing that costs may begin. Cheap enough to call before each phase. */
   isExceeded(): Promise<boolean>
+  /** Counts from 0 again. What calls under way may cost stays held. */
+  reset(): Promise<BudgetStatus>
   /** @deprecated Use `isExceeded`. */
   exceeded?: Budget['isExceeded']
 }
@@ -76,6 +78,9 @@ export const BudgetReset = z
   .describe('What is spent counts from 0 again; the figures are those before')
 
 declare module '#kernel' {
+  interface Replaceable {
+    budget: { budget: Budget }
+  }
   interface Events {
     /** Emitted once in each window. */
     budget_exceeded: z.infer<typeof BudgetExceeded>

@@ -10,7 +10,7 @@ import { Effects } from '#platform/store/contract'
 import { agentBudget } from './agent-limits.ts'
 import { BudgetConfig } from './config.ts'
 import { AgentBudgetExhausted, Budget, BudgetExceeded, BudgetReset, BudgetTight, bookSpend } from './contract.ts'
-import { Ledger, OwnBudget } from './ledger.ts'
+import { Ledger } from './ledger.ts'
 import { budgetOperations } from './operations.ts'
 import { BUDGET_EFFECTS } from './repository.ts'
 import { budgetForgets } from './retention.ts'
@@ -25,21 +25,25 @@ export default definePlugin({
   config: BudgetConfig,
   setup(svc, config) {
     const ledger = new Ledger(svc, config)
-    const current = currentService(svc, Budget, ledger)
+    svc.provide(Budget, withEarlierNames(ledger, { exceeded: 'isExceeded' }))
+    svc.add(CallLimits, ledger)
+    svc.add(DaemonStarts, { name: 'budget', begin: () => ledger.begin() })
+    svc.on('cycle_end', () => ledger.report())
+    svc.on('beat', () => ledger.tidy())
+    svc.start(() => () => ledger.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+  },
+  base(svc, config) {
+    const current = currentService(svc, Budget)
     for (const effect of [bookSpend, ...BUDGET_EFFECTS]) svc.add(Effects, effect.kind)
     budgetForgets(svc)
-    svc.provide(OwnBudget, current)
     for (const operation of [...budgetOperations, budgetSpending]) svc.operation(operation)
     svc.event('budget_exceeded', BudgetExceeded)
     svc.event('budget_tight', BudgetTight)
     svc.event('budget_reset', BudgetReset)
     svc.event('agent_budget_exhausted', AgentBudgetExhausted)
-    svc.provide(Budget, withEarlierNames(ledger, { exceeded: 'isExceeded' }))
-    svc.add(CallLimits, ledger)
-    const hasWork: HasWork = async due => ((await ledger.allows()) ? [] : idsOf(due))
+    const hasWork: HasWork = async due => ((await current.isExceeded()) ? idsOf(due) : [])
     for (const phase of ['goal_pursuit', 'goal_generation'] as const)
-      svc.guard(phase, { name: 'budget', shouldProceed: () => ledger.allows() }, { hasWork })
-
+      svc.guard(phase, { name: 'budget', shouldProceed: async () => !(await current.isExceeded()) }, { hasWork })
     svc.add(AgentFacets, { name: 'budget', read: agent => agentBudget(svc, agent).catch(() => null) })
     svc.add(DoctorChecks, { name: 'prices', run: () => pricesFinding(svc, config) })
     svc.add(DaemonStatusParts, { name: 'budget', read: async () => ({ budget: (await current.status()).message }) })
@@ -49,9 +53,5 @@ export default definePlugin({
       why: async () =>
         (await current.isExceeded()) ? { reason: (await current.status()).message, at: null } : undefined,
     })
-    svc.add(DaemonStarts, { name: 'budget', begin: () => ledger.begin() })
-    svc.on('cycle_end', () => ledger.report())
-    svc.on('beat', () => ledger.tidy())
-    svc.start(() => () => ledger.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
   },
 })

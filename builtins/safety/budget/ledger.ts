@@ -1,5 +1,5 @@
 import type { CallLimit, CallPurpose, PlannedSpend, Spend } from '#core/models/contract'
-import { errorMessage, type PluginHandle, SvcError, token } from '#kernel'
+import { errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { recordInput, withoutRecording } from '#lib/recording-context'
 import { appendEvent, Store, usdOf } from '#platform/store/contract'
 import { checkPursuit, checkTotals, limitsOn } from './agent-limits.ts'
@@ -44,9 +44,6 @@ interface HeldCall {
   over?: { spend: Spend | null; at: number }
 }
 
-/** The budget with all that operators do to it, by the current provider where it can. */
-export const OwnBudget = token<Ledger>('budget/budget')
-
 /** What may be spent: held before a call and booked after it, in rows that all processes share. */
 export class Ledger implements Budget, CallLimit {
   readonly name = 'budget'
@@ -82,23 +79,13 @@ export class Ledger implements Budget, CallLimit {
   }
 
   async isExceeded(): Promise<boolean> {
-    return !this.#isUnlimited && ((await this.#trouble()) !== undefined || !(await this.allows()))
-  }
-
-  /** Whether no limit is reached. @throws BudgetUnreadableError when it is not known what was spent */
-  allows(): boolean | Promise<boolean> {
-    return this.#isUnlimited || this.#allows()
-  }
-
-  async #allows(): Promise<boolean> {
-    const trouble = await this.#trouble()
-    if (trouble) throw trouble
-    if (!hasReachedLimit(await budgetRow(this.#store), this.#limits)) return true
+    if (this.#isUnlimited) return false
+    if (await this.#trouble()) return true
+    if (!hasReachedLimit(await budgetRow(this.#store), this.#limits)) return false
     await this.report()
-    return false
+    return true
   }
 
-  /** Nothing is spent any more. What is held for calls under way stays held. */
   async reset(): Promise<BudgetStatus> {
     const { spent_micros, spent_tokens } = await budgetRow(this.#store)
     const data = { spent_usd: usdOf(spent_micros), spent_tokens }
@@ -118,7 +105,7 @@ export class Ledger implements Budget, CallLimit {
     if (this.#isUnlimited && totals.length === 0) return undefined
     if (this.#config.budget_mode === 'record_only') {
       await checkTotals(this.#svc, totals, LEAST_MICROS)
-      if (!(await this.allows())) throw usedUp(await budgetRow(this.#store), this.#limits)
+      if (await this.isExceeded()) throw usedUp(await budgetRow(this.#store), this.#limits)
       return undefined
     }
     const { bound, amount, micros } = this.#attemptOf(call)

@@ -1,6 +1,5 @@
 import { operation, z } from '#kernel'
-import { BudgetStatus } from './contract.ts'
-import { OwnBudget } from './ledger.ts'
+import { Budget, BudgetStatus } from './contract.ts'
 
 export const budgetStatus = operation({
   name: 'budget.status',
@@ -11,7 +10,7 @@ export const budgetStatus = operation({
   http: { method: 'GET', path: '/budget', daemon: true },
   cli: { usage: 'budget' },
   mcp: true,
-  run: (_, { svc }) => svc.use(OwnBudget).status(),
+  run: (_, { svc }) => svc.use(Budget).status(),
   render,
 })
 
@@ -23,7 +22,7 @@ export const budgetReset = operation({
   output: BudgetStatus,
   http: { method: 'POST', path: '/budget/reset', daemon: true },
   cli: { usage: 'budget reset' },
-  run: (_, { svc }) => svc.use(OwnBudget).reset(),
+  run: (_, { svc }) => svc.use(Budget).reset(),
   render,
 })
 

@@ -43,7 +43,8 @@ export const IdentityRecord = z
 export type IdentityRecord = z.infer<typeof IdentityRecord>
 
 export interface Identity {
-  of(agent: AgentRow): Promise<IdentityRecord>
+  /** @param when as `Agents.profileOf` takes it */
+  of(agent: AgentRow, when?: 'now' | 'beat'): Promise<IdentityRecord>
   /** Returns the agent's life as a page of Markdown, with what other modules know of it. */
   biography(agent: AgentRow): Promise<string>
   /** What `summary.json` of a life and `svc lives` hold: who it is, its goals, and what `LifeSummaries` add. */
@@ -77,6 +78,12 @@ export const NarrativeSources = point<NarrativeSource>('narrative_sources', {
   key: ({ event }) => event,
   has: { event: 'text', line: 'function' },
 })
+
+declare module '#kernel' {
+  interface Replaceable {
+    identity: { identity: Identity }
+  }
+}
 
 declare module '#core/goals/contract' {
   interface GoalContext {

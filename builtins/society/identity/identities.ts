@@ -1,5 +1,5 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
-import { type PluginHandle, token } from '#kernel'
+import type { PluginHandle } from '#kernel'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { isoTime, Store } from '#platform/store/contract'
 import { biographyOf } from './biography.ts'
@@ -36,9 +36,6 @@ interface NarratedStory {
   newest: number
 }
 
-/** Identities with all that operators do to them, by the current provider where it can. */
-export const OwnIdentities = token<Identities>('identity/identities')
-
 /** Keeps the identities of agents: their story follows from their events and is brought up to date when it is read. */
 export class Identities implements Identity {
   readonly #svc: PluginHandle
@@ -49,7 +46,6 @@ export class Identities implements Identity {
     this.#svc = svc
   }
 
-  /** @param when as `Agents.profileOf` takes it */
   async of(agent: AgentRow, when?: 'now' | 'beat'): Promise<IdentityRecord> {
     const { agent_id, created_at } = agent
     const { traits, role } = await this.#profileOf(agent, when)

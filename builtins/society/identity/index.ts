@@ -7,7 +7,7 @@ import { type Cycle, type HasWork, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { checkpointPart } from './checkpoint.ts'
 import { Identity } from './contract.ts'
-import { Identities, OwnIdentities } from './identities.ts'
+import { Identities } from './identities.ts'
 import { Journals, OwnJournals } from './journals.ts'
 import { identityOperations } from './operations.ts'
 import { identitySection } from './prompt.ts'
@@ -20,14 +20,18 @@ export default definePlugin({
   needs: ['store', 'agents', 'profiles', 'goals'],
   setup(svc) {
     const identities = new Identities(svc)
-    for (const effect of IDENTITY_EFFECTS) svc.add(Effects, effect.kind)
     svc.provide(Identity, identities)
-    const current = currentService(svc, Identity, identities)
-    svc.provide(OwnIdentities, current)
+    svc.add(CheckpointParts, checkpointPart(identities))
+    // After everything that a cycle is narrated from: what it writes here happened before.
+    const hasWork: HasWork = due => agentsWithNewEvents(svc.use(Store), idsOf(due))
+    svc.tap('cleanup', { name: svc.name, stage: 2000, hasWork }, (cycle: Cycle) => identities.narrate(cycle))
+  },
+  base(svc) {
+    const current = currentService(svc, Identity)
+    for (const effect of IDENTITY_EFFECTS) svc.add(Effects, effect.kind)
     svc.provide(OwnJournals, new Journals(svc))
     for (const operation of identityOperations) svc.operation(operation)
     svc.toolkit(identityToolkit(svc))
-    svc.add(CheckpointParts, checkpointPart(identities))
 
     svc.add(AgentFacets, { name: 'identity', read: agent => current.of(agent) })
     svc.add(
@@ -38,8 +42,5 @@ export default definePlugin({
       name: svc.name,
       part: async agent => ({ identity: await current.of(agent, 'beat') }),
     })
-    // After everything that a cycle is narrated from: what it writes here happened before.
-    const hasWork: HasWork = due => agentsWithNewEvents(svc.use(Store), idsOf(due))
-    svc.tap('cleanup', { name: svc.name, stage: 2000, hasWork }, (cycle: Cycle) => identities.narrate(cycle))
   },
 })

@@ -2,8 +2,7 @@ import { AgentNotFoundError, AgentRef, AgentStatus, Agents, AmbiguousAgentError 
 import { operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
 import { pluralize } from '#lib/pluralize'
-import { IdentityRecord } from './contract.ts'
-import { OwnIdentities } from './identities.ts'
+import { Identity, IdentityRecord } from './contract.ts'
 import { OwnJournals } from './journals.ts'
 
 const id = AgentRef
@@ -47,7 +46,7 @@ export const identityGet = operation({
   cli: { usage: 'identity <id>' },
   mcp: true,
   errors,
-  run: async ({ id }, { svc }) => svc.use(OwnIdentities).of(await find(svc, id)),
+  run: async ({ id }, { svc }) => svc.use(Identity).of(await find(svc, id)),
 })
 
 export const identityBiography = operation({
@@ -60,7 +59,7 @@ export const identityBiography = operation({
   cli: { usage: 'biography <id>' },
   mcp: true,
   errors,
-  run: async ({ id }, { svc }) => svc.use(OwnIdentities).biography(await find(svc, id)),
+  run: async ({ id }, { svc }) => svc.use(Identity).biography(await find(svc, id)),
   render: text => text,
 })
 
@@ -76,7 +75,7 @@ export const identityLives = operation({
   async run({ limit, offset }, { svc }) {
     const lives: z.input<typeof Life>[] = []
     for (const agent of await svc.use(Agents).list({ limit, offset })) {
-      lives.push((await svc.use(OwnIdentities).summary(agent)) as z.input<typeof Life>)
+      lives.push((await svc.use(Identity).summary(agent)) as z.input<typeof Life>)
       await svc.clock.yield()
     }
     return lives
