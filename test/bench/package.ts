@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'
-import { mkdtemp, readdir, symlink } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,12 +22,21 @@ async function pack(): Promise<string> {
   await build()
   const place = await mkdtemp(join(tmpdir(), 'svc-packed-'))
   process.on('exit', () => rmSync(place, { recursive: true, force: true }))
-  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', place], { cwd: ROOT })
-  const [archive] = await readdir(place)
-  await run('tar', ['-xzf', join(place, archive!), '-C', place])
   const folder = join(place, 'package')
+  await packInto(folder)
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   return folder
+}
+
+/** Packs what is built, and unpacks it into a new folder as npm would install it, without the packages that it needs. */
+export async function packInto(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], {
+    cwd: ROOT,
+  })
+  const archive = join(folder, stdout.trim())
+  await run('tar', ['-xzf', archive, '--strip-components', '1', '-C', folder])
+  await rm(archive)
 }
 
 /** The program of the packed package. */
