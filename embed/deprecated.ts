@@ -2,7 +2,9 @@
 
 import { type DeleteHook, DeleteHooks } from '#core/agents/contract'
 import { ImportedAgent, type UnpackedPart } from '#core/checkpoints/contract'
+import type { CliCommand } from '#interfaces/cli/contract'
 import { ApplyResult } from '#interfaces/plugins-admin/contract'
+import type { HttpRoute } from '#interfaces/rest/contract'
 import { didYouMean, errorMessage, intercept } from '#kernel'
 import type { DemoContext, DemoTrial } from '#lab/demos/contract'
 import { keyedMutex } from '#lib/keyed-mutex'
@@ -22,6 +24,7 @@ import {
   withoutRecording,
 } from '#lib/recording-context'
 import { type HeartbeatControl, neverHasWork } from '#platform/heartbeat/contract'
+import { addRetentionRule } from '#platform/retention/contract'
 import { jsonList, type NeighbourWrites } from '#platform/store/contract'
 import type { WatchedPath } from '#platform/waking/contract'
 import type { CheckedText } from '#safety/guardrails/contract'
@@ -88,7 +91,7 @@ export type Watched = WatchedPath
 
 // Parts of the program, which no module publishes any more.
 /** @deprecated Nothing stands in its place. */
-export { facesOf, type Place, readUsage } from '#interfaces/cli/parsing/usage'
+export { cliCommandsOf as facesOf, type Place, readUsage } from '#interfaces/cli/parsing/usage'
 /** @deprecated Nothing stands in its place. */
 export { Heartbeat, type HeartbeatParts } from '#platform/heartbeat/heartbeat'
 /** @deprecated Nothing stands in its place. */
@@ -113,5 +116,11 @@ export const meant = didYouMean
 export const sentenceOf = errorMessage
 /** @deprecated Use `intercept`. */
 export const intercepted = intercept
+/** @deprecated Use `addRetentionRule`. */
+export const forgets = addRetentionRule
+/** @deprecated Use `HttpRoute`. */
+export type HttpFace = HttpRoute
+/** @deprecated Use `CliCommand`. */
+export type CliFace = CliCommand
 /** @deprecated Use `jsonList`. */
 export const listed = jsonList

@@ -113,7 +113,7 @@ export class Kernel {
     return invoke(definition, input, {
       tenant: 'default',
       signal: new AbortController().signal,
-      face: 'code',
+      ...{ via: call.face ?? 'code', face: call.via ?? 'code' },
       request_id: this.ports.ids.make('req', 12),
       progress: () => {},
       ...call,

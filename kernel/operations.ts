@@ -12,7 +12,10 @@ export interface Effect {
 export interface OperationCall {
   tenant: string
   signal: AbortSignal
-  face: 'rest' | 'cli' | 'mcp' | 'code'
+  /** The interface through which the call came. */
+  via: 'rest' | 'cli' | 'mcp' | 'code'
+  /** @deprecated Use `via`. */
+  face?: 'rest' | 'cli' | 'mcp' | 'code'
   /** It came over the daemon's own socket, as what the command line asks of a running daemon does. */
   local?: boolean
   request_id: string
@@ -75,12 +78,11 @@ function checkOperation(definition: Operation): void {
  * @throws InvalidInputError naming each wrong field
  */
 export async function invoke(definition: Operation, raw: unknown, call: OperationCall): Promise<unknown> {
-  const what = 'The request'
-  const input = parse(definition.input, raw, what)
+  const input = parse(definition.input, raw, 'The request')
   // What it takes beyond its own fields it looks at itself, such as keys of the configuration.
-  const fields = call.face === 'code' ? [] : Object.keys(definition.input.shape)
+  const fields = call.via === 'code' ? [] : Object.keys(definition.input.shape)
   const issue = fields.map(field => unstorable(input[field], [field])).find(found => found !== undefined)
-  if (issue !== undefined) throw new InvalidInputError({ what, issues: [issue] }, { errors: [issue] })
+  if (issue !== undefined) throw new InvalidInputError({ what: 'The request', issues: [issue] }, { errors: [issue] })
   return shapeOutput(definition.output, await definition.run(input as never, call))
 }
 

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { MODULES } from '../build/modules.js'
 import { importable } from '../embed/importable.ts'
 import * as known from '../embed/public.ts'
-import * as face from '../index.ts'
+import * as exported from '../index.ts'
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 
@@ -108,7 +108,7 @@ describe('who may import whom', () => {
     expect(strangers).toEqual([])
   })
 
-  it("a builtin knows the kernel's face, the libraries, its own folder, and the contracts and statements of others", () => {
+  it("a builtin knows the kernel's exports, the libraries, its own folder, and the contracts and statements of others", () => {
     const strangers = offences(modules, ({ name, file }, { path }) => {
       if (name === '#kernel' || name.startsWith('#lib/')) return false
       // The store runs the schema of all modules, whichever of them are enabled.
@@ -236,7 +236,7 @@ describe('what is promised to the outside', () => {
     const published = Object.values(MODULES)
     expect(contracts.filter(path => !published.includes(path))).toEqual([])
     const names = Object.values(await importable()).flatMap(values => Object.keys(values))
-    expect(Object.keys(face).filter(name => !names.includes(name))).toEqual([])
+    expect(Object.keys(exported).filter(name => !names.includes(name))).toEqual([])
   })
 
   it('every error says the name by which it is imported', async () => {

@@ -65,7 +65,7 @@ it(`of 2 to 50 decisions at once, deadlines among them, one wins, and of all tak
         .invoke(
           'approvals.decide',
           { approval_id, decision: randomBelow(`decision ${n}`, 2) === 0 ? 'approve' : 'deny' },
-          n % 2 ? { face: 'cli' } : { face: 'rest', tenant: `user-${n}` },
+          n % 2 ? { via: 'cli' } : { via: 'rest', tenant: `user-${n}` },
         )
         .then(
           () => 'won',

@@ -22,7 +22,7 @@ const greeter = definePlugin({
       input: z.strictObject({ name: z.string().min(1), times: z.number().int().default(1) }),
       output: z.object({ text: z.string() }),
       run({ name, times }, call) {
-        calls.push({ face: call.face, tenant: call.tenant, request_id: call.request_id })
+        calls.push({ via: call.via, tenant: call.tenant, request_id: call.request_id })
         return { text: `hello ${name}`.repeat(times), secret: 'not in the schema' }
       },
     })
@@ -39,10 +39,10 @@ const greeter = definePlugin({
 it('an operation gets its parsed input with defaults, and answers by its schema alone', async () => {
   await using home = await testHost({ builtins: [greeter] })
   await expect(home.kernel.invoke('greeter.greet', { name: 'ada' })).resolves.toEqual({ text: 'hello ada' })
-  await home.kernel.invoke('greeter.greet', { name: 'ada' }, { face: 'rest', tenant: 'acme' })
+  await home.kernel.invoke('greeter.greet', { name: 'ada' }, { via: 'rest', tenant: 'acme' })
   expect(calls).toMatchObject([
-    { face: 'code', tenant: 'default', request_id: expect.stringMatching(/^req-[0-9a-f]{12}$/) },
-    { face: 'rest', tenant: 'acme' },
+    { via: 'code', tenant: 'default', request_id: expect.stringMatching(/^req-[0-9a-f]{12}$/) },
+    { via: 'rest', tenant: 'acme' },
   ])
 })
 

@@ -25,7 +25,7 @@ afterEach(async () => {
 })
 
 /** What people, programs and agents see of the modules: routes, commands, toolkits, services and events. */
-function facesOf({ kernel }: TestHost) {
+function listedBy({ kernel }: TestHost) {
   const { points, services, hooks } = kernel
   return {
     operations: points
@@ -115,7 +115,7 @@ describe('a plugin that takes the place of a module', () => {
     const outdated = await host.kernel.use(Memory).of(agent_id).store('The tide is low')
     await host.kernel.use(Memory).of(agent_id).put('weather', 'It rains')
     host.kernel.heartbeat.start()
-    const before = facesOf(host)
+    const before = listedBy(host)
     const current = () => host.kernel.use(Memory).of(agent_id)
     /** Without the reached goal, which is remembered; which of two equal matches comes first is left to each memory. */
     const linesOfPrompts = async () => {
@@ -135,7 +135,7 @@ describe('a plugin that takes the place of a module', () => {
     expect(await file.put()).toMatchObject([{ plugin: 'memory-in-database', outcome: 'reloaded' }])
     expect(await host.kernel.invoke('plugins.reload', {})).toEqual([])
     expect([stateOf(host, 'memory'), stateOf(host, 'memory-in-database')]).toEqual(['replaced', 'live'])
-    expect(facesOf(host)).toEqual(before)
+    expect(listedBy(host)).toEqual(before)
     expect(await linesOfPrompts()).toEqual(prompts)
     expect(await remembered()).toContain('The tide is high')
     await current().store('The moon is full')
@@ -145,7 +145,7 @@ describe('a plugin that takes the place of a module', () => {
 
     expect(await file.take()).toMatchObject([{ plugin: 'memory-in-database', outcome: 'removed' }])
     expect([stateOf(host, 'memory'), stateOf(host, 'memory-in-database')]).toEqual(['live', undefined])
-    expect(facesOf(host)).toEqual(before)
+    expect(listedBy(host)).toEqual(before)
     expect(await remembered()).toEqual(expect.arrayContaining(['The tide is high', 'The moon is full', 'It is sunny']))
     for (const gone of ['The tide is low', 'It rains']) expect(await remembered()).not.toContain(gone)
     expect(await linesOfPrompts()).toEqual(prompts.filter(line => line !== '- The tide is low'))
@@ -172,7 +172,7 @@ describe('a plugin that takes the place of a module', () => {
       await host.kernel.use(Models).call({ ...call, signal: new AbortController().signal })
       return host.server.requests.at(-1)!.body.model
     }
-    const before = facesOf(host)
+    const before = listedBy(host)
     const agent_id = await spawn(host)
     host.kernel.heartbeat.start()
     const prompts = await promptsOf(host, agent_id)
@@ -181,14 +181,14 @@ describe('a plugin that takes the place of a module', () => {
     const stop = underLoad(ask)
     await file.put()
     expect(await ask()).toBe('cheap')
-    expect(facesOf(host)).toEqual({ ...before, services: before.services })
+    expect(listedBy(host)).toEqual({ ...before, services: before.services })
     expect(await host.kernel.invoke('models.list')).toMatchObject({ default: { model: 'openai:scripted' } })
     await stop()
     expect(await promptsOf(host, agent_id)).toEqual(prompts)
     await file.take()
     expect(await ask()).toBe('scripted')
     expect(await promptsOf(host, agent_id)).toEqual(prompts)
-    expect(facesOf(host)).toEqual(before)
+    expect(listedBy(host)).toEqual(before)
   })
 
   it('goals: another loop pursues them under load, then the first one again, and no goal is lost', async () => {
@@ -197,7 +197,7 @@ describe('a plugin that takes the place of a module', () => {
     )
     open.push(host)
     const agents = [await spawn(host), await spawn(host), await spawn(host)]
-    const before = facesOf(host)
+    const before = listedBy(host)
     host.kernel.heartbeat.start()
     // All of them found nothing to do, and sleep.
     await runHeartbeat(host)
@@ -219,14 +219,14 @@ describe('a plugin that takes the place of a module', () => {
     let n = 0
     let stop = underLoad(() => give(`Under load ${++n}`))
     expect(await file.put()).toMatchObject([{ plugin: 'goal-loop', outcome: 'reloaded' }])
-    expect(facesOf(host)).toEqual(before)
+    expect(listedBy(host)).toEqual(before)
     expect(await stop()).toBeGreaterThan(0)
     await give('With the other loop')
     expect(await resultsOf('With the other loop')).toEqual(all('answered at once'))
 
     stop = underLoad(() => give(`Under load ${++n}`))
     expect(await file.take()).toMatchObject([{ plugin: 'goal-loop', outcome: 'removed' }])
-    expect(facesOf(host)).toEqual(before)
+    expect(listedBy(host)).toEqual(before)
     expect(await stop()).toBeGreaterThan(0)
     await give('After the swap')
     expect(await resultsOf('After the swap')).toEqual(all('finished'))
@@ -269,14 +269,14 @@ describe('a plugin that takes the place of a module', () => {
     const host = await testHostWithModel(finishes)
     open.push(host)
     const agent_id = await spawn(host)
-    const before = facesOf(host)
+    const before = listedBy(host)
     await host.write({
       'plugins/quiet.ts': `export default { name: 'quiet', replaces: 'goals', setup: () => ({
         goals: { add: () => { throw new Error('no more goals') } },
       }) }`,
     })
     expect(await host.kernel.host.apply()).toMatchObject([{ plugin: 'quiet', outcome: 'reloaded' }])
-    expect(facesOf(host)).toEqual(before)
+    expect(listedBy(host)).toEqual(before)
     const add = () => host.kernel.invoke('goals.add', { id: agent_id, objective: 'Look at the tide' })
     await expect(add()).rejects.toThrow('no more goals')
     await rm(join(host.root, 'plugins/quiet.ts'))
@@ -370,7 +370,7 @@ describe('a plugin that takes the place of a module', () => {
     const host = await testHost({ builtins: BUILTINS, roles: ['server'], clock: 'system' })
     open.push(host)
     const agent_id = await spawn(host, 'coder')
-    const before = facesOf(host)
+    const before = listedBy(host)
     const sections = await sectionsOf(host, agent_id)
     expect(sections.length).toBeGreaterThan(5)
     for (const { name, needs = [], config, setup, fixed } of BUILTINS) {
@@ -386,11 +386,11 @@ describe('a plugin that takes the place of a module', () => {
         operations: operations.map(each => each.replace(/^[\w-]+: /, '')).sort(),
         toolkits: toolkits.map(each => each.replace(/^[\w-]+: /, '')).sort(),
       })
-      expect({ name, ...unowned(facesOf(host)) }).toEqual({ name, ...unowned(before) })
+      expect({ name, ...unowned(listedBy(host)) }).toEqual({ name, ...unowned(before) })
       expect({ name, sections: await sectionsOf(host, agent_id) }).toEqual({ name, sections })
       expect(stateOf(host, name)).toBe('replaced')
       await host.kernel.host.remove(`other-${name}`)
-      expect({ name, ...facesOf(host) }).toEqual({ name, ...before })
+      expect({ name, ...listedBy(host) }).toEqual({ name, ...before })
       expect({ name, sections: await sectionsOf(host, agent_id) }).toEqual({ name, sections })
     }
   })

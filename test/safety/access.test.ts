@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { project } from '../cli/project.ts'
-import { type Ask, ask as send } from '../faces/rest/rest-server.ts'
+import { type Ask, ask as send } from '../interfaces/rest/rest-server.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { svc } from '../support/vitest/warm.ts'
 

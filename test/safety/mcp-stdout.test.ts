@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { expect, it } from 'vitest'
-import { connectClient } from '../faces/mcp/mcp-client.ts'
+import { connectClient } from '../interfaces/mcp/mcp-client.ts'
 import { bareEnvironment, tempDir, until } from '../support/index.ts'
 
 const PROGRAM = new URL('../../dist/svc.js', import.meta.url).pathname

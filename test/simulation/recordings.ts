@@ -14,7 +14,7 @@ import { isoTime, Store } from '#platform/store/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import { openKernel } from '../../embed/compose.ts'
 import { simulatedToolkit } from '../support/simulation/model/tools.ts'
-import type { SimulatedWorld } from '../support/simulation/world.ts'
+import type { SimulatedService } from '../support/simulation/simulated-service.ts'
 
 /** A run of the daemon in a world, as it is recorded: by one of its processes, from its start to its end or its being killed. */
 interface OpenRecording {
@@ -35,7 +35,7 @@ interface OpenRecording {
 /** Records every run of the daemon in the worlds that it is hung into. */
 export class SimulationRecordings {
   readonly #recordings: OpenRecording[] = []
-  #world: SimulatedWorld | undefined
+  #world: SimulatedService | undefined
   #alive = new Set<number>()
   #opened = 0
 
@@ -59,7 +59,7 @@ export class SimulationRecordings {
   })
 
   /** Follows the processes of a world. */
-  follow(world: SimulatedWorld): void {
+  follow(world: SimulatedService): void {
     this.#world = world
     this.#recordings.length = 0
     this.#alive.clear()

@@ -1,12 +1,12 @@
 import type { Original } from '#observability/recordings/replay/replay'
 import type { SimulatedRun } from '../support/simulation/contract.ts'
-import { runWatched, type SimulateOptions, simulatedWorld } from '../support/simulation/simulation.ts'
+import { runWatched, type SimulateOptions, simulatedService } from '../support/simulation/simulation.ts'
 import { SimulationRecordings } from './recordings.ts'
 
 /** Simulates a run and returns the recordings of the daemon's runs in it. */
 export async function runRecorded(options: SimulateOptions): Promise<{ run: SimulatedRun; recordings: Original[] }> {
   const recordings = new SimulationRecordings()
-  const world = await simulatedWorld({ ...options, plugins: [recordings.plugin] })
+  const world = await simulatedService({ ...options, plugins: [recordings.plugin] })
   recordings.follow(world)
   return { run: await runWatched(world), recordings: await recordings.recordings() }
 }

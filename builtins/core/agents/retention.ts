@@ -1,11 +1,11 @@
 import { ImageHolders, readImages } from '#core/images/contract'
 import type { PluginHandle } from '#kernel'
-import { forgets } from '#platform/retention/contract'
+import { addRetentionRule } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
 
 /** Removes messages that were read. */
 export function agentsForget(svc: PluginHandle): void {
-  forgets(svc, { name: 'nudges', key: 'nudge_id', where: 'delivered_at < ?' })
+  addRetentionRule(svc, { name: 'nudges', key: 'nudge_id', where: 'delivered_at < ?' })
   svc.add(ImageHolders, {
     name: 'nudges',
     async heldHashes(agent_id) {

@@ -1,20 +1,20 @@
 import { ImageHolders, imagesIn, readImages, WITH_IMAGES } from '#core/images/contract'
 import type { PluginHandle } from '#kernel'
-import { forgets } from '#platform/retention/contract'
+import { addRetentionRule } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
 
 /** What of this module may go: the journal and the transcripts of goals that have ended. The goals stay. */
 export function goalsForget(svc: PluginHandle): void {
-  forgets(svc, {
+  addRetentionRule(svc, {
     name: 'tool_calls',
     key: 'call_id',
     where: `ended_at < ? AND task_id IS NULL AND NOT EXISTS
       (SELECT 1 FROM goals g WHERE g.goal_id = tool_calls.goal_id AND g.status = 'active')`,
   })
   // The first message of each is marked: a transcript goes as a whole.
-  forgets(svc, { name: 'pursuit_transcripts', key: 'goal_id', where: 'ended_at < ?' })
+  addRetentionRule(svc, { name: 'pursuit_transcripts', key: 'goal_id', where: 'ended_at < ?' })
   // Of goals whose agents were removed, and of goals that ended before transcripts stayed where they are.
-  forgets(svc, {
+  addRetentionRule(svc, {
     name: 'ended_transcripts',
     key: 'goal_id',
     where: `ended_at < ? AND seq = (SELECT min(seq) FROM ended_transcripts f WHERE f.goal_id = ended_transcripts.goal_id)`,

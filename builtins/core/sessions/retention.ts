@@ -1,5 +1,5 @@
 import type { PluginHandle } from '#kernel'
-import { forgets, RetentionRules } from '#platform/retention/contract'
+import { addRetentionRule, RetentionRules } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
 import { countIdle } from './repository.ts'
 import type { SessionBook } from './sessions.ts'
@@ -13,7 +13,7 @@ export function sessionsForget(svc: PluginHandle, book: SessionBook): void {
     // One statement without rows to remove.
     piece: async (_, limit) => Math.min(await book.expire(), limit - 1),
   })
-  forgets(svc, {
+  addRetentionRule(svc, {
     name: 'sessions',
     key: 'session_id',
     stage: 10,

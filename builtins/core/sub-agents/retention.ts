@@ -1,6 +1,6 @@
 import { Agents } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
-import { forgets, RetentionRules } from '#platform/retention/contract'
+import { addRetentionRule, RetentionRules } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
 import { keepOfRemoved, numberOfRemovable, removable } from './repository.ts'
 
@@ -21,12 +21,12 @@ export function subAgentsForget(svc: PluginHandle): void {
       return ids.length
     },
   })
-  forgets(svc, {
+  addRetentionRule(svc, {
     name: 'sub_agents',
     key: 'sub_agent_id',
     where: `status <> 'running' AND completed_at < ? AND told_at IS NOT NULL AND NOT EXISTS
       (SELECT 1 FROM agents_view a WHERE a.agent_id = sub_agents.sub_agent_id)`,
     stage: 1,
   })
-  forgets(svc, { name: 'sub_agent_instructions', key: 'instruction_id', where: 'delivered_at < ?' })
+  addRetentionRule(svc, { name: 'sub_agent_instructions', key: 'instruction_id', where: 'delivered_at < ?' })
 }

@@ -1,12 +1,12 @@
 import { ImageHolders, imagesIn, readImages, WITH_IMAGES } from '#core/images/contract'
 import { deleteTaskCalls } from '#core/runtime/statements'
 import type { PluginHandle } from '#kernel'
-import { forgets } from '#platform/retention/contract'
+import { addRetentionRule } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
 
 /** Removes tasks of sessions that ended, with all messages and calls. */
 export function tasksForget(svc: PluginHandle): void {
-  forgets(svc, {
+  addRetentionRule(svc, {
     name: 'task_runs',
     key: 'task_id',
     where: "ended_at < ? AND session_id IN (SELECT session_id FROM sessions_view WHERE status <> 'running')",

@@ -18,7 +18,7 @@ export function tasksService(svc: PluginHandle, service: TaskService): Tasks {
   return {
     async begin({ agent, tenant, instruction, session_key, key, request_id }) {
       const call: OperationCall = {
-        ...{ tenant, face: 'code', request_id, idempotency_key: key, progress: () => {} },
+        ...{ tenant, via: 'code', request_id, idempotency_key: key, progress: () => {} },
         signal: new AbortController().signal,
       }
       const { task_id } = await service.begin({ id: agent, instruction, max_steps: MAX_STEPS, session_key }, call, true)

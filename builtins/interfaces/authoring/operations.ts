@@ -16,9 +16,9 @@ export const pluginsCheck = operation({
   output: PluginCheck,
   cli: { usage: 'plugins check <file>' },
   errors: [PluginFileMissingError, PluginError],
-  async run({ file: named }, { svc, face }) {
+  async run({ file: named }, { svc, via }) {
     const { root } = svc.project
-    const file = await findFile(svc, resolve(face === 'cli' ? process.cwd() : root, named))
+    const file = await findFile(svc, resolve(via === 'cli' ? process.cwd() : root, named))
     return describeDryRun(await svc.use(HostToken).check(file), shownAs(file, root))
   },
   render: renderCheck,

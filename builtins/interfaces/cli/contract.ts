@@ -1,6 +1,7 @@
 import { defineError, type OperationCall, type z } from '#kernel'
 
-export interface CliFace {
+/** A command with which the command line runs an operation. */
+export interface CliCommand {
   /** Words and arguments: `nudge <agent> <message>`; `[x]` is optional, `<x...>` takes the rest of the line. Other inputs become `--options`. */
   usage: string
   /** What these words do, where they share an operation: its summary by default. */
@@ -27,7 +28,7 @@ export interface CliFace {
 
 declare module '#kernel' {
   interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType, C = OperationCall> {
-    cli?: CliFace | CliFace[]
+    cli?: CliCommand | CliCommand[]
   }
 }
 

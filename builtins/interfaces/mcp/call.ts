@@ -43,7 +43,7 @@ export function shownError(error: unknown): SvcError {
   return error instanceof SvcError ? error : new InternalError()
 }
 
-/** Deeper than the REST face takes it. @throws InvalidInputError */
+/** Deeper than the REST interface takes it. @throws InvalidInputError */
 function refuseNest({ name }: Operation, given: Readonly<Record<string, unknown>>): void {
   if (!isTooDeep(given, MOST_LEVELS)) return
   const issues = [{ path: '', message: `is nested more than ${MOST_LEVELS} levels deep` }]

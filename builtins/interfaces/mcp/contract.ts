@@ -1,6 +1,6 @@
 import { defineError, type Operation, type OperationCall, type Ports, point, token, type Undo, z } from '#kernel'
 
-/** The section `mcp`: what the server's HTTP face allows itself. All of it is read at start. */
+/** The section `mcp`: limits of the server over HTTP. It is read at start. */
 export const McpConfig = z.object({
   max_sessions: z.number().int().min(1).max(10_000).default(64).describe('Sessions of MCP clients over HTTP at once'),
   session_idle_s: z

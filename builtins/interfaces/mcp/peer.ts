@@ -199,7 +199,7 @@ export class Peer implements McpPeer {
 
   #call(signal: AbortSignal): OperationCall {
     const { ports, tenant } = this.#parts
-    return { tenant, signal, face: 'mcp', request_id: ports.ids.make('req', 12), progress: () => {} }
+    return { tenant, signal, via: 'mcp', face: 'mcp', request_id: ports.ids.make('req', 12), progress: () => {} }
   }
 
   /** Sends progress to callers that asked for it, and log messages to the others. */

@@ -1,4 +1,4 @@
-// biome-ignore-all format: made from the operations; make it anew with: npx vitest run test/faces/client-operations.test.ts -u
+// biome-ignore-all format: made from the operations; make it anew with: npx vitest run test/interfaces/client-operations.test.ts -u
 
 /** What each operation takes and gives. */
 export interface Operations {

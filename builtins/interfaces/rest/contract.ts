@@ -122,7 +122,8 @@ export interface ProtocolExchange {
   stream(stop: () => void): void
 }
 
-export interface HttpFace {
+/** The route at which an operation answers. */
+export interface HttpRoute {
   method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
   /** With `{name}` for path parameters. Input fields that are not in the path come from the query (GET, DELETE) or the body. */
   path: string
@@ -147,13 +148,13 @@ export interface HttpFace {
   produces?: string
   /** Further headers of success, of what was asked for. */
   headers?: (input: never) => Readonly<Record<string, string>>
-  /** Answered only by a process in which the heartbeat runs, though other faces run it anywhere. */
+  /** Answered only by a process in which the heartbeat runs, though other interfaces run it anywhere. */
   daemon?: boolean
 }
 
 declare module '#kernel' {
   interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType, C = OperationCall> {
-    http?: HttpFace
+    http?: HttpRoute
   }
 }
 

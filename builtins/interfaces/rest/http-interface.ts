@@ -1,8 +1,8 @@
 import type { Operation, PointRules } from '#kernel'
 import { requireFields } from '#lib/operation-fields'
-import { type HttpFace, shapeOf } from './contract.ts'
+import { type HttpRoute, shapeOf } from './contract.ts'
 
-const METHODS: readonly string[] = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE'] satisfies HttpFace['method'][]
+const METHODS: readonly string[] = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE'] satisfies HttpRoute['method'][]
 
 /** What a route must be, and that no two operations have the same. */
 export const httpInterface: PointRules<Operation> = {
@@ -11,7 +11,7 @@ export const httpInterface: PointRules<Operation> = {
 }
 
 /** @throws TypeError that says what would be right */
-function checkRoute(operation: Operation, { method, path, idempotent }: HttpFace): void {
+function checkRoute(operation: Operation, { method, path, idempotent }: HttpRoute): void {
   if (operation.events && idempotent === true)
     throw new TypeError(
       `the operation "${operation.name}" is a stream, whose answer is not kept: idempotent is 'self', or left out`,

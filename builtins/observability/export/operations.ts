@@ -58,8 +58,8 @@ export const runsWriteExport = operation({
   output: ExportedRun,
   cli: { usage: 'export <run_id>', short: { output: 'o', force: 'f', limit: 'n' } },
   errors: [RunNotFoundError, ExportExistsError, CannotExportError],
-  async run({ run_id, output, force, limit }, { svc, face, signal }) {
-    const file = resolve(face === 'cli' ? process.cwd() : svc.project.root, output ?? nameOf(run_id))
+  async run({ run_id, output, force, limit }, { svc, via, signal }) {
+    const file = resolve(via === 'cli' ? process.cwd() : svc.project.root, output ?? nameOf(run_id))
     const report = await gather(svc, run_id, limit, signal)
     await checkTarget(svc.ports.files, file, force)
     const bytes = await writePieces(svc.ports, file, pageOf(report), { force, signal })

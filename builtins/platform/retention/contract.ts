@@ -1,6 +1,6 @@
 import { point, token, z } from '#kernel'
 
-export { type AgedRows, forgets, type RetentionRule, RetentionRules } from './rules.ts'
+export { type AgedRows, addRetentionRule, type RetentionRule, RetentionRules } from './rules.ts'
 
 /** A reader of the event log, and the `seq` up to which it has read. Later events are kept for it. */
 export interface EventReader {

@@ -3,8 +3,8 @@ import { DaemonStarts } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
 import { RetentionConfig } from './config.ts'
 import { Retention, RetentionReport } from './contract.ts'
-import { Janitor } from './janitor.ts'
 import { retentionOperations } from './operations.ts'
+import { RetentionRunner } from './retention-runner.ts'
 
 export default definePlugin({
   name: 'retention',
@@ -13,21 +13,21 @@ export default definePlugin({
   section: 'retention',
   config: RetentionConfig,
   setup(svc, config) {
-    const janitor = new Janitor(svc, config)
-    svc.provide(Retention, janitor)
+    const runner = new RetentionRunner(svc, config)
+    svc.provide(Retention, runner)
 
     const isIdle = () => svc.heartbeat.inFlight.every(id => id.startsWith('sys:'))
     svc.on('beat', async ({ beat }) => {
-      if (config.enabled && beat % config.interval_cycles === 0) janitor.runInBackground()
+      if (config.enabled && beat % config.interval_cycles === 0) runner.runInBackground()
       if (isIdle()) await svc.use(Store).trimLog()
     })
     svc.add(DaemonStarts, {
       name: 'retention',
       async begin() {
-        if (config.enabled) janitor.runInBackground()
+        if (config.enabled) runner.runInBackground()
       },
     })
-    svc.start(() => () => janitor.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
+    svc.start(() => () => runner.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
   },
   base(svc) {
     for (const operation of retentionOperations) svc.operation(operation)

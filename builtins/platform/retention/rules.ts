@@ -36,7 +36,7 @@ export interface AgedRows {
 }
 
 /** Lets a table's old rows go: selects a piece of them, and removes it by its keys. */
-export function forgets(svc: PluginHandle, { name, key, where, stage, also }: AgedRows): void {
+export function addRetentionRule(svc: PluginHandle, { name, key, where, stage, also }: AgedRows): void {
   const remove = defineEffect({
     name: `retention.${name}`,
     schema: Keys,

@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
-import { forgets } from '#platform/retention/contract'
+import { addRetentionRule } from '#platform/retention/contract'
 
 /** Removes fired alarms that their agent has read. */
 export function schedulesForget(svc: PluginHandle): void {
-  forgets(svc, { name: 'alarms', key: 'alarm_id', where: 'told_at < ?' })
+  addRetentionRule(svc, { name: 'alarms', key: 'alarm_id', where: 'told_at < ?' })
 }

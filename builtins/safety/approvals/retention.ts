@@ -1,5 +1,5 @@
 import type { PluginHandle } from '#kernel'
-import { forgets, RetentionRules } from '#platform/retention/contract'
+import { addRetentionRule, RetentionRules } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
 import { denyDead } from './decisions.ts'
 import { countDead } from './repository.ts'
@@ -12,11 +12,11 @@ export function approvalsForget(svc: PluginHandle): void {
     count: () => countDead(svc.use(Store)),
     piece: (_, limit) => denyDead(svc, limit),
   })
-  forgets(svc, {
+  addRetentionRule(svc, {
     name: 'approvals',
     key: 'approval_id',
     where: `status <> 'pending' AND coalesce(resolved_at, created_at) < ? AND NOT EXISTS
       (SELECT 1 FROM tool_calls_view c WHERE c.approval_id = approvals.approval_id AND c.state <> 'done')`,
   })
-  forgets(svc, { name: 'approval_rules', key: 'rule_id', where: 'coalesce(revoked_at, until) < ?' })
+  addRetentionRule(svc, { name: 'approval_rules', key: 'rule_id', where: 'coalesce(revoked_at, until) < ?' })
 }

@@ -1,6 +1,6 @@
 import { definePlugin, errorMessage, type PluginHandle } from '#kernel'
 import { eachRound } from '#lib/poller'
-import { forgets } from '#platform/retention/contract'
+import { addRetentionRule } from '#platform/retention/contract'
 import { Effects } from '#platform/store/contract'
 import { QuestionAnswered, QuestionAsked, Questions } from './contract.ts'
 import { questionOperations } from './operations.ts'
@@ -23,7 +23,7 @@ export default definePlugin({
     svc.toolkit(questionsToolkit(svc))
     svc.event('question_asked', QuestionAsked)
     svc.event('question_answered', QuestionAnswered)
-    forgets(svc, {
+    addRetentionRule(svc, {
       name: 'questions',
       key: 'question_id',
       where: `coalesce(answered_at, asked_at) < ? AND NOT EXISTS

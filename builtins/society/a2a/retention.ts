@@ -1,10 +1,10 @@
 import type { PluginHandle } from '#kernel'
-import { forgets } from '#platform/retention/contract'
+import { addRetentionRule } from '#platform/retention/contract'
 import { noteHorizon } from './repository.ts'
 
 /** Old messages go once they were read, but none of a pattern that runs. What went to the operator has no reader to wait for. */
 export function forgetMessages(svc: PluginHandle): void {
-  forgets(svc, {
+  addRetentionRule(svc, {
     name: 'a2a_messages',
     key: 'message_id',
     where: `created_at < ? AND (read_at IS NOT NULL OR to_agent IS NULL) AND NOT EXISTS

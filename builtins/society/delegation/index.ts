@@ -1,6 +1,6 @@
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
-import { forgets } from '#platform/retention/contract'
+import { addRetentionRule } from '#platform/retention/contract'
 import { Effects } from '#platform/store/contract'
 import { AutoReplies } from '#society/a2a/contract'
 import { DelegationConfig } from './config.ts'
@@ -19,7 +19,7 @@ export default definePlugin({
   setup(svc, config) {
     for (const effect of DELEGATION_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of delegationOperations) svc.operation(operation)
-    forgets(svc, { name: 'delegations', key: 'delegation_id', where: "status <> 'pending' AND ended_at < ?" })
+    addRetentionRule(svc, { name: 'delegations', key: 'delegation_id', where: "status <> 'pending' AND ended_at < ?" })
     svc.event('delegation_ended', DelegationEnded)
     svc.add(AutoReplies, delegationPolicy(svc, config))
 

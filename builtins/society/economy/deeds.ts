@@ -3,7 +3,6 @@ import { Agents } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { Store, wakeAgents } from '#platform/store/contract'
-import { stands } from './beat.ts'
 import {
   changeStats,
   enterStatements,
@@ -28,6 +27,7 @@ import {
   type World,
   WorldError,
 } from './contract.ts'
+import { stands } from './economy-beat.ts'
 import { allCourses, allJobs, isAble, jobOf } from './jobs.ts'
 import { accountOf, moveMoney, payMoney } from './market/ledger.ts'
 import {

@@ -1,6 +1,6 @@
 import { CallLimits } from '#core/models/contract'
 import { definePlugin } from '#kernel'
-import { forgets } from '#platform/retention/contract'
+import { addRetentionRule } from '#platform/retention/contract'
 import { Effects } from '#platform/store/contract'
 import { BUILT_IN } from './built-in.ts'
 import { PatternsConfig } from './config.ts'
@@ -19,7 +19,7 @@ export default definePlugin({
   setup(svc, config) {
     for (const effect of PATTERN_EFFECTS) svc.add(Effects, effect.kind)
     for (const pattern of BUILT_IN) svc.add(CollaborationPatterns, pattern)
-    forgets(svc, { name: 'a2a_patterns', key: 'pattern_id', where: "status <> 'running' AND ended_at < ?" })
+    addRetentionRule(svc, { name: 'a2a_patterns', key: 'pattern_id', where: "status <> 'running' AND ended_at < ?" })
     svc.event('pattern_started', PatternStarted)
     svc.event('pattern_ended', PatternEnded)
 

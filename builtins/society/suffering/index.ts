@@ -3,7 +3,7 @@ import { CheckpointParts } from '#core/checkpoints/contract'
 import { GoalContextParts, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { type Cycle, type HasWork, neverHasWork } from '#platform/heartbeat/contract'
-import { forgets } from '#platform/retention/contract'
+import { addRetentionRule } from '#platform/retention/contract'
 import { Effects } from '#platform/store/contract'
 import { LifeSummaries } from '#society/identity/contract'
 import { checkpointPart } from './checkpoint.ts'
@@ -36,7 +36,7 @@ export default definePlugin({
     for (const operation of sufferingOperations) svc.operation(operation)
     svc.event('stressor_added', StressorAdded)
     svc.event('stressor_eased', StressorEased)
-    forgets(svc, { name: 'suffering_history', key: 'moment_id', where: 'at < ?' })
+    addRetentionRule(svc, { name: 'suffering_history', key: 'moment_id', where: 'at < ?' })
     svc.add(CheckpointParts, checkpointPart(svc))
 
     svc.add(ProfileShapes, { name: svc.name, passing: true, shape: (agent, profile) => lives.shape(agent, profile) })

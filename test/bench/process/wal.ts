@@ -36,7 +36,7 @@ export async function wal(): Promise<Row[]> {
   reader.exec('COMMIT')
   reader.close()
   await write(200, async () => {})
-  // What the janitor does at each beat.
+  // What retention does at each beat.
   await writer.trimLog()
   return [
     row({

@@ -26,7 +26,7 @@ const DATES: readonly (readonly [table: string, column: string, and?: string])[]
   ['alarms', 'told_at'],
 ]
 
-/** Makes a minute of what it was two days ago, so that within half an hour the janitor has the work of weeks. */
+/** Makes a minute of what it was two days ago, so that within half an hour retention has the work of weeks. */
 export async function age(db: Sqlite.Database, until: AbortSignal): Promise<number> {
   let aged = 0
   const statements = DATES.map(([table, column, and = '1']) =>

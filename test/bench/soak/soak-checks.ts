@@ -2,10 +2,10 @@ import type Sqlite from 'better-sqlite3'
 import type { Look } from '#platform/store/contract'
 import { brokenRows } from '../../faults/rows.ts'
 import { brokenStamps, STAMP_CALLS, type StampCall, stampsIn } from '../../faults/stamps.ts'
-import { progressOf, whoMustMove } from '../../support/simulation/checks/progress.ts'
+import { agentsThatMustMove, progressOf } from '../../support/simulation/checks/progress.ts'
 import { YOUNG_MS } from './soak-aging.ts'
 import type { ModelReport } from './soak-model.ts'
-import type { SoakPeople } from './soak-people.ts'
+import type { SoakPeople } from './soak-operators.ts'
 
 /** What has been said of them since is kept. */
 const FRESH_MS = YOUNG_MS - 10_000
@@ -82,7 +82,7 @@ export function standing(look: Pick<Look, 'all' | 'get'>, begun: ReadonlyMap<str
 
 /** How far everybody is who must move. */
 export function progressOfAll(look: Pick<Look, 'all' | 'get'>): Map<string, string> {
-  return new Map(whoMustMove(look).map(({ agent_id }) => [agent_id, progressOf(look, agent_id)]))
+  return new Map(agentsThatMustMove(look).map(({ agent_id }) => [agent_id, progressOf(look, agent_id)]))
 }
 
 /** What was acknowledged, and is not there. */

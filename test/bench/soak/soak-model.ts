@@ -12,8 +12,8 @@ import {
   toolCall,
 } from '../../support/model/model-server.ts'
 import { Dice } from '../../support/simulation/dice.ts'
+import { FaultInjector } from '../../support/simulation/fault-injector.ts'
 import { sayingOf } from '../../support/simulation/model/model.ts'
-import { Trouble } from '../../support/simulation/trouble.ts'
 
 /** Messages to this process, and its answers. */
 export type ToModel = { begin: number } | { agents: readonly string[] } | 'calm' | 'report'
@@ -96,17 +96,17 @@ function faultOf(dice: Dice, { body }: ModelServerRequest): Reply {
 
 function answerTo({ body, prompt }: ModelServerRequest, dice: Dice): Answer {
   const tools = (body.tools ?? []).map(each => each.function)
-  const trouble = new Trouble('some', dice, () => 0)
+  const injector = new FaultInjector('some', dice, () => 0)
   const kind = prompt.includes('"goal":') ? 'goal_generation' : tools.length > 0 ? 'goal_pursuit' : 'other'
   const answer: Answer = { kind: 'answer', text: '', tool_calls: [] }
-  for (const said of sayingOf({ dice, trouble, names: () => agents, favoured: [] }, { tools, purpose: { kind } })) {
+  for (const said of sayingOf({ dice, injector, names: () => agents, favoured: [] }, { tools, purpose: { kind } })) {
     if (said.type === 'text') answer.text += said.text
     if (said.type !== 'tool_call') continue
     const { id, name } = said
     const args = name === 'shell_exec' ? JSON.stringify({ command: dice.pick(COMMANDS) }) : said.arguments
     answer.tool_calls.push({ ...(id ? { id } : {}), name, arguments: args })
   }
-  for (const kind of Object.keys(trouble.counts)) count(kind)
+  for (const kind of Object.keys(injector.counts)) count(kind)
   return answer
 }
 

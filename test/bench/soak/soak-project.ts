@@ -128,7 +128,7 @@ export class SoakedProject {
     const end = this.svc.stderr.lastIndexOf('\n') + 1
     const lines = this.svc.stderr.slice(0, end).split('\n').filter(Boolean)
     this.svc.stderr = this.svc.stderr.slice(end)
-    // What the janitor only warns of fills a disk in time.
+    // What retention only warns of fills a disk in time.
     return lines.map(read).filter(line => !(Number(line.level) < 50) || line.plugin === 'retention')
   }
 

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import Sqlite from 'better-sqlite3'
 import { age } from './soak-aging.ts'
 import { brokenBill, brokenIn, leftBehind, lookAt, progressOfAll, standing } from './soak-checks.ts'
-import { SoakPeople } from './soak-people.ts'
+import { SoakPeople } from './soak-operators.ts'
 import { UNSTEADY } from './soak-plugin.ts'
 import { CONFIG, SoakedProject } from './soak-project.ts'
 import { REMOVED, removeFiles } from './soak-removed.ts'
@@ -14,7 +14,7 @@ const HELP = `npm run soak -- [--minutes 30] [--seed <n>]
 
 A service with eight agents at a heartbeat of ${CONFIG.daemon.heartbeat} s, in a process of its own: its model fails, answers with thousands of tool calls, or refuses
 every request for a while, its tools fail and hang, one of its plugins is edited all the time, its database's files are removed and put back, operators are busy, and what is older than a minute is dated back so that the janitor has
-work. For the first minutes everybody does several times as much, and no one holds on to a state of the database; then someone
+work. For the first minutes the operators do several times as much, and no one holds on to a state of the database; then someone
 does for two seconds of twelve. It ends with 1 when memory, the write-ahead log, open files, the event log or the event loop pass
 their bounds, or a promise is broken.`
 
@@ -45,7 +45,7 @@ const times = (found: Record<string, number>) =>
 const minutes = Number(values.minutes)
 const seed = Number(values.seed ?? randomInt(2 ** 31))
 const length = minutes * 60_000
-/** Memory is judged once all has been met and compiled: until shortly before, everybody does more than they will later. */
+/** Memory is judged once all has been met and compiled: until shortly before, the operators do more than they will later. */
 const warm = Math.min(300_000, length / 2)
 const EAGER = { share: 0.8, heartbeat: 0.05, times: 5 }
 const faults: string[] = []
@@ -108,7 +108,7 @@ const rows: [name: string, value: string, kept?: boolean][] = [
     `${people.counts.acts} acts; ${times(people.counts.refused)}; ${people.counts.streamed} events in ${people.counts.streams} streams`,
   ],
   ['plugin edits', `${project.version}`],
-  ['janitor', `${aged} rows dated back, ${counted.events} events left`, counted.events <= BOUNDS.events],
+  ['retention', `${aged} rows dated back, ${counted.events} events left`, counted.events <= BOUNDS.events],
   ['write-ahead log', `at most ${mib(watch.wal)}`, watch.wal <= BOUNDS.wal],
   [
     'memory',

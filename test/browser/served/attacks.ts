@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import type { Browser, Frame, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Store } from '#platform/store/contract'
-import { entriesOf, type OpenApiDocument } from '../../faces/rest/document.ts'
-import { startServer } from '../../faces/start-server.ts'
+import { entriesOf, type OpenApiDocument } from '../../interfaces/rest/document.ts'
+import { startServer } from '../../interfaces/start-server.ts'
 import { hasChromium, theBrowser, UNSEEN } from '../browser.ts'
 
 type Served = Awaited<ReturnType<typeof startServer>>

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { startServer } from '../../faces/start-server.ts'
+import { startServer } from '../../interfaces/start-server.ts'
 import { hasChromium, theBrowser, UNSEEN } from '../browser.ts'
 
 const KEY = 'open sesame, please'

@@ -177,7 +177,7 @@ async function beginAll({ kernel }: TestHost, dice: Dice): Promise<void> {
 async function decideAll({ kernel }: TestHost, dice: Dice): Promise<void> {
   for (const { approval_id } of (await kernel.invoke('approvals.queue')) as Approval[]) {
     const decision = dice.pick(['approve', 'deny'] as const)
-    await kernel.invoke('approvals.decide', { approval_id, decision, reason: 'by dice' }, { face: 'cli' })
+    await kernel.invoke('approvals.decide', { approval_id, decision, reason: 'by dice' }, { via: 'cli' })
   }
 }
 

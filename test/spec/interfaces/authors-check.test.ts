@@ -18,8 +18,8 @@ interface Check {
   resources: string[][]
 }
 
-const asks = (face: string) =>
-  `svc.operation({ name: 'draft.do', summary: 'x', input: z.object({ id: z.string() }), output: z.any(), run: () => 1, ${face} })`
+const asks = (place: string) =>
+  `svc.operation({ name: 'draft.do', summary: 'x', input: z.object({ id: z.string() }), output: z.any(), run: () => 1, ${place} })`
 
 /** What is said of a file that lies beside the plugins' folder. */
 async function check(source: string, options: TestHostOptions = {}): Promise<Check> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { FAST, project } from '../../cli/project.ts'
-import { startServer } from '../../faces/start-server.ts'
+import { startServer } from '../../interfaces/start-server.ts'
 import { svc } from '../../support/vitest/warm.ts'
 
 type Home = Awaited<ReturnType<typeof startServer>>

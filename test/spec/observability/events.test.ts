@@ -10,8 +10,8 @@ import events from '#observability/events/index'
 import { Journal } from '#observability/events/journal'
 import { appendEvent, type EventEnvelope, Store } from '#platform/store/contract'
 import store from '#platform/store/index'
-import { ask } from '../../faces/rest/rest-server.ts'
-import { sse } from '../../faces/sse.ts'
+import { ask } from '../../interfaces/rest/rest-server.ts'
+import { sse } from '../../interfaces/sse.ts'
 import { type TestHost, type TestHostOptions, tempDir, testHost, until } from '../../support/index.ts'
 
 const MODULES = [store, models, profiles, agents]

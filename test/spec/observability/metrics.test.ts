@@ -9,7 +9,7 @@ import metrics from '#observability/metrics/index'
 import { LoopLag } from '#observability/metrics/machine'
 import daemon from '#platform/daemon/index'
 import { Store } from '#platform/store/contract'
-import { ask } from '../../faces/rest/rest-server.ts'
+import { ask } from '../../interfaces/rest/rest-server.ts'
 import { allBehind, behind, rowsBehind } from '../../support/direct-access.ts'
 import {
   fault,

@@ -48,7 +48,7 @@ const hands = definePlugin({
   },
 })
 
-/** A daemon with all its modules in this process, whose agents ask a scripted model over HTTP; `ask` is its REST face. */
+/** A daemon with all its modules in this process, whose agents ask a scripted model over HTTP; `ask` calls its REST interface. */
 export async function testHostWithRecordings(
   script: Script,
   config: Record<string, unknown> = {},

@@ -5,7 +5,7 @@ import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, Operations, z } from '#kernel'
 import settings from '#platform/settings/index'
-import { ask, startRestServer } from '../../faces/rest/rest-server.ts'
+import { ask, startRestServer } from '../../interfaces/rest/rest-server.ts'
 import { memoryScheduler, runHeartbeat, testHost, until } from '../../support/index.ts'
 
 const shop = definePlugin({
@@ -180,7 +180,7 @@ it.each([
   const home = await stateless({ yaml })
   const body = { method: 'PATCH', body: text, headers: { 'content-type': 'application/json' } }
   expect((await home.ask('/config', body)).status).toBe(400)
-  // Past the REST face too.
+  // Past the REST interface too.
   await home.kernel.invoke('config.patch', JSON.parse(text)).catch(error => expect(error.status).toBe(400))
   await home.kernel.config.patch(JSON.parse(text)).then(
     () => expect.unreachable(),

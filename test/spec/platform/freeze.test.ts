@@ -7,7 +7,7 @@ import daemon from '#platform/daemon/index'
 import { PHASES, SchedulerToken } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import { project } from '../../cli/project.ts'
-import { ask } from '../../faces/rest/rest-server.ts'
+import { ask } from '../../interfaces/rest/rest-server.ts'
 import {
   type ModelServerRequest,
   RunningSvc,

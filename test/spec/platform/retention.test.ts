@@ -206,7 +206,7 @@ const GONE = {
   },
 }
 
-describe('the janitor', () => {
+describe('retention', () => {
   it('removes what is old and over, and nothing that is pending, active or young', async () => {
     await using home = await testHostWithEverything()
     await furnish(home)

@@ -81,7 +81,7 @@ export const show = ({ kernel }: TestHost, approval_id: string) =>
 
 /** Decides at the command line, and lets the agent's rest pass. */
 export async function decide(home: TestHost, approval_id: string, input: Record<string, unknown>): Promise<Approval> {
-  const decided = await home.kernel.invoke('approvals.decide', { approval_id, ...input }, { face: 'cli' })
+  const decided = await home.kernel.invoke('approvals.decide', { approval_id, ...input }, { via: 'cli' })
   await home.clock.advance(1_000)
   return decided as Approval
 }

@@ -284,7 +284,7 @@ describe('a deadline', () => {
     const { approval_id } = await waitForPendingCall(home)
     await home.kernel.heartbeat.stop()
     home.clock.jump(30_000)
-    const late = home.kernel.invoke('approvals.decide', { approval_id, decision: 'approve' }, { face: 'cli' })
+    const late = home.kernel.invoke('approvals.decide', { approval_id, decision: 'approve' }, { via: 'cli' })
     await expect(late).rejects.toMatchObject({ code: 'approval_resolved', message: expect.stringMatching(/system/) })
     expect(await show(home, approval_id)).toMatchObject({ status: 'denied', reason: 'no decision came in time' })
   })
@@ -399,7 +399,7 @@ describe('a rule', () => {
     const second = await grant(home, { until: until(600_000), agent: home.id })
     await home.clock.advance(61_000)
     expect(await home.kernel.invoke('approvals.rules', {})).toMatchObject([{ rule_id: second.rule_id }])
-    await home.kernel.invoke('approvals.revoke', { rule_id: second.rule_id }, { face: 'cli' })
+    await home.kernel.invoke('approvals.revoke', { rule_id: second.rule_id }, { via: 'cli' })
     expect(await home.kernel.invoke('approvals.rules', {})).toEqual([])
     expect(await home.kernel.invoke('approvals.rule', { rule_id: second.rule_id })).toMatchObject({ revoked_by: 'cli' })
     await expect(home.kernel.invoke('approvals.revoke', { rule_id: second.rule_id })).rejects.toMatchObject({

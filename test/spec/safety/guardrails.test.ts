@@ -5,7 +5,7 @@ import store from '#platform/store/index'
 import { type CheckedText, GuardrailRules, Guardrails, type Stage } from '#safety/guardrails/contract'
 import guardrails from '#safety/guardrails/index'
 import { tool } from '#tools/toolkits/contract'
-import { startRestServer } from '../../faces/rest/rest-server.ts'
+import { startRestServer } from '../../interfaces/rest/rest-server.ts'
 import {
   type ModelServerRequest,
   type TestHost,

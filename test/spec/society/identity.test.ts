@@ -12,7 +12,7 @@ import { type IdentityRecord, LifeSummaries, NarrativeSources } from '#society/i
 import identity from '#society/identity/index'
 import { EMPTY_STORY, narrateHappenings } from '#society/identity/narrative'
 import { identityText } from '#society/identity/prompt'
-import { ask } from '../../faces/rest/rest-server.ts'
+import { ask } from '../../interfaces/rest/rest-server.ts'
 import {
   type Answer,
   type ModelServerRequest,

@@ -2,7 +2,7 @@ import type { Clock } from '#kernel'
 import { sleepOn } from '#lib/sleep'
 import type { Dice } from './dice.ts'
 
-/** When every simulated world begins, on the wall. */
+/** When every simulated run begins, on the wall. */
 const BEGIN_MS = Date.UTC(2026, 0, 1)
 /**
  * Number of timers between two turns of the machine's own event loop, in which a waiting caller may stop the
@@ -20,7 +20,7 @@ interface Timer {
   set: boolean
 }
 
-/** The time of a simulated world. It moves only when nothing is left to do, and then to the next timer. */
+/** The time of a simulated run. It moves only when nothing is left to do, and then to the next timer. */
 export class SimulatedTime {
   /** Called whenever the simulation has come to rest, before time moves. */
   onRest: () => void = () => {}
@@ -41,7 +41,7 @@ export class SimulatedTime {
     this.#dice = dice
   }
 
-  /** Milliseconds since the world began. */
+  /** Milliseconds since the run began. */
   get elapsed(): number {
     return this.#elapsed
   }
@@ -84,7 +84,7 @@ export class SimulatedTime {
     return clock
   }
 
-  /** Lets everything happen that needs no time, then time pass, until `done` or `until` (in milliseconds of the world). */
+  /** Lets everything happen that needs no time, then time pass, until `done` or `until` (in milliseconds of the run). */
   async run(until: number, isDone: () => boolean = () => false): Promise<void> {
     await rest()
     this.onRest()

@@ -1,4 +1,4 @@
-/** Chance in a simulated world: one sequence for each stream, so that a draw more in one moves nothing in the others. */
+/** Chance in a simulated run: one sequence for each stream, so that a draw more in one moves nothing in the others. */
 export class Dice {
   #state: number
 

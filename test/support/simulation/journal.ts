@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** The event log of a world: one line for each thing that happened, in order. */
+/** The event log of a simulated run: one line for each thing that happened, in order. */
 export class Journal {
   readonly lines: string[] = []
   readonly #now: () => number

@@ -18,16 +18,16 @@ import type { InvariantChecker } from './checks/invariant-checker.ts'
 import type { SimulatedTime } from './clock.ts'
 import type { Dice } from './dice.ts'
 import type { Disk } from './disk/disk.ts'
-import type { SharedDatabase } from './medium.ts'
+import type { FaultInjector } from './fault-injector.ts'
 import { scriptedModel } from './model/model.ts'
-import { simulatedToolkit, withTrouble } from './model/tools.ts'
-import type { Trouble } from './trouble.ts'
+import { simulatedToolkit, withFaults } from './model/tools.ts'
+import type { SharedDatabase } from './shared-database.ts'
 
-/** Where the project of every world lies, on its own disk. */
+/** Where the project of every simulated run lies, on its own disk. */
 export const ROOT = '/project'
 
-/** What the processes of a world share. */
-export interface Surroundings {
+/** What the processes of a simulated run share. */
+export interface ProcessParts {
   opener: Opener
   also: readonly PluginDefinition[]
   /** Tools of those. */
@@ -35,7 +35,7 @@ export interface Surroundings {
   time: SimulatedTime
   disk: Disk
   database: SharedDatabase
-  trouble: Trouble
+  injector: FaultInjector
   /** There is no checker while the project is prepared. */
   checker: InvariantChecker | undefined
   random: Random
@@ -47,7 +47,7 @@ export interface Surroundings {
   mayKill(process: number, moment: string): void
 }
 
-/** One process of the service in a simulated world. It may be killed at any moment: nothing that it does after that has an effect. */
+/** One process of the service in a simulated run. It may be killed at any moment: nothing that it does after that has an effect. */
 export class SimulatedProcess {
   readonly number: number
   readonly roles: readonly Role[]
@@ -56,12 +56,12 @@ export class SimulatedProcess {
   timers = 0
   #alive = true
   #stopping: Promise<void> | undefined
-  readonly #world: Surroundings
+  readonly #parts: ProcessParts
 
-  constructor(number: number, roles: readonly Role[], world: Surroundings) {
+  constructor(number: number, roles: readonly Role[], parts: ProcessParts) {
     this.number = number
     this.roles = roles
-    this.#world = world
+    this.#parts = parts
   }
 
   get alive(): boolean {
@@ -70,7 +70,7 @@ export class SimulatedProcess {
 
   /** Brings the service up. @throws what keeps it from starting; the process is gone then */
   async start(): Promise<void> {
-    const { opener, also, checker } = this.#world
+    const { opener, also, checker } = this.#parts
     const write = (line: string) => this.#alive && checker?.onLog(this.number, line)
     try {
       const kernel = await opener.open({
@@ -80,7 +80,7 @@ export class SimulatedProcess {
         log: { level: 'error', write },
         also: [...also, this.#plugin()],
       })
-      this.#trouble(kernel)
+      this.#injectFaults(kernel)
       checker?.follow(this.number, kernel, () => this.#alive)
       if (!this.#stopping) this.kernel = kernel
     } catch (error) {
@@ -107,25 +107,25 @@ export class SimulatedProcess {
   /** Ends it at once: no line of it runs on. */
   kill(): void {
     this.#alive = false
-    const { database, listening, checker } = this.#world
+    const { database, listening, checker } = this.#parts
     database.drop(this.number)
     for (const [path, number] of listening) if (number === this.number) listening.delete(path)
     checker?.afterKill(this.number)
   }
 
   #checkedStop(cycles: number): void {
-    this.#world.checker?.afterStop(this.number, this.timers, cycles)
+    this.#parts.checker?.afterStop(this.number, this.timers, cycles)
     this.kill()
   }
 
   #ports(): Partial<Ports> {
-    const { disk, trouble, listening, random, ids } = this.#world
+    const { disk, injector, listening, random, ids } = this.#parts
     const alive = () => this.#alive
     return {
       clock: this.#clock(),
       random,
       ids,
-      files: disk.filesFor(String(this.number), alive, trouble.disk),
+      files: disk.filesFor(String(this.number), alive, injector.disk),
       inodeOf: path => disk.inodeOf(path),
       stampOf: path => disk.stampOf(path),
       touch: (path, ms) => disk.touch(path, ms),
@@ -148,7 +148,7 @@ export class SimulatedProcess {
   }
 
   #clock(): Clock {
-    const inner = this.#world.time.clockFor(() => this.#alive)
+    const inner = this.#parts.time.clockFor(() => this.#alive)
     const clock: Clock = {
       ...inner,
       after: (ms, fn) => {
@@ -175,7 +175,7 @@ export class SimulatedProcess {
 
   /** What stands in for the machine inside the service. */
   #plugin(): PluginDefinition {
-    const { database, dice, trouble, checker, favoured } = this.#world
+    const { database, dice, injector, checker, favoured } = this.#parts
     const alive = () => this.#alive
     return definePlugin({
       name: 'simulated-world',
@@ -183,7 +183,7 @@ export class SimulatedProcess {
         svc.provide(Medium, database.mediumFor(this.number, alive))
         svc.toolkit(simulatedToolkit())
         const model = scriptedModel({
-          ...{ clock: svc.clock, dice: dice.model, trouble, favoured },
+          ...{ clock: svc.clock, dice: dice.model, injector, favoured },
           onAsked: request => checker?.onModelCall(request),
           onBilled: tokens => checker?.onBilled(tokens),
           names: () => checker?.names() ?? [],
@@ -201,10 +201,10 @@ export class SimulatedProcess {
   }
 
   /** Puts chance before every tool there is. */
-  #trouble(kernel: Kernel): void {
-    const { dice, trouble, checker, mayKill } = this.#world
+  #injectFaults(kernel: Kernel): void {
+    const { dice, injector, checker, mayKill } = this.#parts
     const parts = {
-      ...{ clock: kernel.ports.clock, dice: dice.tools, trouble },
+      ...{ clock: kernel.ports.clock, dice: dice.tools, injector },
       alive: () => this.#alive,
       onBegun: (tool: Tool, args: unknown, call: ToolCall) => {
         checker?.onToolBegun(this.number, tool, args, call)
@@ -215,7 +215,7 @@ export class SimulatedProcess {
       for (const tool of tools) {
         const original = originals.get(tool) ?? tool.execute
         originals.set(tool, original)
-        tool.execute = withTrouble(original, tool, parts)
+        tool.execute = withFaults(original, tool, parts)
       }
     }
   }

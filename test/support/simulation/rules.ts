@@ -1,7 +1,7 @@
 import type { SimulatedProject, SimulationOptions } from './contract.ts'
 import type { Dice } from './dice.ts'
 
-/** The faces that people have, what looks at the machine itself, and what has no part in a cycle. */
+/** Modules that are left out: interfaces, modules that read the real machine, and those without a part in cycles. */
 const OFF = [
   ...[
     'rest',
@@ -66,7 +66,7 @@ const TOOLKITS = [
   'goals',
 ]
 
-/** How a world is furnished. */
+/** How a simulated run is furnished. */
 export interface Rules {
   /** By path below the project's folder. */
   files: Record<string, string>
@@ -88,7 +88,7 @@ const PRICE = { input: 1, output: 5 }
 
 export const NOTHING: SimulatedProject = { profiles: {}, pluginConfig: {}, toolkits: [], tools: [], needs: [] }
 
-/** Draws the rules of a world: what it is configured with, who lives in it, and how fast. */
+/** Draws the rules of a simulated run: what it is configured with, who lives in it, and how fast. */
 export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belongings: SimulatedProject): Rules {
   const { profiles, pluginConfig } = belongings
   const heartbeat = dice.pick([0.8, 1.2, 2])

@@ -5,10 +5,10 @@ import { Toolkits } from '#tools/toolkits/contract'
 import { openKernel } from '../../../embed/compose.ts'
 import { turn } from '../clock.ts'
 import type { SimulatedProject, SimulatedRun, SimulationOptions } from './contract.ts'
-import { Ground } from './ground.ts'
-import { DeadProcess } from './medium.ts'
+import { InitialState } from './initial-state.ts'
 import { NOTHING } from './rules.ts'
-import { SimulatedWorld, type SimulationParts } from './world.ts'
+import { DeadProcess } from './shared-database.ts'
+import { SimulatedService, type SimulationParts } from './simulated-service.ts'
 
 /** Errors are frequent in simulated runs, and recording where each came from is much of what they cost. */
 const STACK_FRAMES = 3
@@ -30,7 +30,7 @@ const opener: Opener = {
     return openKernel({ builtins: [...BUILTINS, ...also], pluginFiles: 'all', ...options })
   },
 }
-let prepared: Promise<Ground> | undefined
+let prepared: Promise<InitialState> | undefined
 
 /**
  * Runs the whole service from a seed in this process, while faults are injected: without network, disk or waiting. The same
@@ -39,24 +39,24 @@ let prepared: Promise<Ground> | undefined
  * @throws SimulationStuckError when code waits for what is not simulated
  */
 export async function simulate(options: SimulateOptions): Promise<SimulatedRun> {
-  return runWatched(await simulatedWorld(options))
+  return runWatched(await simulatedService(options))
 }
 
 /** Prepares a run of `simulate`. */
-export async function simulatedWorld({
+export async function simulatedService({
   plugins = [],
   project = {},
   rewrite,
   ...options
-}: SimulateOptions): Promise<SimulatedWorld> {
-  prepared ??= Ground.prepare(opener, turn)
-  const ground = await prepared
+}: SimulateOptions): Promise<SimulatedService> {
+  prepared ??= InitialState.prepare(opener, turn)
+  const initial = await prepared
   // What the last run left is only given back between two turns of the event loop.
   await turn()
   const needs = plugins.flatMap(plugin => plugin.needs ?? [])
   const belongings = { ...NOTHING, needs, ...project }
-  const parts = { opener, ground, also: plugins, belongings, ...(rewrite ? { rewrite } : {}) }
-  return new SimulatedWorld({ cycles: CYCLES, faults: 'some', ...options }, parts)
+  const parts = { opener, initial, also: plugins, belongings, ...(rewrite ? { rewrite } : {}) }
+  return new SimulatedService({ cycles: CYCLES, faults: 'some', ...options }, parts)
 }
 
 /**
@@ -71,13 +71,13 @@ export async function* simulateProject(
 ): AsyncGenerator<SimulatedRun> {
   const parts = {
     opener: kernel.use(OpenerToken),
-    ground: await Ground.prepare(kernel.use(OpenerToken), turn),
+    initial: await InitialState.prepare(kernel.use(OpenerToken), turn),
     also: kernel.use(HostToken).ofFiles(),
     belongings: await projectOf(kernel, options.presets ?? []),
   }
   for (let n = 0; n < seeds && !signal.aborted; n++) {
-    const world = new SimulatedWorld({ ...options, seed: options.seed + n }, parts)
-    const run = await runWatched(world, signal).catch(error => {
+    const service = new SimulatedService({ ...options, seed: options.seed + n }, parts)
+    const run = await runWatched(service, signal).catch(error => {
       if (!signal.aborted) throw error
     })
     if (run) yield run
@@ -85,19 +85,19 @@ export async function* simulateProject(
   }
 }
 
-/** Runs a world. An uncaught error in it violates an invariant, and does not end this process. */
-export async function runWatched(world: SimulatedWorld, signal?: AbortSignal): Promise<SimulatedRun> {
+/** Runs a service. An uncaught error in it violates an invariant, and does not end this process. */
+export async function runWatched(service: SimulatedService, signal?: AbortSignal): Promise<SimulatedRun> {
   const uncaught = (error: unknown) => {
-    if (!(error instanceof DeadProcess)) world.checker.uncaught(error)
+    if (!(error instanceof DeadProcess)) service.checker.uncaught(error)
   }
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = STACK_FRAMES
   process.on('unhandledRejection', uncaught)
   try {
-    const run = await world.live(turn, signal)
+    const run = await service.live(turn, signal)
     // Node reports unhandled rejections only when nothing else is left to do, which in a simulation is never.
     await turn()
-    return { ...run, violation: world.checker.violation }
+    return { ...run, violation: service.checker.violation }
   } finally {
     process.off('unhandledRejection', uncaught)
     Error.stackTraceLimit = stackTraceLimit

@@ -1,6 +1,6 @@
 import { type Operation, z } from '#kernel'
-import type { ArgumentSpec, CliFace, CommandSpec, OptionSpec, ValueType } from '../contract.ts'
-import { facesOf, type Place, readUsage } from './usage.ts'
+import type { ArgumentSpec, CliCommand, CommandSpec, OptionSpec, ValueType } from '../contract.ts'
+import { cliCommandsOf, type Place, readUsage } from './usage.ts'
 
 interface Schema {
   type?: string | string[]
@@ -17,25 +17,25 @@ interface Schema {
 
 /** The commands of operations: one for each of their `cli` words. */
 export function commandsOf(operations: readonly Operation[]): CommandSpec[] {
-  return operations.flatMap(operation => facesOf(operation).map(face => commandOf(operation, face)))
+  return operations.flatMap(operation => cliCommandsOf(operation).map(command => commandOf(operation, command)))
 }
 
-function commandOf(operation: Operation, face: CliFace): CommandSpec {
+function commandOf(operation: Operation, command: CliCommand): CommandSpec {
   const input = z.toJSONSchema(operation.input, { io: 'input', unrepresentable: 'any' }) as Schema
   const fields = new Map(Object.entries(input.properties ?? {}))
-  const { path, places } = readUsage(face.usage)
-  const preset = { ...face.defaults, ...face.preset }
+  const { path, places } = readUsage(command.usage)
+  const preset = { ...command.defaults, ...command.preset }
   const positional = places.map(place => argumentOf(place, fields))
-  const fixed = [...Object.keys(face.preset ?? {}), ...(face.hidden ?? [])]
+  const fixed = [...Object.keys(command.preset ?? {}), ...(command.hidden ?? [])]
   const taken = new Set([...fixed, ...positional.map(argument => argument.field)])
   const options = [...fields].filter(([field]) => !taken.has(field))
   return {
     path,
-    summary: face.summary ?? operation.summary,
+    summary: command.summary ?? operation.summary,
     description: operation.description ?? '',
     arguments: positional,
-    example: face.example ? `svc ${face.example}` : exampleOf(path, places, fields),
-    options: options.flatMap(([field, schema]) => optionsOf(field, schema, face, input.required ?? [])),
+    example: command.example ? `svc ${command.example}` : exampleOf(path, places, fields),
+    options: options.flatMap(([field, schema]) => optionsOf(field, schema, command, input.required ?? [])),
     operation: {
       name: operation.name,
       preset,
@@ -77,9 +77,9 @@ function argumentOf(place: Place, fields: ReadonlyMap<string, Schema>): Argument
   return { field, type: typeOf(schema), required, rest, description: schema.description ?? '' }
 }
 
-function optionsOf(field: string, schema: Schema, face: CliFace, required: readonly string[]): OptionSpec[] {
-  const list = face.lists?.[field]
-  if (!list) return [optionOf(field, schema, face, required)]
+function optionsOf(field: string, schema: Schema, command: CliCommand, required: readonly string[]): OptionSpec[] {
+  const list = command.lists?.[field]
+  if (!list) return [optionOf(field, schema, command, required)]
   const kinds = new Map((schema.items?.anyOf ?? []).flatMap(({ properties = {} }) => Object.entries(properties)))
   return Object.entries(list).map(([name, key]) => {
     const { const: fixed, description = '' } = kinds.get(key) ?? {}
@@ -88,24 +88,25 @@ function optionsOf(field: string, schema: Schema, face: CliFace, required: reado
   })
 }
 
-function optionOf(field: string, schema: Schema, face: CliFace, required: readonly string[]): OptionSpec {
+function optionOf(field: string, schema: Schema, command: CliCommand, required: readonly string[]): OptionSpec {
   return {
     field,
-    name: face.files?.[field] ?? face.attachments?.[field] ?? face.paths?.[field] ?? field.replaceAll('_', '-'),
-    short: face.short?.[field] ?? null,
-    type: optionTypeOf(field, schema, face),
+    name:
+      command.files?.[field] ?? command.attachments?.[field] ?? command.paths?.[field] ?? field.replaceAll('_', '-'),
+    short: command.short?.[field] ?? null,
+    type: optionTypeOf(field, schema, command),
     required: required.includes(field),
-    default: face.defaults?.[field] ?? schema.default ?? null,
+    default: command.defaults?.[field] ?? schema.default ?? null,
     choices: choicesOf(schema),
     description: schema.description ?? '',
   }
 }
 
-function optionTypeOf(field: string, schema: Schema, face: CliFace): ValueType {
-  if (face.attachments?.[field]) return 'files'
-  if (face.files?.[field]) return 'file'
+function optionTypeOf(field: string, schema: Schema, command: CliCommand): ValueType {
+  if (command.attachments?.[field]) return 'files'
+  if (command.files?.[field]) return 'file'
   const type = typeOf(schema)
-  if (!face.paths?.[field]) return type
+  if (!command.paths?.[field]) return type
   return type === 'list' ? 'paths' : 'path'
 }
 

@@ -1,6 +1,6 @@
 import type { Operation, PointRules } from '#kernel'
 import { requireFields } from '#lib/operation-fields'
-import type { CliFace } from '../contract.ts'
+import type { CliCommand } from '../contract.ts'
 
 /** A value of a command by its place: `<name>`, `[name]`, `<name...>`. */
 export interface Place {
@@ -22,7 +22,7 @@ export function readUsage(usage: string): { path: string[]; places: Place[] } {
 }
 
 /** The commands of an operation, as its author wrote them. */
-export function facesOf({ cli = [] }: Pick<Operation, 'cli'>): readonly CliFace[] {
+export function cliCommandsOf({ cli = [] }: Pick<Operation, 'cli'>): readonly CliCommand[] {
   return [cli].flat()
 }
 
@@ -33,11 +33,11 @@ export function facesOf({ cli = [] }: Pick<Operation, 'cli'>): readonly CliFace[
 export const cliInterface: PointRules<Operation> = {
   shape: {
     parse(operation) {
-      for (const { usage } of facesOf(operation)) checkCommand(operation, usage)
+      for (const { usage } of cliCommandsOf(operation)) checkCommand(operation, usage)
     },
   },
   claims: operation =>
-    facesOf(operation).map(({ usage }) => {
+    cliCommandsOf(operation).map(({ usage }) => {
       const { path, places } = readUsage(usage)
       return `svc ${path.join(' ')}${places.length > 0 ? ' <>' : ''}`
     }),

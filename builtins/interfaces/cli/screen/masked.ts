@@ -18,7 +18,7 @@ export async function invokeMasked<T>(
   const mask: Mask = value => (value === undefined ? value : JSON.parse(hide(JSON.stringify(value))))
   const reported = progress ? { progress: (message: string) => progress(mask(message)) } : {}
   try {
-    const output = await kernel.invoke(name, input, { ...call, ...reported, face: 'cli' })
+    const output = await kernel.invoke(name, input, { ...call, ...reported, via: 'cli' })
     return (isStream(output) ? maskedEvents(output, mask) : mask(output)) as T
   } catch (error) {
     throw maskedError(error, mask)

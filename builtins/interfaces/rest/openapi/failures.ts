@@ -6,7 +6,7 @@ import {
   DaemonNotRunningError,
   ForbiddenHostError,
   ForbiddenOriginError,
-  type HttpFace,
+  type HttpRoute,
   IdempotencyKeyReusedError,
   IdempotencyOutcomeUnknownError,
   MalformedRequestError,
@@ -27,7 +27,7 @@ type Errors = readonly Pick<ErrorClass<never>, 'code' | 'status' | 'title'>[]
 
 /** What any request to such a place may be answered with, whatever its operation does. */
 function sharedErrors({ http, reach, events }: Operation): Errors {
-  const { method, open, daemon, idempotent } = http as HttpFace
+  const { method, open, daemon, idempotent } = http as HttpRoute
   const changes = method !== 'GET'
   return [
     MalformedRequestError,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Operation, type OperationCall, parse } from '#kernel'
-import type { HttpFace } from '../contract.ts'
+import type { HttpRoute } from '../contract.ts'
 
 interface SendOptions {
   /** The output as its command prints it, where the client asks for text. */
@@ -10,10 +10,10 @@ interface SendOptions {
   hide: (json: string) => string
 }
 
-/** Sends an operation's output as its HTTP face says. */
+/** Sends an operation's output as its route declares. */
 export function sendOutput(
   reply: FastifyReply,
-  http: HttpFace,
+  http: HttpRoute,
   output: unknown,
   { text, hide }: SendOptions,
 ): FastifyReply {

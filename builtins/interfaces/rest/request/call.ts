@@ -13,6 +13,7 @@ const noFollower = () => {}
 
 /** Who asks, as the headers of a request tell it. */
 export class RestCall implements OperationCall {
+  readonly via = 'rest'
   readonly face = 'rest'
   readonly progress = noFollower
   readonly tenant: string

@@ -1,9 +1,9 @@
 import type { Operation } from '#kernel'
-import type { HttpFace, ProtocolRoute, StaticRoute } from '../contract.ts'
+import type { HttpRoute, ProtocolRoute, StaticRoute } from '../contract.ts'
 
 /** A place in the URL space, and the name of the operation that answers there; the name is resolved at each request. */
 interface Route {
-  method: HttpFace['method']
+  method: HttpRoute['method']
   path: string
   operation: string
   open: boolean

@@ -22,7 +22,7 @@ import {
   testHost,
 } from '../../../support/index.ts'
 
-/** What it takes for agents to live, without the faces. */
+/** The modules that agents need, without the interfaces. */
 export const AGENT_MODULES = [store, images, models, budget, profiles, agents, runtime, sandbox, file, notepad, goals]
 
 export const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 5\n'

@@ -5,7 +5,7 @@ import { InternalError } from '#lib/errors'
 import { Store } from '#platform/store/contract'
 import { BUILTINS } from '../../../../builtins/index.ts'
 import { ConflictError, definePlugin, Operations, z } from '../../../../kernel/index.ts'
-import { type Answer, startRestServer } from '../../../faces/rest/rest-server.ts'
+import { type Answer, startRestServer } from '../../../interfaces/rest/rest-server.ts'
 import { behind } from '../../../support/direct-access.ts'
 import { RunningSvc, svc, tempDir, until } from '../../../support/index.ts'
 

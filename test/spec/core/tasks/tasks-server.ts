@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { onTestFinished } from 'vitest'
-import { startRestServer } from '../../../faces/rest/rest-server.ts'
+import { startRestServer } from '../../../interfaces/rest/rest-server.ts'
 import { modelServer, type Script } from '../../../support/index.ts'
 import { AGENT_MODULES, WORKER } from '../models/model-host.ts'
 import { TASK_MODULES } from './tasks-host.ts'

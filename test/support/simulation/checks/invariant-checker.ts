@@ -5,15 +5,15 @@ import type { Invariant, Look } from '#platform/store/contract'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import type { Refusal } from '../../model/wire-rules.ts'
 import type { Violation } from '../contract.ts'
+import type { FaultInjector } from '../fault-injector.ts'
 import type { Journal } from '../journal.ts'
-import type { Trouble } from '../trouble.ts'
 import { isResult, ownInvariants, RESUMES, WATCHED } from './invariants.ts'
 
 export interface CheckerParts {
   look: Look
   journal: Journal
-  trouble: Trouble
-  /** Milliseconds since the world began. */
+  injector: FaultInjector
+  /** Milliseconds since the run began. */
   elapsed(): number
   /** Milliseconds within which a woken agent runs. */
   wakes_within: number
@@ -30,7 +30,7 @@ export interface CheckerParts {
 const TICK_MS = 250
 /** A lease outlives failures to renew it for so long, in milliseconds. */
 const LEASE_MS = 20_000
-/** What is written beside a file has the number of the machine's own process in its name: the same world, another log. */
+/** What is written beside a file has the number of the machine's own process in its name: the same run, another log. */
 const OWN_FILES = `.${process.pid}.tmp`
 /** How long a process waits for a locked database, in milliseconds. */
 const LOCK_MS = 5_000
@@ -45,7 +45,7 @@ interface Nudge {
   cycles: number
 }
 
-/** Sees all that happens in a world, keeps count of it, and says when a promise is broken. */
+/** Sees all that happens in a simulated run, keeps count of it, and says when a promise is broken. */
 export class InvariantChecker {
   violation: Violation | null = null
   readonly counts = { cycles: 0, model_calls: 0, tool_runs: 0, acts: 0, kills: 0, checks: 0 }
@@ -54,7 +54,7 @@ export class InvariantChecker {
   readonly #parts: CheckerParts
   readonly #invariants = new Map<string, Invariant>(ownInvariants().map(each => [each.name, each]))
   readonly #calls = new Set<string>()
-  /** Runs of tools, by their calls; the world outside remembers them whatever becomes of a process. */
+  /** Runs of tools, by their calls; the simulation remembers them whatever becomes of a process. */
   readonly #runs = new Map<string, number>()
   readonly #approvals = new Map<string, string>()
   readonly #driving = new Map<string, { process: number; epoch: number }>()
@@ -144,7 +144,7 @@ export class InvariantChecker {
     on('phase_enter', (payload: { phase: string; agent_id: string }) => this.#phaseBegins(payload))
     on('config_changed', () => {})
     on('guard_failed', ({ guard, error }: { guard: string; error: string }) => {
-      if (this.#parts.trouble.level === 0) this.#report('quiet_when_well', `the guard ${guard} failed: ${error}`)
+      if (this.#parts.injector.level === 0) this.#report('quiet_when_well', `the guard ${guard} failed: ${error}`)
     })
   }
 
@@ -171,9 +171,9 @@ export class InvariantChecker {
 
   /** It ended in order. @param cycles those that did not end within its grace */
   afterStop(process: number, timers: number, cycles: number): void {
-    const { elapsed, trouble } = this.#parts
+    const { elapsed, injector } = this.#parts
     // What an operator is still waiting for is no one's left-over, nor is what waits for a database that is locked.
-    const isLocked = elapsed() - trouble.lastOfStore < (cycles > 0 ? LOCK_MS : RETRY_MS)
+    const isLocked = elapsed() - injector.lastOfStore < (cycles > 0 ? LOCK_MS : RETRY_MS)
     const isAsked = this.#asking.has(process)
     if (timers > 0 && !isAsked && !isLocked)
       this.#report('nothing_left_behind', `process ${process} has ${timers} timers`)
@@ -182,7 +182,7 @@ export class InvariantChecker {
   onLog(process: number, line: string): void {
     const { time: _, pid: __, ...entry } = JSON.parse(line.replaceAll(OWN_FILES, '.tmp')) as Record<string, unknown>
     this.#parts.journal.write('logged', { process, ...entry })
-    if (this.#parts.trouble.level === 0) this.#report('quiet_when_well', String(entry.msg))
+    if (this.#parts.injector.level === 0) this.#report('quiet_when_well', String(entry.msg))
   }
 
   /** Records an uncaught error. */
@@ -299,7 +299,7 @@ export class InvariantChecker {
 
   #cycleBegins(process: number, { agent_id }: { agent_id: string }): void {
     this.#started.set(agent_id, (this.#started.get(agent_id) ?? 0) + 1)
-    const { look, trouble, elapsed } = this.#parts
+    const { look, injector, elapsed } = this.#parts
     const agent = look.get<{ paused_at: number | null; died_at: number | null }>(
       'SELECT paused_at, died_at FROM agents WHERE agent_id = ?',
       [agent_id],
@@ -309,7 +309,7 @@ export class InvariantChecker {
     const epoch = look.get<{ epoch: number }>('SELECT epoch FROM leases WHERE agent_id = ?', [agent_id])?.epoch ?? 0
     const before = this.#driving.get(agent_id)
     // A write that takes an agent away, as a restored checkpoint, counts its epoch up too.
-    if (before?.epoch === epoch - 1 && elapsed() - trouble.lastOfStore > LEASE_MS) {
+    if (before?.epoch === epoch - 1 && elapsed() - injector.lastOfStore > LEASE_MS) {
       this.#report('driven_once', `${agent_id} is driven by processes ${before.process} and ${process}`)
     }
     this.#driving.set(agent_id, { process, epoch })
@@ -370,7 +370,7 @@ export class InvariantChecker {
    * A nudge is read by a cycle that begins after it, or by one that is under way. Faults in the way extend its time.
    */
   #checkNudge(nudge: Nudge, now: number): void {
-    const { look, trouble, wakes_within, driven } = this.#parts
+    const { look, injector, wakes_within, driven } = this.#parts
     const row = look.get<{ delivered_at: number | null; stopped: number; owner: string | null }>(
       `SELECT n.delivered_at, a.paused_at IS NOT NULL OR a.died_at IS NOT NULL AS stopped, l.owner FROM nudges n
        JOIN agents a ON a.agent_id = n.agent_id JOIN leases l ON l.agent_id = n.agent_id WHERE n.nudge_id = ?`,
@@ -379,7 +379,7 @@ export class InvariantChecker {
     if (!row && look.get('SELECT 1 FROM agents WHERE agent_id = ?', [nudge.agent_id])) this.reportLost(nudge.nudge_id)
     const delivered = !row || row.delivered_at !== null || (this.#started.get(nudge.agent_id) ?? 0) > nudge.cycles
     if (delivered) return void this.#nudges.delete(nudge.nudge_id)
-    const busy = row.stopped || row.owner !== null || !driven() || now - trouble.lastOfStore < 2_000
+    const busy = row.stopped || row.owner !== null || !driven() || now - injector.lastOfStore < 2_000
     if (busy) nudge.since = now
     else if (now - nudge.since > wakes_within) {
       this.#report(

@@ -137,7 +137,7 @@ export const ownInvariants = (): readonly Invariant[] => [
   oneEventForEachEnd(),
 ]
 
-/** Each event is read once: this is looked at after every step, however long a world goes on. */
+/** Each event is read once: this is looked at after every step, however long a simulated run goes on. */
 function oneEventForEachEnd(): Invariant {
   let seen = 0
   const ends = new Map<string, number>()

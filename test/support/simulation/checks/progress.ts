@@ -3,7 +3,7 @@ import type { Look } from '#platform/store/contract'
 type Rows = Pick<Look, 'all' | 'get'>
 
 /** Agents with an active goal that must move once nothing is in the way, and when they run next, in milliseconds since 1970. */
-export function whoMustMove(look: Rows): { agent_id: string; run_at: number }[] {
+export function agentsThatMustMove(look: Rows): { agent_id: string; run_at: number }[] {
   // One that another agent works on a part of may wait for it; that part must move. Who has asked since then is not answered.
   return look.all(
     `SELECT g.agent_id, l.run_at FROM goals g JOIN leases l ON l.agent_id = g.agent_id

@@ -1,16 +1,16 @@
 import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '#core/models/contract'
 import type { Clock } from '#kernel'
 import type { Dice } from '../dice.ts'
-import type { Trouble } from '../trouble.ts'
+import type { FaultInjector } from '../fault-injector.ts'
 import { argumentsFor } from './improvise.ts'
 
 /** What decides what a model says. */
 export interface SayingParts {
   dice: Dice
-  trouble: Trouble
+  injector: FaultInjector
   /** What arguments may name. */
   names(): readonly string[]
-  /** Tools that are called as often as all others together, beside the world's own. */
+  /** Tools that are called as often as all others together, beside those of the simulation. */
   favoured: readonly string[]
 }
 
@@ -28,7 +28,7 @@ const PLACES = ['valley', 'attic', 'market', 'archive', 'shore', 'workshop', 'to
 
 /** A model that says what the dice say: goals, steps, ends, and now and then what no model should. */
 export function scriptedModel(parts: ModelParts): ModelProvider {
-  const { clock, dice, trouble } = parts
+  const { clock, dice, injector } = parts
   return {
     name: 'scripted',
     notice: 'scripted, not an AI model',
@@ -38,8 +38,8 @@ export function scriptedModel(parts: ModelParts): ModelProvider {
       parts.onAsked(request)
       await patience(clock, dice.int(5, 900), signal)
       refuse(parts, request)
-      const stalls = trouble.strikes('model_stalls', 0.01)
-      const breaks = trouble.strikes('model_breaks_off', 0.02)
+      const stalls = injector.injects('model_stalls', 0.01)
+      const breaks = injector.injects('model_breaks_off', 0.02)
       const events = answer(parts, request)
       for (const [n, event] of events.entries()) {
         if (breaks && n === events.length - 1) return
@@ -57,8 +57,8 @@ async function patience(clock: Clock, ms: number, signal: AbortSignal): Promise<
   signal.throwIfAborted()
 }
 
-function refuse({ trouble, dice }: ModelParts, { model }: ModelRequest): void {
-  if (!trouble.is('model_down') && !trouble.strikes('model_refuses', 0.03)) return
+function refuse({ injector, dice }: ModelParts, { model }: ModelRequest): void {
+  if (!injector.is('model_down') && !injector.injects('model_refuses', 0.03)) return
   const [problem, kind, billed] = dice.pick([
     ['it has too much to do (429)', 'rate_limited', false],
     ['it failed (500)', 'server_error', true],
@@ -70,14 +70,14 @@ function refuse({ trouble, dice }: ModelParts, { model }: ModelRequest): void {
 
 /** What it says, with what that costs and how it ends. */
 function answer(parts: ModelParts, request: ModelRequest): ModelEvent[] {
-  const { trouble, dice } = parts
+  const { injector, dice } = parts
   const said = sayingOf(parts, request)
   const calls = said.filter(({ type }) => type === 'tool_call').length
-  const finish_reason = trouble.strikes('model_cut_short', 0.01) ? 'length' : calls > 0 ? 'tool_calls' : 'stop'
+  const finish_reason = injector.injects('model_cut_short', 0.01) ? 'length' : calls > 0 ? 'tool_calls' : 'stop'
   // A lower bound: four characters are a token.
   const chars = request.messages.reduce((sum, { content }) => sum + content.length, 0)
   const usage = { input_tokens: Math.ceil(chars / 5), output_tokens: dice.int(1, 60) }
-  const bill: ModelEvent[] = trouble.strikes('model_says_no_usage', 0.02) ? [] : [{ type: 'usage', usage }]
+  const bill: ModelEvent[] = injector.injects('model_says_no_usage', 0.02) ? [] : [{ type: 'usage', usage }]
   return [...said, ...bill, { type: 'done', finish_reason }]
 }
 
@@ -86,9 +86,9 @@ export function sayingOf(
   parts: SayingParts,
   request: Pick<ModelRequest, 'tools'> & { purpose: { kind: string } },
 ): ModelEvent[] {
-  const { dice, trouble } = parts
+  const { dice, injector } = parts
   const { purpose, tools } = request
-  if (trouble.strikes('model_says_garbage', 0.01)) {
+  if (injector.injects('model_says_garbage', 0.01)) {
     return [{ type: 'text', text: dice.pick(['', ' ', '<html>502</html>', '{"goal":', '\u0000\u001b[2J']) }]
   }
   if (purpose.kind === 'goal_generation') return [{ type: 'text', text: aim(dice) }]
@@ -114,7 +114,7 @@ function sentence(dice: Dice): string {
 }
 
 function calls(parts: SayingParts, { tools }: Pick<ModelRequest, 'tools'>): ModelEvent[] {
-  const { dice, trouble, favoured } = parts
+  const { dice, injector, favoured } = parts
   const others = tools.filter(({ name }) => name !== 'finish_goal')
   const own = others.filter(({ name }) => name.startsWith('sim_') || favoured.includes(name))
   const made: ModelEvent[] = []
@@ -130,14 +130,14 @@ function calls(parts: SayingParts, { tools }: Pick<ModelRequest, 'tools'>): Mode
     const tool = dice.pick(own.length > 0 && dice.chance(0.5) ? own : others)
     made.push(call(parts, tool.name, argumentsFor(tool.parameters, dice, parts.names())))
   }
-  if (trouble.strikes('model_calls_unknown_tool', 0.01)) made.push(call(parts, 'no_such_tool', {}))
+  if (injector.injects('model_calls_unknown_tool', 0.01)) made.push(call(parts, 'no_such_tool', {}))
   if (dice.chance(0.06)) made.push({ ...made[0]! })
   return made
 }
 
-function call({ dice, trouble }: SayingParts, name: string, args: unknown): ModelEvent {
+function call({ dice, injector }: SayingParts, name: string, args: unknown): ModelEvent {
   const json = JSON.stringify(args)
-  const torn = trouble.strikes('model_tears_arguments', 0.01)
+  const torn = injector.injects('model_tears_arguments', 0.01)
   return {
     type: 'tool_call',
     id: dice.chance(0.05) ? '' : `c${dice.int(0, 1e9).toString(36)}`,

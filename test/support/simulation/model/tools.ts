@@ -1,12 +1,12 @@
 import { type Clock, z } from '#kernel'
 import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import type { Dice } from '../dice.ts'
-import type { Trouble } from '../trouble.ts'
+import type { FaultInjector } from '../fault-injector.ts'
 
 export interface ToolParts {
   clock: Clock
   dice: Dice
-  trouble: Trouble
+  injector: FaultInjector
   alive(): boolean
   /** A tool begins to run: the moment in which it may have taken effect outside. */
   onBegun(tool: Tool, args: unknown, call: ToolCall): void
@@ -14,7 +14,7 @@ export interface ToolParts {
 
 const note = z.object({ text: z.string().max(200), amount: z.number().int().min(0).max(9).optional() })
 
-/** Tools whose effects the world keeps count of. */
+/** Tools whose effects the simulation keeps count of. */
 export function simulatedToolkit(): Toolkit {
   const plain = (name: string, description: string, more: Partial<Tool> = {}) =>
     tool({ name, description, parameters: note, execute: ({ text }) => `${name}: ${text}`, ...more })
@@ -48,16 +48,16 @@ const GARBAGE: readonly (() => unknown)[] = [
 const never = () => new Promise<never>(() => {})
 
 /** Puts chance before a tool: it takes its time, fails, hangs until its limit, or answers what makes no sense. */
-export function withTrouble(original: Tool['execute'], of: Tool, { clock, dice, trouble, alive, onBegun }: ToolParts) {
+export function withFaults(original: Tool['execute'], of: Tool, { clock, dice, injector, alive, onBegun }: ToolParts) {
   return async (args: unknown, call: ToolCall): Promise<unknown> => {
     if (!alive()) return never()
     onBegun(of, args, call)
     if (!alive()) return never()
     if (dice.chance(0.4)) await clock.sleep(dice.int(1, 700), call.signal)
-    if (trouble.strikes('tool_fails', 0.04)) throw new Error(dice.pick(['it broke', 'no such thing', '']))
+    if (injector.injects('tool_fails', 0.04)) throw new Error(dice.pick(['it broke', 'no such thing', '']))
     // Some ignore the abort signal.
-    if (trouble.strikes('tool_hangs', 0.01)) await (dice.chance(0.5) ? clock.sleep(1e9, call.signal) : never())
+    if (injector.injects('tool_hangs', 0.01)) await (dice.chance(0.5) ? clock.sleep(1e9, call.signal) : never())
     const result = await original(args as never, call)
-    return trouble.strikes('tool_answers_garbage', 0.02) ? dice.pick(GARBAGE)() : result
+    return injector.injects('tool_answers_garbage', 0.02) ? dice.pick(GARBAGE)() : result
   }
 }

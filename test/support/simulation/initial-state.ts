@@ -3,15 +3,15 @@ import type { Opener } from '#lib/opener'
 import { SimulatedTime } from './clock.ts'
 import { Dice } from './dice.ts'
 import { Disk } from './disk/disk.ts'
-import { type MediumParts, SharedDatabase } from './medium.ts'
+import { FaultInjector } from './fault-injector.ts'
 import { ROOT, SimulatedProcess } from './process.ts'
 import { NOTHING, rulesOf } from './rules.ts'
-import { Trouble } from './trouble.ts'
+import { type MediumParts, SharedDatabase } from './shared-database.ts'
 
 type Row = Record<string, unknown>
 
-/** What all worlds of one run begin with: a database whose schema the service itself has made, once, from nothing. */
-export class Ground {
+/** What all runs of one run begin with: a database whose schema the service itself has made, once, from nothing. */
+export class InitialState {
   readonly #database: SharedDatabase
   readonly #tables: readonly (readonly [name: string, rows: readonly Row[]])[]
 
@@ -25,7 +25,7 @@ export class Ground {
    * needed is loaded.
    * @param turn lets the machine's own event loop turn
    */
-  static async prepare(opener: Opener, turn: () => Promise<void>): Promise<Ground> {
+  static async prepare(opener: Opener, turn: () => Promise<void>): Promise<InitialState> {
     const dice = new Dice(0, 'ground')
     const time = new SimulatedTime(dice)
     const disk = new Disk(() => time.wall)
@@ -36,7 +36,7 @@ export class Ground {
     const process = new SimulatedProcess(0, ['cli'], {
       ...{ opener, also: [], favoured: [], time, disk, database, random },
       ids: keyedIds(random),
-      trouble: new Trouble('none', dice, () => 0),
+      injector: new FaultInjector('none', dice, () => 0),
       checker: undefined,
       dice: { model: dice, tools: dice },
       listening: new Map(),
@@ -55,14 +55,14 @@ export class Ground {
       return work
     }
     await waitFor(process.start())
-    const ground = new Ground(database)
+    const initial = new InitialState(database)
     const spawned = (await waitFor(process.kernel!.invoke('agents.spawn', { preset: 'worker' }))) as {
       agent_id: string
     }
     const calendar = { id: spawned.agent_id, objective: 'Look around the garden', cron: '0 9 * * *' }
     await waitFor(process.kernel!.invoke('schedules.add', calendar).catch(() => {}))
     process.kill()
-    return ground
+    return initial
   }
 
   /** The database, empty again, under new conditions. */

@@ -223,7 +223,7 @@ describe('a stream that can go on', () => {
 })
 
 describe('a stream that began something', () => {
-  const runs: { key: string | undefined; face: 'stream' | 'whole' }[] = []
+  const runs: { key: string | undefined; call: 'stream' | 'whole' }[] = []
   /** In the place of the real one: its stream stops in the middle, its whole answer comes. */
   const tasks = definePlugin({
     name: 'tasks',
@@ -238,7 +238,7 @@ describe('a stream that began something', () => {
           events: { token: z.object({ text: z.string() }), done: answer },
           http: { method: 'POST', path: '/agents/{id}/tasks/stream' },
           async *run({ instruction }, { idempotency_key }) {
-            runs.push({ key: idempotency_key, face: 'stream' })
+            runs.push({ key: idempotency_key, call: 'stream' })
             if (instruction === 'refuse') throw new ConflictError({ message: 'Not now.' })
             yield { event: 'token', data: { text: 'so ' } }
             yield { event: 'token', data: { text: 'far' } }
@@ -254,7 +254,7 @@ describe('a stream that began something', () => {
           output: answer,
           http: { method: 'POST', path: '/agents/{id}/tasks' },
           run(_, { idempotency_key }) {
-            runs.push({ key: idempotency_key, face: 'whole' })
+            runs.push({ key: idempotency_key, call: 'whole' })
             return { status: 'completed', output: 'so far and to the end' }
           },
         }),
@@ -283,8 +283,8 @@ describe('a stream that began something', () => {
   it('that stops without its end asks for the answer under the same key', async () => {
     expect(await recordRuns('stop', 'once-1')).toEqual(['so ', 'far', 'done: so far and to the end'])
     expect(runs).toEqual([
-      { key: 'once-1', face: 'stream' },
-      { key: 'once-1', face: 'whole' },
+      { key: 'once-1', call: 'stream' },
+      { key: 'once-1', call: 'whole' },
     ])
   })
 

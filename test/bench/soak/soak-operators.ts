@@ -2,7 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type Sqlite from 'better-sqlite3'
 import { SvcError } from '#kernel'
 import { Dice } from '../../support/simulation/dice.ts'
-import { ACTS, type Act, type Acts, actThrough, type DeedParts } from '../../support/simulation/people.ts'
+import {
+  ACTIONS,
+  type ActionParts,
+  type OperatorAction,
+  runRandomAction,
+  type WeightedActions,
+} from '../../support/simulation/operators.ts'
 import { lookAt } from './soak-checks.ts'
 import { PRESETS, type SoakedProject } from './soak-project.ts'
 
@@ -47,8 +53,8 @@ export class SoakPeople {
   readonly goals = new Map<string, string>()
   readonly #project: SoakedProject
   readonly #dice: Dice
-  readonly #parts: DeedParts
-  #acts: Acts
+  readonly #parts: ActionParts
+  #acts: WeightedActions
   /** Requests that are not answered yet, and streams that are open. */
   readonly #open = new Set<Promise<unknown>>()
   #streams = new AbortController()
@@ -69,13 +75,13 @@ export class SoakPeople {
         decidedTwice: (id, decisions) => void this.broken.push(`${id}: ${decisions.join(' and ')} were both taken`),
       },
     }
-    const own: readonly (readonly [number, string, Act])[] = [
+    const own: readonly (readonly [number, string, OperatorAction])[] = [
       [12, 'look', () => this.#look()],
       [4, 'stream', () => this.#follow()],
       [2, 'consolidate', (_, call) => this.#consolidate(call)],
       [0.3, 'replace', (_, call) => this.#replace(call)],
     ]
-    const known = ACTS.flatMap(([, name, act]) => (name in WEIGHTS ? [[WEIGHTS[name]!, name, act] as const] : []))
+    const known = ACTIONS.flatMap(([, name, act]) => (name in WEIGHTS ? [[WEIGHTS[name]!, name, act] as const] : []))
     this.#acts = [...known, ...own]
   }
 
@@ -84,7 +90,7 @@ export class SoakPeople {
     while (!until.aborted) {
       await sleep(this.#dice.int(20, this.eager ? EAGER_MS : PACE_MS))
       if (!this.#busy) continue
-      const deed = actThrough({ kernel: { invoke: this.#invoke as never }, process: 1 }, this.#parts, this.#acts)
+      const deed = runRandomAction({ kernel: { invoke: this.#invoke as never }, process: 1 }, this.#parts, this.#acts)
       this.#opens(deed.catch(error => void this.broken.push(`an act failed: ${error}`)))
     }
   }
@@ -98,7 +104,7 @@ export class SoakPeople {
 
   /** From now on they do no more than let everything go on. */
   letGo(): void {
-    this.#acts = ACTS.flatMap(([, name, act]) => (LET_GO.includes(name) ? [[1, name, act] as const] : []))
+    this.#acts = ACTIONS.flatMap(([, name, act]) => (LET_GO.includes(name) ? [[1, name, act] as const] : []))
     this.goOn()
   }
 

@@ -11,7 +11,7 @@ const hello = definePlugin({
     const input = z.object({})
     svc.operation({
       ...{ name: 'who.asks', summary: 'Return the caller', input, output: z.string(), mcp: true },
-      run: (_input, { tenant, face }) => `${tenant} over ${face}`,
+      run: (_input, { tenant, via }) => `${tenant} over ${via}`,
     })
     svc.operation({
       ...{ name: 'tell.much', summary: 'Return more than any buffer holds', input, output: z.string(), mcp: true },

@@ -4,26 +4,26 @@ import type { Opener } from '#lib/opener'
 import { Invariants, type Look, Store } from '#platform/store/contract'
 import type { Tool } from '#tools/toolkits/contract'
 import { InvariantChecker } from './checks/invariant-checker.ts'
-import { progressOf, whoMustMove } from './checks/progress.ts'
+import { agentsThatMustMove, progressOf } from './checks/progress.ts'
 import { SimulatedTime } from './clock.ts'
 import { type SimulatedProject, type SimulatedRun, type SimulationOptions, SimulationStuckError } from './contract.ts'
 import { Dice } from './dice.ts'
 import { Disk } from './disk/disk.ts'
-import type { Ground } from './ground.ts'
+import { FaultInjector } from './fault-injector.ts'
+import type { InitialState } from './initial-state.ts'
 import { Journal } from './journal.ts'
-import { act, type PeopleParts } from './people.ts'
-import { ROOT, SimulatedProcess, type Surroundings } from './process.ts'
+import { actAsOperator, type OperatorParts } from './operators.ts'
+import { type ProcessParts, ROOT, SimulatedProcess } from './process.ts'
 import { type Rules, rulesOf } from './rules.ts'
-import { Trouble } from './trouble.ts'
 
-/** A world that has not come to its number of cycles by then is left, in milliseconds of its own. */
+/** A simulated run that has not come to its number of cycles by then is left, in milliseconds of its own. */
 const LONGEST_MS = 600_000
 /** How long starting and stopping may take in it. */
 const PATIENCE_MS = 120_000
 
 export interface SimulationParts {
   opener: Opener
-  ground: Ground
+  initial: InitialState
   /** Plugins of files, to be there as well. */
   also: readonly PluginDefinition[]
   belongings: SimulatedProject
@@ -32,15 +32,15 @@ export interface SimulationParts {
 }
 
 /** A machine with a disk, a clock and processes, and people at it: everything that happens in it follows from its seed. */
-export class SimulatedWorld {
+export class SimulatedService {
   readonly journal: Journal
   readonly checker: InvariantChecker
   readonly #options: SimulationOptions
   readonly #rules: Rules
   readonly #time: SimulatedTime
-  readonly #trouble: Trouble
+  readonly #faults: FaultInjector
   readonly #dice: { people: Dice; machine: Dice }
-  readonly #shared: Surroundings
+  readonly #shared: ProcessParts
   /** Past all faults, also once it is over. */
   readonly look: Look
   readonly #processes: SimulatedProcess[] = []
@@ -51,7 +51,7 @@ export class SimulatedWorld {
   /** A process stopped while the store failed. */
   #isUnbooked = false
 
-  constructor(options: SimulationOptions, { opener, ground, also, belongings, rewrite }: SimulationParts) {
+  constructor(options: SimulationOptions, { opener, initial, also, belongings, rewrite }: SimulationParts) {
     const { seed, faults } = options
     this.#options = options
     const dice = (stream: string) => new Dice(seed, stream)
@@ -61,11 +61,11 @@ export class SimulatedWorld {
     this.#dice = { people: dice('people'), machine: dice('machine') }
     const elapsed = () => time.elapsed
     this.journal = new Journal(elapsed)
-    this.#trouble = new Trouble(faults, dice('trouble'), elapsed)
-    const database = ground.database({
+    this.#faults = new FaultInjector(faults, dice('trouble'), elapsed)
+    const database = initial.database({
       fault: (process, point) => {
         if (point !== 'read') this.#mayKill(process, point)
-        return this.#trouble.database(point)
+        return this.#faults.database(point)
       },
       onCommit: (process, tables) => {
         this.checker.afterCommit(process, tables)
@@ -81,7 +81,7 @@ export class SimulatedWorld {
       },
     }
     this.checker = new InvariantChecker({
-      ...{ look: this.look, journal: this.journal, trouble: this.#trouble, elapsed },
+      ...{ look: this.look, journal: this.journal, injector: this.#faults, elapsed },
       wakes_within: this.#rules.wakes_within,
       isGated: (process, tool) => this.#isGated(process, tool),
       resumes: this.#rules.resumes,
@@ -99,7 +99,7 @@ export class SimulatedWorld {
         time,
         disk,
         database,
-        trouble: this.#trouble,
+        injector: this.#faults,
         checker: this.checker,
         random,
       },
@@ -142,7 +142,7 @@ export class SimulatedWorld {
       seed: this.#options.seed,
       hash: this.journal.hash,
       seconds: Math.round(this.#time.elapsed) / 1000,
-      faults: this.#trouble.counts,
+      faults: this.#faults.counts,
       log: this.journal.lines,
     }
   }
@@ -174,7 +174,7 @@ export class SimulatedWorld {
           ...about,
           error: error instanceof SvcError ? error.code : String(error),
         })
-        if (this.#trouble.level === 0 && !this.#calm) this.checker.reportLost(`the service does not start: ${error}`)
+        if (this.#faults.level === 0 && !this.#calm) this.checker.reportLost(`the service does not start: ${error}`)
         this.#openLater()
       },
     )
@@ -197,7 +197,7 @@ export class SimulatedWorld {
   /** Processes die at moments that matter rather than at any. */
   #mayKill(number: number, moment: string): void {
     const process = this.#processes.find(each => each.number === number)
-    if (!process?.alive || !process.kernel || !this.#trouble.strikes('killed', 0.0006)) return
+    if (!process?.alive || !process.kernel || !this.#faults.injects('killed', 0.0006)) return
     this.#kill(process, moment)
   }
 
@@ -234,14 +234,14 @@ export class SimulatedWorld {
     const { people } = this.#dice
     this.#time.after(people.int(50, this.#rules.pace), () => {
       if (this.#calm) return
-      void act(this.#people).catch(error => this.checker.uncaught(error))
+      void actAsOperator(this.#people).catch(error => this.checker.uncaught(error))
       this.#actLater()
     })
   }
 
-  get #people(): PeopleParts {
+  get #people(): OperatorParts {
     return {
-      ...{ dice: this.#dice.people, journal: this.journal, trouble: this.#trouble, checker: this.checker },
+      ...{ dice: this.#dice.people, journal: this.journal, injector: this.#faults, checker: this.checker },
       ...{ look: this.look, presets: this.#rules.presets },
       service: () => {
         const up = this.#up()
@@ -256,7 +256,7 @@ export class SimulatedWorld {
           const process = this.#up()
           if (process) void this.#restart(process)
         },
-        setClock: () => this.#time.jump(this.#trouble.clockJump()),
+        setClock: () => this.#time.jump(this.#faults.clockJump()),
         join: () => {
           if (this.#processes.filter(({ alive }) => alive).length < 2) this.#open(['daemon', 'joined'])
         },
@@ -268,14 +268,14 @@ export class SimulatedWorld {
     this.journal.write('stops', { process: process.number })
     const began = this.#time.elapsed
     await process.stop()
-    if (this.#trouble.lastOfStore >= began) this.#isUnbooked = true
+    if (this.#faults.lastOfStore >= began) this.#isUnbooked = true
     this.#openLater()
   }
 
   /** Ends all faults, and operators let everything go on: every agent with a goal makes progress. */
   async #calmDown(): Promise<void> {
     this.#calm = true
-    this.#trouble.end()
+    this.#faults.end()
     this.journal.write('calm')
     // Who froze all agents a moment ago may still wait for a lock.
     await this.#until(() => this.#up() !== undefined && this.checker.asking === 0, 'the service does not come back')
@@ -290,7 +290,7 @@ export class SimulatedWorld {
     )
     await this.#until(() => ready, 'operations are not answered')
     if (this.#isOver) return
-    const before = new Map(whoMustMove(this.look).map(({ agent_id, run_at }) => [agent_id, run_at]))
+    const before = new Map(agentsThatMustMove(this.look).map(({ agent_id, run_at }) => [agent_id, run_at]))
     const begun = new Map([...before.keys()].map(id => [id, progressOf(this.look, id)]))
     const hasMoved = (id: string) => progressOf(this.look, id) !== begun.get(id)
     const { heartbeat } = this.#rules

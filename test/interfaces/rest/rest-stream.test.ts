@@ -181,7 +181,7 @@ describe('a stream', () => {
       last_event_id: '17',
       idempotency_key: 'once-1',
       tenant: 'ada',
-      face: 'rest',
+      via: 'rest',
     })
   })
 

@@ -23,7 +23,7 @@ export interface MediumParts {
 }
 
 /**
- * One database in memory for all processes of a world. They take turns: none of their transactions spans a turn of the event
+ * One database in memory for all processes of a simulated run. They take turns: none of their transactions spans a turn of the event
  * loop, so that one connection serves them all, and nothing is lost of what was committed when one of them is killed.
  */
 export class SharedDatabase {

@@ -2,11 +2,11 @@ import { type Kernel, SvcError } from '#kernel'
 import type { Look } from '#platform/store/contract'
 import type { InvariantChecker } from './checks/invariant-checker.ts'
 import type { Dice } from './dice.ts'
+import { EPISODES, type FaultInjector } from './fault-injector.ts'
 import type { Journal } from './journal.ts'
-import { EPISODES, type Trouble } from './trouble.ts'
 
 /** What operators know, and the checker that learns what they do. */
-export interface DeedParts {
+export interface ActionParts {
   dice: Dice
   journal: Pick<Journal, 'write'>
   checker: Pick<InvariantChecker, 'asks' | 'onNudge' | 'decidedTwice'> & { counts: { acts: number } }
@@ -20,21 +20,21 @@ export interface Service {
   process: number
 }
 
-export interface PeopleParts extends DeedParts {
-  trouble: Trouble
+export interface OperatorParts extends ActionParts {
+  injector: FaultInjector
   /** Through which service an operator acts now; undefined when none is up. */
   service(): Service | undefined
   /** What is done to processes, and to the machine that they are on, rather than by them. */
   machine: { kill(): void; restart(): void; join(): void; setClock(): void }
 }
 
-export type Act = (parts: DeedParts, call: Call) => Promise<unknown> | void
+export type OperatorAction = (parts: ActionParts, call: Call) => Promise<unknown> | void
 /** Runs an operation. @returns what it answered; undefined when it was refused */
 type Call = (name: string, input: object) => Promise<unknown>
 /** What is done, and how often beside the others. */
-export type Acts = readonly (readonly [weight: number, name: string, act: Act])[]
+export type WeightedActions = readonly (readonly [weight: number, name: string, act: OperatorAction])[]
 
-export const ACTS: Acts = [
+export const ACTIONS: WeightedActions = [
   [14, 'nudge', nudge],
   [6, 'pause', (parts, call) => onAgent(parts, id => call('agents.pause', { id }))],
   [8, 'resume', (parts, call) => onAgent(parts, id => call('agents.resume', { id }))],
@@ -73,9 +73,9 @@ export const ACTS: Acts = [
 ]
 
 /** What operators do, at moments of their own, through the operations that people have. */
-export async function act(parts: PeopleParts): Promise<void> {
-  const { dice, journal, trouble, machine } = parts
-  if (trouble.level > 0 && dice.chance(0.03 * trouble.level)) {
+export async function actAsOperator(parts: OperatorParts): Promise<void> {
+  const { dice, journal, injector, machine } = parts
+  if (injector.level > 0 && dice.chance(0.03 * injector.level)) {
     const deed = dice.pickWeighted([
       [3, 'kill'],
       [1, 'restart'],
@@ -84,15 +84,19 @@ export async function act(parts: PeopleParts): Promise<void> {
       [3, 'episode'],
     ] as const)
     journal.write('machine', { deed })
-    if (deed === 'episode') return trouble.begin(dice.pick(EPISODES), dice.int(200, 6_500))
+    if (deed === 'episode') return injector.begin(dice.pick(EPISODES), dice.int(200, 6_500))
     return machine[deed]()
   }
   const service = parts.service()
-  if (service) await actThrough(service, parts)
+  if (service) await runRandomAction(service, parts)
 }
 
 /** One of these acts, whichever the dice say. */
-export async function actThrough(service: Service, parts: DeedParts, acts: Acts = ACTS): Promise<void> {
+export async function runRandomAction(
+  service: Service,
+  parts: ActionParts,
+  acts: WeightedActions = ACTIONS,
+): Promise<void> {
   const { dice, journal, checker } = parts
   const [name, does] = dice.pickWeighted(acts.map(([weight, name, does]) => [weight, [name, does] as const] as const))
   checker.counts.acts++
@@ -100,7 +104,7 @@ export async function actThrough(service: Service, parts: DeedParts, acts: Acts 
   await does(parts, caller(service, parts))
 }
 
-function caller({ kernel, process }: Service, { journal, checker }: DeedParts): Call {
+function caller({ kernel, process }: Service, { journal, checker }: ActionParts): Call {
   return async (name, input) => {
     const answered = checker.asks(process)
     try {
@@ -116,29 +120,29 @@ function caller({ kernel, process }: Service, { journal, checker }: DeedParts): 
   }
 }
 
-function agentIn({ look, dice }: DeedParts): string | undefined {
+function agentIn({ look, dice }: ActionParts): string | undefined {
   const agents = look.all<{ agent_id: string }>('SELECT agent_id FROM agents ORDER BY rowid')
   return agents.length > 0 ? dice.pick(agents).agent_id : undefined
 }
 
-async function onAgent(parts: DeedParts, does: (id: string) => Promise<unknown>): Promise<void> {
+async function onAgent(parts: ActionParts, does: (id: string) => Promise<unknown>): Promise<void> {
   const id = agentIn(parts)
   if (id !== undefined) await does(id)
 }
 
-async function onGoal({ look, dice }: DeedParts, does: (goal_id: string) => Promise<unknown>): Promise<void> {
+async function onGoal({ look, dice }: ActionParts, does: (goal_id: string) => Promise<unknown>): Promise<void> {
   const goals = look.all<{ goal_id: string }>("SELECT goal_id FROM goals WHERE status = 'active' ORDER BY goal_id")
   if (goals.length > 0) await does(dice.pick(goals).goal_id)
 }
 
-function wish({ dice }: DeedParts): object {
+function wish({ dice }: ActionParts): object {
   return {
     objective: `See to the ${dice.pick(['north', 'south', 'east', 'west'])} gate ${dice.int(1, 99)}`,
     priority: dice.int(1, 10),
   }
 }
 
-function nudge(parts: DeedParts, call: Call): Promise<void> {
+function nudge(parts: ActionParts, call: Call): Promise<void> {
   return onAgent(parts, async id => {
     const nudged = (await call('agents.nudge', { id, message: `Mind step ${parts.dice.int(1, 99)}.` })) as
       | { nudge_id: string }
@@ -148,7 +152,7 @@ function nudge(parts: DeedParts, call: Call): Promise<void> {
 }
 
 /** One or two operators at once, who may not be of one mind. */
-async function decide({ look, dice, checker }: DeedParts, call: Call): Promise<void> {
+async function decide({ look, dice, checker }: ActionParts, call: Call): Promise<void> {
   const waiting = look.all<{ approval_id: string }>(
     "SELECT approval_id FROM approvals WHERE status = 'pending' ORDER BY approval_id",
   )
@@ -172,7 +176,7 @@ async function decide({ look, dice, checker }: DeedParts, call: Call): Promise<v
   if (taken.length > 1) checker.decidedTwice(approval_id, taken)
 }
 
-async function restore(parts: DeedParts, call: Call): Promise<void> {
+async function restore(parts: ActionParts, call: Call): Promise<void> {
   await onAgent(parts, async id => {
     const kept = ((await call('checkpoints.list', { id })) ?? []) as { checkpoint_id: string }[]
     if (kept.length === 0) return
@@ -180,7 +184,7 @@ async function restore(parts: DeedParts, call: Call): Promise<void> {
   })
 }
 
-async function message(parts: DeedParts, call: Call): Promise<void> {
+async function message(parts: ActionParts, call: Call): Promise<void> {
   const from = agentIn(parts)
   const to = agentIn(parts)
   if (from === undefined || to === undefined) return

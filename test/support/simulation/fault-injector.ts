@@ -1,7 +1,7 @@
 import type { FaultLevel } from './contract.ts'
 import type { Dice } from './dice.ts'
 import type { Access, Fault } from './disk/access.ts'
-import type { Point } from './medium.ts'
+import type { Point } from './shared-database.ts'
 
 /** How many times as often as written below. */
 const FACTORS: Record<FaultLevel, number> = { none: 0, some: 1, many: 4 }
@@ -13,14 +13,14 @@ export type Episode = (typeof EPISODES)[number]
 /** A time server that corrects a little, a laptop that slept, a zone that was taken for another, in milliseconds. */
 const JUMPS_MS = [700, 4_000, 45_000, 3_600_000]
 
-/** What goes wrong in a world, when, and how often it did. */
-export class Trouble {
+/** What goes wrong in a simulated run, when, and how often it did. */
+export class FaultInjector {
   readonly counts: Record<string, number> = {}
   readonly #dice: Dice
   readonly #now: () => number
   #factor: number
   #episode: { kind: Episode; until: number } | undefined
-  /** When the database or the disk failed last, in milliseconds of the world. */
+  /** When the database or the disk failed last, in milliseconds of the run. */
   lastOfStore = Number.NEGATIVE_INFINITY
 
   constructor(level: FaultLevel, dice: Dice, now: () => number) {
@@ -50,7 +50,7 @@ export class Trouble {
   }
 
   /** Returns whether a fault of this probability occurs now. */
-  strikes(kind: string, probability: number): boolean {
+  injects(kind: string, probability: number): boolean {
     if (this.#factor === 0 || !this.#dice.chance(probability * this.#factor)) return false
     this.#count(kind)
     return true
@@ -59,7 +59,7 @@ export class Trouble {
   /** For files. */
   readonly disk: Fault = access => {
     if (this.is('disk_full') && access.bytes !== undefined) return this.#ofStore({ error: 'ENOSPC', written: 0 })
-    if (!this.strikes('disk', 0.002)) return undefined
+    if (!this.injects('disk', 0.002)) return undefined
     return this.#ofStore(this.#diskFault(access))
   }
 
@@ -75,8 +75,8 @@ export class Trouble {
   database(point: Point): string | undefined {
     if (this.is('database_locked') && point === 'begin') return this.#ofStore('SQLITE_BUSY')
     if (this.is('disk_full') && point === 'commit') return this.#ofStore('SQLITE_FULL')
-    if (point === 'read') return this.strikes('database', 0.0002) ? this.#ofStore('SQLITE_IOERR_READ') : undefined
-    if (!this.strikes('database', point === 'statement' ? 0.0005 : 0.003)) return undefined
+    if (point === 'read') return this.injects('database', 0.0002) ? this.#ofStore('SQLITE_IOERR_READ') : undefined
+    if (!this.injects('database', point === 'statement' ? 0.0005 : 0.003)) return undefined
     return this.#ofStore(
       this.#dice.pick(point === 'begin' ? ['SQLITE_BUSY', 'SQLITE_IOERR'] : ['SQLITE_FULL', 'SQLITE_IOERR_WRITE']),
     )

@@ -12,7 +12,7 @@ const SLOW_MS = 15
 const QUICK_MS = 5
 
 /** Runs the rules in short pieces, so that other work can run between two of them. */
-export class Janitor implements Retention {
+export class RetentionRunner implements Retention {
   readonly #svc: PluginHandle
   readonly #config: RetentionConfig
   readonly #stop = new AbortController()

@@ -28,7 +28,7 @@ export function clientSource(operations: readonly Operation[]): string {
     const produces = media ? `, produces: '${media}'` : ''
     return `  '${name}': { method: '${http!.method}', path: '${http!.path}'${stream}${produces} },`
   })
-  return `// biome-ignore-all format: made from the operations; make it anew with: npx vitest run test/faces/client-operations.test.ts -u
+  return `// biome-ignore-all format: made from the operations; make it anew with: npx vitest run test/interfaces/client-operations.test.ts -u
 
 /** What each operation takes and gives. */
 export interface Operations {
