@@ -19,7 +19,12 @@ import { activeGoals, findGoal, type GoalFilter, listGoals, numberOfGoals, setPr
 import { line, renderGoal } from './views/render.ts'
 
 const id = AgentRef
-const goalId = z.string().min(1).max(128).describe("A goal's id")
+const goalId = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("A goal's id")
+  .meta({ examples: ['goal-9c8b7a6d5e4f'] })
 const priority = z.number().int().min(1).max(10).describe('1 to 10; higher goes first')
 const reason = z.string().max(1000).optional().describe('Why, for the record')
 
@@ -236,12 +241,14 @@ export const goalsAbandonAll = operation({
   name: 'goals.abandon_all',
   summary: 'Abandon active goals',
   description: 'One goal, all of an agent, or all goals.',
-  input: z.strictObject({
-    goal_id: goalId.optional(),
-    agent: id.optional().describe('All active goals of this agent, by id or name'),
-    all: z.boolean().default(false).describe('All active goals of all agents'),
-    reason,
-  }),
+  input: z
+    .strictObject({
+      goal_id: goalId.optional(),
+      agent: id.optional().describe('All active goals of this agent, by id or name'),
+      all: z.boolean().default(false).describe('All active goals of all agents'),
+      reason,
+    })
+    .meta({ examples: [{ agent: 'coder-1a2b3c4d' }] }),
   output: z.array(Goal),
   http: { method: 'POST', path: '/goals/abandon' },
   cli: {

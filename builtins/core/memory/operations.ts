@@ -4,7 +4,12 @@ import { Page } from '#lib/list'
 import { Memory, MemoryNotFoundError, MemoryRecord } from './contract.ts'
 
 const id = AgentRef
-const memory_id = z.string().min(1).max(128).describe("A record's id")
+const memory_id = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("A record's id")
+  .meta({ examples: ['mem-1a2b3c4d5e6f7a8b'] })
 const MAX_HITS = 1000
 
 async function find(svc: PluginHandle, ref: string) {

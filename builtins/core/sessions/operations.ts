@@ -6,7 +6,12 @@ import { countSessions, listSessions, type SessionFilter } from './repository.ts
 import { OwnSessions, toSession } from './sessions.ts'
 
 const agent_id = AgentRef
-const session_id = z.string().min(1).max(128).describe("A session's id")
+const session_id = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("A session's id")
+  .meta({ examples: ['sess-1a2b3c4d5e6f'] })
 /** Longest metadata, in characters of its JSON. */
 const MAX_METADATA = 16_384
 

@@ -27,7 +27,12 @@ import { OwnTasks } from './task-service.ts'
 const MAX_INSTRUCTION = 100_000
 
 const id = AgentRef
-const task_id = z.string().min(1).max(128).describe("A task's id")
+const task_id = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("A task's id")
+  .meta({ examples: ['task-1a2b3c4d5e6f'] })
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
 
 /** Longest schema, as JSON: it goes into each prompt. */
@@ -225,7 +230,14 @@ export const tasksTranscript = operation({
   name: 'tasks.transcript',
   summary: "Show a session's transcript, oldest first",
   description: 'The messages of all of its tasks.',
-  input: Page.extend({ session_id: z.string().min(1).max(128).describe("A session's id") }),
+  input: Page.extend({
+    session_id: z
+      .string()
+      .min(1)
+      .max(128)
+      .describe("A session's id")
+      .meta({ examples: ['sess-1a2b3c4d5e6f'] }),
+  }),
   output: z.array(TaskMessage),
   http: { method: 'GET', path: '/sessions/{session_id}/transcript' },
   cli: { usage: 'session transcript <session_id>', short: { limit: 'n' } },

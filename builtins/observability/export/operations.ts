@@ -24,7 +24,7 @@ export const runsExport = operation({
   description:
     'With summary, timeline, cost, steps, transcripts and messages; it needs no other file. It has no script and loads nothing. Values of secrets are hidden; of a long run it holds the newest part.',
   input: z.object({ id: RunRef, limit }),
-  output: z.string(),
+  output: z.string().meta({ examples: ['<!doctype html>\n<html lang="en">…</html>\n'] }),
   http: {
     ...{ method: 'GET', path: '/runs/{id}/export', produces: 'text/html; charset=utf-8' },
     headers: ({ id }: { id: string }) => ({

@@ -13,7 +13,11 @@ export const metricsGet = operation({
   summary: "Show metrics in Prometheus' text format",
   description: 'The names are listed in docs/reference/metrics.md.',
   input: z.object({}),
-  output: z.string(),
+  output: z.string().meta({
+    examples: [
+      '# HELP svc_agents_working Agents in a cycle now.\n# TYPE svc_agents_working gauge\nsvc_agents_working 2\n',
+    ],
+  }),
   http: { method: 'GET', path: '/metrics', produces: 'text/plain; version=0.0.4; charset=utf-8' },
   run: async (_, { svc }) => (await Promise.all(svc.list(Metrics).map(metric => read(svc, metric)))).join(''),
 })

@@ -19,8 +19,18 @@ import { OwnSchedules } from './schedules.ts'
 
 const id = AgentRef
 const agent = id.optional().describe('Only those of this agent, by id or name')
-const schedule_id = z.string().min(1).max(128).describe("A schedule's id")
-const alarm_id = z.string().min(1).max(128).describe("An alarm's id")
+const schedule_id = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("A schedule's id")
+  .meta({ examples: ['sched-1a2b3c4d'] })
+const alarm_id = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("An alarm's id")
+  .meta({ examples: ['alarm-1a2b3c4d'] })
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
 const at = z
   .string()

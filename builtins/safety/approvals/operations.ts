@@ -26,7 +26,12 @@ import { type ApprovalRow, countApprovals, findApproval, listApprovals } from '.
 import { detail, renderApproval, renderQueue, summary } from './view.ts'
 
 const id = AgentRef
-const approval_id = z.string().min(1).max(128).describe("An approval's id")
+const approval_id = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("An approval's id")
+  .meta({ examples: ['ap-1a2b3c4d5e6f'] })
 const status = z
   .enum([...APPROVAL_STATUSES, 'decided', 'all'])
   .default('pending')

@@ -16,7 +16,12 @@ import { answer, find } from './questions.ts'
 import { renderQuestion, renderQuestions } from './render.ts'
 import { listQuestions, numberOfQuestions, type QuestionFilter } from './repository.ts'
 
-const question_id = z.string().min(1).max(128).describe("A question's id")
+const question_id = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("A question's id")
+  .meta({ examples: ['q-1a2b3c4d5e6f'] })
 
 async function filterOf(
   svc: PluginHandle,

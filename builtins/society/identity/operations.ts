@@ -54,7 +54,7 @@ export const identityBiography = operation({
   summary: "Show an agent's biography as Markdown",
   description: "Story, goals and events of the agent's life on one page.",
   input: z.object({ id }),
-  output: z.string(),
+  output: z.string().meta({ examples: ['# coder\n\nA coder since 2026-01-31.\n'] }),
   http: { method: 'GET', path: '/agents/{id}/biography', produces: 'text/markdown; charset=utf-8' },
   cli: { usage: 'biography <id>' },
   mcp: true,

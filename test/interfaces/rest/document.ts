@@ -11,6 +11,7 @@ export interface Parameter {
   in: 'path' | 'query' | 'header'
   required?: boolean
   schema: any
+  example?: any
 }
 
 /** One operation of the document, with its place. */

@@ -68,6 +68,17 @@ describe('the OpenAPI document of all modules', () => {
     }
   })
 
+  it('gives an example of every operation, and of every parameter of a path', () => {
+    const without = entries.flatMap(({ operationId, parameters, requestBody, responses }) => {
+      const inPath = parametersOf(document, parameters).filter(each => each.in === 'path')
+      const contents = [requestBody, ...Object.values(responses)].flatMap(each => Object.values(each?.content ?? {}))
+      const names = inPath.filter(({ example }) => [undefined, 'text', ''].includes(example)).map(({ name }) => name)
+      const has = inPath.length > 0 || contents.some(({ example }) => example !== undefined)
+      return has || operationId === 'openapi.get' ? names.map(name => `${operationId} ${name}`) : [operationId]
+    })
+    expect(without).toEqual([])
+  })
+
   it('declares what every place may be answered with, and each error under its code', () => {
     const catalogue = new Map(errorCatalogue().map(({ code, status }) => [code, status]))
     for (const { operationId, method, security, responses } of entries) {

@@ -9,7 +9,12 @@ import { findGoal, goalCalls, goalMessages, numberOfCalls } from '../repository.
 /** Characters of what a tool was given and returned; the transcript holds all of it. */
 const SHOWN = 4_000
 
-const goal_id = z.string().min(1).max(128).describe("A goal's id")
+const goal_id = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("A goal's id")
+  .meta({ examples: ['goal-9c8b7a6d5e4f'] })
 const Said = Message.extend({ at: z.iso.datetime() }).meta({ id: 'SaidMessage' })
 const ToolCall = z
   .object({

@@ -35,7 +35,11 @@ export function entryOf(operation: Operation, path: string, tag: string, compone
     ...(description ? { description } : {}),
     ...(http.open ? { security: [] } : {}),
     parameters: [
-      ...inPath.map((field, n) => ({ ...parameter(field, 'path', shape), name: pathNames(path)[n]! })),
+      ...inPath.map((field, n) => ({
+        ...parameter(field, 'path', shape),
+        name: pathNames(path)[n]!,
+        example: exampleOf(components, properties[field] ?? {}, true),
+      })),
       ...inQuery.map(field => parameter(field, 'query', shape)),
       ...requestHeaders(operation).map(each => ref('parameters', each)),
     ],
@@ -115,11 +119,19 @@ function both(good: Record<string, Json>, bad: Record<string, Json>, components:
 }
 
 function contentOf({ name, output, http, events }: Operation, made: Components): Json {
-  if (events) return { 'text/event-stream': { schema: eventOf(name, events, made) } }
+  if (events)
+    return { 'text/event-stream': { schema: eventOf(name, events, made), example: eventExample(name, events, made) } }
   const schema = made.embed(`${name}.output`, output, 'output')
-  const example = http!.produces ? undefined : exampleOf(made, schema, false)
+  const example = exampleOf(made, schema, false)
   const fits = example !== undefined && output.safeParse(example).success
   return { [http!.produces ?? 'application/json']: { schema, ...(fits ? { example } : {}) } }
+}
+
+/** The first event of a stream, as the wire has it. */
+function eventExample(name: string, events: Readonly<Record<string, z.ZodType>>, components: Components): string {
+  const [event, data] = Object.entries(events)[0]!
+  const example = exampleOf(components, components.embed(`${name}.${event}`, data, 'output'), false)
+  return `id: 1\nevent: ${event}\ndata: ${JSON.stringify(example)}\n\n`
 }
 
 /** One event of a stream; the field `data` of the wire holds what `data` holds here, as JSON. */

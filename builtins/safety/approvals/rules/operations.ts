@@ -109,7 +109,14 @@ export const approvalsRule = operation({
   name: 'approvals.rule',
   summary: 'Show an approval rule',
   description: 'With its conditions, its limit and how often it was used.',
-  input: z.object({ rule_id: z.string().min(1).max(128) }),
+  input: z.object({
+    rule_id: z
+      .string()
+      .min(1)
+      .max(128)
+      .describe("A rule's id")
+      .meta({ examples: ['rule-1a2b3c4d'] }),
+  }),
   output: ApprovalRule,
   http: { method: 'GET', path: '/approval-rules/{rule_id}' },
   errors: [RuleNotFoundError],
@@ -125,7 +132,14 @@ export const approvalsRevoke = operation({
   name: 'approvals.revoke',
   summary: 'Revoke an approval rule',
   description: 'Matching calls ask again from now on.',
-  input: z.object({ rule_id: z.string().min(1).max(128).describe("A rule's id") }),
+  input: z.object({
+    rule_id: z
+      .string()
+      .min(1)
+      .max(128)
+      .describe("A rule's id")
+      .meta({ examples: ['rule-1a2b3c4d'] }),
+  }),
   output: z.null(),
   http: { method: 'DELETE', path: '/approval-rules/{rule_id}', status: 204 },
   cli: { usage: 'approvals revoke <rule_id>' },
