@@ -28,6 +28,10 @@ const REPLACED: readonly { word: RegExp; use: string }[] = [
   { word: /\b(keepers?|desks?)\b/i, use: 'service' },
   { word: /\bwitness(es)?\b/i, use: 'invariant checker' },
   { word: /\b(doors?)\b/i, use: 'entry point, listener' },
+  { word: /\bjanitor\b/i, use: 'retention' },
+  { word: /\b(sieves?|deeds?)\b/i, use: 'prefilter; action' },
+  { word: /\bfaces\b|\b(HttpFace|CliFace)\b|\bface: '/, use: 'interface, HttpRoute, CliCommand, via' },
+  { word: /\bsentence: \(|\bforgets\(svc/, use: 'message; addRetentionRule' },
 ]
 
 /** Places that keep such a word, and why. */
@@ -70,13 +74,23 @@ const LINES = FOLDERS.flatMap(folder =>
 )
 
 /** Lines that keep the earlier name of a method, for one version. */
-const EARLIER = /withEarlierNames\(|^\s*fared\?: |\.fared!\(/
+const EARLIER = /withEarlierNames\(|^\s*fared\?: |\.fared!\(|sentence: \(p(arams)?: |via: 'mcp', face/
 
 /** Lines of stories that models read in tests and examples. */
 const STORY =
   /Look at <b>the door|Look at the door|behind a locked door|red door|\{\{which\}\} door|'doors'|title: 'Doors'|keeps? (the )?house|palm house|Build a house|whole house|shed behind the house|against the house|'house'|the house as its account|Keeper|same shelf|Dust the shelves|of: 'door'|"?door\.png|'The door\.'|front-desk/
 
 describe('names, comments, texts and tests', () => {
+  it('READMEs of modules have at most 60 lines each and 15,000 words together', () => {
+    const pages = readdirSync(join(ROOT, 'builtins'), { recursive: true, encoding: 'utf8' })
+      .filter(name => /[/\\]README\.md$/.test(name))
+      .map(name => ({ name, text: readFileSync(join(ROOT, 'builtins', name), 'utf8') }))
+    expect(pages.filter(({ text }) => text.split('\n').length > 61).map(({ name }) => name)).toEqual([])
+    const words = pages.flatMap(({ text }) => text.split(/\s+/).filter(word => /\w/.test(word)))
+    expect(words.length).toBeLessThanOrEqual(15_000)
+    expect(pages.length).toBeGreaterThan(50)
+  })
+
   it.each(REPLACED)('do not say $word', ({ word, use }) => {
     const found = LINES.filter(({ text }) => word.test(text) && !STORY.test(text) && !EARLIER.test(text)).map(
       ({ at, text }) => `${at}: ${text.trim()}`,

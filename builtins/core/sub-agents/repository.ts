@@ -97,7 +97,7 @@ export function orphans(store: Store): Promise<{ agent_id: string; spawned_by: s
 }
 
 /** What it did last, newest first. */
-export function lastDeeds(store: Store, agent_id: string, limit: number) {
+export function lastActions(store: Store, agent_id: string, limit: number) {
   return store.all<{ tool: string; arguments: string; outcome: string | null; is_error: number | null }>(
     `SELECT tool, arguments, outcome, is_error FROM tool_calls_view WHERE agent_id = ? ORDER BY started_at DESC, call_id DESC LIMIT ?`,
     [agent_id, limit],

@@ -5,7 +5,7 @@ import { Store, wakeAgents } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { MAX_CHILDREN, type SubAgent } from './contract.ts'
-import { instruct, lastDeeds, markReported, waitFor } from './repository.ts'
+import { instruct, lastActions, markReported, waitFor } from './repository.ts'
 import type { SubAgents } from './sub-agents.ts'
 
 /** Characters of one entry of a journal. */
@@ -71,8 +71,8 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
         idempotent: true,
         async execute({ sub_agent_id, limit }, { agent_id }) {
           const { sub_agent_id: id } = await subAgents.find(agent_id, sub_agent_id)
-          const deeds = await lastDeeds(svc.use(Store), id, limit)
-          const lines = deeds.map(({ tool, arguments: args, outcome, is_error }) => {
+          const actions = await lastActions(svc.use(Store), id, limit)
+          const lines = actions.map(({ tool, arguments: args, outcome, is_error }) => {
             const came = outcome === null ? 'not finished' : `${is_error ? 'failed: ' : ''}${cut(sanitize(outcome))}`
             return `- ${tool} ${cut(args)} → ${came}`
           })

@@ -55,7 +55,7 @@ export class Examinee {
         preset: (preset && this.#profile) ?? preset ?? name,
         model,
       })) as AgentDetail
-      await this.#furnish(this.#scenario.files)
+      await this.#writeFiles(this.#scenario.files)
       if (mode === 'goals') return await this.#goals(cycles, signal)
       if (mode === 'pursuit') return await this.#pursue(asks[0] ?? '', cycles, signal)
       return await this.#answer(asks, signal)
@@ -179,10 +179,10 @@ export class Examinee {
     if (agent_id !== this.#detail?.agent_id) return
     this.#called.push({ tool, arguments: jsonOrText(args) })
     const arrived = this.#scenario.arrivals.find(({ after }) => after === this.#called.length)
-    if (arrived) await this.#furnish(arrived.files)
+    if (arrived) await this.#writeFiles(arrived.files)
   }
 
-  async #furnish(given: Scenario['files']): Promise<void> {
+  async #writeFiles(given: Scenario['files']): Promise<void> {
     for (const [path, text] of Object.entries(typeof given === 'function' ? given() : given)) {
       const file = join(this.#detail.workspace, path)
       await this.#ports.files.mkdir(dirname(file), { recursive: true })

@@ -17,7 +17,7 @@ export async function openTrial(svc: PluginHandle, options: TrialOptions): Promi
     if (options.keep === undefined) await files.rm(root, { recursive: true, force: true })
   }
   try {
-    await furnish(svc, root, options)
+    await prepareProject(svc, root, options)
     const ports = portsOf(svc, options)
     const log = { level: 'error', write: (line: string) => complain(svc, line) }
     const kernel = await svc.use(OpenerToken).open({ root, roles: options.roles ?? ['cli'], ports, log })
@@ -42,7 +42,11 @@ async function folderOf({ ports: { files } }: PluginHandle, keep: string | undef
 }
 
 /** Its configuration, with the project's models and prices, and what it begins with. */
-async function furnish(svc: PluginHandle, root: string, { config, files: given = {} }: TrialOptions): Promise<void> {
+async function prepareProject(
+  svc: PluginHandle,
+  root: string,
+  { config, files: given = {} }: TrialOptions,
+): Promise<void> {
   const { files } = svc.ports
   const { model } = svc.config.tree('persisted')
   const own = config.model as Record<string, unknown> | undefined

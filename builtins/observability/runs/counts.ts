@@ -25,7 +25,7 @@ const GOALS: Readonly<Record<string, (typeof COUNTED)[number]>> = {
   goal_abandoned: 'goals_abandoned',
 }
 /** The events that make an agent part of a run: it came to be, or did something. */
-export const DEEDS: ReadonlySet<string> = new Set([
+export const ACTION_EVENTS: ReadonlySet<string> = new Set([
   ...['agent_spawned', 'cycle_done', 'model_called', 'tool_result', 'goal_max_steps'],
   ...Object.keys(GOALS),
 ])
@@ -44,7 +44,7 @@ export function countsOf(rows: readonly CountedEvent[]): { totals: Counts; agent
   const totals = zero()
   const agents = new Map<string, AgentCounts>()
   for (const row of rows) {
-    if (!DEEDS.has(row.type)) continue
+    if (!ACTION_EVENTS.has(row.type)) continue
     const agent = row.agent_id === null ? undefined : agentOf(agents, row.agent_id, row.at)
     for (const counts of agent ? [totals, agent.counts] : [totals]) add(counts, row)
   }

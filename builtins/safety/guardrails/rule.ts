@@ -1,5 +1,5 @@
 import type { GuardrailRule } from './contract.ts'
-import type { Match } from './sieve/sieve.ts'
+import type { Match } from './prefilter/prefilter.ts'
 
 export interface Span {
   start: number
@@ -9,7 +9,7 @@ export interface Span {
 /** An empty span that a rule yields where a scan may let the event loop run. */
 export const PAUSE: Span = Object.freeze({ start: 0, end: 0 })
 
-/** A text, and what expressions of the sieve match in it. */
+/** A text, and what expressions of the prefilter match in it. */
 export interface Look {
   text: string
   matches(expression: RegExp): Iterable<Match>

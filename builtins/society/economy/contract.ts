@@ -211,33 +211,33 @@ export interface CitizenAction {
   key: string
 }
 
-/** What agents can do in the world. Each deed is written at once and counts once for its key; @throws WorldError when it cannot be */
+/** What agents can do in the world. Each action is written at once and counts once for its key; @throws WorldError when it cannot be */
 export interface World {
   citizen(agent_id: string): Promise<Citizen>
-  work(deed: CitizenAction): Promise<{ pay: number; balance: number; energy: number; left: number }>
-  apply(deed: CitizenAction, job_id: string): Promise<Job>
-  quit(deed: CitizenAction): Promise<Job>
-  learn(deed: CitizenAction, skill: string): Promise<{ level: number; cost: number; balance: number }>
+  work(action: CitizenAction): Promise<{ pay: number; balance: number; energy: number; left: number }>
+  apply(action: CitizenAction, job_id: string): Promise<Job>
+  quit(action: CitizenAction): Promise<Job>
+  learn(action: CitizenAction, skill: string): Promise<{ level: number; cost: number; balance: number }>
   gamble(
-    deed: CitizenAction,
+    action: CitizenAction,
     game: 'blackjack' | 'lottery',
     wager?: number,
   ): Promise<{ won: number; stake: number; balance: number; odds: string }>
-  transfer(deed: CitizenAction, to: string, credits: number, note: string): Promise<{ to: string; balance: number }>
-  offer(deed: CitizenAction, title: string, price: number): Promise<{ offer_id: string }>
-  withdraw(deed: CitizenAction, offer_id: string): Promise<void>
+  transfer(action: CitizenAction, to: string, credits: number, note: string): Promise<{ to: string; balance: number }>
+  offer(action: CitizenAction, title: string, price: number): Promise<{ offer_id: string }>
+  withdraw(action: CitizenAction, offer_id: string): Promise<void>
   buy(
-    deed: CitizenAction,
+    action: CitizenAction,
     offer_id: string,
     request: string,
   ): Promise<{ order_id: string; seller: string; balance: number }>
-  deliver(deed: CitizenAction, order_id: string, result: string): Promise<{ price: number; balance: number }>
+  deliver(action: CitizenAction, order_id: string, result: string): Promise<{ price: number; balance: number }>
   /** What an agent may know of a part of the world, in lines. */
   describe(agent_id: string, part: 'jobs' | 'skills' | 'finances' | 'status' | 'market'): Promise<string>
 }
 export const World = token<World>('world')
 
-/** A deed that the rules of the world don't allow just now; the sentence says what would help. */
+/** An action that the rules of the world don't allow now; the message says what would help. */
 export const WorldError = defineError({
   code: 'world_refused',
   name: 'WorldError',

@@ -6,10 +6,10 @@ import { DaemonStarts } from '#platform/daemon/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { LifeSummaries, NarrativeSources } from '#society/identity/contract'
 import { worldBundle, worldCheckpoint } from './checkpoint.ts'
+import { CitizenActions } from './citizen-actions.ts'
 import { CITIZEN_EFFECTS } from './citizens.ts'
 import { EconomyConfig, EconomySettings } from './config.ts'
 import { LifeEventHappened, World, WorldChanged } from './contract.ts'
-import { Deeds } from './deeds.ts'
 import { logErrors, runBeat, sweep } from './economy-beat.ts'
 import { LifeCatalogue } from './life/catalogue.ts'
 import { LifeChoices } from './life/choices.ts'
@@ -29,7 +29,7 @@ export default definePlugin({
   section: 'economy',
   config: EconomyConfig,
   setup(svc, config) {
-    const deeds = new Deeds(svc, config)
+    const actions = new CitizenActions(svc, config)
     const catalogue = new LifeCatalogue(svc)
     for (const effect of [...LEDGER_EFFECTS, ...CITIZEN_EFFECTS, ...MARKET_EFFECTS, ...LIFE_EFFECTS, ...LIVES_EFFECTS])
       svc.add(Effects, effect.kind)
@@ -37,7 +37,7 @@ export default definePlugin({
     for (const operation of economyOperations) svc.operation(operation)
     svc.event('life_event', LifeEventHappened)
     svc.event('world_changed', WorldChanged)
-    svc.provide(World, deeds)
+    svc.provide(World, actions)
     economyForgets(svc)
     if (!config.enabled) return
 

@@ -90,8 +90,8 @@ export class SoakPeople {
     while (!until.aborted) {
       await sleep(this.#dice.int(20, this.eager ? EAGER_MS : PACE_MS))
       if (!this.#busy) continue
-      const deed = runRandomAction({ kernel: { invoke: this.#invoke as never }, process: 1 }, this.#parts, this.#acts)
-      this.#opens(deed.catch(error => void this.broken.push(`an act failed: ${error}`)))
+      const action = runRandomAction({ kernel: { invoke: this.#invoke as never }, process: 1 }, this.#parts, this.#acts)
+      this.#opens(action.catch(error => void this.broken.push(`an act failed: ${error}`)))
     }
   }
 
@@ -113,8 +113,8 @@ export class SoakPeople {
     this.#busy = true
   }
 
-  #opens(deed: Promise<unknown>): void {
-    const open = deed.finally(() => this.#open.delete(open))
+  #opens(action: Promise<unknown>): void {
+    const open = action.finally(() => this.#open.delete(open))
     this.#open.add(open)
   }
 

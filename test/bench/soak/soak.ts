@@ -13,7 +13,7 @@ import { SoakWatch } from './soak-watch.ts'
 const HELP = `npm run soak -- [--minutes 30] [--seed <n>]
 
 A service with eight agents at a heartbeat of ${CONFIG.daemon.heartbeat} s, in a process of its own: its model fails, answers with thousands of tool calls, or refuses
-every request for a while, its tools fail and hang, one of its plugins is edited all the time, its database's files are removed and put back, operators are busy, and what is older than a minute is dated back so that the janitor has
+every request for a while, its tools fail and hang, one of its plugins is edited all the time, its database's files are removed and put back, operators are busy, and what is older than a minute is dated back so that retention has
 work. For the first minutes the operators do several times as much, and no one holds on to a state of the database; then someone
 does for two seconds of twelve. It ends with 1 when memory, the write-ahead log, open files, the event log or the event loop pass
 their bounds, or a promise is broken.`

@@ -267,7 +267,7 @@ describe('a run', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600)
   })
 
-  it('has a log of whole events, one a line, that no cycle without a deed adds to', async () => {
+  it('has a log of whole events, one a line, that no cycle without an action adds to', async () => {
     await using home = await running([finish])
     await runToGoal(home)
     await home.kernel.invoke('agents.pause', { all: true })

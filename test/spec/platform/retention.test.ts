@@ -52,7 +52,7 @@ const numbers = (from: number, many: number) =>
   `(WITH RECURSIVE n(i) AS (SELECT ${from} UNION ALL SELECT i + 1 FROM n WHERE i < ${from + many - 1}) SELECT i FROM n) numbers`
 
 /** One row of each kind that is old and may go, that is old and is needed, and that is not old. */
-async function furnish(home: TestHost & { id: string }): Promise<void> {
+async function insertRows(home: TestHost & { id: string }): Promise<void> {
   const { id } = home
   const now = home.clock.ms()
   const [old, fresh] = [now - 40 * DAY, now - 5 * DAY]
@@ -209,7 +209,7 @@ const GONE = {
 describe('retention', () => {
   it('removes what is old and over, and nothing that is pending, active or young', async () => {
     await using home = await testHostWithEverything()
-    await furnish(home)
+    await insertRows(home)
     const report = await run(home)
     expect(report).toMatchObject({ dry_run: false, rows: GONE, total: 11 })
     const remainingIds = async (table: string, key: string) =>
@@ -261,7 +261,7 @@ describe('retention', () => {
 
   it('says before what it would do, and does nothing then', async () => {
     await using home = await testHostWithEverything()
-    await furnish(home)
+    await insertRows(home)
     expect(await run(home, { dry_run: true })).toMatchObject({ dry_run: true, rows: GONE, total: 11, freed_bytes: 0 })
     expect(await count(home, 'nudges')).toBe(4)
     expect(await count(home, 'approvals', "approval_id = 'ap-dead' AND status = 'pending'")).toBe(1)
@@ -269,7 +269,7 @@ describe('retention', () => {
 
   it('expires sessions that were idle for server.session_ttl_hours', async () => {
     await using home = await testHostWithEverything({ config: { server: { session_ttl_hours: 24 } } })
-    await furnish(home)
+    await insertRows(home)
     expect((await run(home)).rows).toMatchObject({ expired_sessions: 2 })
     expect(await count(home, 'sessions', "status = 'running'")).toBe(0)
   })
@@ -366,7 +366,7 @@ describe('retention', () => {
 
   it('runs every few heartbeats while it is enabled, and reports what it removed', async () => {
     await using home = await testHostWithEverything({ config: { retention: { enabled: true, interval_cycles: 3 } } })
-    await furnish(home)
+    await insertRows(home)
     await home.kernel.invoke('agents.pause', { id: home.id })
     home.kernel.heartbeat.start()
     await waitUntilIdle(home)

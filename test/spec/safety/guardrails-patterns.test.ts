@@ -9,7 +9,7 @@ import { expressionsOf } from '#safety/guardrails/injection/phrases'
 import { LinearPattern } from '#safety/guardrails/linear/match'
 import { type Node, parsePattern } from '#safety/guardrails/linear/parse'
 import { EXPRESSIONS } from '#safety/guardrails/pii/index'
-import { Sieve } from '#safety/guardrails/sieve/sieve'
+import { Prefilter } from '#safety/guardrails/prefilter/prefilter'
 import { SeededRandom } from './guardrails/random.ts'
 
 process.env.RECHECK_BACKEND = 'pure'
@@ -82,9 +82,9 @@ function textMatching(draw: SeededRandom, node: Node): string {
   }
 }
 
-describe('an expression behind the sieve', () => {
+describe('an expression behind the prefilter', () => {
   it('matches what it would match alone', () => {
-    const sieve = new Sieve(() => made)
+    const prefilter = new Prefilter(() => made)
     const alone = (expression: RegExp, text: string) => {
       expression.lastIndex = 0
       return [...text.matchAll(expression)].map(({ 0: found, index }) => `${index}-${index + found.length}`).join()
@@ -100,7 +100,7 @@ describe('an expression behind the sieve', () => {
         const half = match.slice(0, match.length / 2)
         const text = `${far}${match} ${half} x ${match.slice(1)}${far} ${half}${match}${match}`
         for (const asked of [made[n] as RegExp, draw.pick(made)]) {
-          const spans = [...sieve.matches(text, asked)].map(({ start, end }) => `${start}-${end}`).join()
+          const spans = [...prefilter.matches(text, asked)].map(({ start, end }) => `${start}-${end}`).join()
           if (spans !== alone(asked, text)) differing.push([asked, text, spans])
           if (spans) found++
         }

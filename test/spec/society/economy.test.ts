@@ -78,7 +78,7 @@ describe('a beat', () => {
     await expect(citizen(home, 'sub-1')).rejects.toThrow('has no place in the world')
   })
 
-  it('stands still while the daemon is frozen: no salary, no rent, no deeds', async () => {
+  it('stands still while the daemon is frozen: no salary, no rent, no actions', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET, builtins: [daemon] })
     await home.use('apply_job', { job_id: 'clerk' })
     await home.kernel.invoke('daemon.pause', {})
@@ -288,7 +288,7 @@ describe('the ledger', () => {
   })
   afterAll(() => home.close())
 
-  const deed = record({
+  const action = record({
     who: integer({ min: 0, max: 2 }),
     what: constantFrom('work', 'apply_job', 'quit_job', 'learn', 'gamble', 'pay_agent', 'beat'),
     n: integer({ min: 0, max: 5 }),
@@ -302,13 +302,13 @@ describe('the ledger', () => {
     })[what] ?? {}
 
   it('conserves money and keeps every figure in its bounds, whatever is done side by side', async () => {
-    const holds = asyncProperty(array(deed, { minLength: 5, maxLength: 25 }), async deeds => {
+    const holds = asyncProperty(array(action, { minLength: 5, maxLength: 25 }), async actions => {
       await Promise.all(
-        deeds
+        actions
           .filter(({ what }) => what !== 'beat')
           .map(({ who, what, n }) => home.use(what, argsOf(what, n, home.ids[(who + 1) % 3]!), home.ids[who])),
       )
-      await home.runBeats(deeds.filter(({ what }) => what === 'beat').length)
+      await home.runBeats(actions.filter(({ what }) => what === 'beat').length)
       const { balanced, total } = await ledger(home)
       expect([balanced, total]).toEqual([true, 0])
       for (const id of home.ids) {
@@ -393,7 +393,7 @@ describe('what others see of it', () => {
     expect(centsOf((await ledger(home)).total)).toBe(0)
   })
 
-  it('an agent enters with its first deed or beat, and shows in its detail', async () => {
+  it('an agent enters with its first action or beat, and shows in its detail', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET })
     const late = await spawn(home)
     expect((await detail(home, late)).world).toBeNull()

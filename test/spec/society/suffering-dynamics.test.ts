@@ -68,9 +68,9 @@ function applyAction(inner: Inner, each: Action, home: PersonaFields = DEFAULT_H
 describe('suffering as a system', () => {
   it('stays within its bounds, whatever happens and however long', () => {
     fc.assert(
-      fc.property(fc.array(action, { maxLength: 60 }), fields, (deeds, home) => {
+      fc.property(fc.array(action, { maxLength: 60 }), fields, (actions, home) => {
         let inner = newborn()
-        for (const each of deeds) {
+        for (const each of actions) {
           inner = applyAction(inner, each, home)
           const numbers = [
             loadOf(inner),

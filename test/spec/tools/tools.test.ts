@@ -24,16 +24,16 @@ const namesIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each =>
 const specsIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each => each.function)
 
 /** A toolkit of a number of tools with descriptions. */
-const kit = (name: string, deeds: Record<string, string>) =>
+const kit = (name: string, actions: Record<string, string>) =>
   definePlugin({
     name: `kit-${name}`,
     setup(svc) {
-      const tools = Object.entries(deeds).map(([deed, description]) =>
+      const tools = Object.entries(actions).map(([action, description]) =>
         tool({
-          name: deed,
+          name: action,
           description,
           parameters: z.object({ what: z.string().max(4000).optional().describe('What it is about, in some words') }),
-          execute: ({ what }) => `${deed} is done${what ? `: ${what}` : ''}`,
+          execute: ({ what }) => `${action} is done${what ? `: ${what}` : ''}`,
         }),
       )
       svc.toolkit({ name, tools })

@@ -76,16 +76,16 @@ export const ACTIONS: WeightedActions = [
 export async function actAsOperator(parts: OperatorParts): Promise<void> {
   const { dice, journal, injector, machine } = parts
   if (injector.level > 0 && dice.chance(0.03 * injector.level)) {
-    const deed = dice.pickWeighted([
+    const action = dice.pickWeighted([
       [3, 'kill'],
       [1, 'restart'],
       [1, 'join'],
       [2, 'setClock'],
       [3, 'episode'],
     ] as const)
-    journal.write('machine', { deed })
-    if (deed === 'episode') return injector.begin(dice.pick(EPISODES), dice.int(200, 6_500))
-    return machine[deed]()
+    journal.write('machine', { action })
+    if (action === 'episode') return injector.begin(dice.pick(EPISODES), dice.int(200, 6_500))
+    return machine[action]()
   }
   const service = parts.service()
   if (service) await runRandomAction(service, parts)

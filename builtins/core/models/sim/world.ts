@@ -43,7 +43,7 @@ export function livingGoal(scene: Scene): { goal: string; reasoning: string } | 
   return undefined
 }
 
-/** The next deed of a goal about its living; undefined for other goals. */
+/** The next action of a goal about its living; undefined for other goals. */
 export function live(scene: Scene): Step | undefined {
   const { objective, acts, draw } = scene
   if (/\bapply_job\b/.test(objective)) {

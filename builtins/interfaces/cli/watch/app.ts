@@ -1,6 +1,6 @@
 import { errorMessage, type Ports, SvcError } from '#kernel'
 import type { Style } from '../screen/terminal.ts'
-import type { Deeds, Feed } from './feed.ts'
+import type { Feed, OperatorActions } from './feed.ts'
 import { keysOf } from './keys.ts'
 import { HELP, type Over, page } from './page.ts'
 
@@ -10,7 +10,7 @@ const OUTCOME_MS = 5_000
 
 export interface AppParts {
   feed: Feed
-  deeds: Deeds
+  actions: OperatorActions
   clock: Ports['clock']
   compact: boolean
   /** Has the page drawn. */
@@ -55,7 +55,7 @@ export class App {
   }
 
   #command(key: string): void {
-    const { feed, deeds, quit } = this.#parts
+    const { feed, actions, quit } = this.#parts
     const agent = feed.snapshot.agents[this.#at]
     const frozen = feed.snapshot.daemon?.frozen === true
     if (key === 'q' || key === 'escape') quit(0)
@@ -63,13 +63,13 @@ export class App {
     else if (key === 'down' || key === 'j') this.#choose(this.#at + 1)
     else if (key === '?') this.#show('Keys', HELP, {})
     else if (key === 'f')
-      this.#confirm(frozen ? 'Thaw all agents?' : 'Freeze all agents?', () => deeds.freezeOrThaw(frozen))
+      this.#confirm(frozen ? 'Thaw all agents?' : 'Freeze all agents?', () => actions.freezeOrThaw(frozen))
     else if (key === 'a') void this.#review()
     else if ((key === 'p' || key === 'n') && !agent) this.#say('There is no agent to choose.')
-    else if (key === 'p') this.#do(() => deeds.pauseOrResume(agent!))
+    else if (key === 'p') this.#do(() => actions.pauseOrResume(agent!))
     else if (key === 'n') {
       this.#ask(`To ${agent!.agent_id}:`, message => {
-        if (message.trim() !== '') this.#do(() => deeds.nudge(agent!.agent_id, message))
+        if (message.trim() !== '') this.#do(() => actions.nudge(agent!.agent_id, message))
       })
     }
   }
@@ -87,13 +87,13 @@ export class App {
    * decided.
    */
   async #review(): Promise<void> {
-    const { feed, deeds, redraw } = this.#parts
+    const { feed, actions, redraw } = this.#parts
     const { approvals, agents } = feed.snapshot
     const own = approvals.find(({ agent_id }) => agent_id === agents[this.#at]?.agent_id)
     const waiting = own ?? approvals[0]
     if (!waiting) return this.#say('Nothing waits for a decision.')
     try {
-      const { approval_id, agent_id, tool_name, danger, args_sha256, ...call } = await deeds.approval(
+      const { approval_id, agent_id, tool_name, danger, args_sha256, ...call } = await actions.approval(
         waiting.approval_id,
       )
       const lines = [
@@ -104,10 +104,10 @@ export class App {
         ...(call.expires_at ? [`Denied by itself at ${call.expires_at}`] : []),
       ]
       this.#show(approval_id, lines, {
-        y: () => this.#do(() => deeds.decide(approval_id, 'approve')),
+        y: () => this.#do(() => actions.decide(approval_id, 'approve')),
         d: () =>
           this.#ask('Deny, because (may be empty):', reason =>
-            this.#do(() => deeds.decide(approval_id, 'deny', reason)),
+            this.#do(() => actions.decide(approval_id, 'deny', reason)),
           ),
       })
       this.#said = 'y approve  d deny  ↑↓ page  Esc back'

@@ -125,7 +125,7 @@ export class Feed {
 }
 
 /** What is done from here. */
-export class Deeds {
+export class OperatorActions {
   readonly #calls: Calls
 
   constructor(calls: Calls) {

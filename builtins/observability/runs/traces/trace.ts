@@ -1,6 +1,6 @@
 import { isoTime, usdOf } from '#platform/store/contract'
 import type { LoggedEvent, RunFacts, Span } from '../contract.ts'
-import { DEEDS } from '../counts.ts'
+import { ACTION_EVENTS } from '../counts.ts'
 import type { RunRow } from '../repository.ts'
 
 /** Builds the tree of spans out of a run's events, given in their order, up to a number of spans. */
@@ -37,7 +37,7 @@ export class TraceBuilder {
 
   /** @returns false when it is full, and the event is not in it */
   take(event: LoggedEvent): boolean {
-    if (!DEEDS.has(event.type) || event.agent_id === null) return true
+    if (!ACTION_EVENTS.has(event.type) || event.agent_id === null) return true
     const before = this.spans
     if (this.#taken >= this.#limit) return false
     this.#place(event, this.#agent(event.agent_id, event.at))

@@ -3,7 +3,7 @@ import { ModelProviders } from '#core/models/contract'
 import { type PluginHandle, z } from '#kernel'
 import { Store, usdOf } from '#platform/store/contract'
 import { type LoggedEvent, type RunRecord, RunRef, type Trace } from '../contract.ts'
-import { DEEDS } from '../counts.ts'
+import { ACTION_EVENTS } from '../counts.ts'
 import { readLog, readNewest } from '../logs/reader.ts'
 import { factsIn } from '../manifest.ts'
 import type { Recorder } from '../recorder.ts'
@@ -55,7 +55,7 @@ export async function traceOf(
   const folder = recorder.folderOf(run_id)
   const reading = { files: svc.ports.files, signal, agent_id }
   if (newest || before !== undefined) {
-    const isWanted = (event: LoggedEvent) => DEEDS.has(event.type) && event.agent_id !== null
+    const isWanted = (event: LoggedEvent) => ACTION_EVENTS.has(event.type) && event.agent_id !== null
     const { events, complete, broken } = await readNewest(folder, { ...reading, limit, before, isWanted })
     for (const event of events) builder.take(event)
     const trace = await finishTrace(svc, run, builder, agent_id)

@@ -1,7 +1,7 @@
 import type { View } from '../fold.ts'
 import { once } from '../once.ts'
+import { NOWHERE, Prefilter } from '../prefilter/prefilter.ts'
 import { type Finder, PAUSE, type Span } from '../rule.ts'
-import { NOWHERE, Sieve } from '../sieve/sieve.ts'
 import { COERCION, PRESSURE } from './coercion.ts'
 import { compact, decodeRuns, reverseText, rot13, unescapeText } from './encoded.ts'
 import { EXFILTRATION } from './exfiltration.ts'
@@ -38,7 +38,7 @@ const KIND = 'prompt_injection'
 export function injectionFinders(): (Finder & { flagOnly: boolean })[] {
   // Made when first needed: every command line would wait for it.
   const expressions = once(() => new Map(FAMILIES.map(family => [family, expressionsOf(family)])))
-  const sieve = new Sieve(() => [...expressions().values()].flat().concat(BACKWARDS, SHIFTED))
+  const prefilter = new Prefilter(() => [...expressions().values()].flat().concat(BACKWARDS, SHIFTED))
   let last = { text: '', small: '' }
   const inSmallLetters = (text: string) => {
     if (last.text !== text) last = { text, small: text.toLowerCase() }
@@ -48,7 +48,7 @@ export function injectionFinders(): (Finder & { flagOnly: boolean })[] {
   function* look(family: Family, text: string): Generator<Span> {
     const small = inSmallLetters(text)
     for (const expression of expressions().get(family) ?? []) {
-      const matches = sieve.matches(small, expression)
+      const matches = prefilter.matches(small, expression)
       if (matches === NOWHERE) continue
       yield* matches
       // The first use of an expression takes milliseconds.
@@ -61,7 +61,7 @@ export function injectionFinders(): (Finder & { flagOnly: boolean })[] {
       for (const { start, end } of look(family, text)) yield end > start ? span(start, end) : PAUSE
   }
   const matchesWords = (text: string, words: RegExp) => {
-    for (const _ of sieve.matches(inSmallLetters(text), words)) return true
+    for (const _ of prefilter.matches(inSmallLetters(text), words)) return true
     return false
   }
 

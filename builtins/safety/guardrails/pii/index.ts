@@ -1,5 +1,5 @@
+import { Prefilter } from '../prefilter/prefilter.ts'
 import type { Finder, Look, Span } from '../rule.ts'
-import { Sieve } from '../sieve/sieve.ts'
 import { DIGIT_GROUPS, findCards } from './card.ts'
 import { EMAIL, findEmails, SPELLED_EMAIL } from './email.ts'
 import { findIbans, IBAN_START } from './iban.ts'
@@ -25,7 +25,7 @@ export const EXPRESSIONS: readonly RegExp[] = [
 
 /** Finds what may identify a person or grant access. In order of precedence where two find the same digits. */
 export function piiFinders(secrets: () => readonly string[]): Finder[] {
-  const sieve = new Sieve(() => EXPRESSIONS)
+  const prefilter = new Prefilter(() => EXPRESSIONS)
   const kinds: [kind: string, find: (look: Look) => Iterable<Span>][] = [
     ['secret', findSecrets(secrets)],
     ['email', findEmails],
@@ -38,6 +38,6 @@ export function piiFinders(secrets: () => readonly string[]): Finder[] {
   return kinds.map(([kind, find]) => ({
     name: kind,
     kind,
-    find: (text: string) => find({ text, matches: expression => sieve.matches(text, expression) }),
+    find: (text: string) => find({ text, matches: expression => prefilter.matches(text, expression) }),
   }))
 }

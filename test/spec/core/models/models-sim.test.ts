@@ -396,7 +396,7 @@ test('in a world it looks after its living: it finds work, works, learns and bet
   const skills =
     '- writing: you are at 25 %; a course costs 80.00\n- teaching: you are at 50 %; a course costs 80.00\n- debugging: you are at 100 %; a course costs 80.00'
   const done: [string, unknown][] = []
-  const deed = (name: string, parameters: z.ZodObject, answer = 'Done.') =>
+  const action = (name: string, parameters: z.ZodObject, answer = 'Done.') =>
     tool({
       ...{ name, description: 'Does it.', parameters },
       execute: args => {
@@ -411,11 +411,11 @@ test('in a world it looks after its living: it finds work, works, learns and bet
     name: 'world',
     setup(svc) {
       const tools = [
-        deed('query_world', z.object({ query_type: z.string() }), `${jobs}\n${skills}`),
-        deed('apply_job', z.object({ job_id: z.string() })),
-        deed('gamble', z.object({ game: z.string(), wager: z.number() })),
-        deed('work', z.object({})),
-        deed('learn', z.object({ skill_name: z.string() })),
+        action('query_world', z.object({ query_type: z.string() }), `${jobs}\n${skills}`),
+        action('apply_job', z.object({ job_id: z.string() })),
+        action('gamble', z.object({ game: z.string(), wager: z.number() })),
+        action('work', z.object({})),
+        action('learn', z.object({ skill_name: z.string() })),
       ]
       svc.toolkit({ name: 'world', tools })
     },

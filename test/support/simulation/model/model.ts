@@ -23,7 +23,18 @@ export interface ModelParts extends SayingParts {
 }
 
 const THINGS = ['stones', 'rivers', 'letters', 'lamps', 'bridges', 'gardens', 'clocks', 'harbours', 'songs', 'maps']
-const DEEDS = ['Count', 'Sketch', 'Describe', 'Compare', 'Mend', 'Arrange', 'Measure', 'Rename', 'Collect', 'Weigh']
+const ACTION_EVENTS = [
+  'Count',
+  'Sketch',
+  'Describe',
+  'Compare',
+  'Mend',
+  'Arrange',
+  'Measure',
+  'Rename',
+  'Collect',
+  'Weigh',
+]
 const PLACES = ['valley', 'attic', 'market', 'archive', 'shore', 'workshop', 'tower', 'meadow', 'cellar', 'station']
 
 /** A model that says what the dice say: goals, steps, ends, and now and then what no model should. */
@@ -105,7 +116,7 @@ export function sayingOf(
 
 function aim(dice: Dice): string {
   if (dice.chance(0.12)) return '{"goal": "", "reasoning": "there is nothing to do"}'
-  const goal = `${dice.pick(DEEDS)} the ${dice.pick(THINGS)} of the ${dice.pick(PLACES)} ${dice.int(1, 999)}`
+  const goal = `${dice.pick(ACTION_EVENTS)} the ${dice.pick(THINGS)} of the ${dice.pick(PLACES)} ${dice.int(1, 999)}`
   return JSON.stringify({ goal, reasoning: 'the dice said so' })
 }
 

@@ -5,7 +5,7 @@ import { findProject } from '../../project/project.ts'
 import { interruptible } from '../../screen/interrupt.ts'
 import { printableJson } from '../../screen/printable.ts'
 import { App } from '../../watch/app.ts'
-import { Deeds, Feed, type Snapshot } from '../../watch/feed.ts'
+import { Feed, OperatorActions, type Snapshot } from '../../watch/feed.ts'
 import { eventLine } from '../../watch/page.ts'
 import { plain } from '../../watch/paint.ts'
 import { Screen } from '../../watch/screen.ts'
@@ -21,14 +21,14 @@ const watch: HandWritten = async ({ compact, all }, context) => {
       return await printUpdates(feed, compact === true, signal, context)
     }
     // Awaited here: the calls are closed after it.
-    return await onScreen(feed, new Deeds(calls), compact === true, signal, context)
+    return await onScreen(feed, new OperatorActions(calls), compact === true, signal, context)
   })
 }
 export default watch
 
 async function onScreen(
   feed: Feed,
-  deeds: Deeds,
+  actions: OperatorActions,
   compact: boolean,
   interrupted: AbortSignal,
   { terminal, ports: { clock } }: Context,
@@ -38,7 +38,7 @@ async function onScreen(
   const ended = new Promise<number>(resolve => {
     interrupted.addEventListener('abort', () => resolve(130), { once: true })
     const redraw = () => screen.show(app.render(screen.columns, screen.rows, terminal.style))
-    const app = new App({ feed, deeds, clock, compact, redraw, quit: resolve })
+    const app = new App({ feed, actions, clock, compact, redraw, quit: resolve })
     feed.onChange = redraw
     screen.open(bytes => app.press(bytes), redraw)
     redraw()

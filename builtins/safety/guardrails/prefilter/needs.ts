@@ -33,7 +33,7 @@ const MOST_NEEDS = 4
 /** The beginning of a literal selects as well as all of it. */
 const LONGEST_LITERAL = 10
 
-/** Returns a character as the sieve reads it: in lower case, each digit as 0. */
+/** Returns a character as the prefilter reads it: in lower case, each digit as 0. */
 function symbol(char: string): string {
   return /\d/.test(char) ? '0' : char.toLowerCase()
 }

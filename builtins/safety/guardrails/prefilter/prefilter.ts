@@ -34,7 +34,7 @@ interface Condition {
  * it would find
  * in the whole string. The others, nearly all, cost nothing.
  */
-export class Sieve {
+export class Prefilter {
   readonly #expressions: () => readonly RegExp[]
   #made: { wanted: Map<RegExp, Condition>; literals: Literals; sets: readonly (readonly number[])[] } | undefined
   #last: Reading | undefined
@@ -47,7 +47,7 @@ export class Sieve {
   /** What an expression matches in a text, as `matchAll` would give it. */
   matches(text: string, expression: RegExp): Iterable<Match> {
     const wanted = this.#make().wanted.get(expression)
-    if (!wanted) throw new TypeError(`the sieve does not know ${expression}`)
+    if (!wanted) throw new TypeError(`the prefilter does not know ${expression}`)
     const ranges = startsOf(wanted, this.#read(text))
     return ranges.length === 0 ? NOWHERE : matchesIn(text, expression, wanted, ranges)
   }

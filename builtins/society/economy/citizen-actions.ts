@@ -49,8 +49,8 @@ const WORK = { energy: 150, reputation: 5 }
 /** Number of retries of a bet when another bet of the same agent came in between. */
 const TRIES = 5
 
-/** What agents do in the world: each deed in one transaction of its own, keyed by the call that asked for it. */
-export class Deeds implements World {
+/** What agents do in the world: each action in one transaction of its own, keyed by the call that asked for it. */
+export class CitizenActions implements World {
   readonly #svc: PluginHandle
   readonly #config: EconomyConfig
 
