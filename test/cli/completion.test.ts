@@ -60,7 +60,14 @@ describe('what may come', () => {
   it('runs, wherever one is to be named', async () => {
     await svc(['run', agent, 'Say hello.'], { cwd: dir.path })
     const [{ run_id }] = JSON.parse((await svc(['runs', '--json'], { cwd: dir.path })).stdout)
-    for (const words of [['replay'], ['diff'], ['diff', run_id], ['recordings', 'show'], ['export'], ['trace']])
+    for (const words of [
+      ['replay'],
+      ['runs', 'diff'],
+      ['runs', 'diff', run_id],
+      ['recordings', 'show'],
+      ['export'],
+      ['trace'],
+    ])
       expect(await complete(...words, 'run-'), words.join(' ')).toEqual([run_id])
   })
 

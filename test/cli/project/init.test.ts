@@ -11,7 +11,7 @@ describe('svc init', () => {
     await using dir = await tempDir()
     const { code, stdout, stderr } = await svc(['init'], { cwd: dir.path })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/made +\.svc\/config\.yaml/)
+    expect(stdout).toMatch(/created +\.svc\/config\.yaml/)
     expect(await modeOf(join(dir.path, '.svc'))).toBe('700')
     expect(await modeOf(join(dir.path, '.svc/config.yaml'))).toBe('600')
     expect(await readdir(join(dir.path, 'profiles'))).toEqual(expect.arrayContaining(['coder.yaml', 'writer.yaml']))

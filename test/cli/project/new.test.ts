@@ -114,7 +114,7 @@ describe('svc new profile', () => {
     const spawned = await svc(['spawn', 'night-watch', '--json'], { cwd: dir.path })
     expect(spawned.stderr).toBe('')
     expect(JSON.parse(spawned.stdout)).toMatchObject({ preset: 'night-watch' })
-    expect((await svc(['new', 'profile', 'coder'], { cwd: dir.path })).stderr).toContain('is there already')
+    expect((await svc(['new', 'profile', 'coder'], { cwd: dir.path })).stderr).toContain('already exists')
     // Of two that differ in case alone none could be used.
     expect((await svc(['new', 'profile', 'Coder'], { cwd: dir.path })).stderr).toContain('profiles/coder.yaml is there')
     expect((await svc(['new', 'profile', '../x'], { cwd: dir.path })).code).toBe(2)
@@ -149,7 +149,7 @@ describe('schemas for editors', () => {
     expect(plugins!.properties!.config!.additionalProperties).toBe(true)
 
     await svc(['new', 'plugin', 'counter'], { cwd: dir.path })
-    expect((await svc(['init'], { cwd: dir.path })).stdout).toMatch(/made +\.svc\/schema\//)
+    expect((await svc(['init'], { cwd: dir.path })).stdout).toMatch(/created +\.svc\/schema\//)
     const learnt = (await read(dir, 'config.json')).properties!.plugins!
     expect(learnt.properties!.config!.properties!.counter!.properties!.log_every).toMatchObject({ type: 'integer' })
     expect((await svc(['init'], { cwd: dir.path })).stdout).toMatch(/kept +\.svc\/schema\//)
