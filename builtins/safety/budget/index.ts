@@ -1,7 +1,6 @@
 import { AgentFacets, Holds } from '#core/agents/contract'
 import { CallLimits } from '#core/models/contract'
 import { definePlugin } from '#kernel'
-import { currentService } from '#lib/current-service'
 import { DoctorChecks } from '#lib/doctor-check'
 import { withEarlierNames } from '#lib/earlier-names'
 import { DaemonStarts, DaemonStatusParts } from '#platform/daemon/contract'
@@ -33,7 +32,6 @@ export default definePlugin({
     svc.start(() => () => ledger.stop(), { in: ['daemon', 'server', 'mcp', 'cli'] })
   },
   base(svc, config) {
-    const current = currentService(svc, Budget)
     for (const effect of [bookSpend, ...BUDGET_EFFECTS]) svc.add(Effects, effect.kind)
     budgetForgets(svc)
     for (const operation of [...budgetOperations, budgetSpending]) svc.operation(operation)
@@ -41,17 +39,21 @@ export default definePlugin({
     svc.event('budget_tight', BudgetTight)
     svc.event('budget_reset', BudgetReset)
     svc.event('agent_budget_exhausted', AgentBudgetExhausted)
-    const hasWork: HasWork = async due => ((await current.isExceeded()) ? idsOf(due) : [])
+    const isExceeded = () => svc.use(Budget).isExceeded()
+    const hasWork: HasWork = async due => ((await isExceeded()) ? idsOf(due) : [])
     for (const phase of ['goal_pursuit', 'goal_generation'] as const)
-      svc.guard(phase, { name: 'budget', shouldProceed: async () => !(await current.isExceeded()) }, { hasWork })
+      svc.guard(phase, { name: 'budget', shouldProceed: async () => !(await isExceeded()) }, { hasWork })
     svc.add(AgentFacets, { name: 'budget', read: agent => agentBudget(svc, agent).catch(() => null) })
     svc.add(DoctorChecks, { name: 'prices', run: () => pricesFinding(svc, config) })
-    svc.add(DaemonStatusParts, { name: 'budget', read: async () => ({ budget: (await current.status()).message }) })
+    svc.add(DaemonStatusParts, {
+      name: 'budget',
+      read: async () => ({ budget: (await svc.use(Budget).status()).message }),
+    })
     svc.add(Holds, {
       name: 'budget',
       stage: 40,
       why: async () =>
-        (await current.isExceeded()) ? { reason: (await current.status()).message, at: null } : undefined,
+        (await isExceeded()) ? { reason: (await svc.use(Budget).status()).message, at: null } : undefined,
     })
   },
 })

@@ -2,7 +2,6 @@ import { AgentFacets } from '#core/agents/contract'
 import { CheckpointParts } from '#core/checkpoints/contract'
 import { GoalContextParts, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
-import { currentService } from '#lib/current-service'
 import { type Cycle, type HasWork, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { checkpointPart } from './checkpoint.ts'
@@ -27,20 +26,19 @@ export default definePlugin({
     svc.tap('cleanup', { name: svc.name, stage: 2000, hasWork }, (cycle: Cycle) => identities.narrate(cycle))
   },
   base(svc) {
-    const current = currentService(svc, Identity)
     for (const effect of IDENTITY_EFFECTS) svc.add(Effects, effect.kind)
     svc.provide(OwnJournals, new Journals(svc))
     for (const operation of identityOperations) svc.operation(operation)
     svc.toolkit(identityToolkit(svc))
 
-    svc.add(AgentFacets, { name: 'identity', read: agent => current.of(agent) })
+    svc.add(AgentFacets, { name: 'identity', read: agent => svc.use(Identity).of(agent) })
     svc.add(
       PromptSections,
-      identitySection(agent => current.of(agent, 'beat')),
+      identitySection(agent => svc.use(Identity).of(agent, 'beat')),
     )
     svc.add(GoalContextParts, {
       name: svc.name,
-      part: async agent => ({ identity: await current.of(agent, 'beat') }),
+      part: async agent => ({ identity: await svc.use(Identity).of(agent, 'beat') }),
     })
   },
 })
