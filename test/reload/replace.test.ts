@@ -288,7 +288,7 @@ describe('a plugin that takes the place of a module', () => {
     const host = await testHostWithModel(finishes)
     open.push(host)
     const agent_id = await spawn(host)
-    const before = interfacesOf(host)
+    const before = listedBy(host)
     const status = await host.kernel.invoke('budget.status', {})
     await host.write({
       'plugins/closed-budget.ts': `let spent = 3
@@ -298,7 +298,7 @@ describe('a plugin that takes the place of a module', () => {
         }) }`,
     })
     expect(await host.kernel.host.apply()).toMatchObject([{ plugin: 'closed-budget', outcome: 'reloaded' }])
-    expect(interfacesOf(host)).toEqual(before)
+    expect(listedBy(host)).toEqual(before)
     expect(await host.kernel.invoke('budget.status', {})).toMatchObject({ message: '3 spent' })
     host.kernel.heartbeat.start()
     expect(await promptsOf(host, agent_id)).toEqual([])
@@ -316,7 +316,7 @@ describe('a plugin that takes the place of a module', () => {
     const host = await testHost({ builtins: BUILTINS, roles: ['server'], clock: 'system' })
     open.push(host)
     const agent_id = await spawn(host, 'coder')
-    const before = interfacesOf(host)
+    const before = listedBy(host)
     const identity = (await host.kernel.invoke('identity.get', { id: agent_id })) as IdentityRecord
     const report = await host.kernel.invoke('retention.run', { dry_run: true })
     const plugin = (module: string, service: string) =>
@@ -331,7 +331,7 @@ describe('a plugin that takes the place of a module', () => {
       'plugins/c.ts': plugin('benchmark', `{ scenarios: () => [] }`),
     })
     expect((await host.kernel.host.apply()).map(({ outcome }) => outcome)).toEqual(['reloaded', 'reloaded', 'reloaded'])
-    expect(interfacesOf(host)).toEqual(before)
+    expect(listedBy(host)).toEqual(before)
     expect(await host.kernel.invoke('identity.biography', { id: agent_id })).toBe('short')
     expect((await sectionsOf(host, agent_id)).join()).toContain('All is water')
     expect(await host.kernel.invoke('retention.run', {})).toMatchObject({ rows: { dust: 7 } })
