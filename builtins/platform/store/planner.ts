@@ -1,5 +1,5 @@
 import { type Effect, type PluginHandle, parse } from '#kernel'
-import { appendEvent, type EffectPlanner, Effects, isOptional, wakeAgents } from './contract.ts'
+import { type AppendedEvent, appendEvent, type EffectPlanner, Effects, isOptional, wakeAgents } from './contract.ts'
 import { statementMasker } from './secrets.ts'
 import { eventRow } from './statements.ts'
 
@@ -14,13 +14,19 @@ export function effectPlanner(svc: PluginHandle): EffectPlanner {
   }
   const plan: EffectPlanner['plan'] = (effects, now) => {
     const mask = masking()
+    // Of events of one commit under the same condition, the first alone: none finds what the commit itself writes.
+    const conditions = new Set<string>()
+    const isFirst = ({ unless }: AppendedEvent) => {
+      const known = conditions.size
+      return !unless || conditions.add(JSON.stringify(unless)).size > known
+    }
     return effects.flatMap(each => {
       const { effect, payload } = each
       const kind = svc.find(Effects, effect)
       if (!kind && isOptional(each)) return []
       if (!kind) throw new Error(`no plugin knows the effect "${effect}"`)
       const parsed = parse(kind.schema, payload, `The effect ${effect}`) as never
-      const events = (kind.events?.(parsed) ?? []).map(event => eventRow(event, now))
+      const events = (kind.events?.(parsed) ?? []).filter(isFirst).map(event => eventRow(event, now))
       const statements = kind.statements(parsed, now)
       return {
         events: mask ? events.map(mask.event) : events,

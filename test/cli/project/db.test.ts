@@ -125,9 +125,10 @@ describe('svc db', () => {
     const [page] = sqlite.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'schedules'").pluck().all() as [
       number,
     ]
+    const size = sqlite.pragma('page_size', { simple: true }) as number
     sqlite.close()
     const whole = await readFile(at(cwd))
-    whole.fill(0x5a, (page - 1) * 4096, (page - 1) * 4096 + 2048)
+    whole.fill(0x5a, (page - 1) * size, (page - 0.5) * size)
     await writeFile(at(cwd), whole)
     for (const words of [['schedules'], ['schedules', 'add', 'coder', 'look', '--every', '60']]) {
       const met = await svc(words, { cwd })

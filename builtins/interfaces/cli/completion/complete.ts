@@ -37,8 +37,8 @@ const BY_FIELD: Readonly<Record<string, ValueKind>> = {
 const BY_COMMAND: Readonly<Record<string, ValueKind>> = {
   'runs id': 'runs',
   'recordings show id': 'runs',
-  'diff a': 'runs',
-  'diff b': 'runs',
+  'runs diff a': 'runs',
+  'runs diff b': 'runs',
   'profiles name': 'presets',
   'plugins reload name': 'plugins',
 }
