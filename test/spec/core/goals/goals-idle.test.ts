@@ -175,7 +175,7 @@ describe('why an agent does nothing', () => {
     const guarded = until(home, 'cycle_end', ({ result }) => result === 'guarded')
     const id = await spawn(home)
     await guarded
-    expect((await why(home, id)).reason).toBe('The guard "office-hours" kept its last cycle from its work.')
+    expect((await why(home, id)).reason).toBe('The guard "office-hours" skipped the work of its last cycle.')
     closed = false
     home.server.enqueue(fault('500'))
     const failed = until(home, 'cycle_end', ({ result }) => result === 'error')
@@ -192,7 +192,7 @@ describe('why an agent does nothing', () => {
     expect((await why(home, id)).reason).toMatch(/frozen since/)
     await home.kernel.invoke('daemon.resume', {})
     await home.kernel.invoke('agents.pause', { id })
-    expect((await why(home, id)).reason).toMatch(/paused; svc resume/)
+    expect((await why(home, id)).reason).toMatch(/svc resume/)
     await home.kernel.heartbeat.stop()
   })
 
