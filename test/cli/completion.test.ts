@@ -92,8 +92,8 @@ describe('what may come', () => {
     const bare = await cpu(['-e', '0'])
     const asked = await cpu([join(process.cwd(), 'dist/svc.js'), '__complete', 'pause', ''])
     console.log(`svc __complete with agents: ${asked} ms of CPU, node -e 0: ${bare} ms (least of 5)`)
-    // The aim is an answer in 300 ms; more than this is certainly a module that is loaded.
-    expect(asked - bare).toBeLessThan(200)
+    // The aim is an answer in 300 ms; more than this is certainly a module that is loaded, on slow machines too.
+    expect(asked).toBeLessThan(bare * 6)
   })
 })
 

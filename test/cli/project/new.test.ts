@@ -116,7 +116,9 @@ describe('svc new profile', () => {
     expect(JSON.parse(spawned.stdout)).toMatchObject({ preset: 'night-watch' })
     expect((await svc(['new', 'profile', 'coder'], { cwd: dir.path })).stderr).toContain('already exists')
     // Of two that differ in case alone none could be used.
-    expect((await svc(['new', 'profile', 'Coder'], { cwd: dir.path })).stderr).toContain('profiles/coder.yaml already exists')
+    expect((await svc(['new', 'profile', 'Coder'], { cwd: dir.path })).stderr).toContain(
+      'profiles/coder.yaml already exists',
+    )
     expect((await svc(['new', 'profile', '../x'], { cwd: dir.path })).code).toBe(2)
     // A number in YAML, but no less a name.
     await svc(['new', 'profile', '007'], { cwd: dir.path })

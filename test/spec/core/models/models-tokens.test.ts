@@ -64,14 +64,15 @@ describe('the estimate of tokens', () => {
     }
   })
 
-  it('of a megabyte takes under 5 ms', () => {
+  it('of a megabyte takes milliseconds', () => {
     const long = TEXTS.map(each => each.text)
       .join('\n')
       .repeat(30)
     const began = process.cpuUsage()
     for (let n = 0; n < 20; n++) textTokens(long + n)
     const { user, system } = process.cpuUsage(began)
-    expect((user + system) / 20_000).toBeLessThan(5)
+    // About 3 ms; many times that on slow machines, and hundreds where it is not linear.
+    expect((user + system) / 20_000).toBeLessThan(30)
   })
 })
 
