@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { examine } from '#lab/benchmark/checks'
 import { Scenario } from '#lab/benchmark/contract'
 import { WORK_GOALS } from '#lab/benchmark/goals/index'
+import { IS_WHOLE } from '../../../support/vitest/trial-count.ts'
 import { BEHAVIOURS } from './fallible-model.ts'
 import { dishonest, untouched, workHost } from './work-host.ts'
 
@@ -9,7 +10,8 @@ import { dishonest, untouched, workHost } from './work-host.ts'
 const TURNS: Readonly<Record<string, number>> = { careful: 6, hasty: 8, foreign: 9, broken: 8, idle: 9, verbose: 10 }
 const LONG = 3_600_000
 
-describe('all 60 work goals, over real HTTP', () => {
+// Seven times 60 goals: `npm run test:whole`.
+describe.runIf(IS_WHOLE)('all 60 work goals, over real HTTP', () => {
   it.each(Object.keys(BEHAVIOURS))(
     'a %s model reaches each goal or gives it up honestly',
     async behaviour => {
