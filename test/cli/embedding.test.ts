@@ -192,7 +192,7 @@ describe('inside a program of one’s own', () => {
 
 describe('a start for some cycles', () => {
   it('resolves when each agent has run that number, and the daemon has stopped', async () => {
-    const svc = await openProject()
+    const svc = await openProject({}, { '.svc/config.yaml': 'daemon:\n  heartbeat: 1\nmodel:\n  sim_delay: 0\n' })
     const cycles = new Map<string, number>()
     svc.hooks.on('cycle_end', ({ agent_id }) => cycles.set(agent_id, (cycles.get(agent_id) ?? 0) + 1))
     const agents = [await svc.spawn('worker'), await svc.spawn('worker')]

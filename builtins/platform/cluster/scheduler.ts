@@ -64,6 +64,9 @@ function claimOf(time: string, limit: number): string {
     FROM now WHERE id IN (SELECT id FROM sys UNION ALL SELECT id FROM agents_due) RETURNING id, kind, epoch, cycle_num`
 }
 
+/** A lease that a commit took longer ago than this is claimed anew before its cycle begins, in milliseconds. */
+const STALE_MS = 200
+
 const pairsOf = (leases: readonly Lease[]) =>
   leases.map(({ id, epoch }) => `(${literal(id)}, ${literal(epoch)})`).join(', ')
 
@@ -125,7 +128,7 @@ export class ClusterScheduler implements Scheduler {
     const appearing = this.#appear()
     if (this.#draining === undefined) await appearing
     if (this.#draining) return []
-    const ahead = this.#takeAhead(limit)
+    const ahead = await this.#takeAhead(limit)
     if (ahead.length > 0) return ahead
     const message = time.stale ? [this.claiming(limit), `SELECT ${time.sql} AS at`] : [this.claiming(limit)]
     let asked = 0
@@ -152,13 +155,17 @@ export class ClusterScheduler implements Scheduler {
   }
 
   /** What the loop was too late for comes due again by itself. */
-  #takeAhead(limit: number): Lease[] {
-    const soon = this.#parts.clock.monotonic() - this.renew_ms
-    const ahead = this.#ahead.filter(({ id }) => (this.#held.get(id) ?? 0) > soon)
+  async #takeAhead(limit: number): Promise<Lease[]> {
+    const now = this.#parts.clock.monotonic()
+    const heldSince = ({ id }: Lease) => this.#held.get(id) ?? 0
+    const ahead = this.#ahead.filter(lease => heldSince(lease) > now - this.renew_ms)
     let free = limit
     const taken = ahead.filter(({ kind }) => kind === 'sys' || free-- > 0)
     this.#ahead = ahead.filter(lease => !taken.includes(lease))
-    return taken
+    // Its agent may have been paused while it lay there.
+    const stale = taken.filter(lease => lease.kind === 'agent' && heldSince(lease) < now - STALE_MS)
+    await this.#unclaim(stale)
+    return taken.filter(lease => !stale.includes(lease))
   }
 
   #leases(rows: Answer['rows'], asked: number): Lease[] {
@@ -171,13 +178,16 @@ export class ClusterScheduler implements Scheduler {
   }
 
   /** As if their cycles had not been begun. */
-  async unclaim(): Promise<void> {
+  unclaim(): Promise<void> {
+    return this.#unclaim(this.#ahead.splice(0))
+  }
+
+  async #unclaim(leases: readonly Lease[]): Promise<void> {
     const { time, store } = this.#parts
-    const ahead = this.#ahead.splice(0)
-    if (ahead.length === 0) return
-    for (const { id } of ahead) this.#held.delete(id)
+    if (leases.length === 0) return
+    for (const { id } of leases) this.#held.delete(id)
     await this.#write(`UPDATE leases SET owner = NULL, cycle_num = cycle_num - 1, run_at = ${time.sql}
-      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairsOf(ahead)})`)
+      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairsOf(leases)})`)
   }
 
   /**

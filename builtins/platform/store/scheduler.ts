@@ -27,7 +27,8 @@ const HELD = 'id = ? AND owner = ? AND epoch = ?'
 const UNTIL = `SELECT run_at FROM leases WHERE ${HELD}`
 const RENEW = `UPDATE leases SET run_at = ? WHERE ${HELD}`
 /** Returns a lease to its state before the claim. */
-const UNCLAIM = `UPDATE leases SET owner = NULL, cycle_num = cycle_num - 1, run_at = ? WHERE ${HELD}`
+const UNCLAIM = `UPDATE leases SET owner = NULL, cycle_num = cycle_num - 1, run_at = iif(${PARKED}, ?, ?) WHERE ${HELD}`
+const IS_PARKED = `SELECT 1 FROM leases WHERE id = ? AND ${PARKED}`
 /** A wake stays until the agent is claimed, so that a clock that is set back meanwhile does not delay it. */
 const RELEASE = `UPDATE leases SET owner = NULL, rested_at = ?,
   run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END WHERE ${HELD}`
@@ -78,7 +79,7 @@ export class LocalScheduler implements Scheduler {
     const { database } = this.#options
     const now = this.#options.now()
     await this.#followClock(now)
-    const ahead = this.#takeAhead(limit, now)
+    const ahead = await this.#takeAhead(limit, now)
     if (ahead.length > 0) return ahead
     // A look without a lock first: an idle daemon takes no write lock.
     if (!database.get(LOOK, [now, now, Math.min(limit, 1)])) return []
@@ -95,21 +96,31 @@ export class LocalScheduler implements Scheduler {
   }
 
   /** Takes what commits claimed; what lay there for long comes due again by itself. */
-  #takeAhead(limit: number, now: number): Lease[] {
+  async #takeAhead(limit: number, now: number): Promise<Lease[]> {
     const fresh = this.#ahead.filter(({ at }) => Math.abs(now - at) < LEASE_MS / 2)
     let free = limit
     const taken = fresh.filter(({ lease }) => lease.kind === 'sys' || free-- > 0)
     this.#ahead = fresh.filter(each => !taken.includes(each))
-    return taken.map(({ lease }) => lease)
+    // Its agent may have been paused while it lay there.
+    const parked = taken.filter(({ lease, at }) => at !== now && this.#isParked(lease)).map(({ lease }) => lease)
+    await this.#unclaim(parked)
+    return taken.flatMap(({ lease }) => (parked.includes(lease) ? [] : [lease]))
   }
 
-  async unclaim(): Promise<void> {
+  #isParked({ id }: Lease): boolean {
+    return this.#options.database.get(IS_PARKED, [id]) !== undefined
+  }
+
+  unclaim(): Promise<void> {
+    return this.#unclaim(this.#ahead.splice(0).map(({ lease }) => lease))
+  }
+
+  async #unclaim(leases: readonly Lease[]): Promise<void> {
     const { database } = this.#options
-    const ahead = this.#ahead.splice(0)
-    if (ahead.length === 0) return
+    if (leases.length === 0) return
     const now = this.#options.now()
     await database.write(() => {
-      for (const { lease } of ahead) database.run({ sql: UNCLAIM, params: [now, lease.id, lease.owner, lease.epoch] })
+      for (const { id, owner, epoch } of leases) database.run({ sql: UNCLAIM, params: [NEVER, now, id, owner, epoch] })
     })
   }
 

@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     const spawn = page.getByRole('button', { name: 'Spawn an agent' })
     await spawn.focus()
     await page.keyboard.press('Enter')
-    await page.getByLabel('Preset').waitFor()
+    await page.getByRole('combobox', { name: /^Preset/ }).waitFor()
     for (let n = 0; n < 8; n++) {
       await page.keyboard.press('Tab')
       const inside = 'document.activeElement === document.body || !!document.activeElement.closest("dialog")'

@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByText('There are no agents yet.').waitFor()
     await page.getByText('simulated, not an AI model').first().waitFor()
     await page.getByRole('button', { name: 'Spawn an agent' }).click()
-    await page.getByLabel('Preset').selectOption('coder')
+    await page.getByRole('combobox', { name: /^Preset/ }).selectOption('coder')
     await page.getByRole('button', { name: 'Spawn', exact: true }).click()
     await page.getByRole('heading', { level: 1, name: 'coder' }).waitFor()
     await page.getByRole('heading', { name: 'Goal', exact: true }).waitFor()

@@ -127,9 +127,7 @@ it('after a restart an agent reads a file again before it overwrites it', async 
   {
     await using before = await hostFor(turns, dir.path)
     id = await give(before, 'Replace the list')
-    before.kernel.heartbeat.start()
-    await until(before, 'cycle_end')
-    await before.kernel.heartbeat.stop()
+    while (!(await goalsOf(before, id))[0]?.steps_completed) await before.kernel.heartbeat.step()
   }
   expect(await content()).toBe('milk\n')
   await using after = await hostFor(turns, dir.path)

@@ -278,7 +278,8 @@ describe('limits', () => {
     expect(await run(`env sh -c "head -c 3000000 /dev/zero > big"`)).toMatch(/SIGXFSZ|File size|exit code 1\d\d/)
     expect((await stat(join(home.workspace, 'big'))).size).toBe(1024 * 1024)
     expect(await run('env sh -c "while :; do :; done"')).toMatch(/SIGXCPU|SIGKILL/)
-    expect(await run(`env tail /dev/zero`)).toContain('memory')
+    // On a machine that is short of memory, the system ends it first.
+    expect(await run(`env tail /dev/zero`)).toMatch(/memory|SIGKILL/)
   })
 })
 
