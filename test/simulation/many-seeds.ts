@@ -1,5 +1,7 @@
+import { trialCount } from '../support/vitest/trial-count.ts'
+
 /** Number of runs, and the first seed. `npm run simulate` sets others. */
-const RUNS = Number(process.env.SVC_TEST_WORLDS ?? 2_000)
+const RUNS = Number(process.env.SVC_TEST_WORLDS ?? trialCount(2_000, 800))
 const FIRST = Number(process.env.SVC_TEST_SEED_FROM ?? 1)
 
 /** Returns the even seeds or the odd ones, so that two cores simulate them. */

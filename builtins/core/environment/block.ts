@@ -1,8 +1,9 @@
-import { AgentFacets, type AgentRow, Agents, agentReach } from '#core/agents/contract'
+import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
 import type { Profile } from '#core/profiles/contract'
 import { Runtime } from '#core/runtime/contract'
 import type { PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
+import { Budget } from '#safety/budget/contract'
 import { fence } from '#safety/net/contract'
 import { Jail, Sandbox } from '#safety/sandbox/contract'
 import { gitState } from './git.ts'
@@ -23,7 +24,7 @@ export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Pro
         `Heartbeat: every ${svc.config.get('daemon.heartbeat')} seconds`,
         ...(await others(svc, agent)),
         `Date: ${today(svc)}`,
-        ...(await budget(svc, agent)),
+        ...(await budget(svc, agent, profile)),
         ...(await repository(svc, agent)),
       ]
       return [`Environment:\n${lines.map(line => `- ${line}`).join('\n')}`, ...(await tree(svc, agent))].join('\n')
@@ -67,30 +68,44 @@ async function others(svc: PluginHandle, { agent_id }: AgentRow): Promise<string
 
 /** The day in the zone of the schedules, else in the machine's. */
 function today({ clock, config }: PluginHandle): string {
-  const named = config.get('schedules.time_zone')
-  const zone = typeof named === 'string' && named !== '' ? named : Intl.DateTimeFormat().resolvedOptions().timeZone
-  const now = new Date(clock.ms())
-  const weekday = now.toLocaleDateString('en', { timeZone: zone, weekday: 'long' })
-  return `${weekday}, ${now.toLocaleDateString('sv', { timeZone: zone })} (time zone ${zone})`
+  const { weekday, date, zone } = formatsFor(String(config.get('schedules.time_zone') ?? ''))
+  return `${weekday.format(clock.ms())}, ${date.format(clock.ms())} (time zone ${zone})`
+}
+
+interface Formats {
+  weekday: Intl.DateTimeFormat
+  date: Intl.DateTimeFormat
+  zone: string
+}
+
+/** By the configured zone. To make a format takes a hundred times as long as to use it. */
+const formats = new Map<string, Formats>()
+
+function formatsFor(configured: string): Formats {
+  const known = formats.get(configured)
+  if (known) return known
+  const zone = configured || Intl.DateTimeFormat().resolvedOptions().timeZone
+  const made = {
+    weekday: new Intl.DateTimeFormat('en', { timeZone: zone, weekday: 'long' }),
+    date: new Intl.DateTimeFormat('sv', { timeZone: zone }),
+    zone,
+  }
+  formats.set(configured, made)
+  return made
 }
 
 /** What is left of its limits, in steps: figures would change the prompt with every call. */
-async function budget(svc: PluginHandle, agent: AgentRow): Promise<string[]> {
-  const facet = svc.list(AgentFacets).find(({ name }) => name === 'budget')
-  const limits = (await facet?.read(agent)) as { pursuits: Limited; total: Limited } | null | undefined
-  const shares = Object.values(limits ?? {}).flatMap(({ limit_usd, spent_usd }) =>
-    limit_usd ? [1 - spent_usd / limit_usd] : [],
-  )
-  if (shares.length === 0) return []
-  const left = Math.min(...shares)
+async function budget(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<string[]> {
+  const left = svc.has(Budget)
+    ? await svc
+        .use(Budget)
+        .shareLeft(agent, profile)
+        .catch(() => null)
+    : null
+  if (left === null) return []
   const step = [0.5, 0.25, 0.1, 0].find(least => left > least)
   const words = { 0.5: 'more than half', 0.25: 'less than half', 0.1: 'less than a quarter', 0: 'less than a tenth' }
   return [`Budget left: ${step === undefined ? 'nothing' : words[step as keyof typeof words]}`]
-}
-
-interface Limited {
-  limit_usd: number | null
-  spent_usd: number
 }
 
 async function repository(svc: PluginHandle, agent: AgentRow): Promise<string[]> {

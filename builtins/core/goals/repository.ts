@@ -107,14 +107,24 @@ export function unheldGoals(store: Store): Promise<{ goal_id: string; agent_id: 
   )
 }
 
+/** In SQL: the goals below the one of the parameter, at any depth. */
+const BELOW = `WITH RECURSIVE below (goal_id, agent_id, status) AS (
+    SELECT goal_id, agent_id, status FROM goals WHERE parent_goal_id = ?
+    UNION SELECT g.goal_id, g.agent_id, g.status FROM goals g JOIN below b ON g.parent_goal_id = b.goal_id)`
+
 /** Returns all active goals below a goal, at any depth. */
 export function activeBelow(store: Store, goal_id: string): Promise<{ goal_id: string; agent_id: string }[]> {
-  return store.all(
-    `WITH RECURSIVE below (goal_id, agent_id, status) AS (
-       SELECT goal_id, agent_id, status FROM goals WHERE parent_goal_id = ?
-       UNION SELECT g.goal_id, g.agent_id, g.status FROM goals g JOIN below b ON g.parent_goal_id = b.goal_id)
-     SELECT goal_id, agent_id FROM below WHERE status = 'active'`,
-    [goal_id],
+  return store.all(`${BELOW} SELECT goal_id, agent_id FROM below WHERE status = 'active'`, [goal_id])
+}
+
+/** Returns what must hold for a goal to end: its acceptance, and how many goals below it are active. */
+export function findTerms(
+  store: Store,
+  goal_id: string,
+): Promise<(Pick<GoalRow, 'acceptance'> & { open_subgoals: number }) | undefined> {
+  return store.get(
+    `SELECT acceptance, (${BELOW} SELECT count(*) FROM below WHERE status = 'active') AS open_subgoals FROM goals WHERE goal_id = ?`,
+    [goal_id, goal_id],
   )
 }
 

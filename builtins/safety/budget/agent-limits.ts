@@ -7,7 +7,7 @@ import {
   shapeProfile,
 } from '#core/agents/contract'
 import type { CallPurpose } from '#core/models/contract'
-import { Profiles } from '#core/profiles/contract'
+import { type Profile, Profiles } from '#core/profiles/contract'
 import type { PluginHandle, z } from '#kernel'
 import { appendEvent, Store, usdOf } from '#platform/store/contract'
 import { microsOf } from './config.ts'
@@ -38,7 +38,10 @@ export async function totalLimits(svc: PluginHandle, agent_id: string | null): P
 }
 
 /** The total limits that a call must keep, by what its cycle knows of its agent or else as they are now. */
-export function limitsOn(svc: PluginHandle, purpose: CallPurpose): Promise<TotalLimit[]> | TotalLimit[] {
+export function limitsOn(
+  svc: PluginHandle,
+  purpose: Pick<CallPurpose, 'agent_id' | 'root_agent_id' | 'max_total_cost_usd'>,
+): Promise<TotalLimit[]> | TotalLimit[] {
   const { agent_id, root_agent_id, max_total_cost_usd } = purpose
   if (agent_id === null || root_agent_id !== agent_id || max_total_cost_usd === undefined)
     return totalLimits(svc, agent_id)
@@ -95,6 +98,18 @@ async function report(svc: PluginHandle, { agent_id, key, limit, spent }: Exhaus
       noteExhausted({ agent_id, key, limit_micros: limit }),
       appendEvent({ type: 'agent_budget_exhausted', agent_id, data }),
     ])
+}
+
+/** Returns the least share that is left of the limits on an agent; null where none is set, in which case nothing is read. */
+export async function shareLeft(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<number | null> {
+  const { agent_id, root_agent_id } = agent
+  const { max_cost_usd, max_total_cost_usd } = profile
+  const store = svc.use(Store)
+  const totals = await limitsOn(svc, { agent_id, root_agent_id, max_total_cost_usd })
+  const left = totals.map(async ({ agent_id, micros }) => 1 - (await totalOf(store, agent_id)).spent / micros)
+  if (max_cost_usd > 0)
+    left.push(pursuitSpend(store, root_agent_id ?? agent_id).then(spent => 1 - spent / microsOf(max_cost_usd)))
+  return left.length === 0 ? null : Math.max(0, Math.min(...(await Promise.all(left))))
 }
 
 /** Both limits of an agent beside what counts against them; of several total limits, the one with the least left. */

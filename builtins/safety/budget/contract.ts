@@ -1,4 +1,6 @@
+import type { AgentRow } from '#core/agents/contract'
 import { ContextUse } from '#core/models/contract'
+import type { Profile } from '#core/profiles/contract'
 import { defineError, token, z } from '#kernel'
 
 export { BookedSpend, bookSpend } from './statements.ts'
@@ -43,6 +45,10 @@ export interface Budget {
   warnings(): Promise<BudgetWarning[]>
   /** Whether a limit is reached, so that nothing that costs may begin. Cheap enough to call before each phase. */
   isExceeded(): Promise<boolean>
+  /**
+   * Returns the least share that is left of an agent's own limits and of those above it, from 0 to 1; null where none is set.
+   */
+  shareLeft(agent: AgentRow, profile: Profile): Promise<number | null>
   /** Counts from 0 again. What calls under way may cost stays held. */
   reset(): Promise<BudgetStatus>
   /** @deprecated Use `isExceeded`. */

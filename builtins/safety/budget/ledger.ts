@@ -1,8 +1,10 @@
+import type { AgentRow } from '#core/agents/contract'
 import type { CallLimit, CallPurpose, PlannedSpend, Spend } from '#core/models/contract'
+import type { Profile } from '#core/profiles/contract'
 import { errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { recordInput, withoutRecording } from '#lib/recording-context'
 import { appendEvent, Store, usdOf } from '#platform/store/contract'
-import { checkPursuit, checkTotals, limitsOn } from './agent-limits.ts'
+import { checkPursuit, checkTotals, limitsOn, shareLeft } from './agent-limits.ts'
 import { type BudgetConfig, estimateOf, type Limits, limitsOf } from './config.ts'
 import { type Budget, type BudgetStatus, BudgetUnreadableError, type BudgetWarning, bookSpend } from './contract.ts'
 import {
@@ -84,6 +86,10 @@ export class Ledger implements Budget, CallLimit {
     if (!hasReachedLimit(await budgetRow(this.#store), this.#limits)) return false
     await this.report()
     return true
+  }
+
+  shareLeft(agent: AgentRow, profile: Profile): Promise<number | null> {
+    return shareLeft(this.#svc, agent, profile)
   }
 
   async reset(): Promise<BudgetStatus> {

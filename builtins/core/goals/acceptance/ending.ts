@@ -6,7 +6,7 @@ import { appendEvent, Store } from '#platform/store/contract'
 import type { Reach } from '#safety/sandbox/contract'
 import type { GoalsConfig } from '../config.ts'
 import { GoalVerifiers, type PursuedGoal } from '../contract.ts'
-import { activeBelow, findGoal } from '../repository.ts'
+import { findTerms } from '../repository.ts'
 import { check } from './acceptance.ts'
 import { untrueClaims } from './claims.ts'
 import { claimsRefused, isOwn, readAcceptance, setAcceptance } from './repository.ts'
@@ -53,12 +53,11 @@ export class Ending {
    */
   async objection(claim: Claim): Promise<string | Waiting | undefined> {
     const { agent_id, goal_id, objective } = this.#goal
-    const open = await activeBelow(this.#svc.use(Store), goal_id)
-    if (open.length > 0)
-      return `${open.length} of its subgoals are active still. They come first; you will see how they ended.`
+    const terms = await findTerms(this.#svc.use(Store), goal_id)
+    if (terms && terms.open_subgoals > 0)
+      return `${terms.open_subgoals} of its subgoals are active still. They come first; you will see how they ended.`
     // Its agent may have set terms since the cycle began.
-    if (isOwn(this.#goal))
-      this.#goal.acceptance = (await findGoal(this.#svc.use(Store), goal_id))?.acceptance ?? this.#goal.acceptance
+    if (isOwn(this.#goal)) this.#goal.acceptance = terms?.acceptance ?? this.#goal.acceptance
     // A check may take its time: what the agent said before it is stored first.
     if (readAcceptance(this.#goal.acceptance).length > 0 || this.#svc.list(GoalVerifiers).length > 0)
       await this.#save([])

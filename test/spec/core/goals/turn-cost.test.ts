@@ -9,7 +9,7 @@ import { type ModelServerRequest, modelServer, testHost, text, toolCall } from '
 import { asksForGoal, spawn, WORKER } from '../models/model-host.ts'
 
 /** Most that a turn may take, without BEGIN and COMMIT. */
-const STATEMENTS = 24
+const STATEMENTS = 21
 const TRANSACTIONS = 1.6
 
 const AGENTS = 24
