@@ -66,6 +66,7 @@ export const STEPS = [
   '049-fewer-writes',
   '051-worktrees',
   '053-schedule-acceptance',
+  '055-task-questions',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

@@ -1,6 +1,10 @@
 import type { AgentStatus } from './types.ts'
 
-const WORDS: Record<string, string> = { waiting_approval: 'needs approval', consumed: 'approved, ran' }
+const WORDS: Record<string, string> = {
+  waiting_approval: 'needs approval',
+  waiting_answer: 'needs an answer',
+  consumed: 'approved, ran',
+}
 
 /** What an agent, a goal or a run is in: a dot for the eye, and the word. */
 export function Status({ of }: { of: AgentStatus | (string & {}) }) {

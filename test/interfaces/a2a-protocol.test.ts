@@ -1,74 +1,7 @@
-import { type Message, Role, type Task, TaskState } from '@a2a-js/sdk'
-import {
-  ClientFactory,
-  ClientFactoryOptions,
-  DefaultAgentCardResolver,
-  JsonRpcTransportFactory,
-} from '@a2a-js/sdk/client'
+import { Role, type Task, TaskState } from '@a2a-js/sdk'
 import { describe, expect, it } from 'vitest'
-import a2aProtocol from '#interfaces/a2a-protocol/index'
-import { Rest } from '#interfaces/rest/contract'
-import rest from '#interfaces/rest/index'
-import { spawn } from '../spec/core/models/model-host.ts'
-import { testHostWithTasks } from '../spec/core/tasks/tasks-host.ts'
-import { fault, type Script, type TestHostOptions, text, toolCall, until } from '../support/index.ts'
-import { ask } from './rest/rest-server.ts'
-
-const OPEN = { a2a: { public: { enabled: true } } }
-
-/** A server whose agents others can reach. */
-async function startA2aServer(script: Script, options: TestHostOptions = {}) {
-  const home = await testHostWithTasks(script, {
-    config: OPEN,
-    clock: 'system',
-    ...options,
-    builtins: [rest, a2aProtocol],
-  })
-  const listening = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
-  const close = home.close.bind(home)
-  return Object.assign(home, {
-    url: listening.url,
-    ask: (path: string, asked: Parameters<typeof ask>[0] = {}) => {
-      const { hostname, port } = new URL(listening.url)
-      return ask({ hostname, port, path, ...asked })
-    },
-    rpc: async (path: string, method: string, params: unknown, headers: Record<string, string> = {}) => {
-      const { hostname, port } = new URL(listening.url)
-      const body = { jsonrpc: '2.0', id: 7, method, params }
-      return ask({ hostname, port, path, method: 'POST', body, headers })
-    },
-    async close() {
-      await listening.close()
-      await close()
-    },
-  })
-}
-
-const message = (said: string, more: Partial<Message> = {}): Message => ({
-  ...{ messageId: `m-${said}`, contextId: '', taskId: '', role: Role.ROLE_USER, metadata: undefined },
-  ...{ extensions: [], referenceTaskIds: [] },
-  parts: [{ content: { $case: 'text', value: said }, metadata: undefined, filename: '', mediaType: 'text/plain' }],
-  ...more,
-})
-const request = (said: string, more: Partial<Message> = {}, returnImmediately = false) => ({
-  ...{ tenant: '', message: message(said, more), metadata: undefined },
-  configuration: { acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately },
-})
-const clientOf = (url: string, agent: string, headers: Record<string, string> = {}) => {
-  const fetchImpl: typeof fetch = (input, init) =>
-    fetch(input, { ...init, headers: { ...(init?.headers as Record<string, string>), ...headers } })
-  const factory = new ClientFactory(
-    ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-      transports: [new JsonRpcTransportFactory({ fetchImpl })],
-      cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
-    }),
-  )
-  return factory.createFromUrl(url, `/a2a/${agent}/.well-known/agent-card.json`)
-}
-const sayOf = ({ artifacts }: Task) =>
-  artifacts
-    .flatMap(({ parts }) => parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')))
-    .join('')
+import { fault, text, toolCall, until } from '../support/index.ts'
+import { clientOf, OPEN, request, sayOf, spawn, startA2aServer } from './a2a-server.ts'
 
 describe('the public Agent2Agent protocol', () => {
   it('is not there unless it is switched on', async () => {

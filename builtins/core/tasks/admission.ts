@@ -16,6 +16,8 @@ export interface TaskInput {
   response_schema?: Record<string, unknown> | null | undefined
   max_tokens?: number | null | undefined
   parameters?: ModelParameters | null | undefined
+  /** Its agent may ask questions. */
+  may_ask?: boolean
 }
 
 /** An instruction that may be kept, and why its task must all the same fail. */

@@ -3,9 +3,17 @@ import { ModelParameters, SummaryMark } from '#core/models/contract'
 import { Problem } from '#interfaces/rest/contract'
 import { defineError, describeIssues, type Issue, type SvcErrorOptions, token, z } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
+import type { TaskAnswer } from '#safety/questions/contract'
 
-/** How a task ended, or that it waits for the operator. */
-export const TASK_ENDS = ['completed', 'failed', 'max_steps', 'waiting_approval'] as const
+/** What a task waits for: a decision of the operator, or an answer. */
+export const TASK_WAITS = ['waiting_approval', 'waiting_answer'] as const
+/** How a task ended, or that it waits. */
+export const TASK_ENDS = ['completed', 'failed', 'max_steps', ...TASK_WAITS] as const
+
+/** Whether a status is one in which a task waits for people. */
+export function isWaiting(status: string): boolean {
+  return TASK_WAITS.some(each => each === status)
+}
 
 /** A task with one of these statuses. */
 const taskWith = <S extends z.ZodType>(status: S) =>
@@ -17,6 +25,7 @@ const taskWith = <S extends z.ZodType>(status: S) =>
     tool_calls_made: z.number().int(),
     session_id: z.string(),
     approval_ids: z.array(z.string()).describe('What the operator has to decide before it goes on'),
+    question_ids: z.array(z.string()).describe('What has to be answered before it goes on'),
     cost_usd: z.number(),
     tokens: z.number().int(),
     parsed: z
@@ -71,7 +80,7 @@ export const TASK_EVENTS = {
     .object({ message: z.string() })
     .describe('All text before it is taken back: another attempt, or the next answer, takes its place'),
   info: z.object({ code: z.string(), message: z.string() }),
-  done: TaskResponse.describe('The task ended, waits for an approval, or was cancelled'),
+  done: TaskResponse.describe('The task ended, waits for an approval or an answer, or was cancelled'),
   error: Problem.extend({
     task: TaskResponse.optional().describe('The task that failed, with the text shown so far as its output'),
   }).describe('The task failed, or its stream did'),
@@ -91,7 +100,7 @@ export const TaskStarted = TaskMoment.extend({
   traceparent: z.string().optional().describe('W3C trace context of the caller'),
 }).describe('A one-shot task began')
 export const TaskEnded = TaskMoment.extend({ status: z.enum(TASK_ENDS) }).describe(
-  'A one-shot task ended, or waits for an approval',
+  'A one-shot task ended, or waits for an approval or an answer',
 )
 
 /** A task from another protocol than ours. */
@@ -105,6 +114,8 @@ export interface NewTask {
   /** The same key again is the same task. */
   key: string
   request_id: string
+  /** Its agent may ask questions: the user answers them with `Tasks.answer`. */
+  may_ask: boolean
 }
 
 /** One-shot tasks, for modules of other protocols. They belong to their users: for others they do not exist. */
@@ -115,6 +126,11 @@ export interface Tasks {
   find(task_id: string, tenant: string): Promise<Task>
   /** What comes after a place in its text, and its end; see `TASK_EVENTS`. @throws TaskNotFoundError */
   follow(task_id: string, after: string | undefined, signal: AbortSignal): AsyncIterable<StreamEvent>
+  /**
+   * Answers what it asks, and resumes it. The same key again answers nothing more.
+   * @throws TaskNotFoundError, TaskAsksNothingError, and what `Questions.answerTask` throws
+   */
+  answer(task_id: string, tenant: string, answer: TaskAnswer): Promise<Task>
   /** Ends it, wherever it runs. @throws TaskNotFoundError, TaskOverError */
   cancel(task_id: string, tenant: string): Promise<Task>
   /** Ends what runs or waits in a session. */
@@ -127,7 +143,7 @@ export { TaskDriver } from '#observability/recordings/contract'
 declare module '#kernel' {
   interface Events {
     task_started: z.infer<typeof TaskStarted>
-    /** Also emitted when a task stops to wait for the operator; it may end again later. */
+    /** Also emitted when a task stops to wait for people; it may end again later. */
     task_ended: z.infer<typeof TaskEnded>
   }
 }
@@ -184,6 +200,13 @@ export const TaskOverError = defineError({
   status: 409,
   title: 'Task over',
   message: (p: { task_id: string; status: string }) => `Task ${p.task_id} has ended already: it is ${p.status}.`,
+})
+export const TaskAsksNothingError = defineError({
+  code: 'task_asks_nothing',
+  status: 409,
+  title: 'Task asks nothing',
+  message: (p: { task_id: string; status: string }) =>
+    `Task ${p.task_id} takes no message now: it is ${p.status} and has no open question.`,
 })
 export const TaskInterruptedError = defineError({
   code: 'task_interrupted',

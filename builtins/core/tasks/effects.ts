@@ -4,7 +4,7 @@ import { CallIntent, endCall, insertCall } from '#core/runtime/statements'
 import { Problem } from '#interfaces/rest/contract'
 import { type Effect, z } from '#kernel'
 import { defineEffect, type Statement } from '#platform/store/contract'
-import { TASK_ENDS } from './contract.ts'
+import { isWaiting, TASK_ENDS } from './contract.ts'
 import type { MessageRow } from './run/transcript.ts'
 
 /** How long a task belongs to its process without a sign of life, in milliseconds. */
@@ -21,6 +21,7 @@ const NewTask = z.object({
   response_schema: z.record(z.string(), z.unknown()).nullable(),
   parameters: ModelParameters.nullable(),
   text: z.enum(['none', 'shown', 'suppressed']),
+  may_ask: z.boolean(),
   request_id: z.string(),
   idempotency_key: z.string().nullable(),
   request_hash: z.string(),
@@ -36,8 +37,8 @@ export const insertTask = defineEffect({
   statements: (task, now) => [
     {
       sql: `INSERT INTO task_runs (task_id, agent_id, session_id, user_id, instruction, max_steps, text, request_id,
-              response_schema, parameters, idempotency_key, request_hash, detached, owner, lease_until, created_at, images)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
+              response_schema, parameters, idempotency_key, request_hash, detached, owner, lease_until, created_at, images, may_ask)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
             (SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL) ON CONFLICT DO NOTHING`,
       params: [
         ...[task.task_id, task.agent_id, task.session_id, task.user_id, task.instruction, task.max_steps, task.text],
@@ -50,7 +51,7 @@ export const insertTask = defineEffect({
           task.idempotency_key !== null,
           task.owner,
         ],
-        ...[now + LEASE_MS, now, writeImages(task.images), task.agent_id],
+        ...[now + LEASE_MS, now, writeImages(task.images), task.may_ask, task.agent_id],
       ],
     },
   ],
@@ -94,7 +95,8 @@ export const takeTask = defineEffect({
     {
       sql: `UPDATE task_runs SET status = 'running', owner = ?, epoch = epoch + 1, lease_until = ?, detached = 1,
               interruptions = interruptions + CASE WHEN status = 'running' THEN 1 ELSE 0 END
-            WHERE task_id = ? AND epoch = ? AND (status = 'waiting_approval' OR status = 'running' AND lease_until < ?)`,
+            WHERE task_id = ? AND epoch = ?
+              AND (status IN ('waiting_approval', 'waiting_answer') OR status = 'running' AND lease_until < ?)`,
       params: [owner, now + LEASE_MS, task_id, epoch, now],
     },
   ],
@@ -108,7 +110,7 @@ export const seizeTask = defineEffect({
   statements: ({ task_id, owner, epoch }, now) => [
     {
       sql: `UPDATE task_runs SET status = 'running', owner = ?, epoch = epoch + 1, lease_until = ?
-            WHERE task_id = ? AND epoch = ? AND status IN ('running', 'waiting_approval')`,
+            WHERE task_id = ? AND epoch = ? AND status IN ('running', 'waiting_approval', 'waiting_answer')`,
       params: [owner, now + LEASE_MS, task_id, epoch],
     },
   ],
@@ -234,19 +236,21 @@ export const endTask = defineEffect({
     parsed: z.record(z.string(), z.unknown()).nullable(),
     error: Problem.nullable(),
     approval_ids: z.array(z.string()),
+    question_ids: z.array(z.string()),
     duration_ms: z.number(),
   }),
-  statements: ({ task_id, owner, epoch, status, output, parsed, error, approval_ids, duration_ms, ...used }, now) => [
+  statements: ({ task_id, owner, epoch, status, output, parsed, error, duration_ms, ...more }, now) => [
     {
-      sql: `UPDATE task_runs SET status = ?, output = ?, parsed = ?, error = ?, approval_ids = ?, duration_ms = duration_ms + ?,
+      sql: `UPDATE task_runs SET status = ?, output = ?, parsed = ?, error = ?, approval_ids = ?, question_ids = ?,
+              duration_ms = duration_ms + ?,
               cost_micros = cost_micros + ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,
               steps_taken = steps_taken + ?, ended_at = ?, lease_until = 0
             WHERE task_id = ? AND owner = ? AND epoch = ? AND status = 'running'`,
       params: [
         ...[status, output, parsed && JSON.stringify(parsed), error && JSON.stringify(error)],
-        ...[JSON.stringify(approval_ids), Math.round(duration_ms)],
-        ...[used.cost_micros, used.input_tokens, used.output_tokens, used.steps],
-        ...[status === 'waiting_approval' ? null : now, task_id, owner, epoch],
+        ...[JSON.stringify(more.approval_ids), JSON.stringify(more.question_ids), Math.round(duration_ms)],
+        ...[more.cost_micros, more.input_tokens, more.output_tokens, more.steps],
+        ...[isWaiting(status) ? null : now, task_id, owner, epoch],
       ],
     },
   ],
@@ -255,7 +259,7 @@ export const endTask = defineEffect({
 /** The end of a task without a worker, by the process that took it. */
 export function failedTask(task: z.infer<typeof Hold> & { output: string; error: z.infer<typeof Problem> }): Effect {
   const nothing = { cost_micros: 0, input_tokens: 0, output_tokens: 0, steps: 0, duration_ms: 0 }
-  return endTask({ ...task, ...nothing, status: 'failed', parsed: null, approval_ids: [] })
+  return endTask({ ...task, ...nothing, status: 'failed', parsed: null, approval_ids: [], question_ids: [] })
 }
 
 export const TASK_EFFECTS = [

@@ -47,6 +47,14 @@ ALTER TABLE task_runs ADD COLUMN images TEXT;
 CREATE INDEX task_runs_with_images ON task_runs (agent_id) WHERE images IS NOT NULL;
 CREATE INDEX task_messages_with_images ON task_messages (task_id) WHERE message LIKE '%"images":[{%';
 `,
+  /** A task whose client can answer may ask, and waits for the answers to `question_ids`, a JSON array. */
+  '055-task-questions': `
+ALTER TABLE task_runs ADD COLUMN may_ask INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE task_runs ADD COLUMN question_ids TEXT NOT NULL DEFAULT '[]';
+DROP INDEX task_runs_open;
+CREATE INDEX task_runs_open ON task_runs (status, lease_until)
+  WHERE status IN ('running', 'waiting_approval', 'waiting_answer');
+`,
   /** What other modules read. */
   '046-views': `
 CREATE VIEW task_messages_view AS SELECT task_id, seq, message, created_at FROM task_messages;

@@ -172,8 +172,9 @@ export const tasksFollow = stream({
 
 export const tasksResume = operation({
   name: 'tasks.resume',
-  summary: 'Resume a task that waited for approval',
-  description: 'It goes on by itself when the decision reaches a running server; a task that has ended stays as it is.',
+  summary: 'Resume a task that waited for people',
+  description:
+    'It goes on by itself when the decision or answer reaches a running server; a task that has ended stays as it is.',
   input: z.object({ task_id }),
   output: TaskResponse,
   http: { method: 'POST', path: '/tasks/{task_id}/resume' },
@@ -272,9 +273,11 @@ function exitOf({ status }: TaskResponse): number {
   return status === 'failed' ? 1 : 0
 }
 
-function renderTask({ status, output, parsed, error, approval_ids }: TaskResponse): string {
+function renderTask({ status, output, parsed, error, approval_ids, question_ids }: TaskResponse): string {
   if (parsed) return JSON.stringify(parsed, null, 2)
   if (error) return `${output ? `${output}\n\n` : ''}${status}: ${error.detail}`
+  if (approval_ids.length === 0 && question_ids.length > 0)
+    return `${status}: see svc questions, then svc answer ${question_ids[0]} <answer>`
   if (approval_ids.length === 0) return status === 'completed' ? output : `${output}\n\n${status}`.trim()
   return `${status}: decide with svc approve ${approval_ids.join(', ')}`
 }

@@ -31,6 +31,8 @@ export interface TaskRow {
   error: string | null
   /** JSON. */
   approval_ids: string
+  /** JSON. */
+  question_ids: string
   text: TextMode
   steps_taken: number
   tool_calls_made: number
@@ -41,6 +43,8 @@ export interface TaskRow {
   request_id: string
   idempotency_key: string | null
   request_hash: string
+  /** Its agent may ask questions. */
+  may_ask: number
   /** Goes on when its client goes away, and in another process when this one does. */
   detached: number
   /** How often its process was lost. */
@@ -57,12 +61,13 @@ export function newRow(task: NewTask, now: number): TaskRow {
   const { images, response_schema, parameters, idempotency_key } = task
   return {
     ...task,
-    ...{ status: 'running', output: '', parsed: null, error: null, approval_ids: '[]' },
+    ...{ status: 'running', output: '', parsed: null, error: null, approval_ids: '[]', question_ids: '[]' },
     ...{ steps_taken: 0, tool_calls_made: 0, cost_micros: 0, input_tokens: 0, output_tokens: 0, duration_ms: 0 },
     ...{ interruptions: 0, epoch: 1, lease_until: now, created_at: now, ended_at: null },
     images: writeImages(images),
     response_schema: response_schema && JSON.stringify(response_schema),
     parameters: parameters && JSON.stringify(parameters),
+    may_ask: Number(task.may_ask),
     detached: Number(idempotency_key !== null),
   }
 }
@@ -174,7 +179,7 @@ export async function shownText(store: Store, task_id: string): Promise<Piece> {
 }
 
 /** As in the index of those that are not over: without these words it is not used, and all tasks ever are looked at. */
-const OPEN = "status IN ('running', 'waiting_approval')"
+const OPEN = "status IN ('running', 'waiting_approval', 'waiting_answer')"
 
 /** Tasks whose process gave no sign of life for too long. */
 export function lostTasks(store: Store, now: number): Promise<TaskRow[]> {
@@ -190,17 +195,21 @@ export async function openTasks(store: Store, session_id: string): Promise<strin
   return rows.map(({ task_id }) => task_id)
 }
 
-/** Tasks that wait for the operator although everything is decided; of all, or this one. */
+/** Tasks that wait for people although everything is decided and answered; of all, or this one. */
 export async function decidedTasks(store: Store, task_id?: string): Promise<string[]> {
-  const waiting = await store.all<{ task_id: string; approval_ids: string }>(
-    `SELECT task_id, approval_ids FROM task_runs WHERE ${OPEN} AND status = 'waiting_approval' AND (? IS NULL OR task_id = ?)`,
+  const waiting = await store.all<Pick<TaskRow, 'task_id' | 'approval_ids' | 'question_ids'>>(
+    `SELECT task_id, approval_ids, question_ids FROM task_runs WHERE ${OPEN} AND status <> 'running'
+     AND (? IS NULL OR task_id = ?)`,
     [task_id, task_id],
   )
   if (waiting.length === 0) return []
-  const rows = await store.all<{ approval_id: string }>(
-    "SELECT approval_id FROM approvals_view WHERE status = 'pending'",
+  const rows = await store.all<{ id: string }>(
+    `SELECT approval_id AS id FROM approvals_view WHERE status = 'pending' UNION ALL
+     SELECT question_id AS id FROM questions_view WHERE answered_at IS NULL`,
   )
-  const pending = new Set(rows.map(({ approval_id }) => approval_id))
-  const isDecided = (ids: string) => !(JSON.parse(ids) as string[]).some(id => pending.has(id))
-  return waiting.filter(({ approval_ids }) => isDecided(approval_ids)).map(({ task_id }) => task_id)
+  const pending = new Set(rows.map(({ id }) => id))
+  const isPending = (ids: string) => (JSON.parse(ids) as string[]).some(id => pending.has(id))
+  return waiting
+    .filter(({ approval_ids, question_ids }) => !isPending(approval_ids) && !isPending(question_ids))
+    .map(({ task_id }) => task_id)
 }

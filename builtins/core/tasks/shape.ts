@@ -14,6 +14,7 @@ function factsOf(row: TaskRow) {
     tool_calls_made: row.tool_calls_made,
     session_id: row.session_id,
     approval_ids: JSON.parse(row.approval_ids) as string[],
+    question_ids: JSON.parse(row.question_ids) as string[],
     cost_usd: usdOf(row.cost_micros),
     tokens: row.input_tokens + row.output_tokens,
     parsed: row.parsed === null ? null : (JSON.parse(row.parsed) as Record<string, unknown>),

@@ -12,6 +12,7 @@ export function sweepNowAndThen(svc: PluginHandle, service: TaskService) {
     service.resume(task_id).catch(error => svc.log.warn({ task_id }, `it was not taken up: ${errorMessage(error)}`))
   }
   if (svc.events.has('approval_resolved')) svc.on('approval_resolved', goOn)
+  if (svc.events.has('question_answered')) svc.on('question_answered', goOn)
   const stop = new AbortController()
   const look = async () => {
     while (!stop.signal.aborted) {

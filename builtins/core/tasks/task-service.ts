@@ -10,6 +10,7 @@ import { Guardrails } from '#safety/guardrails/contract'
 import { type AdmittedInstruction, admit, hashOf, parametersGiven, type TaskInput } from './admission.ts'
 import type { TasksConfig } from './config.ts'
 import {
+  isWaiting,
   TaskCancelledError,
   TaskGoesOnError,
   TaskInterruptedError,
@@ -155,7 +156,7 @@ export class TaskService {
   }
 
   /**
-   * Continues a task that waits for the operator, or was left by its process. Does nothing when another process does.
+   * Continues a task that waits for people, or was left by its process. Does nothing when another process does.
    */
   async resume(task_id: string): Promise<void> {
     const seen = await findTask(this.#store, task_id)
@@ -174,7 +175,7 @@ export class TaskService {
     for (let tries = 0; ; tries++) {
       const row = await this.find(task_id)
       const { agent_id, session_id, epoch, status, request_id } = row
-      if (status !== 'running' && status !== 'waiting_approval') throw new TaskOverError({ task_id, status })
+      if (status !== 'running' && !isWaiting(status)) throw new TaskOverError({ task_id, status })
       if (tries === TRIES) throw new TaskOverError({ task_id, status: 'being worked on' })
       const run = this.#runs.get(task_id)
       if (run && !run.text.over) {
@@ -239,7 +240,15 @@ export class TaskService {
    * @returns undefined when another request was first with the session or the key, or the agent is gone
    */
   async #insert(
-    { instruction, max_steps, session_id: given, session_key, response_schema = null, ...more }: TaskInput,
+    {
+      instruction,
+      max_steps,
+      session_id: given,
+      session_key,
+      response_schema = null,
+      may_ask = false,
+      ...more
+    }: TaskInput,
     images: ImageRef[],
     agent: AgentRow,
     request_hash: string,
@@ -254,7 +263,7 @@ export class TaskService {
     const text: TextMode = streams ? (guarded ? 'suppressed' : 'shown') : 'none'
     const task_id = this.#svc.ports.ids.make('task', 12)
     const parameters = parametersGiven(more)
-    const asked = { instruction, images, max_steps, response_schema, parameters, text }
+    const asked = { instruction, images, max_steps, response_schema, parameters, text, may_ask }
     const made = { ...{ task_id, agent_id, session_id, ...asked, request_id, request_hash }, user_id: tenant }
     const task = { ...made, idempotency_key: key ?? null, owner: this.#owner }
     const isNew = effects.length > 0

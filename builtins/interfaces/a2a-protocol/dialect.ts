@@ -1,11 +1,13 @@
-import type { Task } from '#core/tasks/contract'
+import { isWaiting, type Task } from '#core/tasks/contract'
+import type { Question } from '#safety/questions/contract'
 
 type Json = Record<string, unknown>
 
-/** A task with the name of the conversation that it belongs to. */
+/** A task with the name of the conversation that it belongs to, and what it has asked, oldest first. */
 export interface NamedTask {
   task: Task
   contextId: string
+  questions: readonly Question[]
 }
 
 /** How a version of the protocol writes what it sends. */
@@ -25,16 +27,36 @@ const STATES = {
   failed: 'TASK_STATE_FAILED',
   max_steps: 'TASK_STATE_FAILED',
   waiting_approval: 'TASK_STATE_AUTH_REQUIRED',
+  waiting_answer: 'TASK_STATE_INPUT_REQUIRED',
 } as const
 /** Codes of errors with which a task ends that was to end. */
 const CANCELLED: readonly (string | undefined)[] = ['task_stopped', 'task_cancelled']
 
-function stateOf({ status, error }: Task): string {
+function stateOf({ task: { status, error }, questions }: NamedTask): string {
+  if (openQuestion(status, questions)) return STATES.waiting_answer
   return CANCELLED.includes(error?.code) ? 'TASK_STATE_CANCELED' : STATES[status]
 }
 
+/** Returns what a task that waits asks: the client can answer it, also where a call waits for the operator beside it. */
+function openQuestion(status: Task['status'], questions: readonly Question[]): Question | undefined {
+  return isWaiting(status) ? questions.find(each => each.status === 'open') : undefined
+}
+
+function questionText({ question, options, free_text, default: otherwise, default_at }: Question): string {
+  const others = free_text ? 'Answer with one of these, or in your own words:' : 'Answer with one of these:'
+  return [
+    question,
+    options.length > 0 && [others, ...options.map((option, n) => `${n + 1}. ${option}`)].join('\n'),
+    otherwise !== null && `Without an answer by ${default_at} it goes on with: ${otherwise}`,
+  ]
+    .filter(Boolean)
+    .join('\n\n')
+}
+
 /** What is said beside the state, where it alone does not tell. */
-function reasonOf({ status, error, max_steps }: Task): string | undefined {
+function reasonOf({ task: { status, error, max_steps }, questions }: NamedTask): string | undefined {
+  const asked = openQuestion(status, questions)
+  if (asked) return questionText(asked)
   if (status === 'waiting_approval') return 'The operator of this agent has to approve what it is about to do.'
   if (status === 'max_steps') return `It was not done after ${max_steps} answers of the model.`
   return error?.detail
@@ -42,15 +64,24 @@ function reasonOf({ status, error, max_steps }: Task): string | undefined {
 
 /** Version 1.0: JSON as Protocol Buffers have it. */
 export const V1: Dialect = {
-  task({ task, contextId }, historyLength) {
+  task(shown, historyLength) {
+    const { task, contextId, questions } = shown
     const { task_id: id, output, agent_id, cost_usd, tokens } = task
     const about = { taskId: id, contextId }
-    const asked = { messageId: `${id}-instruction`, role: 'ROLE_USER', parts: [text(task.instruction)], ...about }
-    const answered = { messageId: `${id}-answer`, role: 'ROLE_AGENT', parts: [text(output)], ...about }
-    const history = output === '' ? [asked] : [asked, answered]
+    const said = (name: string, role: 'ROLE_USER' | 'ROLE_AGENT', words: string) => ({
+      ...{ messageId: `${id}-${name}`, role, parts: [text(words)], ...about },
+    })
+    const history = [
+      said('instruction', 'ROLE_USER', task.instruction),
+      ...questions.flatMap(each => [
+        said(each.question_id, 'ROLE_AGENT', questionText(each)),
+        ...(each.answer === null ? [] : [said(`${each.question_id}-answer`, 'ROLE_USER', each.answer)]),
+      ]),
+      ...(output === '' ? [] : [said('answer', 'ROLE_AGENT', output)]),
+    ]
     const artifact = { artifactId: `${id}-answer`, name: 'answer', parts: [text(output)] }
     return {
-      ...{ id, contextId, status: statusOf(task, contextId) },
+      ...{ id, contextId, status: statusOf(shown) },
       artifacts: output === '' ? [] : [artifact],
       history:
         historyLength == null ? history : history.slice(history.length - Math.min(history.length, historyLength)),
@@ -65,8 +96,8 @@ export const V1: Dialect = {
       artifact: { artifactId: `${task.task_id}-answer`, name: 'answer', parts: [text(said)] },
     },
   }),
-  status: ({ task, contextId }) => ({
-    statusUpdate: { taskId: task.task_id, contextId, status: statusOf(task, contextId) },
+  status: shown => ({
+    statusUpdate: { taskId: shown.task.task_id, contextId: shown.contextId, status: statusOf(shown) },
   }),
 }
 
@@ -82,12 +113,13 @@ export const V03: Dialect = {
   },
 }
 
-function statusOf(task: Task, contextId: string): Json {
+function statusOf(shown: NamedTask): Json {
+  const { task, contextId } = shown
   const { task_id, created_at, ended_at } = task
-  const reason = reasonOf(task)
+  const reason = reasonOf(shown)
   const about = { messageId: `${task_id}-status`, role: 'ROLE_AGENT', taskId: task_id, contextId }
   const message = reason === undefined ? {} : { message: { ...about, parts: [text(reason)] } }
-  return { state: stateOf(task), ...message, timestamp: ended_at ?? created_at }
+  return { state: stateOf(shown), ...message, timestamp: ended_at ?? created_at }
 }
 
 function text(value: string): Json {

@@ -1,8 +1,10 @@
 import { AgentNotFoundError, AmbiguousAgentError } from '#core/agents/contract'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError } from '#core/sessions/contract'
-import { TaskNotFoundError, TaskOverError } from '#core/tasks/contract'
+import { TaskAsksNothingError, TaskNotFoundError, TaskOverError } from '#core/tasks/contract'
 import { IdempotencyKeyReusedError, MalformedRequestError } from '#interfaces/rest/contract'
 import { InvalidInputError, SvcError } from '#kernel'
+import { GuardrailBlockedError } from '#safety/guardrails/contract'
+import { AgentCannotAnswerError, NotAnOptionError, QuestionClosedError } from '#safety/questions/contract'
 
 /** The codes of JSON-RPC, and those that the protocol adds. */
 export const CODES = {
@@ -36,6 +38,7 @@ export class RpcError extends Error {
 const ASKED_WRONGLY = [
   ...[InvalidInputError, AgentNotFoundError, AmbiguousAgentError, SessionNotFoundError, SessionClosedError],
   ...[OtherAgentSessionError, IdempotencyKeyReusedError],
+  ...[AgentCannotAnswerError, GuardrailBlockedError, NotAnOptionError, QuestionClosedError],
 ]
 
 /** Returns an error in the form of the protocol, with our own code as its reason; undefined for an internal one. */
@@ -47,6 +50,7 @@ export function rpcErrorOf(error: unknown): RpcError | undefined {
   if (error.code === MalformedRequestError.code) return of(error.cause ? 'parse_error' : 'invalid_request')
   if (error.code === TaskNotFoundError.code) return of('task_not_found')
   if (error.code === TaskOverError.code) return of('task_not_cancelable')
+  if (error.code === TaskAsksNothingError.code) return of('unsupported_operation')
   return of(ASKED_WRONGLY.some(({ code }) => code === error.code) ? 'invalid_params' : 'internal')
 }
 

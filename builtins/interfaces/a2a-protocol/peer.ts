@@ -2,7 +2,9 @@ import { type AgentRow, Agents } from '#core/agents/contract'
 import { Sessions } from '#core/sessions/contract'
 import { type Task, Tasks } from '#core/tasks/contract'
 import { type OperationCall, type PluginHandle, parse } from '#kernel'
+import { whoAsks } from '#lib/asker'
 import { Store } from '#platform/store/contract'
+import { Questions } from '#safety/questions/contract'
 import type { PublicConfig } from './config.ts'
 import { type Dialect, type NamedTask, V1, V03 } from './dialect.ts'
 import { RpcError } from './errors.ts'
@@ -95,8 +97,9 @@ export class Peer {
     return this.#svc.use(Tasks)
   }
 
-  /** A message begins a task; the same message again is the same task. */
-  async #begin({ agent, call }: PeerRequest, { tenant, message }: Omit<Send, 'configuration'>): Promise<Task> {
+  /** A message begins a task, or answers what a task asks; the same message again is the same task. */
+  async #begin(asked: PeerRequest, { tenant, message }: Omit<Send, 'configuration'>): Promise<Task> {
+    const { agent, call } = asked
     const { messageId, contextId, taskId, parts } = message
     const instruction = textOf(parts)
     if (instruction === undefined)
@@ -105,18 +108,21 @@ export class Peer {
         'Parts may be text, data or the URL of a file; no bytes are taken.',
       )
     if (instruction === '') throw new RpcError('invalid_params', 'The message is empty; say what is to be done.')
+    const key = `a2a:${messageId}`
     if (taskId !== undefined) {
-      const task = await this.#tasks.find(taskId, call.tenant)
-      throw new RpcError(
-        'unsupported_operation',
-        `The task ${taskId} takes no further messages: it is ${task.status}. Send another with the same contextId.`,
-      )
+      const found = await this.#namedTask(await this.#find(asked, { id: taskId }), call)
+      if (contextId !== undefined && contextId !== found.contextId)
+        throw new RpcError(
+          'invalid_params',
+          `The task ${taskId} belongs to the context "${found.contextId}", not to "${contextId}"; leave contextId out.`,
+        )
+      return this.#tasks.answer(taskId, call.tenant, { text: instruction, by: whoAsks(call), key })
     }
     const { agent_id } = await this.#agent(agent ?? tenant)
     return this.#tasks.begin({
       ...{ agent: agent_id, tenant: call.tenant, instruction, request_id: call.request_id },
       // A conversation that has no name yet is named by its first message, so that the same message again is the same request.
-      ...{ session_key: contextId ?? `a2a-${messageId}`, key: `a2a:${messageId}` },
+      ...{ session_key: contextId ?? `a2a-${messageId}`, key, may_ask: true },
     })
   }
 
@@ -133,7 +139,7 @@ export class Peer {
     throw new RpcError('invalid_params', `${total - dead} agents live here; ${which}`)
   }
 
-  async #find({ agent, call }: PeerRequest, { id }: OneTask): Promise<Task> {
+  async #find({ agent, call }: PeerRequest, { id }: Pick<OneTask, 'id'>): Promise<Task> {
     const task = await this.#tasks.find(id, call.tenant)
     if (agent === undefined || (await this.#agent(agent)).agent_id === task.agent_id) return task
     throw new RpcError('task_not_found', `That agent has no task "${id}".`)
@@ -141,10 +147,12 @@ export class Peer {
 
   async #namedTask(task: Task, { tenant }: OperationCall): Promise<NamedTask> {
     const { session_key, session_id } = await this.#svc.use(Sessions).get(task.session_id, tenant)
-    return { task, contextId: session_key ?? session_id }
+    // One that may not ask has asked nothing.
+    const questions = this.#svc.has(Questions) ? await this.#svc.use(Questions).ofTask(task.task_id) : []
+    return { task, contextId: session_key ?? session_id, questions }
   }
 
-  /** The task at its end, or when it waits for the operator. */
+  /** The task at its end, or when it waits for people. */
   async #waitUntilSettled({ task_id }: Task, { tenant, signal }: OperationCall): Promise<Task> {
     for await (const { event } of this.#tasks.follow(task_id, undefined, signal)) if (isEnd(event)) break
     return this.#tasks.find(task_id, tenant)
@@ -174,7 +182,7 @@ export class Peer {
       // What guardrails kept back, or was only said at the end.
       const { output } = ended
       if (!said && output !== '') yield dialect.piece(shown, output, true, false)
-      yield dialect.status({ ...shown, task: ended })
+      yield dialect.status(await this.#namedTask(ended, call))
     }
   }
 }

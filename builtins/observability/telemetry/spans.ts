@@ -1,5 +1,6 @@
 import type { Attributes, Context, Span, SpanContext } from '@opentelemetry/api'
 import type { ObservedCall } from '#core/models/contract'
+import { isWaiting } from '#core/tasks/contract'
 import type { Clock, Events } from '#kernel'
 import { agentAttributes, callAttributes, modelOf, nameOf } from './attributes.ts'
 import type { Sdk } from './sdk.ts'
@@ -62,8 +63,8 @@ export class Spans {
     if (!work) return
     this.#tasks.delete(task_id)
     this.#end(work, { 'svc.task.status': status }, status === 'failed' ? 'task_failed' : undefined)
-    // What follows the operator's decision is a further span of the same trace.
-    if (status === 'waiting_approval') {
+    // What follows a decision or an answer is a further span of the same trace.
+    if (isWaiting(status)) {
       const { agent_id, attributes, parent } = work
       const began = this.#work(agent_id, attributes)
       this.#remember(task_id, { ...began, parent, began: Number.NaN })

@@ -11,13 +11,14 @@ export const Question = z
   .object({
     question_id: z.string().meta({ examples: ['q-1a2b3c4d5e6f'] }),
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
-    goal_id: z.string(),
+    goal_id: z.string().nullable().describe('The goal that waits for the answer; null where a task does'),
+    task_id: z.string().nullable().describe('The one-shot task that waits for the answer'),
     question: z.string().meta({ examples: ['Which of the two databases is the one to migrate?'] }),
     options: z.array(z.string()).describe('Answers to choose from; empty for none'),
     free_text: z.boolean().describe('Whether an answer may be another than the options'),
     default: z.string().nullable().describe('The answer that applies when there is none in time'),
     default_at: z.iso.datetime().nullable().describe('When it applies'),
-    status: z.enum(QUESTION_STATUSES).describe('`expired`: its goal ended before it was answered'),
+    status: z.enum(QUESTION_STATUSES).describe('`expired`: its goal or task ended before it was answered'),
     answer: z.string().nullable(),
     answered_by: z.string().nullable().describe('`X-Svc-User` or `cli`; null where the default applies'),
     asked_at: z.iso.datetime(),
@@ -31,7 +32,9 @@ export interface AskingCall {
   /** The journal's id: its row in `tool_calls` must be there. */
   call_id: string
   agent_id: string
-  goal_id: string
+  /** What waits for the answer: a goal, or a one-shot task. */
+  goal_id: string | null
+  task_id: string | null
   arguments: unknown
 }
 
@@ -50,13 +53,32 @@ export interface Questions {
   ask(question: NewQuestion): Promise<Question>
   /** Asks the operator on the first call, and lets the call run once there is an answer, which is its result. */
   gate(call: AskingCall): Promise<Verdict>
+  /** Returns what a task has asked, oldest first. */
+  ofTask(task_id: string): Promise<Question[]>
+  /**
+   * Answers the oldest open question of a task. The same key again answers nothing more.
+   * @returns whether there is one, or was for this key
+   * @throws NotAnOptionError, AgentCannotAnswerError, GuardrailBlockedError, QuestionClosedError where another was first
+   */
+  answerTask(task_id: string, answer: TaskAnswer): Promise<boolean>
+}
+
+/** An answer to what a task asks. */
+export interface TaskAnswer {
+  text: string
+  /** Who answers. */
+  by: string
+  key: string
 }
 export const Questions = token<Questions>('questions')
 
-const asked = { agent_id: z.string(), question_id: z.string(), goal_id: z.string() }
+const asked = {
+  ...{ agent_id: z.string(), question_id: z.string() },
+  ...{ goal_id: z.string().nullable(), task_id: z.string().nullable() },
+}
 export const QuestionAsked = z
   .object({ ...asked, question: z.string() })
-  .describe('An agent asks the operator; its goal waits for the answer')
+  .describe('An agent asks the operator; its goal or task waits for the answer')
 export const QuestionAnswered = z
   .object({ ...asked, answered_by: z.string().nullable() })
   .describe('A question was answered, or its default applies')

@@ -15,6 +15,12 @@ CREATE INDEX questions_overdue ON questions (default_at) WHERE answered_at IS NU
 CREATE INDEX questions_by_agent ON questions (agent_id);
 CREATE INDEX questions_by_age ON questions (asked_at, question_id);
 `,
+  /** `goal_id` is empty where a one-shot task asks. `answer_key`: the message that answered, so that it counts once. */
+  '055-task-questions': `
+ALTER TABLE questions ADD COLUMN task_id TEXT;
+ALTER TABLE questions ADD COLUMN answer_key TEXT;
+CREATE INDEX questions_by_task ON questions (task_id) WHERE task_id IS NOT NULL;
+`,
   /** What other modules read. */
   '046-views': `
 CREATE VIEW questions_view AS SELECT question_id, agent_id, goal_id, call_id, question, asked_at, answer, answered_at FROM

@@ -12,6 +12,7 @@ import {
   type Question,
   QuestionClosedError,
   QuestionNotFoundError,
+  type TaskAnswer,
 } from './contract.ts'
 import {
   answerQuestion,
@@ -21,6 +22,8 @@ import {
   overdueQuestions,
   parkAskingCall,
   questionOf,
+  questionsOfTask,
+  taskAnswered,
 } from './repository.ts'
 import { Asking } from './toolkit.ts'
 
@@ -33,7 +36,10 @@ export async function gate(svc: PluginHandle, call: AskingCall): Promise<Verdict
   return { verdict: 'run', arguments: call.arguments }
 }
 
-async function begin(svc: PluginHandle, { call_id, agent_id, goal_id, arguments: args }: AskingCall): Promise<Verdict> {
+async function begin(
+  svc: PluginHandle,
+  { call_id, agent_id, goal_id, task_id, arguments: args }: AskingCall,
+): Promise<Verdict> {
   const { default: default_answer = null, default_after_minutes, free_text, ...asking } = Asking.parse(args)
   const texts = [asking.question, ...asking.options]
   const checked = await Promise.all(texts.map(text => clean(svc, 'output', agent_id, text))).catch(errorMessage)
@@ -41,7 +47,7 @@ async function begin(svc: PluginHandle, { call_id, agent_id, goal_id, arguments:
   const [question = '', ...options] = checked
   const question_id = svc.ports.ids.make('q', 12)
   const default_after = default_answer === null ? null : default_after_minutes * 60_000
-  const asked = { question_id, agent_id, goal_id }
+  const asked = { question_id, agent_id, goal_id, task_id }
   await svc
     .use(Store)
     .apply([
@@ -59,7 +65,7 @@ export async function ask(svc: PluginHandle, { call_id, ...asking }: NewQuestion
   const { agent_id, goal_id } = asking
   const question = sanitize(asking.question)
   const question_id = svc.ports.ids.make('q', 12)
-  const asked = { question_id, agent_id, goal_id, question }
+  const asked = { question_id, agent_id, goal_id, task_id: null, question }
   await svc
     .use(Store)
     .apply([
@@ -81,21 +87,39 @@ export async function find(svc: PluginHandle, question_id: string): Promise<Ques
  * Answers an open question, once, and wakes its agent.
  * @throws QuestionNotFoundError, QuestionClosedError, NotAnOptionError, AgentCannotAnswerError, GuardrailBlockedError
  */
-export async function answer(svc: PluginHandle, question_id: string, text: string, by: string): Promise<Question> {
+export async function answer(
+  svc: PluginHandle,
+  question_id: string,
+  text: string,
+  by: string,
+  key: string | null = null,
+): Promise<Question> {
   await applyDefaults(svc)
   const asked = await find(svc, question_id)
   if (asked.status !== 'open') throw closedError(asked)
   await refuseAgents(svc, by)
   const chosen = await clean(svc, 'input', asked.agent_id, chosenOf(asked, text))
-  const recorded = await record(svc, asked, chosen, by)
+  const recorded = await record(svc, asked, chosen, by, key)
   const now = await find(svc, question_id)
   if (!recorded) throw closedError(now)
   return now
 }
 
+/** Answers what a task asks; see `Questions`. */
+export async function answerTask(svc: PluginHandle, task_id: string, { text, by, key }: TaskAnswer): Promise<boolean> {
+  const store = svc.use(Store)
+  if (await taskAnswered(store, task_id, key)) return true
+  const open = (await questionsOfTask(store, task_id)).find(({ status }) => status === 'open')
+  if (open) await answer(svc, open.question_id, text, by, key)
+  return open !== undefined
+}
+
 function closedError({ question_id, status, answered_by }: Question) {
   const answered = answered_by === null ? 'its default applies' : `it was answered already, by ${answered_by}`
-  return new QuestionClosedError({ question_id, problem: status === 'answered' ? answered : 'its goal has ended' })
+  return new QuestionClosedError({
+    question_id,
+    problem: status === 'answered' ? answered : 'its goal or task has ended',
+  })
 }
 
 /** An option by its text or its number, or a text of one's own. @throws NotAnOptionError */
@@ -110,19 +134,24 @@ function chosenOf({ options, free_text }: Question, text: string): string {
 /** Lets the defaults of overdue questions apply. Times are wall-clock times, so that a restart changes nothing. */
 export async function applyDefaults(svc: PluginHandle): Promise<void> {
   for (const asked of await overdueQuestions(svc.use(Store), svc.clock.ms()))
-    await record(svc, asked, asked.default ?? '', null)
+    await record(svc, asked, asked.default ?? '', null, null)
 }
 
 /** @returns false when it is not open any more */
-function record(svc: PluginHandle, asked: Question, answer: string, answered_by: string | null): Promise<boolean> {
-  const { question_id, agent_id, goal_id } = asked
-  const data = { agent_id, question_id, goal_id, answered_by }
+function record(
+  svc: PluginHandle,
+  { question_id, agent_id, goal_id, task_id }: Question,
+  answer: string,
+  answered_by: string | null,
+  answer_key: string | null,
+): Promise<boolean> {
+  const data = { agent_id, question_id, goal_id, task_id, answered_by }
   return svc
     .use(Store)
     .apply([
-      answerQuestion({ question_id, answer, answered_by }),
+      answerQuestion({ question_id, answer, answered_by, answer_key }),
       appendEvent({ type: 'question_answered', agent_id, data }),
-      wakeAgents({ agents: [agent_id], reason: 'answer' }),
+      ...(goal_id === null ? [] : [wakeAgents({ agents: [agent_id], reason: 'answer' })]),
     ])
 }
 

@@ -6,7 +6,9 @@ import type { Question } from './contract.ts'
 interface QuestionRow {
   question_id: string
   agent_id: string
+  /** Empty where a task asks. */
   goal_id: string
+  task_id: string | null
   question: string
   /** A JSON array. */
   options: string
@@ -22,8 +24,8 @@ interface QuestionRow {
 
 const QUESTIONS = `(SELECT q.*, CASE WHEN q.answered_at IS NOT NULL THEN 'answered' WHEN EXISTS (SELECT 1 FROM goals_view g
     JOIN agents_view a ON a.agent_id = g.agent_id WHERE g.goal_id = q.goal_id AND g.status = 'active' AND a.died_at IS NULL)
-    THEN 'open' ELSE 'expired' END AS status FROM questions q)`
-const COLUMNS = `question_id, agent_id, goal_id, question, options, free_text, default_answer, default_at, status, answer,
+    OR EXISTS (SELECT 1 FROM task_runs_view t WHERE t.task_id = q.task_id AND t.ended_at IS NULL) THEN 'open' ELSE 'expired' END AS status FROM questions q)`
+const COLUMNS = `question_id, agent_id, goal_id, task_id, question, options, free_text, default_answer, default_at, status, answer,
   answered_by, asked_at, answered_at`
 const SELECT = `SELECT ${COLUMNS} FROM ${QUESTIONS} asked`
 
@@ -67,6 +69,18 @@ export async function questionOf(store: Store, call_id: string): Promise<Questio
   return row && questionView(row)
 }
 
+/** What a task has asked, oldest first. */
+export async function questionsOfTask(store: Store, task_id: string): Promise<Question[]> {
+  const rows = await store.all<QuestionRow>(`${SELECT} WHERE task_id = ? ORDER BY asked_at, question_id`, [task_id])
+  return rows.map(questionView)
+}
+
+/** Whether a question of the task was answered with this key. */
+export async function taskAnswered(store: Store, task_id: string, key: string): Promise<boolean> {
+  const sql = 'SELECT 1 AS found FROM questions WHERE task_id = ? AND answer_key = ? LIMIT 1'
+  return (await store.get<{ found: number }>(sql, [task_id, key])) !== undefined
+}
+
 /** Open questions whose default applies at this time. */
 export async function overdueQuestions(store: Store, now: number): Promise<Question[]> {
   const rows = await store.all<QuestionRow>(
@@ -77,6 +91,7 @@ export async function overdueQuestions(store: Store, now: number): Promise<Quest
 }
 
 function questionView({
+  goal_id,
   options,
   free_text,
   default_answer,
@@ -87,6 +102,7 @@ function questionView({
 }: QuestionRow): Question {
   return {
     ...row,
+    goal_id: goal_id || null,
     options: z.array(z.string()).parse(JSON.parse(options)),
     free_text: free_text === 1,
     default: default_answer,
@@ -103,7 +119,8 @@ export const insertQuestion = defineEffect({
   schema: z.object({
     question_id: z.string(),
     agent_id: z.string(),
-    goal_id: z.string(),
+    goal_id: z.string().nullable(),
+    task_id: z.string().nullable(),
     call_id: z.string(),
     question: z.string(),
     options: z.array(z.string()),
@@ -114,10 +131,11 @@ export const insertQuestion = defineEffect({
   }),
   statements: ({ default_after, call_id, ...asked }, now) => [
     {
-      sql: `INSERT INTO questions (question_id, agent_id, goal_id, call_id, question, options, free_text, default_answer,
-              default_at, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO questions (question_id, agent_id, goal_id, task_id, call_id, question, options, free_text,
+              default_answer, default_at, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
-        ...[asked.question_id, asked.agent_id, asked.goal_id, call_id, asked.question, JSON.stringify(asked.options)],
+        ...[asked.question_id, asked.agent_id, asked.goal_id ?? '', asked.task_id, call_id],
+        ...[asked.question, JSON.stringify(asked.options)],
         ...[asked.free_text, asked.default_answer, default_after === null ? null : now + default_after, now],
       ],
     },
@@ -143,12 +161,19 @@ export const beginAskingCall = defineEffect({
 export const answerQuestion = defineEffect({
   name: 'questions.answer',
   mustChange: true,
-  schema: z.object({ question_id: z.string(), answer: z.string(), answered_by: z.string().nullable() }),
-  statements: ({ question_id, answer, answered_by }, now) => [
+  schema: z.object({
+    question_id: z.string(),
+    answer: z.string(),
+    answered_by: z.string().nullable(),
+    answer_key: z.string().nullable(),
+  }),
+  statements: ({ question_id, answer, answered_by, answer_key }, now) => [
     {
-      sql: `UPDATE questions SET answer = ?, answered_by = ?, answered_at = ? WHERE question_id = ? AND answered_at IS NULL
-            AND EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = questions.goal_id AND g.status = 'active')`,
-      params: [answer, answered_by, now, question_id],
+      sql: `UPDATE questions SET answer = ?, answered_by = ?, answered_at = ?, answer_key = ?
+            WHERE question_id = ? AND answered_at IS NULL
+            AND (EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = questions.goal_id AND g.status = 'active')
+              OR EXISTS (SELECT 1 FROM task_runs_view t WHERE t.task_id = questions.task_id AND t.ended_at IS NULL))`,
+      params: [answer, answered_by, now, answer_key, question_id],
     },
   ],
 })

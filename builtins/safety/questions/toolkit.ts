@@ -32,12 +32,12 @@ export function questionsToolkit(svc: PluginHandle): Toolkit {
           'Ask the operator what only a person can answer: a choice, a missing fact, a permission. Your goal waits for the answer, which is the result. Not for what you can find out, nor whether to go on. Example: {"question": "Which branch is released?", "options": ["main", "stable"], "default": "main"}',
         parameters: Asking,
         idempotent: true,
-        async execute(_, { call_id, goal_id }) {
-          if (goal_id === null)
-            throw new Error('no operator waits for questions of a one-shot task; ask in your answer')
+        async execute(_, { call_id }) {
           const asked = await questionOf(svc.use(Store), call_id)
           if (asked?.answer == null) throw new Error('the question was not recorded; ask again')
-          if (asked.answered_by !== null) return `The operator answered: ${asked.answer}`
+          // What a task asks may be answered by its client, who is no operator.
+          if (asked.answered_by !== null)
+            return asked.task_id === null ? `The operator answered: ${asked.answer}` : `The answer: ${asked.answer}`
           return `No one answered in time, so your default applies: ${asked.answer}`
         },
       }),

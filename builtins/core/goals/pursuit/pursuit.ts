@@ -267,7 +267,7 @@ class Pursuit {
     const { agent_id, goal_id } = this.#goal
     const { call_id, step, arguments: args } = call
     if (call.name === ASK_OPERATOR && this.#svc.has(Questions))
-      return this.#svc.use(Questions).gate({ call_id, agent_id, goal_id, arguments: args })
+      return this.#svc.use(Questions).gate({ call_id, agent_id, goal_id, task_id: null, arguments: args })
     if (call.name === FINISH_GOAL || !this.#svc.has(Approvals)) return { verdict: 'run', arguments: args }
     const asked = { call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args }
     // Calls of an earlier answer, which are resumed, have step 0.

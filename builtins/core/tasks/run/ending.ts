@@ -6,19 +6,25 @@ import { AnswerCutError, TaskRefusedError, TaskRepeatingError, type TaskResponse
 export interface Ending {
   status: TaskResponse['status']
   error?: SvcError
+  /** What it waits for. */
   approval_ids?: readonly string[]
+  question_ids?: readonly string[]
 }
 
 /**
  * What the end of the loop means for the task.
  * @param said whether there is anything to show
+ * @param questions ids that are questions, among what it waits for
  */
-export function endingOf(end: RunEnd, max_tokens: number, said: boolean): Ending {
+export function endingOf(end: RunEnd, max_tokens: number, said: boolean, questions?: ReadonlySet<string>): Ending {
   switch (end.status) {
     case 'finished':
       return { status: 'completed' }
-    case 'parked':
-      return { status: 'waiting_approval', approval_ids: end.approval_ids }
+    case 'parked': {
+      const approval_ids = end.approval_ids.filter(id => !questions?.has(id))
+      const question_ids = end.approval_ids.filter(id => questions?.has(id))
+      return { status: approval_ids.length > 0 ? 'waiting_approval' : 'waiting_answer', approval_ids, question_ids }
+    }
     case 'refused':
       return { status: 'failed', error: new TaskRefusedError({ said }) }
     case 'cut':

@@ -44,7 +44,10 @@ type Step = Pick<Extract<RunEvent, { type: 'answer' }>, 'received' | 'message' |
 type Outcome = Omit<Extract<RunEvent, { type: 'outcome' }>, 'type'>
 
 /** What a task comes to: its status, and what its client gets. */
-type TaskEnd = Pick<Parameters<typeof endTask>[0], 'output' | 'parsed' | 'error' | 'approval_ids' | 'duration_ms'> &
+type TaskEnd = Pick<
+  Parameters<typeof endTask>[0],
+  'output' | 'parsed' | 'error' | 'approval_ids' | 'question_ids' | 'duration_ms'
+> &
   Pick<Ending, 'status'>
 
 /** Writes down what happens to a task while it is worked on, before the work goes on, and only as long as it is ours. */

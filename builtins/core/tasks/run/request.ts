@@ -18,6 +18,9 @@ import { taskTools } from './tools.ts'
 /** Default time limit of a tool call, in seconds. */
 const TOOL_TIMEOUT_S = 60
 
+/** The toolkit by which agents ask people. */
+const QUESTIONS = 'questions'
+
 /** What the loop is asked for a task, but for who listens. */
 export interface PreparedRequest {
   request: Omit<RunRequest, 'signal' | 'tools'>
@@ -53,7 +56,8 @@ export async function prepareRun(
   { row, agent, lives: { profile, skills }, isAlone, said, form }: Work,
 ): Promise<PreparedRequest> {
   const { agent_id, task_id } = row
-  const tools = () => taskTools(svc, toolkits, profile)
+  const names = row.may_ask ? [...toolkits, QUESTIONS] : toolkits
+  const tools = () => taskTools(svc, names, profile)
   const reach = agentReach(svc.project, agent)
   // What was under way may have tools to run first.
   if (said.length > 0) await makeWorkspace(svc, reach.scratch)

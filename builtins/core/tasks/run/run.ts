@@ -1,6 +1,6 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
 import type { Message, ModelCall, Spend } from '#core/models/contract'
-import { type RunEnd, type RunEvent, Runtime, Schemas } from '#core/runtime/contract'
+import { type RunEnd, type RunEvent, type RunRequest, Runtime, Schemas } from '#core/runtime/contract'
 import { problemOf } from '#interfaces/rest/contract'
 import { errorMessage, type PluginHandle, SvcError, type z } from '#kernel'
 import { InternalError } from '#lib/errors'
@@ -10,8 +10,9 @@ import { StoppingError } from '#platform/heartbeat/contract'
 import { usdOf } from '#platform/store/contract'
 import { Approvals } from '#safety/approvals/contract'
 import { Guardrails, WITHHELD } from '#safety/guardrails/contract'
+import { ASK_OPERATOR, Questions } from '#safety/questions/contract'
 import type { TasksConfig } from '../config.ts'
-import { TaskCostLimitError, TaskInterruptedError } from '../contract.ts'
+import { isWaiting, TaskCostLimitError, TaskInterruptedError } from '../contract.ts'
 import type { TaskRow } from '../repository.ts'
 import { AnswerForm } from './answer-form.ts'
 import { runOf, type WorkingProfile, workingProfileOf } from './beginning.ts'
@@ -44,7 +45,7 @@ export class TaskRun {
   readonly journal: TaskJournal
   /** Resolves when it is over, in whatever way; what came of it stands in the task's row, or in `text.over`. */
   readonly ended: Promise<void>
-  /** It has come to a stop for as long as the operator takes. */
+  /** It has come to a stop for as long as people take. */
   waits = false
   readonly #svc: PluginHandle
   readonly #abort = new CycleEnd()
@@ -58,6 +59,8 @@ export class TaskRun {
   #cost_micros: number
   /** What the model said last, checked. */
   #output = ''
+  /** Questions that it waits for. */
+  readonly #questions = new Set<string>()
   /** What was streamed of the answer under way. */
   #said = ''
 
@@ -126,8 +129,8 @@ export class TaskRun {
     this.#max_cost_usd = prepared.profile.max_cost_usd
     if (!begun) await this.journal.begin(runOf(this.row, prepared.model), traceparent)
     const end = await this.#loop(prepared, question)
-    const ending = endingOf(end, prepared.request.max_tokens, this.#output !== '')
-    const unfit = ending.error || ending.status === 'waiting_approval' ? undefined : this.#form?.error
+    const ending = endingOf(end, prepared.request.max_tokens, this.#output !== '', this.#questions)
+    const unfit = ending.error || isWaiting(ending.status) ? undefined : this.#form?.error
     return unfit ? { status: 'failed', error: unfit } : ending
   }
 
@@ -211,14 +214,19 @@ export class TaskRun {
     return summary?.message
   }
 
-  #gate() {
-    if (!this.#svc.has(Approvals)) return {}
+  #gate(): Pick<RunRequest, 'gate'> {
+    if (!this.#svc.has(Approvals) && !this.#svc.has(Questions)) return {}
     const { agent_id, task_id, session_id } = this.row
-    const gate = (call: { call_id: string; arguments: unknown }, tool: Parameters<Approvals['gate']>[0]['tool']) =>
-      this.#svc.use(Approvals).gate({
-        ...{ call_id: call.call_id, agent_id, goal_id: null, session_id, task_id, tool },
-        arguments: call.arguments,
-      })
+    const gate: RunRequest['gate'] = async ({ call_id, name, arguments: args }, tool) => {
+      const asking = { call_id, agent_id, goal_id: null, task_id, arguments: args }
+      if (name === ASK_OPERATOR && this.#svc.has(Questions)) {
+        const verdict = await this.#svc.use(Questions).gate(asking)
+        if (verdict.verdict === 'park') this.#questions.add(verdict.approval_id)
+        return verdict
+      }
+      if (!this.#svc.has(Approvals)) return { verdict: 'run', arguments: args }
+      return this.#svc.use(Approvals).gate({ ...asking, session_id, tool })
+    }
     return { gate }
   }
 
@@ -257,7 +265,8 @@ export class TaskRun {
       const approvals = this.#svc.has(Approvals) ? this.#svc.use(Approvals) : undefined
       const planned = calls.map(call => {
         const tool = tools().find(call.name)
-        return { ...call, state: tool && approvals?.needsApproval(tool) ? ('planned' as const) : ('started' as const) }
+        const isGated = call.name === ASK_OPERATOR || (tool && approvals?.needsApproval(tool))
+        return { ...call, state: isGated ? ('planned' as const) : ('started' as const) }
       })
       await this.journal.goesOn(planned)
     }
@@ -302,7 +311,7 @@ export class TaskRun {
     return { status: 'failed', error: new InternalError() }
   }
 
-  async #end({ status, error, approval_ids = [] }: Ending, duration: number): Promise<void> {
+  async #end({ status, error, approval_ids = [], question_ids = [] }: Ending, duration: number): Promise<void> {
     this.#showOutput()
     await this.journal.end({
       status,
@@ -310,9 +319,10 @@ export class TaskRun {
       parsed: status === 'completed' ? (this.#form?.value ?? null) : null,
       error: error ? problemOf(error, this.row.request_id) : null,
       approval_ids: [...approval_ids],
+      question_ids: [...question_ids],
       duration_ms: Math.round(duration),
     })
-    this.waits = status === 'waiting_approval'
+    this.waits = isWaiting(status)
     await this.journal.runEnded()
   }
 }

@@ -6,6 +6,7 @@ export interface End {
   output?: string
   error?: { detail?: string } | null
   approval_ids?: string[]
+  question_ids?: string[]
 }
 
 /** What Ctrl-C does to the task of a command; undefined for other commands. */
@@ -16,10 +17,12 @@ export function interruptionOf(operation: string, { id, task_id }: Readonly<Reco
   return undefined
 }
 
-/** Describes how a task ended: the reason where it failed, and what to do where it waits for an approval. */
-export function endOf({ status = 'done', error, approval_ids = [] }: End): string {
+/** Describes how a task ended: the reason where it failed, and what to do where it waits for an approval or an answer. */
+export function endOf({ status = 'done', error, approval_ids = [], question_ids = [] }: End): string {
   if (error?.detail) return `${status}: ${error.detail}`
-  return approval_ids.length > 0 ? `${status}: decide with svc approve ${approval_ids.join(', ')}` : String(status)
+  if (approval_ids.length > 0) return `${status}: decide with svc approve ${approval_ids.join(', ')}`
+  if (question_ids.length > 0) return `${status}: see svc questions, then svc answer ${question_ids[0]} <answer>`
+  return String(status)
 }
 
 /** Returns the end that an event reports; undefined for one after which others come. */

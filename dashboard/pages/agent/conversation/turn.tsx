@@ -41,6 +41,7 @@ export function Turn(props: TurnProps) {
           status === 'running' && <span class="soft">{followed?.info ? visible(followed.info) : 'It thinks…'}</span>
         )}
         {status === 'waiting_approval' && <Asked ids={approval_ids} />}
+        {status === 'waiting_answer' && <p class="held">It asks a question and waits for the answer.</p>}
         {error && <p class="trouble">{visible(error.detail)}</p>}
         <small class="row">
           <Status of={status} /> {tool_calls_made > 0 && plural(tool_calls_made, 'tool call')}{' '}

@@ -52,6 +52,7 @@ describe('a one-shot task', () => {
       tool_calls_made: 0,
       session_id: expect.stringMatching(/^sess-[0-9a-f]{12}$/),
       approval_ids: [],
+      question_ids: [],
       cost_usd: 0,
       tokens: expect.any(Number),
       parsed: null,
