@@ -5,7 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Toolkits } from '#tools/toolkits/contract'
-import { freePort, isAlive, type McpTestHost, ScriptedServer, testHostWithMcp } from '../spec/tools/mcp-client-host.ts'
+import {
+  freePort,
+  isAlive,
+  type McpTestHost,
+  ScriptedServer,
+  testHostWithMcp,
+} from '../spec/tools/mcp-client/mcp-client-host.ts'
 import { HeldClock, type TestHostOptions, tempDir, until } from '../support/index.ts'
 
 /** A test host whose one server is a scripted one, with what it can do on offer. */

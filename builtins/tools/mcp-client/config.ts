@@ -10,11 +10,22 @@ const SERVER_NAME = /^(?=.{1,32}$)[a-z0-9]+([_-][a-z0-9]+)*$/
 const SECRET_NAME =
   /(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH)(_|$)|(KEY|TOKEN|SECRET|PASSWORD)$/i
 
+/** Servers that need no further settings. */
+const PRESETS = ['playwright'] as const
+
 export const McpServerSettings = z
   .strictObject(
     {
+      preset: z
+        .enum(PRESETS)
+        .optional()
+        .describe('In place of command and url: playwright is a browser without a window, driven through npx'),
       command: z.string().trim().min(1).max(1000).optional().describe('The program, for a server that is a process'),
-      args: z.array(z.string().max(10_000)).max(100).default([]).describe('Its arguments; no shell reads them'),
+      args: z
+        .array(z.string().max(10_000))
+        .max(100)
+        .default([])
+        .describe('Its arguments; no shell reads them. Of a preset, further ones'),
       cwd: z.string().min(1).optional().describe('Working folder, relative to the project (default: the project)'),
       env: z.record(Variable, z.string()).default({}).describe('Variables for it that are no secrets'),
       pass_env: z.array(Variable).default([]).describe('Variables of our own environment that it gets, such as keys'),
@@ -52,9 +63,11 @@ export const McpServerSettings = z
     },
     'must be a mapping, such as { command: npx, args: [-y, a-server] } or { url: https://… }',
   )
-  .superRefine(({ command, url, env, ...more }, context) => {
+  .superRefine(({ command, url, preset, env, ...more }, context) => {
     const fault = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
-    if ((command === undefined) === (url === undefined)) fault('command', 'a server has either a command or a url')
+    const ways = [command, url, preset].filter(way => way !== undefined)
+    if (ways.length !== 1) fault('command', 'a server has either a command or a url, or a preset')
+    if (preset !== undefined && more.cwd !== undefined) fault('cwd', 'a preset has a folder of its own')
     if (url !== undefined) {
       const other = more.args.length + more.pass_env.length + Object.keys(env).length > 0 || more.cwd !== undefined
       if (other) fault('url', 'args, cwd, env and pass_env are for a server with a command')

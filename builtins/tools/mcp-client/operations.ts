@@ -77,7 +77,8 @@ export const mcpServerOperations = [mcpServersList, mcpServersRestart, mcpServer
 
 /** Each server with its tools; what is wrong stands where it is. */
 function render(servers: readonly McpServer[]): string {
-  if (servers.length === 0) return 'No MCP servers. Add them in .svc/config.yaml under mcp.servers.'
+  if (servers.length === 0)
+    return 'No MCP servers. Add them in .svc/config.yaml under mcp.servers, or a browser with: svc config set mcp.servers.browser.preset playwright'
   return servers.map(block).join('\n\n')
 }
 

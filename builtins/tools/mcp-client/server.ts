@@ -225,6 +225,7 @@ async function unless<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /** Where a server is, without what its arguments or its query may hold. */
-function targetOf({ command = '', url }: McpServerSettings): string {
+function targetOf({ command = '', url, preset }: McpServerSettings): string {
+  if (preset) return `preset ${preset}`
   return url ? `${new URL(url).origin}${new URL(url).pathname}` : command
 }

@@ -5,6 +5,7 @@ import { type PluginHandle, token } from '#kernel'
 import { type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import type { McpClientConfig } from './config.ts'
 import { McpServerNotFoundError } from './contract.ts'
+import { withPreset } from './presets.ts'
 import { allKnown } from './repository.ts'
 import { Server } from './server.ts'
 import { toolkitName } from './toolkit.ts'
@@ -77,7 +78,9 @@ export class Servers {
 
   async #apply(): Promise<void> {
     if (this.#isClosed) return
-    const wanted = this.#config.servers
+    const wanted = Object.fromEntries(
+      Object.entries(this.#config.servers).map(([name, settings]) => [name, withPreset(settings)]),
+    )
     const gone = this.list().filter(({ name, settings }) => !isDeepStrictEqual(wanted[name], settings))
     for (const { name } of gone) this.#servers.delete(name)
     await Promise.all(gone.map(server => server.close()))

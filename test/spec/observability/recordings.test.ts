@@ -31,7 +31,7 @@ import Sqlite from '../../support/sqlite.ts'
 import { asksForSummary, summary } from '../core/goals/summary-host.ts'
 import { asksForGoal, goalsOf, spawn } from '../core/models/model-host.ts'
 import { all, finishedTask, streamTask, textOf } from '../core/tasks/tasks-host.ts'
-import { ScriptedServer } from '../tools/mcp-client-host.ts'
+import { ScriptedServer } from '../tools/mcp-client/mcp-client-host.ts'
 import { busyModel, replayOf, runOf, runsOf, testHostWithRecordings } from './recordings-host.ts'
 import { finish, numberedGoals } from './runs-host.ts'
 

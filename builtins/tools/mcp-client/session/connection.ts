@@ -2,6 +2,7 @@ import { type Clock, errorMessage, HostToken, type PluginHandle, within } from '
 import type { McpServerSettings } from '../config.ts'
 import { type McpServer, McpServerDownError } from '../contract.ts'
 import { type Listing, readListing } from '../listing.ts'
+import { prepared, presetFailure } from '../presets.ts'
 import { hiding } from './environment.ts'
 import { explainError, openSession, type Session } from './session.ts'
 
@@ -151,7 +152,10 @@ export class Connection {
     const isProgram = this.#settings.command !== undefined
     const hindrance = isProgram ? await this.#svc.use(HostToken).hindrance() : undefined
     if (hindrance !== undefined) throw new Error(`its program is not run: ${hindrance}`)
-    const session = await openSession(this.#svc, this.#name, this.#settings, { signal, listChanged })
+    const settings = await prepared(this.#svc, this.#settings)
+    const session = await openSession(this.#svc, this.#name, settings, { signal, listChanged }).catch(error => {
+      throw signal.aborted ? error : presetFailure(settings, error)
+    })
     try {
       await this.#onListing(await readListing(session, signal))
       return session

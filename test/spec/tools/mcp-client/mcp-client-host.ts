@@ -6,11 +6,11 @@ import { join, resolve } from 'node:path'
 import type { McpServer } from '#tools/mcp-client/contract'
 import mcpClient from '#tools/mcp-client/index'
 import { Toolkits } from '#tools/toolkits/contract'
-import { type TempDir, type TestHostOptions, tempDir, until } from '../../support/index.ts'
-import { AGENT_MODULES, WORKER } from '../core/models/model-host.ts'
-import { hands, type ToolHost } from './tool-host.ts'
+import { type TempDir, type TestHostOptions, tempDir, until } from '../../../support/index.ts'
+import { AGENT_MODULES, WORKER } from '../../core/models/model-host.ts'
+import { hands, type ToolHost } from '../tool-host.ts'
 
-const PACKAGES = resolve(import.meta.dirname, '../../../node_modules/@modelcontextprotocol')
+const PACKAGES = resolve(import.meta.dirname, '../../../../node_modules/@modelcontextprotocol')
 /** The reference servers, as programs. */
 export const EVERYTHING = join(PACKAGES, 'server-everything/dist/index.js')
 export const FILESYSTEM = join(PACKAGES, 'server-filesystem/dist/index.js')

@@ -11,9 +11,9 @@ import { parseYaml } from '#lib/yaml'
 import approvals from '#safety/approvals/index'
 import mcpClient from '#tools/mcp-client/index'
 import { Toolkits } from '#tools/toolkits/contract'
-import { type ApprovalSummary, type McpServer, Profile, Rest, Runtime } from '../../../index.ts'
-import { type ModelServerRequest, runHeartbeat, tempDir, text, toolCall, until } from '../../support/index.ts'
-import { asksForGoal, spawn, testHostWithModel, WORKER } from '../core/models/model-host.ts'
+import { type ApprovalSummary, type McpServer, Profile, Rest, Runtime } from '../../../../index.ts'
+import { type ModelServerRequest, runHeartbeat, tempDir, text, toolCall, until } from '../../../support/index.ts'
+import { asksForGoal, spawn, testHostWithModel, WORKER } from '../../core/models/model-host.ts'
 import { EVERYTHING, FILESYSTEM, freePort, isAlive, ScriptedServer, testHostWithMcp } from './mcp-client-host.ts'
 
 const NODE = process.execPath
@@ -302,7 +302,7 @@ describe('who gets the tools', () => {
 
 it('the example gives one profile some tools of a server, and the others none', async () => {
   await using books = await tempDir({ 'one.txt': 'of the sea' })
-  const read = (name: string) => readFile(join(import.meta.dirname, '../../../examples/mcp', name), 'utf8')
+  const read = (name: string) => readFile(join(import.meta.dirname, '../../../../examples/mcp', name), 'utf8')
   const config = parseYaml('config.yaml', await read('config.yaml')).values as { mcp: { servers: { books: object } } }
   expect(config.mcp.servers.books).toMatchObject({ command: 'npx', profiles: ['librarian'] })
   const local = { ...config.mcp.servers.books, command: NODE, args: [FILESYSTEM, books.path] }

@@ -5,8 +5,8 @@ import { Runtime } from '#core/runtime/contract'
 import { z } from '#kernel'
 import guardrails from '#safety/guardrails/index'
 import { Toolkits } from '#tools/toolkits/contract'
-import { Profile, Store } from '../../../index.ts'
-import { tempDir, until } from '../../support/index.ts'
+import { Profile, Store } from '../../../../index.ts'
+import { tempDir, until } from '../../../support/index.ts'
 import { type McpTestHost, ScriptedServer, testHostWithMcp } from './mcp-client-host.ts'
 
 const toolsOf = (home: McpTestHost, server = 'it') => home.kernel.points.find(Toolkits, `mcp_${server}`)?.tools ?? []

@@ -1,0 +1,89 @@
+import { delimiter, isAbsolute, join } from 'node:path'
+import { errorMessage, type PluginHandle } from '#kernel'
+import type { McpServerSettings } from './config.ts'
+
+/** Playwright's MCP server, in the version that the preset was tried with. */
+const PLAYWRIGHT = '@playwright/mcp@0.0.83'
+/** Runs code in the server's own process, which is outside the sandbox. */
+const NEVER_OFFERED = 'browser_run_code_unsafe'
+/** Under which browsers are found: on Linux as programs, on macOS where they are installed. */
+const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+const CHROME_ON_MAC = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
+
+type Parts = Pick<PluginHandle, 'ports' | 'project'>
+
+/** Returns the settings with what their preset says; those without a preset as they are. */
+export function withPreset(settings: McpServerSettings): McpServerSettings {
+  if (settings.preset === undefined) return settings
+  const { allow, deny } = settings.tools
+  return {
+    ...settings,
+    command: 'npx',
+    args: ['-y', PLAYWRIGHT, '--headless', '--isolated', ...settings.args],
+    // What it may upload, and where it saves files.
+    cwd: join('.svc', 'browser'),
+    tools: { allow, deny: [...deny, NEVER_OFFERED] },
+  }
+}
+
+/**
+ * Makes ready what a preset needs on this machine. @returns the settings with the arguments that depend on it
+ * @throws an Error that says what is missing and how to install it
+ */
+export async function prepared(parts: Parts, settings: McpServerSettings): Promise<McpServerSettings> {
+  if (settings.preset === undefined) return settings
+  const { files } = parts.ports
+  const isRoot = process.getuid?.() === 0
+  const args = [
+    ...settings.args,
+    ...(await browserArguments(parts, settings.args)),
+    // Chromium's own sandbox does not start for root.
+    ...(isRoot ? ['--no-sandbox'] : []),
+  ]
+  if (!(await found(parts, settings.command ?? '')))
+    throw new Error('there is no npx in PATH, which starts Playwright; install npm')
+  await files.mkdir(join(parts.project.root, settings.cwd ?? '.'), { recursive: true, mode: 0o700 })
+  return { ...settings, args }
+}
+
+/** Describes why a preset's program did not start. */
+export function presetFailure({ preset }: McpServerSettings, error: unknown): Error {
+  const problem = errorMessage(error)
+  if (preset === undefined) return error instanceof Error ? error : new Error(problem)
+  const remedy = `npx downloads ${PLAYWRIGHT} at the first start; without a network install it before, with: npm install ${PLAYWRIGHT}`
+  return new Error(`${problem}; ${remedy}`, { cause: error })
+}
+
+/** Which browser is driven: one that the arguments name, one of the machine, or Playwright's own. */
+async function browserArguments(parts: Parts, args: readonly string[]): Promise<string[]> {
+  if (args.some(arg => /^--(executable-path|browser|cdp-endpoint|config)(=|$)/.test(arg))) return []
+  for (const name of [...BROWSERS, CHROME_ON_MAC]) {
+    const path = await found(parts, name)
+    if (path) return ['--executable-path', path]
+  }
+  const { env, files } = parts.ports
+  const caches = [
+    join(env.HOME ?? '', '.cache', 'ms-playwright'),
+    join(env.HOME ?? '', 'Library', 'Caches', 'ms-playwright'),
+  ]
+  for (const cache of caches) {
+    const entries = await files.readdir(cache).catch(() => [])
+    if (entries.some(entry => entry.startsWith('chromium-'))) return ['--browser', 'chromium']
+  }
+  throw new Error(
+    "there is no browser; install Chromium or Chrome, or get Playwright's with: npx playwright install chromium",
+  )
+}
+
+/** Returns where a program is, by its path or in PATH. */
+async function found({ ports: { env, files } }: Parts, name: string): Promise<string | undefined> {
+  const paths = isAbsolute(name) ? [name] : (env.PATH ?? '').split(delimiter).map(folder => join(folder, name))
+  for (const path of paths) {
+    const isThere = await files.access(path, files.constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return path
+  }
+  return undefined
+}

@@ -1,0 +1,78 @@
+import { chmod, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { type TempDir, tempDir, until } from '../../../support/index.ts'
+import { ScriptedServer, testHostWithMcp } from './mcp-client-host.ts'
+
+const NOTHING = '#!/bin/sh\nexit 1\n'
+
+/** A folder of programs, for PATH. */
+async function programs(files: Record<string, string>): Promise<TempDir> {
+  const dir = await tempDir(files)
+  for (const name of Object.keys(files)) await chmod(join(dir.path, name), 0o755)
+  return dir
+}
+
+/** A host with the preset, on a machine that has these programs and nothing else. */
+const onMachine = (bin: TempDir, more: object = {}) =>
+  testHostWithMcp({ browser: { preset: 'playwright', ...more } }, { env: { PATH: bin.path, HOME: bin.path } })
+
+const errorOf = async (home: Awaited<ReturnType<typeof onMachine>>) => {
+  await until(async () => (await home.server('browser')).error)
+  return (await home.server('browser')).error
+}
+
+describe('the browser preset', () => {
+  it('is not there until it is asked for', async () => {
+    await using home = await testHostWithMcp({})
+    expect(await home.servers()).toEqual([])
+  })
+
+  it('starts one version of the package with a browser of the machine, in a folder of its own', async () => {
+    await using scripted = await ScriptedServer.make(['browser_navigate', 'browser_run_code_unsafe', 'browser_close'])
+    const log = scripted.file('argv')
+    const server = scripted.settings.args[0]
+    const npx = `#!/bin/sh\n{ pwd; printf '%s\\n' "$@"; } > '${log}'\nexec '${process.execPath}' '${server}'\n`
+    await using bin = await programs({ npx, chromium: NOTHING })
+    await using home = await onMachine(bin, { args: ['--viewport-size', '800x600'], tools: { deny: ['*_close'] } })
+    await home.waitForTools('browser')
+    const [cwd, ...argv] = (await readFile(log, 'utf8')).trim().split('\n')
+    expect(cwd).toMatch(/\/\.svc\/browser$/)
+    expect(argv.slice(0, 6)).toEqual([
+      ...['-y', expect.stringMatching(/^@playwright\/mcp@\d+\.\d+\.\d+$/), '--headless', '--isolated'],
+      ...['--viewport-size', '800x600'],
+    ])
+    expect(argv.slice(6, 8)).toEqual(['--executable-path', join(bin.path, 'chromium')])
+    expect(argv.includes('--no-sandbox')).toBe(process.getuid?.() === 0)
+    const { tools, target } = await home.server('browser')
+    expect(target).toBe('preset playwright')
+    // What runs code outside the sandbox is never offered.
+    expect(tools.filter(({ offered }) => offered).map(({ tool }) => tool)).toEqual(['browser_navigate'])
+  })
+
+  it('says that a browser is missing, and how to get one', async () => {
+    await using bin = await programs({ npx: NOTHING })
+    await using home = await onMachine(bin)
+    expect(await errorOf(home)).toMatch(/there is no browser; install Chromium or Chrome, or .* install chromium$/)
+  })
+
+  it('says that npx is missing', async () => {
+    await using bin = await programs({ chromium: NOTHING })
+    await using home = await onMachine(bin)
+    expect(await errorOf(home)).toMatch(/there is no npx in PATH/)
+  })
+
+  it('says how to install the package where it cannot be downloaded', async () => {
+    await using bin = await programs({ npx: NOTHING, chromium: NOTHING })
+    await using home = await onMachine(bin)
+    expect(await errorOf(home)).toMatch(
+      /code 1; npx downloads .* install it before, with: npm install @playwright\/mcp@/,
+    )
+  })
+
+  it('is one of three ways to name a server', async () => {
+    const both = testHostWithMcp({ browser: { preset: 'playwright', command: 'node' } })
+    await expect(both).rejects.toThrow(/a server has either a command or a url, or a preset/)
+    await expect(testHostWithMcp({ browser: { preset: 'lynx' } })).rejects.toThrow(/preset/)
+  })
+})
