@@ -13,5 +13,6 @@ import './dashboard/readers.ts'
 import './dashboard/fleet.ts'
 import './dashboard/thousand.ts'
 import './dashboard/trace.ts'
+import './dashboard/worktree.ts'
 
 afterAll(closeBrowser)

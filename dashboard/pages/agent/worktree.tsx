@@ -1,11 +1,13 @@
+import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofAgent, type Query, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { Code } from '../../ui/text/code.tsx'
+import { Patch } from '../../ui/text/diff.tsx'
 import { plural, visible } from '../../ui/text/words.ts'
 import type { Answer } from '../../ui/types.ts'
 import type { ViewProps } from './view.ts'
@@ -26,7 +28,7 @@ export function Worktree({ agent: { agent_id: id }, place }: ViewProps) {
           <Card title="Changes" aside={<code>{visible(changes.branch)}</code>}>
             <Review changes={changes} input={input} reload={query.reload} />
           </Card>
-          {changes.patch !== '' && <Code value={changes.patch} label="The changes line by line" />}
+          {changes.patch !== '' && <Patch patch={changes.patch} label="The changes line by line" />}
           {changes.truncated && <p class="hint">The rest is left out here; the worktree has all of it.</p>}
         </div>
       )}
@@ -46,11 +48,7 @@ function Review({ changes, input, reload }: ReviewProps) {
     await api.worktrees.accept({ ...input, branch })
     await reload()
   }, 'Accepted.')
-  const discard = useAction(async () => {
-    await api.worktrees.discard(input)
-    await reload()
-  }, 'Discarded.')
-  const isBusy = accept.running || discard.running
+  const [isDiscarding, setDiscarding] = useState(false)
   return (
     <div class="stack">
       {files.length === 0 ? <Empty title="Nothing has changed." /> : <Files files={files} />}
@@ -60,20 +58,21 @@ function Review({ changes, input, reload }: ReviewProps) {
         </p>
       )}
       {uncommitted && <p class="hint">Some of it is not committed; accepting commits it.</p>}
-      <Trouble fault={accept.fault ?? discard.fault} />
+      <Trouble fault={accept.fault} />
       {files.length > 0 && (
         <div class="row">
-          <button type="button" class="primary" disabled={isBusy} onClick={() => void accept.run(false)}>
+          <button type="button" class="primary" disabled={accept.running} onClick={() => void accept.run(false)}>
             Merge into {visible(repository)}
           </button>
-          <button type="button" disabled={isBusy} onClick={() => void accept.run(true)}>
+          <button type="button" disabled={accept.running} onClick={() => void accept.run(true)}>
             Make a branch
           </button>
-          <button type="button" class="quiet" disabled={isBusy} onClick={() => void discard.run()}>
-            Discard
+          <button type="button" class="quiet" disabled={accept.running} onClick={() => setDiscarding(true)}>
+            Discard…
           </button>
         </div>
       )}
+      {isDiscarding && <Discard input={input} reload={reload} onClose={() => setDiscarding(false)} />}
       {others.length > 0 && (
         <p class="soft">
           Further branches:{' '}
@@ -85,6 +84,30 @@ function Review({ changes, input, reload }: ReviewProps) {
         </p>
       )}
     </div>
+  )
+}
+
+function Discard({ input, reload, onClose }: Omit<ReviewProps, 'changes'> & { onClose: () => void }) {
+  const discard = useAction(async () => {
+    await api.worktrees.discard(input)
+    await reload()
+    onClose()
+  }, 'Discarded.')
+  return (
+    <Dialog title="Discard all changes?" onClose={onClose}>
+      <div class="stack">
+        <p>The worktree goes back to what is checked out in your repository, and its changes are lost.</p>
+        <Trouble fault={discard.fault} />
+        <div class="row">
+          <button type="button" class="danger" disabled={discard.running} onClick={() => void discard.run()}>
+            Discard
+          </button>
+          <button type="button" class="quiet" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </div>
+    </Dialog>
   )
 }
 

@@ -7,7 +7,15 @@ const MOST_LINES = 2_000
 
 /** Two values side by side as text, line by line: what went and what came. */
 export function Diff({ before, after, label }: { before: unknown; after: unknown; label: string }) {
-  const lines = compareLines(textOf(before), textOf(after))
+  return <Lines lines={compareLines(textOf(before), textOf(after))} label={label} />
+}
+
+/** A patch of git, with what it removes and adds. */
+export function Patch({ patch, label }: { patch: string; label: string }) {
+  return <Lines lines={patchLines(patch)} label={label} />
+}
+
+function Lines({ lines, label }: { lines: readonly Line[]; label: string }) {
   return (
     // biome-ignore lint/a11y: what scrolls must be reachable by the keyboard, and is no set of fields.
     <div role="group" class="code diff" tabIndex={0} aria-label={label}>
@@ -22,6 +30,22 @@ export function Diff({ before, after, label }: { before: unknown; after: unknown
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'undefined'))
+
+/** The lines of a patch without their marks; those that name files and places are as git writes them. */
+function patchLines(patch: string): Line[] {
+  let isHeader = true
+  return patch
+    .replace(/\n$/, '')
+    .split('\n')
+    .map(line => {
+      if (line.startsWith('diff --git ')) isHeader = true
+      const mark = isHeader ? '' : line[0]
+      if (line.startsWith('@@ ')) isHeader = false
+      if (mark === '+') return { kind: 'new', text: line.slice(1) }
+      if (mark === '-') return { kind: 'gone', text: line.slice(1) }
+      return { kind: 'same', text: mark === ' ' ? line.slice(1) : line }
+    })
+}
 
 /** The longest common subsequence of lines, by the textbook's table (Wagner and Fischer). */
 function compareLines(before: string, after: string): Line[] {
